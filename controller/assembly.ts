@@ -9,7 +9,7 @@ import {
 import { AppError, isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
-import { auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
+import { AnchorFile, Anchoring, auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { clusterArea, ClusterService, Membership } from "./areas/cluster/index.ts";
 import {
   configArea,
@@ -79,6 +79,7 @@ import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/inde
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
+import { nodeFiles } from "./files.ts";
 import type { SignIn } from "./http/signin.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Outbound } from "./outbound/index.ts";
@@ -104,6 +105,8 @@ export interface AssemblyOptions {
   /** Networks that scripts reach besides public addresses; none when absent. */
   readonly outboundNetworks?: readonly string[];
   readonly dataDir: string;
+  /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
+  readonly auditAnchorFile?: string;
   readonly version: string;
   /** The time zone of schedules that name none; UTC when absent. */
   readonly zone?: string;
@@ -141,9 +144,14 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     triggers: { before: (...write) => triggers.before(...write), after: (...events) => triggers.after(...events) },
   });
+  const anchoring = options.auditAnchorFile
+    ? new Anchoring({ runtime, file: new AnchorFile(options.auditAnchorFile, nodeFiles) })
+    : undefined;
   const audit = new AuditService({
     runtime,
     keys: secrets,
+    bornMs: async (tenant) => (await tenants.get(tenant))?.createdMs ?? 0,
+    ...(anchoring && { anchoring }),
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
   const groups = new GroupService({ runtime, stores });
@@ -383,7 +391,7 @@ export async function assemble(options: AssemblyOptions) {
   const areas: readonly Area[] = checkAreas([
     tenantsArea({ companies, gate: stores, removal }),
     licencesArea(licences),
-    auditArea(audit),
+    auditArea(audit, anchoring),
     {
       name: "objects",
       leave: (tenant) => objects.leave(tenant),

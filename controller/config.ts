@@ -22,6 +22,8 @@ export interface Settings {
   readonly adminUser: string;
   readonly adminPassword: string | undefined;
   readonly secretKeyFile: string;
+  /** Absent: the audit trail is not anchored. */
+  readonly auditAnchorFile: string | undefined;
   readonly store: "embedded" | "cluster";
   readonly etcdEndpoints: readonly string[];
   readonly cassandraContactPoints: readonly string[];
@@ -91,6 +93,13 @@ export const SETTINGS = [
     name: "secret_key_file",
     meaning: "Key that seals secrets; never in the store",
     default: "secret.key in data_dir; required on a cluster",
+  },
+  {
+    name: "audit_anchor_file",
+    meaning:
+      "File outside the store that the newest digests of the audit trail are added to every minute, so that a trail that was cut off or written anew is noticed; " +
+      "on another disk, best where the controller may only append. Several controllers may share one",
+    default: "none",
   },
   { name: "store", meaning: "Where data lies: embedded or cluster", default: "embedded" },
   { name: "etcd_endpoints", meaning: "host:port of etcd members", default: "127.0.0.1:2379" },
@@ -246,6 +255,7 @@ function settle(given: Given): Settings {
     ),
     adminPassword: given.get("admin_password") || undefined,
     secretKeyFile: resolve(text("secret_key_file", join(dataDir, "secret.key"))),
+    auditAnchorFile: given.get("audit_anchor_file") ? resolve(given.get("audit_anchor_file") ?? "") : undefined,
     store,
     etcdEndpoints: endpoints("etcd_endpoints", text("etcd_endpoints", "127.0.0.1:2379")),
     cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),

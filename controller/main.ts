@@ -159,7 +159,7 @@ async function prepare(
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, trustedProxies, metricsReaders, outboundNetworks } = settings;
-  const { dataDir, sshTrustFirstKey, licenseKeys } = settings;
+  const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
     engine,
@@ -171,6 +171,7 @@ async function prepare(
     metricsReaders,
     outboundNetworks,
     dataDir,
+    ...(auditAnchorFile && { auditAnchorFile }),
     sshTrustFirstKey,
     licenseKeys,
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,

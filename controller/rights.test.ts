@@ -19,6 +19,8 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     verifyNewest: "at the start, for each tenant",
     leave: "the tenant is deleted",
   },
+  AnchorFile: { [EVERY]: "the file of the audit area" },
+  Anchoring: { [EVERY]: "for the audit area" },
   ConfigCache: { [EVERY]: "for the service of configuration, which shows what it answers by rights" },
   ConfigChanges: { [EVERY]: "for the service of configuration, and maintenance" },
   ConfigEntries: { [EVERY]: "for services that checked a permission of theirs" },

@@ -1,12 +1,51 @@
-import { Type } from "typebox";
+import { Type, type Static } from "typebox";
+import { AUDIT_ANCHORS_GIVEN_MAX } from "../limits.ts";
 
 /** Schemas of `/audit`. */
+
+export const AuditBreak = Type.Object({
+  kind: Type.String({
+    description:
+      "altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; " +
+      "truncated: the end was cut off; replaced: written anew with the key",
+  }),
+  run: Type.String({ description: "one run of one controller" }),
+  sequence: Type.Integer({ description: "its number in the run; of entries that are gone the first" }),
+  timeMs: Type.Number(),
+  text: Type.String(),
+});
 
 export const AuditReport = Type.Object({
   entries: Type.Integer(),
   runs: Type.Integer(),
   /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
   unkeyed: Type.Integer(),
-  /** What does not hold; empty for a sound trail. */
+  anchors: Type.Integer({ description: "runs that were compared with what is kept of them outside the store" }),
+  anchorFault: Type.Optional(
+    Type.String({ description: "why digests are not, or cannot be read, outside the store; absent: they are" }),
+  ),
+  first: Type.Optional(AuditBreak),
+  /** What does not hold, the oldest first; empty for a sound trail. */
   problems: Type.Array(Type.String()),
+});
+export type AuditReport = Static<typeof AuditReport>;
+
+const Stream = Type.Optional(
+  Type.Boolean({ description: "lines of JSON: {entries} from time to time, at the end {report} or {error}" }),
+);
+
+export const AuditVerify = Type.Object({ stream: Stream });
+
+export const AuditCompare = Type.Object({
+  stream: Stream,
+  anchors: Type.Array(Type.String({ maxLength: 1_000, description: "a line of an anchor file" }), {
+    maxItems: AUDIT_ANCHORS_GIVEN_MAX,
+  }),
+});
+
+const Time = (description: string) => Type.Optional(Type.Number({ description }));
+
+export const AuditExport = Type.Object({
+  from: Time("milliseconds since 1970: entries from then on"),
+  to: Time("milliseconds since 1970: entries before"),
 });

@@ -37,6 +37,10 @@ export interface CallOptions {
   readonly onWarning?: (text: string) => void;
 }
 
+export interface LinesOptions extends Pick<CallOptions, "query" | "body"> {
+  readonly signal: AbortSignal;
+}
+
 interface Envelope {
   readonly status?: unknown;
   readonly message?: unknown;
@@ -65,11 +69,13 @@ export class Client {
   async *lines(
     method: string,
     path: string,
-    { query, signal }: { readonly query: CallOptions["query"]; readonly signal: AbortSignal },
+    { query, body, signal }: LinesOptions,
   ): AsyncGenerator<unknown> {
     const { url, authorization, fetch } = this.#options;
+    const json = body === undefined ? {} : { body: JSON.stringify(body) };
+    const headers = { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) };
     const response = await this.#answered(() =>
-      fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, { method, headers: { authorization }, signal }),
+      fetch(`${url.replace(/\/+$/, "")}${path}${queryText(query)}`, { method, headers, signal, ...json }),
     );
     if (!response.headers.get("content-type")?.includes("ndjson")) {
       this.#message(await this.#answered(async () => JSON.parse(await response.text()) as Envelope));

@@ -174,13 +174,24 @@ export const TENANT_MAKE_DEADLINE_MS = 120_000;
 // Audit.
 export const AUDIT_BATCH_MAX_ENTRIES = 500;
 export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
+/** Names that one entry tells of what was changed. */
+export const AUDIT_NAMES_MAX = 20;
+export const AUDIT_OBJECT_MAX_CHARACTERS = 1_024;
 export const AUDIT_KEEP_SECONDS = 400 * 24 * 3_600;
 export const AUDIT_PROBE_MS = 2_000;
 /** So long a call waits for another attempt when the last entries were not written. */
 export const AUDIT_PATIENCE_MS = 1_000;
 /** Newest entries of each tenant that a start checks. */
 export const AUDIT_VERIFIED_AT_START_ENTRIES = 1_000;
+/** Of a verification that tells nothing on its way; one that streams has no bound. */
 export const AUDIT_VERIFY_MAX_ENTRIES = 2_000_000;
+/** Entries between two lines that tell how far a verification is. */
+export const AUDIT_PROGRESS_ENTRIES = 10_000;
+/** How often the newest digests go to the file outside the store: so much of a trail can be cut off unnoticed. */
+export const AUDIT_ANCHOR_INTERVAL_MS = 60_000;
+export const AUDIT_ANCHOR_READ_BYTES = 64 * 1_024;
+/** Runs whose digests one call may bring along. */
+export const AUDIT_ANCHORS_GIVEN_MAX = 10_000;
 
 // Licences.
 /** Of a document. */

@@ -1,7 +1,10 @@
+import { once } from "node:events";
 import { Command } from "commander";
 import { Client } from "../../common/client/client.ts";
-import { errorText } from "../../common/errors.ts";
+import { AppError, errorText } from "../../common/errors.ts";
+import { parseTimestamp } from "../../common/timestamps.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec } from "./exec.ts";
 import { makeKeyFile } from "./key.ts";
 import { joinLine, type JoinToken } from "./join.ts";
@@ -71,11 +74,9 @@ program
   .option("--timeout <seconds>", "how long it may take; before the host", "60")
   .passThroughOptions()
   .action(async (host: string, command: readonly string[], { timeout }: { timeout: string }) => {
-    const cancelled = new AbortController();
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => cancelled.abort());
+    const signal = ended();
     const write = (stream: "stdout" | "stderr", data: Uint8Array) => void process[stream].write(data);
     try {
-      const { signal } = cancelled;
       process.exitCode = await exec({
         client: client(),
         host,
@@ -85,9 +86,41 @@ program
         write,
       });
     } catch (error) {
-      if (!cancelled.signal.aborted) throw error;
+      if (!signal.aborted) throw error;
       process.exitCode = CANCELLED;
     }
+  });
+
+const audit = program.command("audit").description("check or export the audit trail of the tenant");
+
+audit
+  .command("verify")
+  .description(
+    "read the whole trail and name the first entry that does not hold (0: sound, 1: not asked, 2: broken, 3: sound, but not kept outside the store)",
+  )
+  .option("--anchor <file...>", "anchor files of other controllers, besides that of the controller asked")
+  .action(async ({ anchor = [] }: { anchor?: readonly string[] }) => {
+    const { user, json = false } = program.opts<{ user: string; json?: boolean }>();
+    process.exitCode = await verifyAudit({
+      client: client(),
+      signal: ended(),
+      tenant: user.split(".", 1)[0] ?? "",
+      anchorFiles: anchor,
+      json,
+      write: written,
+      note: (text) => console.error(text),
+    });
+  });
+
+audit
+  .command("export")
+  .description("write every entry as a line of JSON, the newest first")
+  .option("--from <time>", "entries from then on")
+  .option("--to <time>", "entries before")
+  .action(async ({ from, to }: { from?: string; to?: string }) => {
+    const period = { from: timeOf(from), to: timeOf(to) };
+    const entries = await exportAudit({ client: client(), signal: ended(), write: written }, period);
+    console.error(`${entries} entries`);
   });
 
 try {
@@ -101,6 +134,25 @@ function client(): Client {
   const { url, user } = program.opts<{ url: string; user: string }>();
   const credentials = Buffer.from(`${user}:${process.env["ODP_PASSWORD"] ?? ""}`).toString("base64");
   return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs: CALL_TIMEOUT_MS });
+}
+
+/** Fires when the call is to end early. */
+function ended(): AbortSignal {
+  const over = new AbortController();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => over.abort());
+  return over.signal;
+}
+
+/** Waits for a slow reader of the output. */
+async function written(text: string): Promise<void> {
+  if (!process.stdout.write(text)) await once(process.stdout, "drain");
+}
+
+function timeOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const timeMs = parseTimestamp(text);
+  if (timeMs === undefined) throw new AppError("invalid", `${text} is no time.`);
+  return String(timeMs);
 }
 
 function onWarning(text: string): void {

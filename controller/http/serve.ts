@@ -19,6 +19,7 @@ import type { Admission } from "./admission.ts";
 import { answerSender, type AnswerOptions } from "./answer.ts";
 import { interpret, NO_BODY, readText, type Body } from "./body.ts";
 import { acceptsGzip } from "./compress.ts";
+import { changedBy } from "./changed.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
 import type { EventStreams, Listening } from "./events.ts";
 import { asAppError, logFault, sendFailure } from "./failure.ts";
@@ -97,6 +98,8 @@ class ServedCall {
   #stop: (reason: AppError) => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
+  /** What it changes, once its input is read. */
+  #changed: string | undefined;
   #working = false;
   /** From here on the caller is known: the rights of that principal were asked. */
   #permitted = false;
@@ -268,9 +271,10 @@ class ServedCall {
     await this.#readBody();
     if (this.#over === undefined) this.#setDeadline(HTTP_CALL_DEADLINE_MS);
     const body = this.#body ?? NO_BODY;
-    const path = pathFields(this.#request.params as Readonly<Record<string, string>>);
+    const path = pathFields(this.#pathNames());
     const sources = { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson };
     const input = readInput(this.#endpoint, sources);
+    if (this.#isChange()) this.#changed = changedBy({ path: this.#pathNames(), input, files: body.files });
     const { deadlineMs } = this.#endpoint;
     if (this.#over === undefined && deadlineMs) this.#setDeadline(deadlineMs(input as never));
     const call: Call<unknown> = {
@@ -366,6 +370,10 @@ class ServedCall {
     return this.#identity?.principal ?? nobody(this.#request.exchange.traceparent);
   }
 
+  #pathNames(): Readonly<Record<string, string>> {
+    return this.#request.params as Readonly<Record<string, string>>;
+  }
+
   #remote(): string {
     return this.#request.exchange.peer.remote;
   }
@@ -396,6 +404,7 @@ class ServedCall {
       user,
       permission: this.#endpoint.permission,
       action,
+      object: this.#changed ?? changedBy({ path: this.#pathNames() }),
       outcome,
       code,
       remote: this.#remote(),

@@ -30,7 +30,7 @@ export class MemoryTrail implements AuditTrail {
   }
 
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
-    yield await Promise.resolve(this.records.filter((record) => record.tenant === tenant));
+    yield await Promise.resolve(this.records.filter((record) => record.tenant === tenant).reverse());
   }
 }
 

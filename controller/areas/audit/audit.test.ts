@@ -1,18 +1,29 @@
 import { createHash } from "node:crypto";
 import { pino } from "pino";
 import { describe, expect, test } from "vitest";
-import { AUDIT_PATIENCE_MS, AUDIT_PROBE_MS, STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
+import { anchorLine, anchorOf } from "../../../common/audit-anchor.ts";
+import {
+  AUDIT_ANCHOR_INTERVAL_MS,
+  AUDIT_KEEP_SECONDS,
+  AUDIT_PATIENCE_MS,
+  AUDIT_PROBE_MS,
+  STORE_CALL_DEADLINE_MS,
+} from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
+import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "../query/index.ts";
-import { ChainVerifier, hashOf, type AuditRecord } from "./chain.ts";
+import { AnchorFile } from "./anchor-file.ts";
+import { Anchoring } from "./anchoring.ts";
+import { hashOf, type AuditRecord } from "./chain.ts";
 import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 import type { AuditEntry } from "./types.ts";
+import { ChainVerifier } from "./verify.ts";
 
 function entry(members: Partial<AuditEntry> = {}): AuditEntry {
   return {
@@ -35,10 +46,15 @@ function open() {
   return { clock, trail, audit };
 }
 
+/** Records as they were made: a trail tells the newest first. */
 function problems(records: readonly AuditRecord[]): readonly string[] {
-  const verifier = new ChainVerifier(TEST_SECRETS);
-  for (const record of records) verifier.add(record);
-  return verifier.report().problems;
+  return verified(records).problems;
+}
+
+function verified(records: readonly AuditRecord[]) {
+  const verifier = new ChainVerifier({ keys: TEST_SECRETS });
+  for (const record of [...records].reverse()) verifier.add(record);
+  return verifier.report();
 }
 
 const FIELDS = [
@@ -73,7 +89,7 @@ describe("the chain", () => {
     expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
     expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
     expect(trail.appends).toBe(1);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 100, runs: 1, unkeyed: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 100, runs: 1, unkeyed: 0, anchors: 0, problems: [] });
   });
 
   test("each tenant has a chain of its own", async () => {
@@ -125,9 +141,7 @@ describe("the chain", () => {
         .update(JSON.stringify(FIELDS.map((name) => body[name])))
         .digest("hex"),
     );
-    const verifier = new ChainVerifier(TEST_SECRETS);
-    for (const record of plain) verifier.add(record);
-    expect(verifier.report()).toMatchObject({ entries: 5, unkeyed: 5, problems: [] });
+    expect(verified(plain)).toMatchObject({ entries: 5, unkeyed: 5, problems: [] });
     expect(problems([...plain.slice(0, 2), ...trail.records.slice(2)])).toEqual([
       expect.stringContaining("hash of another kind"),
     ]);
@@ -170,6 +184,98 @@ describe("the chain", () => {
   });
 });
 
+describe("anchors outside the store", () => {
+  const PATH = "/outside/anchors";
+
+  function anchored(disk = new ForgetfulFiles(1)) {
+    const clock = new TestClock();
+    const said: unknown[] = [];
+    const log = pino({ level: "error" }, { write: (line: string) => void said.push(JSON.parse(line)) });
+    const runtime = { ...testRuntime(clock), log };
+    const anchoring = new Anchoring({ runtime, file: new AnchorFile(PATH, disk.boot()) });
+    const trail = new MemoryTrail();
+    let bornMs = 0;
+    const audit = new AuditService({
+      runtime,
+      trail,
+      keys: TEST_SECRETS,
+      anchoring,
+      bornMs: () => Promise.resolve(bornMs),
+    });
+    const bornNow = (): void => void (bornMs = clock.nowMs());
+    const lines = (): readonly string[] => (disk.contents().get(PATH)?.toString() ?? "").split("\n").slice(0, -1);
+    return { clock, disk, said, anchoring, trail, audit, lines, bornNow };
+  }
+
+  test("the newest digest of each run goes there every minute, and at the end; nothing when there is nothing new", async () => {
+    const { clock, anchoring, audit, lines, trail } = anchored();
+    anchoring.start();
+    await Promise.all([audit.write(entry()), audit.write(entry()), audit.write(entry({ tenant: "second" }))]);
+    clock.advance(AUDIT_ANCHOR_INTERVAL_MS);
+    await expect.poll(lines).toHaveLength(2);
+    expect(lines().map((line) => anchorOf(line))).toEqual(
+      expect.arrayContaining([expect.objectContaining({ tenant: "matrix", sequence: 2, hash: trail.records[1]?.hash })]),
+    );
+    await expect.poll(() => clock.waiting).toBe(1);
+    clock.advance(AUDIT_ANCHOR_INTERVAL_MS);
+    await audit.write(entry());
+    await anchoring.close();
+    expect(lines()).toHaveLength(3);
+  });
+
+  test("a full disk is told in the log, in the figures and by the verification, and what it lacks is written later", async () => {
+    const { anchoring, audit, said, disk, lines } = anchored();
+    await audit.write(entry());
+    await anchoring.write();
+    disk.faults.capacityBytes = Buffer.byteLength(lines().join("\n")) + 50;
+    await audit.write(entry());
+    await anchoring.write();
+    expect(said).toEqual([expect.objectContaining({ msg: expect.stringContaining("NOT ANCHORED"), file: PATH })]);
+    expect(anchoring.waiting).toBe(1);
+    expect(await audit.verifyChain(testPrincipal())).toMatchObject({
+      problems: [],
+      anchorFault: expect.stringContaining("ENOSPC"),
+    });
+    delete disk.faults.capacityBytes;
+    await anchoring.close();
+    expect(anchoring).toMatchObject({ waiting: 0, failure: undefined });
+    expect(anchorOf(lines().at(-1) ?? "")).toMatchObject({ sequence: 2 });
+    expect((await audit.verifyChain(testPrincipal())).anchorFault).toContain("1 lines of anchors cannot be read");
+  });
+
+  test("anchors that another controller kept are brought along", async () => {
+    const { audit, trail } = anchored();
+    await audit.write(entry());
+    const [record] = trail.records as [AuditRecord];
+    const brought = anchorLine({ ...record, sequence: 2, hash: "x" });
+    expect(await audit.verifyChain(testPrincipal(), { anchors: [brought] })).toMatchObject({
+      anchors: 1,
+      first: { kind: "truncated", sequence: 2 },
+    });
+    expect(await audit.verifyChain(testPrincipal(), { anchors: [anchorLine(record)] })).toMatchObject({
+      anchors: 1,
+      problems: [],
+    });
+  });
+
+  test("those of entries that expired, and of an earlier tenant of the same name, are left out", async () => {
+    const { audit, trail, clock, anchoring, bornNow } = anchored();
+    await audit.write(entry());
+    await anchoring.write();
+    trail.records.splice(0);
+    expect((await audit.verifyChain(testPrincipal())).first).toMatchObject({ kind: "truncated", sequence: 1 });
+    clock.advance(1);
+    bornNow();
+    expect(await audit.verifyChain(testPrincipal())).toMatchObject({ anchors: 0, problems: [] });
+    const old = anchored();
+    await old.audit.write(entry());
+    await old.anchoring.write();
+    old.trail.records.splice(0);
+    old.clock.advance(AUDIT_KEEP_SECONDS * 1_000);
+    expect(await old.audit.verifyChain(testPrincipal())).toMatchObject({ anchors: 0, problems: [] });
+  });
+});
+
 describe("while it cannot be written", () => {
   test("writers are told, changes are refused, a new run begins after it", async () => {
     const { trail, audit, clock } = open();
@@ -189,7 +295,7 @@ describe("while it cannot be written", () => {
       "audit resumed; 1 entries may be missing",
       "POST /host",
     ]);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 3, runs: 2, unkeyed: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 3, runs: 2, unkeyed: 0, anchors: 0, problems: [] });
   });
 
   test("nobody waits long for a trail that does not answer, and what waits in it is kept when it answers", async () => {
@@ -246,11 +352,12 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
   await audit.write(entry({ tenant: "second" }));
-  expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, problems: [] });
+  expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, anchors: 0, problems: [] });
   expect(await audit.verifyChain(testPrincipal("administrator", "second"))).toEqual({
     entries: 1,
     runs: 1,
     unkeyed: 0,
+    anchors: 0,
     problems: [],
   });
   const read: number[] = [];
@@ -288,6 +395,7 @@ test("what belongs to no tenant lies in the system store, page after page", asyn
     entries: 1_500,
     runs: 1,
     unkeyed: 0,
+    anchors: 0,
     problems: [],
   });
 });

@@ -1,4 +1,6 @@
 export { auditArea } from "./area.ts";
+export { AnchorFile } from "./anchor-file.ts";
+export { Anchoring } from "./anchoring.ts";
 export { AuditService, type AuditTrail } from "./service.ts";
 export { StoredTrail } from "./store.ts";
 export type * from "./types.ts";

@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
+import { NewestAnchors, type Anchor } from "../../../common/audit-anchor.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import {
   AUDIT_BATCH_MAX_ENTRIES,
+  AUDIT_KEEP_SECONDS,
   AUDIT_PATIENCE_MS,
   AUDIT_PROBE_MS,
   AUDIT_VERIFIED_AT_START_ENTRIES,
@@ -12,8 +14,10 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { Chain, ChainVerifier, type AuditRecord, type ChainKeys, type ChainReport } from "./chain.ts";
+import type { Anchoring } from "./anchoring.ts";
+import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import type { Audit, AuditEntry } from "./types.ts";
+import { ChainVerifier, type ChainReport } from "./verify.ts";
 
 const PROBLEMS_LOGGED_MAX = 10;
 /** What calls are told they wait for. */
@@ -23,7 +27,7 @@ const TRAIL = "The audit trail";
 export interface AuditTrail {
   /** Durable when it resolves. The same records again change nothing. */
   append(tenant: string, records: readonly AuditRecord[]): Promise<void>;
-  /** Every record kept, in any order. */
+  /** Every record kept, the newest first; those of one millisecond in any order. */
   read(tenant: string): AsyncIterable<readonly AuditRecord[]>;
 }
 
@@ -32,6 +36,33 @@ export interface AuditDependencies {
   readonly trail: AuditTrail;
   /** What chains are sealed with: lies outside the store. */
   readonly keys: ChainKeys;
+  /** Keeps digests outside the store; none when absent. */
+  readonly anchoring?: Anchoring;
+  /** When the tenant was made: anchors before are of another one of its name. */
+  readonly bornMs?: (tenant: string) => Promise<number>;
+}
+
+export interface VerifyOptions {
+  /** Lines of anchor files of other controllers, besides the one of this controller. */
+  readonly anchors?: readonly string[];
+  /** `AUDIT_VERIFY_MAX_ENTRIES` when absent. */
+  readonly entriesMax?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface TrailReport extends ChainReport {
+  /** Why newest digests are not outside the store, or some there cannot be read. */
+  readonly anchorFault?: string;
+}
+
+export interface Period {
+  readonly fromMs?: number;
+  readonly toMs?: number;
+}
+
+interface Anchored {
+  readonly anchors: readonly Anchor[];
+  readonly fault: string | undefined;
 }
 
 /** Writes the audit trail of every tenant: one chain for each in this run of the controller. */
@@ -64,23 +95,67 @@ export class AuditService implements Audit {
     }
   }
 
-  /** Reads the whole trail of the tenant and checks that nothing in it was changed, taken out or put in. */
-  async verifyChain(principal: Principal): Promise<ChainReport> {
+  /**
+   * Reads the whole trail of the tenant and checks that nothing in it was changed, taken out or put in, and that it has
+   * what was kept of it outside the store.
+   */
+  async verifyChain(principal: Principal, options: VerifyOptions = {}): Promise<TrailReport> {
     requirePermission(principal, "audit:read");
-    const verifier = new ChainVerifier(this.#dependencies.keys);
-    for await (const records of this.#dependencies.trail.read(principal.tenant)) {
-      for (const record of records) verifier.add(record);
-      if (verifier.entries > AUDIT_VERIFY_MAX_ENTRIES) {
-        throw new AppError("too_large", `The trail has more than ${String(AUDIT_VERIFY_MAX_ENTRIES)} entries.`);
-      }
+    const { entriesMax = AUDIT_VERIFY_MAX_ENTRIES } = options;
+    const work = this.verifying(principal, options);
+    for (;;) {
+      const step = await work.next();
+      if (step.done) return step.value;
+      if (step.value > entriesMax)
+        throw new AppError("too_large", `The trail has more than ${entriesMax} entries: ask with stream=true.`);
     }
-    return verifier.report();
+  }
+
+  /** The same of a trail of any length: yields how many entries were read, page after page. */
+  async *verifying(principal: Principal, options: VerifyOptions = {}): AsyncGenerator<number, TrailReport> {
+    requirePermission(principal, "audit:read");
+    const { tenant } = principal;
+    // Before the trail: what is anchored meanwhile has no place in what was read already.
+    const { anchors, fault } = await this.#anchorsOf(tenant, options.anchors ?? []);
+    const verifier = new ChainVerifier({ keys: this.#dependencies.keys, anchors, keptSinceMs: this.#keptSinceMs() });
+    for await (const records of this.#dependencies.trail.read(tenant)) {
+      options.signal?.throwIfAborted();
+      for (const record of records) verifier.add(record);
+      yield verifier.entries;
+    }
+    return { ...verifier.report(), ...(fault !== undefined && { anchorFault: fault }) };
+  }
+
+  /** Every entry from `fromMs` to before `toMs`, the newest first, with all that its hash is made of. */
+  async *export(principal: Principal, { fromMs = 0, toMs = Infinity }: Period): AsyncGenerator<readonly AuditRecord[]> {
+    requirePermission(principal, "audit:read");
+    for await (const records of this.#dependencies.trail.read(principal.tenant)) {
+      const wanted = records.filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);
+      if (wanted.length > 0) yield wanted;
+      if (records.some(({ timeMs }) => timeMs < fromMs)) return;
+    }
+  }
+
+  /** Those in the file and those that were brought along, of the tenant that has the name now. */
+  async #anchorsOf(tenant: string, given: readonly string[]): Promise<Anchored> {
+    const { anchoring, bornMs } = this.#dependencies;
+    const newest = (await anchoring?.file.read(tenant)) ?? new NewestAnchors(tenant);
+    for (const line of given) newest.add(line);
+    const birthMs = (await bornMs?.(tenant)) ?? 0;
+    const anchors = newest.all.filter(({ timeMs }) => timeMs >= birthMs);
+    const unreadable = `${newest.unreadable} lines of anchors cannot be read.`;
+    const fault = anchoring?.failure ?? (newest.unreadable > 0 ? unreadable : undefined);
+    return { anchors, fault };
+  }
+
+  #keptSinceMs(): number {
+    return this.#dependencies.runtime.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000;
   }
 
   /** Checks the newest entries of a tenant's trail and says loudly what does not hold. */
   async verifyNewest(tenant: string): Promise<ChainReport> {
     const { trail, keys, runtime } = this.#dependencies;
-    const verifier = new ChainVerifier(keys);
+    const verifier = new ChainVerifier({ keys });
     for await (const records of trail.read(tenant)) {
       for (const record of records) verifier.add(record);
       if (verifier.entries >= AUDIT_VERIFIED_AT_START_ENTRIES) break;
@@ -202,6 +277,8 @@ class TrailWriter {
     try {
       await this.#append(records);
       this.#chain.kept(records);
+      const newest = records.at(-1);
+      if (newest !== undefined) this.#dependencies.anchoring?.kept(anchorOf(newest));
       this.#writable = true;
       this.#failure = undefined;
       this.#lost = 0;
@@ -254,4 +331,8 @@ function notWritable(cause: unknown): AppError {
     `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
+}
+
+function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {
+  return { timeMs, tenant, run, sequence, hash };
 }

@@ -26,6 +26,7 @@ export const AUDIT_CLASS: SystemClass = {
     { name: "user", type: "varchar" },
     { name: "permission", type: "varchar" },
     { name: "action", type: "varchar" },
+    { name: "object", type: "varchar" },
     { name: "outcome", type: "varchar" },
     { name: "code", type: "varchar" },
     { name: "remote", type: "varchar" },
@@ -35,7 +36,7 @@ export const AUDIT_CLASS: SystemClass = {
     { name: "previous", type: "varchar" },
     { name: "hash", type: "varchar" },
   ],
-  indexes: ["user", "permission", "outcome", "run"],
+  indexes: ["user", "permission", "outcome", "run", "object"],
   options: { ttlSeconds: AUDIT_KEEP_SECONDS, autosearch: false },
   guard: {},
 };
@@ -111,8 +112,9 @@ function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; r
 }
 
 function valuesOf(record: AuditRecord): Row {
-  const { user, permission, action, outcome, code, remote, traceparent, run, sequence, previous, hash } = record;
-  return { user, permission, action, outcome, code, remote, traceparent, run, sequence, previous, hash };
+  const { user, permission, action, object, outcome, code, remote, traceparent } = record;
+  const { run, sequence, previous, hash } = record;
+  return { user, permission, action, object, outcome, code, remote, traceparent, run, sequence, previous, hash };
 }
 
 function recordOf(tenant: string, row: ObjectRow): AuditRecord {
@@ -123,6 +125,7 @@ function recordOf(tenant: string, row: ObjectRow): AuditRecord {
     user: text("user"),
     permission: text("permission"),
     action: text("action"),
+    object: text("object"),
     outcome: text("outcome") as AuditRecord["outcome"],
     code: text("code"),
     remote: text("remote"),

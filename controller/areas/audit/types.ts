@@ -6,6 +6,11 @@ export interface AuditEntry {
   readonly permission: string;
   /** `POST /host` and the like, never values of secrets. */
   readonly action: string;
+  /**
+   * What was changed, or should have been: names, paths, ids, classes, in the order they were given, separated by commas.
+   * Absent where the action says all: a sign-in, what concerns the whole tenant.
+   */
+  readonly object?: string;
   readonly outcome: "ok" | "denied" | "failed";
   readonly code: string;
   readonly remote: string;

@@ -299,6 +299,7 @@ async function audited(
     user: principal.user,
     permission: "jobs:run",
     action: `GET /job/${input["*"]}`,
+    object: input["*"],
     remote: client.remote,
     traceparent: principal.traceparent,
   };

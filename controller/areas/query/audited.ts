@@ -7,6 +7,8 @@ export interface AuditedChange {
   readonly principal: Principal;
   /** Kinds of statements and classes, never values. */
   readonly action: string;
+  /** The classes. */
+  readonly object: string;
 }
 
 /** Makes a change and writes an audit entry, also when it fails. */
@@ -24,9 +26,10 @@ export async function audited<T>(change: AuditedChange, work: () => Promise<T>):
 }
 
 /** The entry about a change that ended well, or with the error. */
-export async function record({ audit, principal, action }: AuditedChange, error: unknown): Promise<void> {
+export async function record({ audit, principal, action, object }: AuditedChange, error: unknown): Promise<void> {
   const code = error === undefined ? "ok" : isAppError(error) ? error.code : "internal";
   const outcome = error === undefined ? "ok" : code === "denied" ? "denied" : "failed";
   const { tenant, user, remote = "", traceparent } = principal;
-  await audit?.record({ tenant, user, permission: "objects:write", action, outcome, code, remote, traceparent });
+  const permission = "objects:write";
+  await audit?.record({ tenant, user, permission, action, object, outcome, code, remote, traceparent });
 }

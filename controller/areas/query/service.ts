@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
+import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -18,6 +18,7 @@ import { ParsedTexts } from "./run/parsed.ts";
 import { Slices } from "./run/slice.ts";
 import {
   changesAnything,
+  classesOf,
   definesAnything,
   one,
   prepare,
@@ -91,7 +92,7 @@ export class QueryService implements Query {
   async #runAudited(script: Script, caller: Caller, values: QueryOptions["values"]): Promise<QueryResult> {
     const executions = executionsOf(script, values);
     if (!script.statements.some(changesAnything)) return this.#runScript(script, executions, caller);
-    const change = { audit: this.#audit, principal: caller.principal, action: actionOf(script.statements) };
+    const change = { audit: this.#audit, principal: caller.principal, ...toldOf(script.statements) };
     return audited(change, () => this.#runScript(script, executions, caller));
   }
 
@@ -196,7 +197,7 @@ export class QueryService implements Query {
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     const { principal, text, signal, slices } = caller;
-    const order = { principal, text, at: batch.span.start, values, action: actionOf([batch]) };
+    const order = { principal, text, at: batch.span.start, values, ...toldOf([batch]) };
     const answer = await this.#batches?.run(order, changes, { signal, slices });
     for (const each of prepared) caller.relations.add(each.prepared.relations ?? []);
     const last = prepared.at(-1);
@@ -274,8 +275,11 @@ async function preparedAll(
 }
 
 /** The changes, for the audit trail. */
-function actionOf(statements: readonly Statement[]): string {
-  return `MQL ${[...new Set(statements.filter(changesAnything).map(targetOf))].slice(0, 20).join(", ")}`;
+/** What the audit trail is told of statements that change something. */
+function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
+  const changes = statements.filter(changesAnything);
+  const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(", ");
+  return { action: `MQL ${named(changes.map(targetOf))}`, object: named(changes.flatMap(classesOf)) };
 }
 
 function paged(script: Script, cursor: string | undefined): Script {

@@ -125,6 +125,12 @@ export function targetOf(statement: Statement): string {
   return `${statement.kind} ${name}`.trimEnd();
 }
 
+/** The classes, or what else, that a statement changes. */
+export function classesOf(statement: Statement): readonly string[] {
+  if (statement.kind === "batch") return statement.statements.filter(changesAnything).flatMap(classesOf);
+  return "class" in statement ? [statement.class.path] : "name" in statement ? [statement.name] : [];
+}
+
 /**
  * Several executions are each checked now and bound once more when their rows are taken, as a bound statement may take
  * much memory.

@@ -148,7 +148,7 @@ export class ScriptService {
       throw error;
     } finally {
       await this.#logs.keep(principal, name, log);
-      if (host.changed.size > 0) await this.#record(principal, `${name} ${[...host.changed].sort().join(" ")}`, code);
+      if (host.changed.size > 0) await this.#record(principal, { object: name, what: [...host.changed].sort().join(" ") }, code);
     }
   }
 
@@ -184,11 +184,12 @@ export class ScriptService {
     return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
   }
 
-  async #record({ tenant, user, remote = "", traceparent }: Principal, what: string, code: string): Promise<void> {
+  async #record({ tenant, user, remote = "", traceparent }: Principal, { object, what }: { readonly object: string; readonly what: string }, code: string): Promise<void> {
     const outcome = code === "ok" ? "ok" : code === "denied" ? "denied" : "failed";
-    const action = `SCRIPT ${what}`;
+    const action = `SCRIPT ${object} ${what}`;
     const permission = "scripts:read";
-    await this.#with.audit.record({ tenant, user, permission, action, outcome, code, remote, traceparent });
+    const entry = { tenant, user, permission, action, object, outcome, code, remote, traceparent } as const;
+    await this.#with.audit.record(entry);
   }
 }
 

@@ -319,7 +319,7 @@ export class UserService implements Users {
   /** A change of one's own, for which no permission is asked, is on record like any other. */
   async #recorded<T>(principal: Principal, action: string, change: () => Promise<T>): Promise<T> {
     const { tenant, user, remote = "", traceparent } = principal;
-    const entry = { tenant, user, permission: "signin", action, remote, traceparent };
+    const entry = { tenant, user, permission: "signin", action, object: user, remote, traceparent };
     await this.#audit.ready(tenant);
     try {
       const answer = await change();
@@ -381,6 +381,7 @@ export class UserService implements Users {
       user: "",
       permission: "users:write",
       action: `reset the password of ${username}`,
+      object: username,
       remote: "",
       traceparent: "",
     };

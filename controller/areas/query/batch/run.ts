@@ -26,6 +26,7 @@ export interface BatchOrder {
   readonly values: Arguments;
   /** For the audit trail. */
   readonly action: string;
+  readonly object: string;
 }
 
 /** An unfinished batch, with all that another controller needs to continue it. KvStore: `batches/open/<id>`. */

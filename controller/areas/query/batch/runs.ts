@@ -123,17 +123,17 @@ export class BatchRuns {
 
   async #resume(held: Noted<OpenBatch>): Promise<void> {
     const { audit, runtime, changesOf } = this.#dependencies;
-    const { id, principal, action } = held.open;
+    const { id, principal, action, object } = held.open;
     try {
       await audit?.ready(principal.tenant);
       await this.#ending(held.open, async () => {
         checkAge(held.open, runtime.clock.nowMs());
         await this.#runOf(held, await changesOf(held.open), false).roll();
       });
-      await record({ audit, principal, action }, undefined);
+      await record({ audit, principal, action, object }, undefined);
     } catch (error) {
       runtime.log.warn({ err: error, batch: id }, "a batch that was interrupted could not be made to its end");
-      if (isAppError(error) && !isTransient(error)) await record({ audit, principal, action }, error);
+      if (isAppError(error) && !isTransient(error)) await record({ audit, principal, action, object }, error);
     }
   }
 

@@ -70,8 +70,9 @@ export class SearchService implements Searches {
     const call = segmentOf(search, "call");
     if (call) return this.#call(call, searchOfCall(search, call), caller);
     if (!segmentOf(search, "delete")) return this.#read(search, caller);
-    const action = `search delete ${search.class?.path ?? "of every class"}`;
-    return audited({ audit: this.#audit, principal: caller.principal, action }, () => this.#remove(search, caller));
+    const object = search.class?.path ?? "";
+    const action = `search delete ${object || "of every class"}`;
+    return audited({ audit: this.#audit, principal: caller.principal, action, object }, () => this.#remove(search, caller));
   }
 
   async #read(search: Search, caller: Caller): Promise<QueryResult> {

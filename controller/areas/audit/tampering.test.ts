@@ -1,0 +1,141 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import { AnchorFile } from "./anchor-file.ts";
+import { Anchoring } from "./anchoring.ts";
+import { hashOf, type AuditRecord } from "./chain.ts";
+import { AuditService } from "./service.ts";
+import { AUDIT_CLASS, StoredTrail } from "./store.ts";
+
+/** Who has the store, and even the key, against a trail of two controllers that share a file of anchors. */
+
+const ENTRIES = onCluster ? 500 : 10_000;
+const ANCHORS = "/outside/anchors";
+
+let engine: TestEngine;
+let objects: ObjectService;
+let trail: StoredTrail;
+const files = new ForgetfulFiles(1).boot();
+const auditor = testPrincipal();
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects.registerSystemClass(AUDIT_CLASS);
+  const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
+  trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf });
+});
+afterAll(async () => {
+  await objects.close();
+  await engine.close();
+});
+
+function controller(seed: number) {
+  const runtime = { ...testRuntime(realClock) };
+  const bytes = (count: number) => Uint8Array.from({ length: count }, () => seed);
+  const random = { next: () => 0.5, bytes };
+  const anchoring = new Anchoring({ runtime, file: new AnchorFile(ANCHORS, files) });
+  const audit = new AuditService({ runtime: { ...runtime, random }, trail, keys: TEST_SECRETS, anchoring });
+  return { audit, anchoring };
+}
+
+const entryOf = (action: string) => ({
+  tenant: "matrix",
+  user: "u",
+  permission: "hosts:write",
+  action,
+  object: "web-1",
+  outcome: "ok" as const,
+  code: "ok",
+  remote: "r",
+  traceparent: "t",
+});
+
+async function write(audit: AuditService, count: number): Promise<void> {
+  await Promise.all(Array.from({ length: count }, (_, at) => audit.write(entryOf(String(at)))));
+}
+
+interface Lying {
+  readonly id: string;
+  readonly run: string;
+  readonly sequence: number;
+}
+
+/** Where every entry lies in the store. */
+async function lying(): Promise<readonly Lying[]> {
+  const found: Lying[] = [];
+  for await (const rows of objects.read(auditor, { class: "/matrix/system/audit", subtree: false }))
+    for (const { id, values } of rows)
+      found.push({ id: id.replace(/^.*:/, ""), run: String(values["run"]), sequence: Number(values["sequence"]) });
+  return found;
+}
+
+/** Takes entries out of the store below everything that could refuse it. */
+async function takeOut(entries: readonly Lying[]): Promise<void> {
+  const { objects: store } = await engine.tenant("matrix");
+  const cid = (await objects.catalog(auditor)).get("/matrix/system/audit")?.cid ?? 0;
+  await store.removeRecords(entries.map(({ id }) => ({ cid, id })));
+}
+
+/** Puts entries in; what was taken out stays out, so they have other ids. */
+async function putIn(records: readonly AuditRecord[]): Promise<void> {
+  const rows = records.map(({ timeMs, tenant, ...values }, ordinal) => ({
+    ...{ values, timeMs, tenant, ordinal },
+    identity: `forged ${values.sequence}`,
+  }));
+  await objects.ingest(auditor, "/matrix/system/audit", rows);
+}
+
+test("whatever is done to a trail of 10,000 entries is noticed, with the first entry that does not hold", async () => {
+  const [one, two] = [controller(1), controller(2)];
+  const [runOne, runTwo] = ["01".repeat(12), "02".repeat(12)];
+  await two.audit.ready("matrix");
+  await write(two.audit, 20);
+  await write(one.audit, ENTRIES);
+  await Promise.all([one.anchoring.close(), two.anchoring.close()]);
+  // Made after the last anchor, as by a controller that is killed before the next.
+  await one.audit.write(entryOf("not anchored"));
+  const check = () => two.audit.verifyChain(auditor);
+  expect(await check()).toEqual({ entries: ENTRIES + 22, runs: 2, unkeyed: 0, anchors: 2, problems: [] });
+
+  const made: AuditRecord[] = [];
+  for await (const records of two.audit.export(auditor, {})) made.push(...records.filter(({ run }) => run === runOne));
+  made.sort((a, b) => a.sequence - b.sequence);
+  const places = await lying();
+  const takeOutOf = (wanted: string, isWanted: (sequence: number) => boolean) =>
+    takeOut(places.filter(({ run, sequence }) => run === wanted && isWanted(sequence)));
+
+  // With the key, so that every hash and link holds: only the anchor knows better.
+  let previous = made[ENTRIES - 3]?.hash ?? "";
+  const anew = made.slice(ENTRIES - 2).map((record) => {
+    const body = { ...record, user: "forged", previous };
+    previous = hashOf(body, TEST_SECRETS);
+    return { ...body, hash: previous };
+  });
+  await takeOutOf(runOne, (sequence) => sequence > ENTRIES - 2);
+  await putIn(anew);
+  const rewritten = await check();
+  expect(rewritten.first).toMatchObject({ kind: "replaced", run: runOne, sequence: ENTRIES });
+  expect(rewritten.problems).toHaveLength(1);
+
+  await takeOutOf(runOne, (sequence) => [100, 101].includes(sequence));
+  expect((await check()).first).toMatchObject({ kind: "missing", run: runOne, sequence: 100 });
+
+  await takeOutOf(runOne, (sequence) => sequence === 7);
+  await putIn([{ ...(made[6] as AuditRecord), object: "web-2" }]);
+  expect((await check()).first).toMatchObject({ kind: "altered", run: runOne, sequence: 7 });
+
+  await takeOutOf(runTwo, (sequence) => sequence > 15);
+  expect((await check()).first).toMatchObject({ kind: "truncated", run: runTwo, sequence: 16 });
+
+  await takeOutOf(runTwo, () => true);
+  expect(await check()).toMatchObject({
+    entries: ENTRIES - 1,
+    runs: 1,
+    first: { kind: "truncated", run: runTwo, sequence: 1 },
+    problems: { length: 4 },
+  });
+}, 120_000);

@@ -1,0 +1,73 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { anchorLine } from "../../common/audit-anchor.ts";
+import { AUDIT_BROKEN, AUDIT_NOT_ANCHORED, exportAudit, verifyAudit } from "./audit.ts";
+
+const SOUND = { entries: 5, runs: 1, unkeyed: 0, anchors: 1, problems: [] };
+const first = { kind: "missing", run: "r", sequence: 3, timeMs: 1, text: "Entries 3 to 3 of run r are missing." };
+
+function asking(lines: readonly object[]) {
+  const written: string[] = [];
+  const notes: string[] = [];
+  const asked: unknown[] = [];
+  const client = {
+    async *lines(method: string, path: string, { body }: { readonly body?: unknown }) {
+      asked.push([method, path, body]);
+      yield* await Promise.resolve(lines);
+    },
+  };
+  const options = {
+    client,
+    signal: new AbortController().signal,
+    tenant: "matrix",
+    anchorFiles: [] as readonly string[],
+    json: false,
+    write: (text: string) => void written.push(text),
+    note: (text: string) => void notes.push(text),
+  };
+  return { options, written, notes, asked };
+}
+
+test("a sound trail ends with 0, a broken one with 2 and its first break, one that is not anchored with 3", async () => {
+  const sound = asking([{ entries: 10_000 }, { report: SOUND }]);
+  expect(await verifyAudit(sound.options)).toBe(0);
+  expect(sound.notes).toEqual(["10000 entries"]);
+  expect(sound.written.join("")).toContain("The trail is sound.");
+  const broken = asking([{ report: { ...SOUND, first, problems: [first.text, "Entry 9 of run r was changed."] } }]);
+  expect(await verifyAudit(broken.options)).toBe(AUDIT_BROKEN);
+  expect(broken.written.join("")).toMatch(/^THE TRAIL IS BROKEN \(missing\): Entries 3 to 3.*\n {2}also: Entry 9/);
+  const loose = asking([{ report: { ...SOUND, anchorFault: "no space left" } }]);
+  expect(await verifyAudit(loose.options)).toBe(AUDIT_NOT_ANCHORED);
+});
+
+test("an answer that breaks off, or ends in an error, is no sound trail", async () => {
+  await expect(verifyAudit(asking([{ entries: 10_000 }]).options)).rejects.toThrow("broke off");
+  const error = { code: "unavailable", message: "The store is away." };
+  await expect(verifyAudit(asking([{ error }]).options)).rejects.toThrow("The store is away.");
+  await expect(exportAudit(asking([{ sequence: 1 }]).options, { from: undefined, to: undefined })).rejects.toThrow(
+    "broke off",
+  );
+});
+
+test("anchor files are brought along, the newest of each run of the tenant", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "odp-anchors-"));
+  try {
+    const file = join(folder, "anchors");
+    const anchor = { timeMs: 1_000, tenant: "matrix", run: "r", sequence: 1, hash: "k:1" };
+    const newest = { ...anchor, sequence: 7 };
+    await writeFile(file, [newest, anchor, { ...anchor, tenant: "second" }].map(anchorLine).join(""));
+    const { options, asked } = asking([{ report: SOUND }]);
+    await verifyAudit({ ...options, anchorFiles: [file] });
+    expect(asked).toEqual([["POST", "/audit/verify", { anchors: [anchorLine(newest).trimEnd()] }]]);
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+});
+
+test("an export writes a line for each entry and tells how many there were", async () => {
+  const { options, written } = asking([{ sequence: 2 }, { sequence: 1 }, { end: { entries: 2 } }]);
+  expect(await exportAudit(options, { from: undefined, to: undefined })).toBe(2);
+  expect(written).toEqual(['{"sequence":2}\n', '{"sequence":1}\n']);
+});

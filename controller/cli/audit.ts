@@ -1,0 +1,85 @@
+import { createReadStream } from "node:fs";
+import { createInterface } from "node:readline";
+import type { AuditReport } from "../../common/api/audit.ts";
+import { anchorLine, NewestAnchors } from "../../common/audit-anchor.ts";
+import type { Client } from "../../common/client/client.ts";
+import { AppError } from "../../common/errors.ts";
+
+/** Exit codes of `odp audit verify`; 1 is for what could not be asked. */
+export const AUDIT_BROKEN = 2;
+export const AUDIT_NOT_ANCHORED = 3;
+
+export interface AuditOptions {
+  readonly client: Pick<Client, "lines">;
+  readonly signal: AbortSignal;
+  readonly write: (text: string) => void | Promise<void>;
+}
+
+export interface VerifyOptions extends AuditOptions {
+  readonly tenant: string;
+  /** Paths of anchor files besides the one of the controller that is asked. */
+  readonly anchorFiles: readonly string[];
+  readonly json: boolean;
+  /** For what is no answer: progress, warnings. */
+  readonly note: (text: string) => void;
+}
+
+type Line = Partial<{
+  readonly entries: number;
+  readonly report: AuditReport;
+  readonly end: { readonly entries: number };
+  readonly error: { readonly code: string; readonly message: string };
+}>;
+
+/** Has the whole trail of the tenant checked, and answers the exit code. */
+export async function verifyAudit(options: VerifyOptions): Promise<number> {
+  const { client, signal, anchorFiles, tenant, json, write, note } = options;
+  const query = { stream: "true" };
+  const given = anchorFiles.length > 0 ? { body: { anchors: await anchorsOf(anchorFiles, tenant) } } : {};
+  const method = anchorFiles.length > 0 ? "POST" : "GET";
+  let report: AuditReport | undefined;
+  for await (const told of client.lines(method, "/audit/verify", { query, signal, ...given })) {
+    const line = told as Line;
+    if (line.error) throw new AppError("unavailable", line.error.message);
+    if (line.entries !== undefined) note(`${line.entries} entries`);
+    report = line.report ?? report;
+  }
+  if (report === undefined) throw new AppError("unavailable", "The answer broke off before the end of the trail.");
+  await write(json ? `${JSON.stringify(report, undefined, 2)}\n` : textOf(report));
+  if (report.first !== undefined) return AUDIT_BROKEN;
+  return report.anchorFault === undefined ? 0 : AUDIT_NOT_ANCHORED;
+}
+
+/** Writes every entry as a line of JSON, the newest first; throws when the answer is not whole. */
+export async function exportAudit(
+  { client, signal, write }: AuditOptions,
+  query: { readonly from: string | undefined; readonly to: string | undefined },
+): Promise<number> {
+  for await (const told of client.lines("GET", "/audit/export", { query, signal })) {
+    const line = told as Line;
+    if (line.error) throw new AppError("unavailable", line.error.message);
+    if (line.end !== undefined) return line.end.entries;
+    await write(`${JSON.stringify(told)}\n`);
+  }
+  throw new AppError("unavailable", "The answer broke off before the end of the trail.");
+}
+
+async function anchorsOf(files: readonly string[], tenant: string): Promise<readonly string[]> {
+  const newest = new NewestAnchors(tenant);
+  for (const file of files) for await (const line of createInterface({ input: createReadStream(file) })) newest.add(line);
+  if (newest.unreadable > 0)
+    throw new AppError("invalid", `${newest.unreadable} lines of ${files.join(", ")} are no anchors.`);
+  return newest.all.map((anchor) => anchorLine(anchor).trimEnd());
+}
+
+function textOf({ entries, runs, unkeyed, anchors, anchorFault, first, problems }: AuditReport): string {
+  const lines = [
+    first === undefined ? "The trail is sound." : `THE TRAIL IS BROKEN (${first.kind}): ${first.text}`,
+    ...problems.slice(1).map((problem) => `  also: ${problem}`),
+    `${entries} entries of ${runs} runs, ${anchors} of them compared with what is kept outside the store.`,
+    ...(anchors === 0 ? ["Without an anchor (audit_anchor_file) it is not noticed when the newest are cut off."] : []),
+    ...(unkeyed > 0 ? [`${unkeyed} entries of earlier versions prove nothing.`] : []),
+    ...(anchorFault === undefined ? [] : [`NOT ANCHORED: ${anchorFault}`]),
+  ];
+  return `${lines.join("\n")}\n`;
+}
