@@ -66,11 +66,7 @@ export class Client {
    * Lines of JSON as they come. What the controller answers instead, an envelope, is thrown as by `call`. Firing
    * `signal` ends the call.
    */
-  async *lines(
-    method: string,
-    path: string,
-    { query, body, signal }: LinesOptions,
-  ): AsyncGenerator<unknown> {
+  async *lines(method: string, path: string, { query, body, signal }: LinesOptions): AsyncGenerator<unknown> {
     const { url, authorization, fetch } = this.#options;
     const json = body === undefined ? {} : { body: JSON.stringify(body) };
     const headers = { authorization, ...(body === undefined ? {} : { "content-type": "application/json" }) };

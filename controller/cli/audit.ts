@@ -66,7 +66,8 @@ export async function exportAudit(
 
 async function anchorsOf(files: readonly string[], tenant: string): Promise<readonly string[]> {
   const newest = new NewestAnchors(tenant);
-  for (const file of files) for await (const line of createInterface({ input: createReadStream(file) })) newest.add(line);
+  for (const file of files)
+    for await (const line of createInterface({ input: createReadStream(file) })) newest.add(line);
   if (newest.unreadable > 0)
     throw new AppError("invalid", `${newest.unreadable} lines of ${files.join(", ")} are no anchors.`);
   return newest.all.map((anchor) => anchorLine(anchor).trimEnd());

@@ -44,7 +44,10 @@ interface Operation {
 test("every endpoint that changes something names it by one of these members", async () => {
   // Who may call what, a line for each endpoint: method, path, permission.
   const table = await readFile(new URL("../../test/security/matrix.txt", import.meta.url), "utf8");
-  const changes = table.split("\n").map((line) => line.split(/\s+/)).filter(([, , permission]) => /:(write|run)$/.test(permission ?? ""));
+  const changes = table
+    .split("\n")
+    .map((line) => line.split(/\s+/))
+    .filter(([, , permission]) => /:(write|run)$/.test(permission ?? ""));
   expect(changes.length).toBeGreaterThan(80);
   const nameless = changes
     .filter(([method, path = ""]) => method !== "GET" && !/[:*]/.test(path))

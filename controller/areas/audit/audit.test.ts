@@ -89,7 +89,13 @@ describe("the chain", () => {
     expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
     expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
     expect(trail.appends).toBe(1);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 100, runs: 1, unkeyed: 0, anchors: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({
+      entries: 100,
+      runs: 1,
+      unkeyed: 0,
+      anchors: 0,
+      problems: [],
+    });
   });
 
   test("each tenant has a chain of its own", async () => {
@@ -214,7 +220,9 @@ describe("anchors outside the store", () => {
     clock.advance(AUDIT_ANCHOR_INTERVAL_MS);
     await expect.poll(lines).toHaveLength(2);
     expect(lines().map((line) => anchorOf(line))).toEqual(
-      expect.arrayContaining([expect.objectContaining({ tenant: "matrix", sequence: 2, hash: trail.records[1]?.hash })]),
+      expect.arrayContaining([
+        expect.objectContaining({ tenant: "matrix", sequence: 2, hash: trail.records[1]?.hash }),
+      ]),
     );
     await expect.poll(() => clock.waiting).toBe(1);
     clock.advance(AUDIT_ANCHOR_INTERVAL_MS);
@@ -295,7 +303,13 @@ describe("while it cannot be written", () => {
       "audit resumed; 1 entries may be missing",
       "POST /host",
     ]);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 3, runs: 2, unkeyed: 0, anchors: 0, problems: [] });
+    expect(await audit.verifyChain(testPrincipal())).toEqual({
+      entries: 3,
+      runs: 2,
+      unkeyed: 0,
+      anchors: 0,
+      problems: [],
+    });
   });
 
   test("nobody waits long for a trail that does not answer, and what waits in it is kept when it answers", async () => {
@@ -352,7 +366,13 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
   await audit.write(entry({ tenant: "second" }));
-  expect(await audit.verifyChain(testPrincipal())).toEqual({ entries: 1_201, runs: 1, unkeyed: 0, anchors: 0, problems: [] });
+  expect(await audit.verifyChain(testPrincipal())).toEqual({
+    entries: 1_201,
+    runs: 1,
+    unkeyed: 0,
+    anchors: 0,
+    problems: [],
+  });
   expect(await audit.verifyChain(testPrincipal("administrator", "second"))).toEqual({
     entries: 1,
     runs: 1,

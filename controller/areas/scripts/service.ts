@@ -148,7 +148,8 @@ export class ScriptService {
       throw error;
     } finally {
       await this.#logs.keep(principal, name, log);
-      if (host.changed.size > 0) await this.#record(principal, { object: name, what: [...host.changed].sort().join(" ") }, code);
+      if (host.changed.size > 0)
+        await this.#record(principal, { object: name, what: [...host.changed].sort().join(" ") }, code);
     }
   }
 
@@ -184,7 +185,11 @@ export class ScriptService {
     return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
   }
 
-  async #record({ tenant, user, remote = "", traceparent }: Principal, { object, what }: { readonly object: string; readonly what: string }, code: string): Promise<void> {
+  async #record(
+    { tenant, user, remote = "", traceparent }: Principal,
+    { object, what }: { readonly object: string; readonly what: string },
+    code: string,
+  ): Promise<void> {
     const outcome = code === "ok" ? "ok" : code === "denied" ? "denied" : "failed";
     const action = `SCRIPT ${object} ${what}`;
     const permission = "scripts:read";

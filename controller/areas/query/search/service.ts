@@ -72,7 +72,9 @@ export class SearchService implements Searches {
     if (!segmentOf(search, "delete")) return this.#read(search, caller);
     const object = search.class?.path ?? "";
     const action = `search delete ${object || "of every class"}`;
-    return audited({ audit: this.#audit, principal: caller.principal, action, object }, () => this.#remove(search, caller));
+    return audited({ audit: this.#audit, principal: caller.principal, action, object }, () =>
+      this.#remove(search, caller),
+    );
   }
 
   async #read(search: Search, caller: Caller): Promise<QueryResult> {
