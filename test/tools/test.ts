@@ -6,13 +6,17 @@ import config from "../../vitest.config.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. The last of them
- * mostly wait for programs and members, and the simulation waits for nothing and has no deadlines: it runs beside them
- * with what they leave of the processors. What failed in any of them is printed once more at the end. What is given
- * after `npm test --` goes to vitest.
+ * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. They mostly wait
+ * for stores, programs and members; what needs only processor time runs beside them with what they leave of it, and is
+ * printed when it has ended. What failed in any of them is printed once more at the end. What is given after `npm test
+ * --` goes to vitest.
  */
 const LAST = ["e2e", "ring"];
-const BESIDE = "sim";
+/** One after the other. Tests of `unit` have deadlines, though generous ones, those of `sim` have none. */
+const BESIDE: readonly (readonly [name: string, priority: number])[] = [
+  ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
+  ["sim", constants.priority.PRIORITY_LOW],
+];
 /** Characters printed of all failures. */
 const FAILURES_SHOWN_MAX = 10_000;
 
@@ -30,11 +34,11 @@ const folder = mkdtempSync(join(tmpdir(), "odp-tests-"));
 const failures = join(folder, "failures");
 writeFileSync(failures, "");
 
-const runs = [await vitest(projects().filter((name) => !LAST.includes(name) && name !== BESIDE)).ended];
-const sim = vitest([BESIDE], { isBeside: true });
-for (const name of LAST) if (!stopped) runs.push(await vitest([name]).ended);
-runs.push(await sim.ended);
-console.log(sim.said());
+const beside = runBeside();
+const others = projects().filter((name) => !LAST.includes(name) && BESIDE.every(([other]) => other !== name));
+const runs: Ended[] = [];
+for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
+runs.push(...(await beside));
 
 for (const { names, code, seconds } of runs) console.log(`${names.join(", ")}: exit ${code} after ${seconds} s`);
 const failed = readFileSync(failures, "utf8");
@@ -51,18 +55,31 @@ function projects(): string[] {
   });
 }
 
+async function runBeside(): Promise<readonly Ended[]> {
+  const all: Ended[] = [];
+  for (const [name, priority] of BESIDE) {
+    if (stopped) break;
+    const run = vitest([name], priority);
+    all.push(await run.ended);
+    console.log(run.said());
+  }
+  return all;
+}
+
+interface Ended {
+  readonly names: readonly string[];
+  readonly code: number | null;
+  readonly seconds: number;
+}
+
 interface Run {
-  readonly ended: Promise<{
-    readonly names: readonly string[];
-    readonly code: number | null;
-    readonly seconds: number;
-  }>;
+  readonly ended: Promise<Ended>;
   /** What a quiet one has printed. */
   said(): string;
 }
 
-/** One that runs beside others takes what they leave, and prints nothing meanwhile. */
-function vitest(names: readonly string[], { isBeside = false } = {}): Run {
+/** One that has a priority runs beside others, and prints nothing meanwhile. */
+function vitest(names: readonly string[], priority?: number): Run {
   const wanted = [
     ...names.flatMap((name) => ["--project", name]),
     ...["--reporter", "default", "--reporter", "./test/tools/failures.ts"],
@@ -71,11 +88,11 @@ function vitest(names: readonly string[], { isBeside = false } = {}): Run {
   ];
   const started = performance.now();
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], {
-    stdio: isBeside ? ["ignore", "pipe", "pipe"] : "inherit",
+    stdio: priority === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
     env: { ...process.env, [FAILURES_FILE]: failures },
   });
   // Before it starts any process or thread that matters: they are as it is.
-  if (isBeside && child.pid !== undefined) setPriority(child.pid, constants.priority.PRIORITY_LOW);
+  if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
   children.add(child);
   const output: Buffer[] = [];
   for (const stream of [child.stdout, child.stderr]) stream?.on("data", (piece: Buffer) => output.push(piece));
