@@ -268,6 +268,12 @@ export interface Item extends At {
   readonly alias: string | undefined;
 }
 
+/** `FILL (0)` behind GROUP BY: the steps of time without rows are answered too, with this as what is put together. */
+export interface Fill extends At {
+  readonly kind: "fill";
+  readonly value: NumberNode | ConstantNode | "previous";
+}
+
 export interface Join extends At {
   readonly kind: "join";
   /** LEFT JOIN: what finds no partner stays, without one. */
@@ -303,6 +309,7 @@ export interface Select extends At, Tail {
   readonly asOf: ValueNode | undefined;
   readonly where: Condition | undefined;
   readonly groupBy: readonly Operand[];
+  readonly fill?: Fill | undefined;
   readonly having: Condition | undefined;
 }
 

@@ -8,9 +8,12 @@ import {
 import type {
   ClassRef,
   Condition,
+  ConstantNode,
   Field,
+  Fill,
   Item,
   Join,
+  NumberNode,
   OrderItem,
   Select,
   SelectItem,
@@ -24,7 +27,7 @@ import type {
 import { RESERVED } from "./keywords.ts";
 import { parseCondition, parseExpression } from "./parse-condition.ts";
 import { parseField } from "./parse-field.ts";
-import { parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
+import { beginsValue, parseCount, parseTextOrPlaceholder, parseValue } from "./parse-value.ts";
 import { type ListBound, listOf, type TokenReader } from "./reader.ts";
 
 const OUTPUTS: ListBound = { most: MQL_OUTPUTS_MAX, of: "fields in one SELECT", limit: "MQL_OUTPUTS_MAX" };
@@ -86,6 +89,7 @@ function select(reader: TokenReader): Select {
   }
   const where = withSubSelects(reader, parseWhere);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
+  const fill = groupBy.length > 0 ? parseFill(reader) : undefined;
   const having = reader.accept("HAVING") ? withSubSelects(reader, parseCondition) : undefined;
   return {
     kind: "select",
@@ -96,10 +100,28 @@ function select(reader: TokenReader): Select {
     asOf: early,
     where,
     groupBy,
+    ...(fill ? { fill } : {}),
     having,
     ...OPEN,
     span: reader.spanFrom(start),
   };
+}
+
+/** `FILL (0)`, `FILL (null)` or `FILL (previous)`. */
+function parseFill(reader: TokenReader): Fill | undefined {
+  const { start } = reader.token;
+  if (!reader.accept("FILL")) return undefined;
+  reader.expectSign("(");
+  const value = reader.accept("PREVIOUS") ? "previous" : filling(reader);
+  reader.expectSign(")");
+  return { kind: "fill", value, span: reader.spanFrom(start) };
+}
+
+function filling(reader: TokenReader): NumberNode | ConstantNode {
+  const { token } = reader;
+  const value = beginsValue(reader) ? parseValue(reader) : undefined;
+  if (value?.kind === "number" || (value?.kind === "constant" && value.value === null)) return value;
+  throw reader.failAt(token, ["a number", "NULL", "PREVIOUS"]);
 }
 
 /** Conditions in which `IN (SELECT …)` may stand. */

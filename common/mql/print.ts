@@ -11,6 +11,7 @@ import type {
   CreateClass,
   Delete,
   Field,
+  Fill,
   GraphNode,
   GraphStep,
   Insert,
@@ -218,6 +219,7 @@ function select(node: Select): string {
     ...joins,
     optional(" WHERE ", node.where, printCondition),
     listed(" GROUP BY ", node.groupBy, printOperand),
+    optional(" ", node.fill, printFill),
     optional(" HAVING ", node.having, printCondition),
     tail({ ...node, asOf: undefined }),
   ].join("");
@@ -225,6 +227,10 @@ function select(node: Select): string {
 
 function from(node: Select): string {
   return `${source(node.from)}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, aliasName)}`;
+}
+
+export function printFill({ value }: Fill): string {
+  return `FILL (${value === "previous" ? value : printValue(value)})`;
 }
 
 /** Without its alias. */

@@ -4,8 +4,10 @@ import type {
   Count,
   Expression,
   Field,
+  Fill,
   Item,
   Join,
+  NumberNode,
   Operand,
   OrderItem,
   Select,
@@ -163,6 +165,7 @@ export class QueryGenerator {
   }
 
   #grouped(source: Source): Select {
+    if (source.names.includes("t1") && this.#dice.chance(0.25)) return this.#filled(source);
     const groupBy = this.#dice.some(["class", ...source.names.filter(isScalar)], 0.3).map((name) => field([name]));
     const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source));
     const items = [...this.#dice.some(groupBy, 0.8), ...calls].map(
@@ -171,6 +174,34 @@ export class QueryGenerator {
     const having = this.#dice.chance(0.3) ? this.#having(calls) : undefined;
     const keys = [...this.#dice.some(calls, 0.5), ...groupBy];
     return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(keys) };
+  }
+
+  /** Groups by days, with those without rows; the end of the time is said, or not. */
+  #filled(source: Source): Select {
+    const days: Expression = {
+      kind: "computed",
+      name: "bucket",
+      operands: [field(["t1"]), text(`${1 + this.#dice.below(2)} days`)],
+      span,
+    };
+    const others = this.#dice.some(
+      source.names.filter((name) => isScalar(name) && name !== "t1"),
+      0.2,
+    );
+    const groupBy: readonly Operand[] = [days, ...others.slice(0, 1).map((name) => field([name]))];
+    const calls = Array.from({ length: 1 + this.#dice.below(2) }, () => this.#call(source));
+    const keys = groupBy.map((value, at): Item => ({ kind: "item", value, alias: `a${at}`, span }));
+    const items = unlike([...keys, ...calls.map((value): Item => ({ kind: "item", value, alias: undefined, span }))]);
+    const plain = this.#plain(source);
+    const operators = this.#dice.some([">", ">=", "<", "<="] as const, 0.3);
+    const bounds = operators.map((operator): Condition => {
+      return { kind: "compare", operator, left: field(["t1"]), right: this.#valueFor("t1"), span };
+    });
+    const all = [...bounds, ...(plain.where ? [plain.where] : [])];
+    const where: Condition | undefined = all.length > 1 ? { kind: "and", items: all, span } : all[0];
+    const value = this.#dice.pick<Fill["value"]>(["previous", { kind: "constant", value: null, span }, numberNode(0)]);
+    const having = this.#dice.chance(0.2) ? this.#having(calls) : undefined;
+    return { ...plain, where, items, groupBy, fill: { kind: "fill", value, span }, having, ...this.#tail(groupBy) };
   }
 
   #union(sources: readonly Source[]): Union {
@@ -509,6 +540,10 @@ function text(value: string): ValueNode {
 }
 
 function number(value: number): Count {
+  return numberNode(value);
+}
+
+function numberNode(value: number): NumberNode {
   return { kind: "number", text: String(value), span };
 }
 

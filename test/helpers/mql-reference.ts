@@ -2,6 +2,7 @@ import {
   type Call,
   type Condition,
   type Field,
+  type Fill,
   type InSelect,
   type NumberNode,
   type Operand,
@@ -184,15 +185,70 @@ export class Reference {
       (members: readonly Env[]) =>
       (value: Operand): Value =>
         this.#ofGroup(aliased(value, select), members);
-    const kept = [...groups.values()].filter(
-      (members) => !select.having || this.#truth(select.having, read(members)) === true,
+    const found = [...groups.values()].map((members): Group => {
+      const [first] = members;
+      return { keys: select.groupBy.map((key) => (first && this.#read(key, first)) ?? null), read: read(members) };
+    });
+    const kept = (select.fill ? this.#filled(found, select, select.fill) : found).filter(
+      (group) => !select.having || this.#truth(select.having, group.read) === true,
     );
-    return kept.map((members) => {
+    return kept.map((group) => {
       const row: Row = {};
       for (const item of select.items)
-        if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = read(members)(item.value);
-      return { row, keys: select.orderBy.map(({ value }) => read(members)(value)) };
+        if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = group.read(item.value);
+      return { row, keys: select.orderBy.map(({ value }) => group.read(value)) };
     });
+  }
+
+  /** Each combination of the other keys with every step from the first to the last. */
+  #filled(found: readonly Group[], select: Select, { value }: Fill): readonly Group[] {
+    const at = select.groupBy.findIndex((key) => key.kind === "computed" && key.name === "bucket");
+    const bucket = select.groupBy[at];
+    const [time, width] = bucket?.kind === "computed" ? bucket.operands.map(printOperand) : [];
+    const widthMs = Number(/\d+/.exec(width ?? "")?.[0]) * 86_400_000;
+    const timed = found.filter((group) => group.keys[at] !== null);
+    const stepOf = (timeMs: Value): number => Math.floor(Number(timeMs) / widthMs) * widthMs;
+    const bounds = conjuncts(select.where).flatMap((part) => boundsOf(part, time ?? ""));
+    const side = (name: string): number[] => bounds.filter(([own]) => own === name).map(([, timeMs]) => stepOf(timeMs));
+    const steps = timed.map((group) => Number(group.keys[at]));
+    const from = Math.min(...steps, ...(side("from").length > 0 ? [Math.max(...side("from"))] : []));
+    const to = Math.max(...steps, ...(side("to").length > 0 ? [Math.min(...side("to"))] : []));
+    const others = (group: Group): string => JSON.stringify(group.keys.toSpliced(at, 1));
+    const names = new Set(timed.map(others));
+    if (select.groupBy.length === 1 && Number.isFinite(from) && Number.isFinite(to)) names.add("[]");
+    const rest = found.filter((group) => group.keys[at] === null);
+    return [...names].reduce<readonly Group[]>((made, name) => {
+      const own = timed.filter((group) => others(group) === name);
+      let before: Group | undefined;
+      const filled: Group[] = [];
+      for (let step = from; step <= to; step += widthMs) {
+        const known = own.find((group) => group.keys[at] === step);
+        const keys = own[0]?.keys.with(at, step) ?? [step];
+        const group: Group = known ?? { keys, read: this.#readEmpty(select, { keys, value, before }) };
+        before = group;
+        filled.push(group);
+      }
+      return [...made, ...filled];
+    }, rest);
+  }
+
+  #readEmpty(
+    select: Select,
+    {
+      keys,
+      value,
+      before,
+    }: { readonly keys: readonly Value[]; readonly value: Fill["value"]; readonly before: Group | undefined },
+  ): Group["read"] {
+    const read = (written: Operand): Value => {
+      const operand = aliased(written, select);
+      const key = select.groupBy.findIndex((one) => printOperand(one) === printOperand(operand));
+      if (key >= 0) return keys[key] ?? null;
+      if (operand.kind !== "call") return null;
+      if (value === "previous") return before?.read(operand) ?? null;
+      return value.kind === "number" && isNumeric(operand) ? Number(value.text) : null;
+    };
+    return read;
   }
 
   #ofGroup(value: Operand, members: readonly Env[]): Value {
@@ -231,6 +287,34 @@ export class Reference {
 /** The class of what a SELECT answers; it has no fields but columns. */
 const ANSWER: PlainClass = { path: "", label: "", columns: new Set() };
 const ALL: NumberNode = { kind: "number", text: "-1", span: { start: 0, end: 0 } };
+
+/** What is put together: the values of the keys, and of whatever is said about the group. */
+interface Group {
+  readonly keys: readonly Value[];
+  readonly read: (value: Operand) => Value;
+}
+
+function isNumeric({ name, argument }: Call): boolean {
+  const column = argument?.kind === "field" ? (argument.parts.at(-1) ?? "") : "";
+  return ["count", "sum", "avg"].includes(name) || column.startsWith("n");
+}
+
+function conjuncts(where: Condition | undefined): readonly Condition[] {
+  return where?.kind === "and" ? where.items.flatMap(conjuncts) : where ? [where] : [];
+}
+
+/** The times that a condition says the field lies between. */
+function boundsOf(condition: Condition, field: string): readonly (readonly ["from" | "to", number])[] {
+  if (condition.kind === "between" && !condition.negated && printOperand(condition.operand) === field)
+    return [
+      ["from", Number(plain(condition.low))],
+      ["to", Number(plain(condition.high))],
+    ];
+  if (condition.kind !== "compare" || printOperand(condition.left) !== field) return [];
+  const timeMs = Number(plain(condition.right));
+  if (condition.operator.startsWith(">")) return [["from", timeMs]];
+  return condition.operator.startsWith("<") ? [["to", condition.operator === "<" ? timeMs - 1 : timeMs]] : [];
+}
 
 interface Made {
   readonly row: Row;
@@ -290,6 +374,10 @@ function computed(name: string, values: readonly Value[]): Value {
       return Number(second) === 0 ? null : Number(first) / Number(second);
     case "||":
       return `${String(first)}${String(second)}`;
+    case "bucket": {
+      const widthMs = Number(/\d+/.exec(String(second))?.[0]) * 86_400_000;
+      return Math.floor(Number(first) / widthMs) * widthMs;
+    }
     case "upper":
       return String(first).toUpperCase();
     case "length":

@@ -128,7 +128,10 @@ export class TreeGenerator {
 
   #union(): Union {
     const selects = this.#some(2, 3, () => ({ ...this.#select(), ...OPEN }));
-    return { kind: "union", all: this.#coin(), selects, ...this.#tail(), asOf: this.#asOf(), span };
+    const tail = this.#tail();
+    // Right behind the class of the last part it would be of that part alone.
+    const asOf = tail.limit ? this.#asOf() : undefined;
+    return { kind: "union", all: this.#coin(), selects, ...tail, asOf, span };
   }
 
   #select(): Select {
@@ -140,6 +143,13 @@ export class TreeGenerator {
       right: this.#field(),
       span,
     }));
+    const groupBy = this.#some(0, 2, () => this.#single(1));
+    const filling = this.#pick([
+      "previous",
+      { kind: "constant", value: null, span },
+      { kind: "number", text: "0", span },
+    ] as const);
+    const fill = groupBy.length > 0 && this.#coin() ? { fill: { kind: "fill" as const, value: filling, span } } : {};
     return {
       kind: "select",
       distinct: this.#coin(),
@@ -148,7 +158,8 @@ export class TreeGenerator {
       joins,
       asOf: this.#asOf(),
       where: this.#next() < 0.2 ? this.#inSelect() : this.#where(),
-      groupBy: this.#some(0, 2, () => this.#single(1)),
+      groupBy,
+      ...fill,
       having: this.#where(),
       ...this.#tail(),
       span,

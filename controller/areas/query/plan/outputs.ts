@@ -18,6 +18,7 @@ import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { stepsOf } from "../expressions/timeseries.ts";
+import { type FillPlan, fillPlan } from "./fill.ts";
 
 /** What is done with the rows that fulfil the condition, independent of what the rows are. */
 export interface Shape<R> {
@@ -57,6 +58,7 @@ export interface GroupPlan {
   readonly aggregates: readonly AggregatePlan[];
   /** Places of the keys and of the aggregates, by label. */
   readonly places: GroupPlaces;
+  readonly fill: FillPlan | undefined;
   readonly having: Condition | undefined;
   /** Aliases of outputs, which HAVING may use. */
   readonly aliases: ReadonlyMap<string, Expression>;
@@ -137,9 +139,18 @@ export class OutputBinder {
       keys: this.#keys,
       aggregates: this.#aggregates,
       places,
+      fill: this.#fill(),
       having: this.#select.having,
       aliases: this.#aliases,
     };
+  }
+
+  #fill(): FillPlan | undefined {
+    const { fill, where, groupBy } = this.#select;
+    if (!fill) return undefined;
+    const aliased = aliasedFields(this.#select);
+    const keys = groupBy.map((key) => unaliased(key, aliased));
+    return fillPlan({ fill, where }, keys, { names: this.#names, values: this.#values });
   }
 
   outputs(): readonly Output[] {

@@ -10,6 +10,7 @@ import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { type Answers, sourceScope } from "./answered.ts";
 import { columnsOf } from "./columns.ts";
+import type { FillPlan } from "./fill.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
@@ -231,6 +232,11 @@ export function describeTable({ where, scope }: TablePlan, readSteps: readonly s
   return lines;
 }
 
+function describeFill({ widthMs, fromMs, toMs, value }: FillPlan): string {
+  const ends = [fromMs, toMs].map((timeMs) => (timeMs === undefined ? "the rows" : String(timeMs)));
+  return `fill empty steps of ${widthMs} ms from ${ends[0] ?? ""} to ${ends[1] ?? ""} with ${value ?? "null"}`;
+}
+
 export function describeShape(plan: Described): readonly string[] {
   const { grouping } = plan;
   const lines: string[] = [];
@@ -238,6 +244,7 @@ export function describeShape(plan: Described): readonly string[] {
     lines.push(
       `group by ${grouping.keys.map((key) => key.label).join(", ") || "nothing"}: ${grouping.aggregates.map((aggregate) => aggregate.label).join(", ")}`,
     );
+  if (grouping?.fill) lines.push(describeFill(grouping.fill));
   if (grouping?.having) lines.push(`having ${printCondition(grouping.having)}`);
   if (plan.distinct) lines.push("distinct");
   const order = plan.orderBy.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");

@@ -17,6 +17,7 @@ import {
 import { canonical } from "../expressions/questions.ts";
 import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "../expressions/sort.ts";
 import { definedCall, type Expression, type GroupPlan, type Output, type Paging, type Shape } from "../plan/outputs.ts";
+import { filled } from "./fill.ts";
 import { cutAt, paged, projected, windowed } from "./pages.ts";
 import type { Slices } from "./slice.ts";
 import { SpillingSorter } from "./spill.ts";
@@ -197,8 +198,16 @@ function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): 
     orders: shape.orderBy.map((item) => sourceOfGroup(item.value, groups)),
   };
   return collected(input, new Grouping(keys, specs, input.memory), (grouping) =>
-    groupRows(grouping.rows(), groups, answer),
+    groupRows(rowsOf(grouping.rows(), groups, input.memory), groups, answer),
   );
+}
+
+function rowsOf(
+  rows: Iterable<GroupRow>,
+  { group, resultKinds }: Groups,
+  memory: MemoryShare,
+): Iterable<GroupRow | undefined> {
+  return group.fill ? filled(rows, { plan: group.fill, kinds: resultKinds, memory }) : rows;
 }
 
 async function* collected<R>(
@@ -226,15 +235,19 @@ interface GroupAnswer {
 }
 
 /** Undefined for each group that makes no row at once. */
-function* groupRows(rows: Iterable<GroupRow>, groups: Groups, answer: GroupAnswer): Iterable<Row | undefined> {
+function* groupRows(
+  rows: Iterable<GroupRow | undefined>,
+  groups: Groups,
+  answer: GroupAnswer,
+): Iterable<Row | undefined> {
   const { shape } = groups;
   const { memory } = answer;
   const isNew = shape.distinct ? distinctRows(memory) : () => true;
   const sorter = shape.orderBy.length > 0 ? sorterOf(shape, memory) : undefined;
   for (const row of rows) {
-    const result = answer.passes(row) === true ? rowOfGroup(row, answer) : undefined;
+    const result = row && answer.passes(row) === true ? rowOfGroup(row, answer) : undefined;
     const isAnswered = result !== undefined && isNew(result);
-    if (isAnswered && sorter)
+    if (row && isAnswered && sorter)
       sorter.add({ keys: answer.orders.map((order) => sortKey(order.kind(row), order.read(row))), row: result });
     yield isAnswered && !sorter ? result : undefined;
   }

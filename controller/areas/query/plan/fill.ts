@@ -1,0 +1,117 @@
+import { AppError } from "../../../../common/errors.ts";
+import { type Condition, type Fill, type Operand, type Select, type ValueNode } from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
+import { bindOperand } from "../expressions/bind.ts";
+import type { Names } from "../expressions/fields.ts";
+import { requireWidth } from "../expressions/functions-times.ts";
+import { TIME, toComparable } from "../expressions/kind.ts";
+import { type Arguments, literal } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+import { conjuncts } from "./pushdown.ts";
+
+/** The steps of time that a grouped answer has, whether there are rows in them or not. */
+export interface FillPlan {
+  /** Which of the keys is the beginning of the step. */
+  readonly key: number;
+  readonly widthMs: number;
+  /** The beginnings of the first and of the last step, where the condition says them; else the rows do. */
+  readonly fromMs: number | undefined;
+  readonly toMs: number | undefined;
+  /** There is no other key. */
+  readonly isAlone: boolean;
+  /** What stands for the aggregates of an empty step. */
+  readonly value: number | "previous" | null;
+}
+
+interface Meaning {
+  readonly names: Names;
+  readonly values: Arguments;
+}
+
+/** `keys` are those of GROUP BY, with what stands behind their aliases. */
+export function fillPlan(
+  { fill, where }: Pick<Select, "where"> & { readonly fill: Fill },
+  keys: readonly Operand[],
+  meaning: Meaning,
+): FillPlan {
+  return about(fill.span, () => {
+    const steps = keys.flatMap((operand, key) => stepsOf(operand, key, meaning));
+    const [step] = steps;
+    if (!step || steps.length > 1)
+      throw new AppError(
+        "invalid",
+        "[Valid] FILL needs one bucket(time, 'width') in GROUP BY, with the width as a text.",
+      );
+    const { key, widthMs } = step;
+    return { key, widthMs, isAlone: keys.length === 1, ...rangeOf(where, step, meaning), value: valueOf(fill) };
+  });
+}
+
+interface Steps {
+  readonly key: number;
+  readonly widthMs: number;
+  /** The time that is put into steps, as it is called everywhere in the statement. */
+  readonly label: string | undefined;
+}
+
+function stepsOf(operand: Operand, key: number, { names, values }: Meaning): readonly Steps[] {
+  if (operand.kind !== "computed" || operand.name !== "bucket") return [];
+  const [time, width] = operand.operands;
+  if (!time || (width?.kind !== "text" && width?.kind !== "placeholder")) return [];
+  const label = time.kind === "field" ? bindOperand(time, names, values).label : undefined;
+  return [{ key, widthMs: requireWidth(literal(width, values)), label }];
+}
+
+function valueOf({ value }: Fill): FillPlan["value"] {
+  if (value === "previous") return value;
+  return value.kind === "number" ? Number(value.text) : null;
+}
+
+interface Bound {
+  readonly side: "from" | "to";
+  readonly timeMs: number;
+}
+
+function rangeOf(
+  where: Condition | undefined,
+  { label, widthMs }: Steps,
+  meaning: Meaning,
+): Pick<FillPlan, "fromMs" | "toMs"> {
+  const bounds = conjuncts(where).flatMap((condition) => boundsOf(condition, label, meaning));
+  const steps = (side: Bound["side"]): readonly number[] =>
+    bounds.filter((bound) => bound.side === side).map(({ timeMs }) => Math.floor(timeMs / widthMs) * widthMs);
+  const [from, to] = [steps("from"), steps("to")];
+  return {
+    fromMs: from.length > 0 ? Math.max(...from) : undefined,
+    toMs: to.length > 0 ? Math.min(...to) : undefined,
+  };
+}
+
+/** Where the condition has to hold for every row and is about that time. */
+function boundsOf(condition: Condition, label: string | undefined, { names, values }: Meaning): readonly Bound[] {
+  if (condition.kind !== "compare" && condition.kind !== "between") return [];
+  const operand = condition.kind === "compare" ? condition.left : condition.operand;
+  if (operand.kind !== "field" || bindOperand(operand, names, values).label !== label) return [];
+  const at = (side: Bound["side"], node: ValueNode, beforeMs = 0): readonly Bound[] => {
+    const timeMs = timeOf(literal(node, values));
+    return timeMs === undefined ? [] : [{ side, timeMs: Math.ceil(timeMs) - beforeMs }];
+  };
+  if (condition.kind === "between")
+    return condition.negated ? [] : [...at("from", condition.low), ...at("to", condition.high)];
+  switch (condition.operator) {
+    case ">":
+    case ">=":
+      return at("from", condition.right);
+    case "<":
+      return at("to", condition.right, 1);
+    case "<=":
+      return at("to", condition.right);
+    default:
+      return [];
+  }
+}
+
+function timeOf(value: Value): number | undefined {
+  const timeMs = value === null ? undefined : toComparable(TIME, value);
+  return typeof timeMs === "number" ? timeMs : undefined;
+}

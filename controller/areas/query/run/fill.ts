@@ -1,0 +1,96 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_FILLED_ROWS_MAX } from "../../../../common/limits.ts";
+import type { Value } from "../../../../common/value.ts";
+import type { GroupRow } from "../expressions/aggregate.ts";
+import { type Kind, NUMBER } from "../expressions/kind.ts";
+import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
+import { canonical } from "../expressions/questions.ts";
+import type { FillPlan } from "../plan/fill.ts";
+
+export interface Filling {
+  readonly plan: FillPlan;
+  /** Kinds of the aggregates. */
+  readonly kinds: readonly Kind[];
+  readonly memory: Pick<MemoryShare, "take">;
+}
+
+/** Groups of the same other keys. */
+interface Series {
+  readonly keys: readonly Value[];
+  readonly steps: Map<number, GroupRow>;
+}
+
+/** Estimated bytes of a group's place among those of its series. */
+const PLACE_BYTES = 48;
+
+/**
+ * The groups with those of empty steps between them, for each combination of the other keys that there is, in the order
+ * of time. Groups without a time stay as they are. Undefined where there is nothing yet, so that others get their turn.
+ */
+export function* filled(groups: Iterable<GroupRow>, filling: Filling): Iterable<GroupRow | undefined> {
+  const { plan } = filling;
+  const series = new Map<string, Series>();
+  for (const group of groups) {
+    const timeMs = group.keys[plan.key];
+    if (typeof timeMs !== "number") yield group;
+    else {
+      placeOf(series, group, filling).steps.set(timeMs, group);
+      yield undefined;
+    }
+  }
+  const range = rangeOf(series, plan);
+  if (!range) return;
+  if (series.size === 0) series.set("", { keys: [null], steps: new Map() });
+  requireFew(series.size * ((range.toMs - range.fromMs) / plan.widthMs + 1));
+  for (const one of series.values()) yield* stepsOf(one, range, filling);
+}
+
+function placeOf(series: Map<string, Series>, { keys }: GroupRow, { plan, memory }: Filling): Series {
+  const others = keys.toSpliced(plan.key, 1);
+  const name = canonical(others);
+  memory.take(PLACE_BYTES);
+  const known = series.get(name);
+  if (known) return known;
+  const made = { keys, steps: new Map<number, GroupRow>() };
+  memory.take(bytesOf(name));
+  series.set(name, made);
+  return made;
+}
+
+interface Range {
+  readonly fromMs: number;
+  readonly toMs: number;
+}
+
+/** Undefined where neither the condition nor a group says when; an empty answer has steps only where no other key is. */
+function rangeOf(series: ReadonlyMap<string, Series>, { fromMs, toMs, isAlone }: FillPlan): Range | undefined {
+  let [least, most] = [fromMs ?? Infinity, toMs ?? -Infinity];
+  for (const { steps } of series.values()) {
+    for (const timeMs of steps.keys()) {
+      least = Math.min(least, timeMs);
+      most = Math.max(most, timeMs);
+    }
+  }
+  const isKnown = Number.isFinite(least) && Number.isFinite(most) && least <= most;
+  return isKnown && (series.size > 0 || isAlone) ? { fromMs: least, toMs: most } : undefined;
+}
+
+function* stepsOf({ keys, steps }: Series, { fromMs, toMs }: Range, { plan, kinds }: Filling): Iterable<GroupRow> {
+  const empty = kinds.map((kind) => (typeof plan.value === "number" && kind === NUMBER ? plan.value : null));
+  let results: readonly Value[] = empty;
+  for (let at = 0; at <= (toMs - fromMs) / plan.widthMs; at += 1) {
+    const timeMs = fromMs + at * plan.widthMs;
+    const group = steps.get(timeMs) ?? { keys: keys.with(plan.key, timeMs), results };
+    if (plan.value === "previous") ({ results } = group);
+    yield group;
+  }
+}
+
+function requireFew(rows: number): void {
+  if (rows <= QUERY_FILLED_ROWS_MAX) return;
+  throw new AppError(
+    "too_large",
+    `[Exec] FILL would answer more than ${QUERY_FILLED_ROWS_MAX} rows: take wider steps, a shorter time, or fewer groups.`,
+    { details: { limit: "QUERY_FILLED_ROWS_MAX" } },
+  );
+}
