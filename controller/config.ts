@@ -6,6 +6,7 @@ import { AppError, errorText } from "../common/errors.ts";
 import { WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
 import { isNetwork } from "./network.ts";
+import type { KeySource } from "./secrets/index.ts";
 
 /** Everything that can be set, made definite. */
 export interface Settings {
@@ -21,7 +22,8 @@ export interface Settings {
   readonly ospace: string;
   readonly adminUser: string;
   readonly adminPassword: string | undefined;
-  readonly secretKeyFile: string;
+  /** The file is made when it is missing, on the embedded engine. */
+  readonly secretKey: KeySource;
   /** Absent: the audit trail is not anchored. */
   readonly auditAnchorFile: string | undefined;
   readonly store: "embedded" | "cluster";
@@ -92,7 +94,17 @@ export const SETTINGS = [
   {
     name: "secret_key_file",
     meaning: "Key that seals secrets; never in the store",
-    default: "secret.key in data_dir; required on a cluster",
+    default: "secret.key in data_dir; a cluster requires this or one of the next two",
+  },
+  {
+    name: "secret_key",
+    meaning: "The key itself, for keys that come as a variable; several are separated by commas, the first seals",
+    default: "as in the file",
+  },
+  {
+    name: "secret_key_command",
+    meaning: "A command that writes the lines of a key file, asked at each start (a vault's client); it has 15 s",
+    default: "as in the file",
   },
   {
     name: "audit_anchor_file",
@@ -234,8 +246,6 @@ function settle(given: Given): Settings {
   const dataDir = resolve(text("data_dir", "data").replace(/^~(?=\/|$)/, homedir()));
   const host = text("host", "127.0.0.1");
   const store = oneOf("store", text("store", "embedded"), ["embedded", "cluster"]);
-  if (store === "cluster" && !given.get("secret_key_file"))
-    throw wrong("secret_key_file", "a cluster's controllers must share one");
   return {
     host,
     port,
@@ -254,7 +264,7 @@ function settle(given: Given): Settings {
       "1 to 64 characters without spaces, : and /",
     ),
     adminPassword: given.get("admin_password") || undefined,
-    secretKeyFile: resolve(text("secret_key_file", join(dataDir, "secret.key"))),
+    secretKey: keySource(given, { store, dataDir }),
     auditAnchorFile: given.get("audit_anchor_file") ? resolve(given.get("audit_anchor_file") ?? "") : undefined,
     store,
     etcdEndpoints: endpoints("etcd_endpoints", text("etcd_endpoints", "127.0.0.1:2379")),
@@ -277,6 +287,18 @@ function settle(given: Given): Settings {
     workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
   };
+}
+
+function keySource(given: Given, { store, dataDir }: Pick<Settings, "store" | "dataDir">): KeySource {
+  const names = (["secret_key_file", "secret_key", "secret_key_command"] as const).filter((name) => given.get(name));
+  const [name, other] = names;
+  if (other !== undefined) throw wrong(other, `${name} says already where the key is`);
+  if (name === "secret_key") return { kind: "text", text: given.get(name) ?? "" };
+  if (name === "secret_key_command") return { kind: "command", command: given.get(name) ?? "" };
+  if (name === undefined && store === "cluster")
+    throw wrong("secret_key_file", "a cluster's controllers must share one key");
+  const file = resolve(given.get("secret_key_file") ?? join(dataDir, "secret.key"));
+  return { kind: "file", file, create: store === "embedded" };
 }
 
 function portOf(given: Given, name: SettingName, otherwise: number): number {

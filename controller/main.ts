@@ -19,7 +19,7 @@ import { findLocalUser, giveFolder } from "./local-user.ts";
 import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
 import { StartPatience } from "./patience.ts";
-import { openSecretKey } from "./secrets/index.ts";
+import { secretsOf } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
 import { terminalLog } from "./terminal.ts";
 
@@ -111,7 +111,7 @@ async function run(settings: Settings): Promise<void> {
   const { engine, assembly } = await prepare(settings, {
     runtime,
     patience,
-    createKey: settings.store === "embedded",
+    createKey: true,
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
   });
@@ -154,7 +154,10 @@ async function prepare(
   settings: Settings,
   { runtime, patience, createKey, agentPort, listening }: Preparation,
 ): Promise<{ readonly engine: Engine; readonly assembly: Assembly }> {
-  const secrets = await openSecretKey({ file: settings.secretKeyFile, create: createKey });
+  const { secretKey } = settings;
+  const secrets = await secretsOf(
+    secretKey.kind === "file" && !createKey ? { ...secretKey, create: false } : secretKey,
+  );
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");

@@ -193,6 +193,11 @@ export const AUDIT_ANCHOR_READ_BYTES = 64 * 1_024;
 /** Runs whose digests one call may bring along. */
 export const AUDIT_ANCHORS_GIVEN_MAX = 10_000;
 
+// Secrets.
+/** An external command that gives the keys: a start waits so long for it. */
+export const SECRET_KEY_COMMAND_DEADLINE_MS = 15_000;
+export const SECRET_KEY_TEXT_MAX_BYTES = 64 * 1_024;
+
 // Licences.
 /** Of a document. */
 export const LICENCE_MAX_BYTES = 16 * 1_024;

@@ -4,9 +4,8 @@ import { AppError } from "../../common/errors.ts";
 import type { Files } from "../../common/files.ts";
 import { SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
 import { isCode, isMissing, makeFolder, nodeFiles, syncFolder, writeWholly } from "../files.ts";
+import { parseKeys } from "./keys.ts";
 import { secretBox, type SecretBox } from "./secret-box.ts";
-
-const LINE = /^odp-key-1:([0-9A-Za-z+/]{43}=)$/;
 
 export interface KeyFileOptions {
   readonly file: string;
@@ -15,11 +14,7 @@ export interface KeyFileOptions {
   readonly files?: Files;
 }
 
-/**
- * Reads the key file: one `odp-key-1:<base64 of 32 bytes>` per line, the first seals, older ones below it still open.
- * Empty lines and lines that begin with `#` do not count. With `create` a missing file is made (mode 0600); of several
- * that make it at once one wins.
- */
+/** Reads the key file. With `create` a missing one is made (mode 0600); of several that make it at once one wins. */
 export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox> {
   const files = options.files ?? nodeFiles;
   const text = (await read(files, options.file)) ?? (options.create ? await create(files, options.file) : undefined);
@@ -30,19 +25,7 @@ export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox>
     );
   // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
   if (options.create) await syncFolder(files, dirname(options.file));
-  return secretBox(parse(text, options.file));
-}
-
-function parse(text: string, file: string): Uint8Array[] {
-  const lines = text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("#"));
-  const keys = lines.map((line) => LINE.exec(line)?.[1]);
-  if (keys.length === 0 || keys.includes(undefined)) {
-    throw new AppError("invalid", `The key file ${file} must have lines of the form odp-key-1:<base64 of 32 bytes>.`);
-  }
-  return keys.map((key) => Buffer.from(key ?? "", "base64"));
+  return secretBox(parseKeys(text, `The key file ${options.file}`));
 }
 
 async function read(files: Files, file: string): Promise<string | undefined> {

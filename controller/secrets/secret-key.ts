@@ -1,0 +1,22 @@
+import { openSecretKey } from "./key-file.ts";
+import { secretKeyOfCommand } from "./key-command.ts";
+import { parseKeys } from "./keys.ts";
+import { secretBox, type SecretBox } from "./secret-box.ts";
+
+/** Where the keys that seal secrets come from. None of these is the store. */
+export type KeySource =
+  | { readonly kind: "file"; readonly file: string; readonly create: boolean }
+  /** A setting, as it comes from the environment: lines of a key file, or the same separated by commas. */
+  | { readonly kind: "text"; readonly text: string }
+  | { readonly kind: "command"; readonly command: string };
+
+export async function secretsOf(source: KeySource): Promise<SecretBox> {
+  switch (source.kind) {
+    case "file":
+      return openSecretKey(source);
+    case "text":
+      return secretBox(parseKeys(source.text.replaceAll(",", "\n"), "The setting secret_key (ODP_SECRET_KEY)"));
+    case "command":
+      return secretKeyOfCommand(source);
+  }
+}
