@@ -47,6 +47,7 @@ import {
   JobScheduler,
   JobService,
   OutputFollowing,
+  RunCancelling,
   RunRetrying,
 } from "./areas/jobs/index.ts";
 import {
@@ -416,6 +417,7 @@ export async function assemble(options: AssemblyOptions) {
       runs,
       following,
       retrying: new RunRetrying({ runs, query }),
+      cancelling: new RunCancelling({ runs, jobs, query }),
       audit,
       query,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),

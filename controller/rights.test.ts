@@ -51,6 +51,8 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   JobScheduler: { start: "at the start", stop: "at the end" },
   JobRuns: {
     goesOn: "asked by services",
+    openState: "asked by services",
+    askToEnd: "by services that checked who asks",
     gave: "asked for what an agent says",
     maintain: "maintenance",
     close: "at the end",

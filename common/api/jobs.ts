@@ -164,6 +164,11 @@ export const JobRetry = Type.Object({
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),
 });
 
+export const JobCancel = Type.Object({
+  runid: Type.String({ minLength: 1, maxLength: 100 }),
+  host: Type.Optional(Type.String({ minLength: 1, maxLength: 255, description: "only there; absent: everywhere" })),
+});
+
 export const JobBatch = Type.Object({
   jobs: Type.Array(
     Type.Object({

@@ -160,6 +160,8 @@ export const JOB_FOLLOW_POLL_MS = 500;
 export const JOB_HOST_RETURN_MS = 40_000;
 export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
+/** A controller that could not begin to listen for cancels tries again so much later. */
+export const JOB_CANCEL_LISTEN_AGAIN_MS = 1_000;
 /** How often a host that failed is tried again in one run, and the longest pause before. */
 export const JOB_RETRIES_MAX = 20;
 export const JOB_RETRY_DELAY_MAX_S = 3_600;

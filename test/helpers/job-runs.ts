@@ -1,7 +1,7 @@
 import type { Clock } from "../../common/time.ts";
 import type { Row } from "../../common/value.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
-import { jobClasses, JobRuns, JobService, RunRetrying } from "../../controller/areas/jobs/index.ts";
+import { jobClasses, JobRuns, JobService, RunCancelling, RunRetrying } from "../../controller/areas/jobs/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import type { BlobStore } from "../../controller/store/blobs.ts";
@@ -59,7 +59,10 @@ export async function openJobRuns() {
       notifications: { publish: () => undefined },
       controllers: { own, has: (id) => id === own || sees.includes(id) },
     });
-    return Object.assign(runs, { retrying: new RunRetrying({ runs, query }) });
+    return Object.assign(runs, {
+      retrying: new RunRetrying({ runs, query }),
+      cancelling: new RunCancelling({ runs, jobs, query }),
+    });
   };
   const { kv, blobs } = await engine.tenant("matrix");
   const openKeys = async (runId: string): Promise<readonly string[]> => {

@@ -7,6 +7,7 @@ import {
   JobService,
   jobSockets,
   OutputFollowing,
+  RunCancelling,
   RunRetrying,
 } from "../../controller/areas/jobs/index.ts";
 import type { Notification } from "../../controller/areas/notifications/index.ts";
@@ -116,7 +117,9 @@ export async function openMonitoring() {
   const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
   const audit = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
-  const ofJobs = jobRoutes({ jobs, runs, following, retrying: new RunRetrying({ runs, query }), audit });
+  const retrying = new RunRetrying({ runs, query });
+  const cancelling = new RunCancelling({ runs, jobs, query });
+  const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, audit });
   const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {

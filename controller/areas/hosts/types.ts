@@ -65,7 +65,10 @@ export interface DispatchOptions {
   readonly commandId: string;
   /** In order; every byte once. */
   readonly onOutput?: (piece: OutputPiece) => void;
+  /** The host is told to end it, as soon as it can be reached; a host that was not sent it never runs it then. */
   readonly signal?: AbortSignal;
+  /** Another controller has perhaps sent it: where the signal has fired already, the host is told all the same. */
+  readonly mayRun?: true;
 }
 
 export interface OutputPiece {

@@ -7,6 +7,7 @@ import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
+import type { CancelSignals, RunCancels } from "./cancels.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
 import type { PlacedRun, RunEndings } from "./endings.ts";
 import { runNotice, type NotifiedState } from "./notices.ts";
@@ -23,6 +24,7 @@ export interface CarryingDependencies {
   readonly commands: RunCommands;
   readonly endings: RunEndings;
   readonly notifications: Pick<Notifications, "publish">;
+  readonly cancels: RunCancels;
   readonly runtime: Runtime;
 }
 
@@ -65,9 +67,13 @@ export class RunCarrying {
   /** Goes on whether or not it is awaited; `entered` is left with its end. */
   start(run: Run, held: readonly VersionedRun[], entered = 0): Promise<readonly HostRun[]> {
     const ids = held.map(({ open }) => open.id);
+    const cancels = this.#with.cancels.enter(run.order.principal.tenant, run.id);
     const carried = this.#with.journal.underWay
-      .carry(ids, () => this.#all(run, inOrder(run, held)))
-      .finally(() => this.leave(entered));
+      .carry(ids, () => this.#all(run, inOrder(run, held), cancels))
+      .finally(() => {
+        cancels.leave();
+        this.leave(entered);
+      });
     carried.catch((error: unknown) => this.#tellBreak(run, error));
     return carried;
   }
@@ -87,9 +93,9 @@ export class RunCarrying {
     await this.#with.outputs.copy(order.principal.tenant, open, { attempt: tries.attempt, size: tries.kept });
   }
 
-  async #all(run: Run, held: readonly VersionedRun[]): Promise<readonly HostRun[]> {
+  async #all(run: Run, held: readonly VersionedRun[], cancels: CancelSignals): Promise<readonly HostRun[]> {
     const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    return mapLimited(held, lanes, (each) => this.#host(run, each));
+    return mapLimited(held, lanes, (each) => this.#host(withSignal(run, cancels.of(each.open.host)), each));
   }
 
   async #host(run: Run, held: VersionedRun): Promise<HostRun> {
@@ -128,10 +134,10 @@ export class RunCarrying {
         startedMs: atMs,
         endedMs: atMs,
       } as const;
-      return { outcome, output, tries: triesOf(open) };
+      return { outcome: byWhom(outcome, run), output, tries: triesOf(open) };
     }
     const outcome = await this.#with.commands.run(tryOf(run, clock), open, output).finally(() => output.finish());
-    return { outcome, output, tries: triesOf(open) + 1 };
+    return { outcome: byWhom(outcome, run), output, tries: triesOf(open) + 1 };
   }
 
   /** Waits for the time of the next try; false: the run was cancelled before. `LetGo` when this controller ends. */
@@ -185,6 +191,21 @@ interface Tried {
 }
 
 const CANCELLED = "The run was cancelled before it was tried again.";
+
+/** The run as it goes on where one more signal cancels it. */
+export function withSignal(run: Run, signal: AbortSignal): Run {
+  const { watcher } = run;
+  return {
+    ...run,
+    watcher: { ...watcher, signal: watcher?.signal ? AbortSignal.any([watcher.signal, signal]) : signal },
+  };
+}
+
+function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
+  const by: unknown = watcher?.signal?.reason;
+  if (outcome.state !== "cancelled" || typeof by !== "string") return outcome;
+  return { ...outcome, message: `${outcome.message} (cancelled by ${by})`.trim() };
+}
 
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   return { id: nameOf({ runId, host }), runId, host, order, startedMs, deadlineMs };

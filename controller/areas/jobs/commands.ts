@@ -54,7 +54,8 @@ export class RunCommands {
     const { take, rest } = this.#taking(run, open.host, output);
     for (const [index, text] of commands.entries()) {
       const line = encodedLine(text, encoding);
-      const command = { host: open.host, line, take, commandId: commandIdOf(open, index) };
+      const sent = { commandId: commandIdOf(open, index), isTakenOver: open.attempt > 0 };
+      const command = { host: open.host, line, take, ...sent };
       last = await this.#reach(run, open, () => this.#dispatch(run, command));
       if (last.state !== "ok") break;
     }
@@ -104,24 +105,20 @@ export class RunCommands {
    */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;
-    const untilMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
+    const returnMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
     for (;;) {
       const outcome = await dispatch();
-      if (outcome.state !== "unreachable" || open.attempt === 0 || clock.monotonicMs() >= untilMs) return outcome;
+      if (outcome.state !== "unreachable" || open.attempt === 0) return outcome;
+      // The host is perhaps at work: when it comes back it is told to end that.
+      const isCancelled = run.watcher?.signal?.aborted === true;
+      if (clock.monotonicMs() >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
+        return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#stopping);
       if (this.#stopping.aborted) throw new LetGo(run.id);
     }
   }
 
-  async #dispatch(
-    run: Run,
-    {
-      host,
-      line,
-      take,
-      commandId,
-    }: { host: string; line: string; take: (piece: OutputPiece) => void; commandId: string },
-  ): Promise<CommandOutcome> {
+  async #dispatch(run: Run, { host, line, take, commandId, isTakenOver }: Command): Promise<CommandOutcome> {
     const { hosts, runtime, secrets } = this.#with;
     const { clock, log } = runtime;
     const { principal, sealed } = run.order;
@@ -140,6 +137,7 @@ export class RunCommands {
       timeoutMs,
       commandId,
       onOutput: take,
+      ...(isTakenOver && { mayRun: true as const }),
     };
     try {
       const environment = openedEnvironment(secrets, { tenant: principal.tenant, runId: run.id }, sealed);
@@ -172,6 +170,17 @@ export class RunCommands {
     }
   }
 }
+
+interface Command {
+  readonly host: string;
+  readonly line: string;
+  readonly take: (piece: OutputPiece) => void;
+  readonly commandId: string;
+  /** Another controller has perhaps sent it. */
+  readonly isTakenOver: boolean;
+}
+
+const NOT_BACK = "It was to be cancelled, and its host did not come back before the deadline.";
 
 /** The same on every controller, another one for each try: a host knows by it what it has done already. */
 function commandIdOf(open: OpenRun, index: number): string {

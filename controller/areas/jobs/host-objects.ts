@@ -10,6 +10,7 @@ import { contextFunctions } from "./host-contexts.ts";
 import type { JobContexts } from "./contexts.ts";
 import type { JobGroups } from "./groups.ts";
 import { endOf, outputOf, untilAborted } from "./run-answers.ts";
+import type { RunCancelling } from "./cancelling.ts";
 import type { RunRetrying } from "./retrying.ts";
 import type { JobRuns } from "./runs.ts";
 import type { JobService } from "./service.ts";
@@ -18,6 +19,7 @@ export interface JobHostParts {
   readonly jobs: JobService;
   readonly runs: JobRuns;
   readonly retrying: RunRetrying;
+  readonly cancelling: RunCancelling;
   readonly contexts: JobContexts;
   readonly groups: JobGroups;
   readonly query: Pick<Query, "rows">;
@@ -132,7 +134,7 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
   ];
 }
 
-function executing({ runs, retrying, query }: JobHostParts): readonly HostFunction[] {
+function executing({ runs, retrying, cancelling, query }: JobHostParts): readonly HostFunction[] {
   return [
     hostFunction({
       name: "execute",
@@ -156,6 +158,18 @@ function executing({ runs, retrying, query }: JobHostParts): readonly HostFuncti
         const ended = await untilAborted(finished, signal, `The job run ${runId} goes on`);
         return { runid: runId, output: outputOf(ended), runs: valueOf(ended.map(endOf)) };
       },
+    }),
+    hostFunction({
+      name: "cancel",
+      summary: "Cancels a run, or its part on one host; safe to repeat",
+      parameters: [
+        { name: "runid", schema: Type.String({ description: "As execute answers it" }) },
+        { name: "host", schema: Type.String({ description: "Only there" }), optional: true },
+      ],
+      returns: "whether it was not over yet",
+      example: 'try { OUTPUT = job.cancel("none") } catch (unknown) { OUTPUT = unknown.code }',
+      changes: true,
+      call: ({ principal }, runId, host) => cancelling.cancel(principal, runId, host),
     }),
     hostFunction({
       name: "retry",

@@ -6,6 +6,7 @@ export { Firings } from "./firings.ts";
 export { JobGroups } from "./groups.ts";
 export { OutputFollowing } from "./following.ts";
 export { jobRoutes, jobSockets } from "./routes.ts";
+export { RunCancelling } from "./cancelling.ts";
 export { RunRetrying } from "./retrying.ts";
 export { JobRuns } from "./runs.ts";
 export { JobScheduler } from "./scheduler.ts";

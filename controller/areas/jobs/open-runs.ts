@@ -1,4 +1,6 @@
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored } from "../../store/format.ts";
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
 import type { FinalState } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -98,6 +100,14 @@ export function runJournal(dependencies: JournalDependencies): RunJournal {
 export async function isOpen(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(OPEN_RUNS + nameOf(run))) !== undefined;
+}
+
+/** Of one execution, those that are not wholly over. */
+export async function openRunsOf(stores: Stores, tenant: string, runId: string): Promise<readonly OpenRun[]> {
+  const { kv } = await stores.tenant(tenant);
+  const found: OpenRun[] = [];
+  for await (const { value } of entriesUnder(kv, `${OPEN_RUNS}${runId}/`)) found.push(decodeStored<OpenRun>(value));
+  return found;
 }
 
 /** Whether any host of an execution is not wholly over. */

@@ -9,6 +9,7 @@ import {
   GroupView,
   JobBatch,
   JobBatchEnds,
+  JobCancel,
   JobExecution,
   JobOutputPart,
   JobOutputSelect,
@@ -21,6 +22,7 @@ import { followedEvents, followOnSocket, positionOf } from "../../http/following
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
 import type { Audit } from "../audit/index.ts";
 import { runBatch } from "./batch.ts";
+import type { RunCancelling } from "./cancelling.ts";
 import type { JobContexts } from "./contexts.ts";
 import { definitionRoutes } from "./definition-routes.ts";
 import type { JobGroups } from "./groups.ts";
@@ -37,6 +39,7 @@ export interface JobRouteDependencies {
   readonly runs: JobRuns;
   readonly following: OutputFollowing;
   readonly retrying: RunRetrying;
+  readonly cancelling: RunCancelling;
   readonly audit: Pick<Audit, "ready" | "record">;
 }
 
@@ -46,6 +49,7 @@ export function jobRoutes(dependencies: JobRouteDependencies): readonly Endpoint
     ...executionRoutes(dependencies),
     batchRoute(dependencies.runs),
     retryRoute(dependencies.retrying),
+    cancelRoute(dependencies.cancelling),
     outputRoute(dependencies),
   ];
 }
@@ -285,6 +289,21 @@ function retryRoute(retrying: RunRetrying): Endpoint {
       const { runId } = await retrying.retry(principal, runid, requestOf(request));
       return { message: runId, meta: { runid: runId } };
     },
+  });
+}
+
+function cancelRoute(cancelling: RunCancelling): Endpoint {
+  return endpoint({
+    method: "POST",
+    path: "/job/cancel/:runid",
+    permission: "jobs:run",
+    summary: "Cancels a run, or its part on one host; answers whether it was not over yet",
+    body: "form",
+    input: JobCancel,
+    output: Type.Boolean(),
+    handler: async ({ principal, input: { runid, host } }) => ({
+      message: await cancelling.cancel(principal, runid, host),
+    }),
   });
 }
 

@@ -11,6 +11,7 @@ import type { Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { RunCancels } from "./cancels.ts";
 import { RunCarrying } from "./carrying.ts";
 import { inOrderOf } from "./choosing.ts";
 import { RunCommands, runOf } from "./commands.ts";
@@ -18,7 +19,7 @@ import { RunEndings } from "./endings.ts";
 import { ExecutionEnds } from "./execution-ends.ts";
 import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
 import { formatJobName } from "./names.ts";
-import { runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
+import { openRunsOf, runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
 import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
@@ -60,6 +61,7 @@ export class JobRuns {
   readonly #takeover: RunTakeover;
   readonly #executions: ExecutionJournal;
   readonly #whole: WholeExecutions;
+  readonly #cancels: RunCancels;
   readonly endings: RunEndings;
 
   constructor(dependencies: RunDependencies) {
@@ -69,8 +71,16 @@ export class JobRuns {
     this.#targets = new JobTargets(dependencies);
     const places = (this.#places = new JobPlaces(dependencies));
     const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
+    const cancels = (this.#cancels = new RunCancels(dependencies));
     const commands = new RunCommands(dependencies, journal.underWay.stopping);
-    const carrying = (this.#carrying = new RunCarrying({ ...dependencies, journal, outputs, commands, endings }));
+    const carrying = (this.#carrying = new RunCarrying({
+      ...dependencies,
+      journal,
+      outputs,
+      commands,
+      endings,
+      cancels,
+    }));
     this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings });
     const executions = (this.#executions = executionJournal(dependencies));
     const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
@@ -84,6 +94,7 @@ export class JobRuns {
       places,
       scripts,
       ends,
+      cancels,
     });
   }
 
@@ -149,6 +160,25 @@ export class JobRuns {
     return hasOpen(this.#with.stores, tenant, runId);
   }
 
+  /** Of a run that is not over; for services that look whether the caller may know of it. */
+  async openState(tenant: string, runId: string): Promise<OpenState | undefined> {
+    const [execution, open] = await Promise.all([
+      this.#executions.find(tenant, runId),
+      openRunsOf(this.#with.stores, tenant, runId),
+    ]);
+    const order = execution?.open.order ?? open[0]?.order;
+    if (!order) return undefined;
+    const begun = open.map(({ host }) => host);
+    const waiting = execution ? order.hosts.slice(execution.open.opened) : [];
+    const { name, hosts, principal } = order;
+    return { user: principal.user, job: name, hosts, begun, open: [...begun, ...waiting] };
+  }
+
+  /** Puts on record that a run, or its part on one host, is to be cancelled. */
+  askToEnd(tenant: string, runId: string, wish: { readonly by: string; readonly host?: string }): Promise<void> {
+    return this.#cancels.request(tenant, { runId, ...wish });
+  }
+
   async #beginWhole(run: Run, queueKey: string, ticket: KvTxn): Promise<VersionedExecution | undefined> {
     if (run.limit === 0) return this.#whole.begin(run, queueKey, ticket);
     const { tenant } = run.order.principal;
@@ -193,6 +223,30 @@ export class JobRuns {
   }
 
   async #begin(run: Run): Promise<Execution> {
+    const execution = await this.#beginNow(run);
+    this.#keepCancel(run, execution);
+    return execution;
+  }
+
+  /** What its caller cancels stays cancelled when another controller takes the run over. */
+  #keepCancel({ id, order: { principal }, watcher }: Run, { finished }: Execution): void {
+    const signal = watcher?.signal;
+    if (!signal) return;
+    const keep = (): void => {
+      this.askToEnd(principal.tenant, id, { by: principal.user }).catch((error: unknown) =>
+        this.#with.runtime.log.warn(
+          { err: error, run: id },
+          "a cancelled job run is not cancelled for other controllers",
+        ),
+      );
+    };
+    if (signal.aborted) return keep();
+    signal.addEventListener("abort", keep, { once: true });
+    const over = (): void => signal.removeEventListener("abort", keep);
+    finished.then(over, over);
+  }
+
+  async #beginNow(run: Run): Promise<Execution> {
     if (run.queue !== "") return this.#beginHeld(run, false);
     const room = roomOf(run.order);
     try {
@@ -242,6 +296,7 @@ export class JobRuns {
   async maintain(tenant: string): Promise<void> {
     await this.#takeover.attend(tenant);
     await this.#whole.attend(tenant);
+    await this.#cancels.sweep(tenant);
     await this.#outputs.sweep(tenant, this.#with.runtime.clock.nowMs());
   }
 
@@ -252,7 +307,21 @@ export class JobRuns {
    */
   async close(): Promise<void> {
     await Promise.all([this.#journal.underWay.close(), this.#executions.underWay.close()]);
+    await this.#cancels.close();
   }
+}
+
+/** A run that is not over. */
+export interface OpenState {
+  /** Who asked for it. */
+  readonly user: string;
+  /** `<name>@<dir>` */
+  readonly job: string;
+  readonly hosts: readonly string[];
+  /** Hosts on which it goes on; they have rows. */
+  readonly begun: readonly string[];
+  /** With those that it has not come to yet. */
+  readonly open: readonly string[];
 }
 
 /** The run of a schedule. */

@@ -671,6 +671,7 @@ class History {
           kv: Object.assign(Object.create(kv) as typeof kv, {
             list,
             get: (key: string) => call(() => kv.get(key)),
+            watch: (...wanted: Parameters<typeof kv.watch>) => kv.watch(...wanted),
             txn: (request: Parameters<typeof kv.txn>[0]) => call(() => kv.txn(request)),
             delete: (...wanted: Parameters<typeof kv.delete>) => call(() => kv.delete(...wanted)),
           }),

@@ -16,6 +16,7 @@ import type { Controllers } from "../../store/journal/index.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
 import { Retry } from "../../store/retry.ts";
+import type { RunCancels } from "./cancels.ts";
 import { workOf, type RunCarrying } from "./carrying.ts";
 import { LetGo, Overtaken } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
@@ -39,6 +40,7 @@ export interface WholeDependencies {
   readonly places: JobPlaces;
   readonly scripts: ExecutionScripts;
   readonly ends: ExecutionEnds;
+  readonly cancels: RunCancels;
 }
 
 /** An entry of a run: its condition, itself and the note of its output; beside the entry of the execution. */
@@ -97,7 +99,11 @@ export class WholeExecutions {
   /** Goes on whether or not it is awaited. `hasRoom`: it was taken, and is left with its end. */
   carry(held: VersionedExecution, { watcher, hasRoom = false }: Carried = {}): Promise<readonly HostRun[]> {
     const { executions, runtime } = this.#with;
-    const carried = executions.underWay.carry([held.open.id], () => this.#all(held, { watcher, hasRoom }));
+    const cancels = this.#with.cancels.enter(held.open.order.principal.tenant, held.open.id);
+    const signal = watcher?.signal ? AbortSignal.any([watcher.signal, cancels.run]) : cancels.run;
+    const carried = executions.underWay
+      .carry([held.open.id], () => this.#all(held, { watcher: { ...watcher, signal }, hasRoom }))
+      .finally(() => cancels.leave());
     carried.catch((error: unknown) => {
       const run = held.open.id;
       if (error instanceof LetGo || error instanceof Overtaken) runtime.log.info({ run }, error.message);
@@ -144,7 +150,8 @@ export class WholeExecutions {
 
   async #all(held: VersionedExecution, { watcher, hasRoom }: Carried): Promise<readonly HostRun[]> {
     const { open } = held;
-    if (!(await this.#turn(open))) return this.#expire(open);
+    const cancelled = watcher?.signal;
+    if (!(await this.#turn(open, cancelled))) return this.#leaveQueue(open, cancelled);
     const { carrying, ends, scripts } = this.#with;
     const room = roomOf(open.order);
     if (!hasRoom) await this.#enter(open.id, room);
@@ -171,11 +178,15 @@ export class WholeExecutions {
     return run.order.groupmode === "one" ? this.#firstReachable(run, now) : this.#allHosts(run, now);
   }
 
-  /** False: it did not come in time. */
-  async #turn({ id, order, queueKey, askedMs, startedMs }: OpenExecution): Promise<boolean> {
+  /** False: it did not come in time, or the run was cancelled before. */
+  async #turn(
+    { id, order, queueKey, askedMs, startedMs }: OpenExecution,
+    cancelled: AbortSignal | undefined,
+  ): Promise<boolean> {
     if (queueKey === "" || startedMs !== undefined) return true;
     const { tenant } = order.principal;
-    const signal = this.#with.executions.underWay.stopping;
+    const { stopping } = this.#with.executions.underWay;
+    const signal = cancelled ? AbortSignal.any([stopping, cancelled]) : stopping;
     const came = await this.#queues.turn(
       { tenant, key: queueKey, runId: id },
       {
@@ -184,15 +195,19 @@ export class WholeExecutions {
         goesOn: (runId) => hasOpen(this.#with.stores, tenant, runId),
       },
     );
-    if (!came && signal.aborted) throw new LetGo(id);
+    if (!came && stopping.aborted) throw new LetGo(id);
     return came;
   }
 
-  async #expire(open: OpenExecution): Promise<readonly HostRun[]> {
-    const message = "Its turn in the queue did not come.";
-    await this.#with.endings.note(open.order, { runId: open.id, status: "expired", message });
+  async #leaveQueue(open: OpenExecution, cancelled: AbortSignal | undefined): Promise<readonly HostRun[]> {
+    const by: unknown = cancelled?.reason;
+    const state = cancelled?.aborted ? "cancelled" : "expired";
+    const message = cancelled?.aborted
+      ? `It was cancelled while it waited in its queue${typeof by === "string" ? ` (cancelled by ${by})` : ""}.`
+      : "Its turn in the queue did not come.";
+    await this.#with.endings.note(open.order, { runId: open.id, status: state, message });
     await this.#end(open);
-    return open.order.hosts.map((host) => ({ host, state: "expired", message, output: "" }));
+    return open.order.hosts.map((host) => ({ host, state, message, output: "" }));
   }
 
   async #enter(runId: string, room: number): Promise<void> {

@@ -196,7 +196,7 @@ export class AgentCommands implements Transport, CommandEntries {
       ...work,
       wait,
       place: undefined,
-      sent: false,
+      sent: options.mayRun === true,
       late: false,
       stopTimers: () => undefined,
       stopAgain: undefined,
@@ -229,7 +229,7 @@ export class AgentCommands implements Transport, CommandEntries {
     command: HostCommand,
     options: DispatchOptions,
   ): { readonly state: "cancelled" | "failed"; readonly message: string } | undefined {
-    if (options.signal?.aborted)
+    if (options.signal?.aborted && !options.mayRun)
       return { state: "cancelled", message: "The command was cancelled before it was sent." };
     if (command.kind === "exec" && Buffer.byteLength(command.line) > COMMAND_LINE_MAX_BYTES) {
       return { state: "failed", message: `The command line is longer than ${COMMAND_LINE_MAX_BYTES} bytes.` };
@@ -239,9 +239,12 @@ export class AgentCommands implements Transport, CommandEntries {
     return undefined;
   }
 
-  /** Registers the command where the session of its host is, if it is not there already. */
+  /**
+   * Registers the command where the session of its host is, if it is not there already. One that is cancelled goes
+   * without any time left: a host that does not have it never begins it.
+   */
   #place(running: Running): void {
-    if (running.wait.over || running.options.signal?.aborted) return;
+    if (running.wait.over || (isCancelled(running) && !this.#mayHaveArrived(running))) return;
     const { tenant, host } = running.target;
     const session = this.#with.live(tenant, host);
     if (session) return this.#placeHere(running, session);
@@ -257,6 +260,7 @@ export class AgentCommands implements Transport, CommandEntries {
     running.sent = true;
     session.send({ $case: "command", value: this.#frame(running, session.epoch) });
     running.wait.catchUp();
+    if (isCancelled(running)) this.#cancelled(running);
   }
 
   #placeThere(running: Running, holder: { readonly controller: string; readonly epoch: number }): void {
@@ -293,6 +297,7 @@ export class AgentCommands implements Transport, CommandEntries {
     there.epoch = epoch;
     running.sent = true;
     running.wait.catchUp();
+    if (isCancelled(running)) this.#cancelled(running);
     this.#place(running);
   }
 
@@ -314,29 +319,38 @@ export class AgentCommands implements Transport, CommandEntries {
     running.place = undefined;
   }
 
-  #frame({ options, command, target, wait }: Running, epoch: number): Command {
+  #frame(running: Running, epoch: number): Command {
+    const { options, command, target, wait } = running;
+    const sentMs = this.#with.runtime.clock.nowMs();
     return {
       id: options.commandId,
       epoch,
-      deadlineMs: wait.startedMs + options.timeoutMs,
+      deadlineMs: isCancelled(running) ? sentMs : wait.startedMs + options.timeoutMs,
       traceparent: target.traceparent,
-      sentMs: this.#with.runtime.clock.nowMs(),
+      sentMs,
       body: commandBody(command),
     };
   }
 
   #cancelled(running: Running): void {
-    this.#endsWithinGrace(running, () =>
-      running.wait.finish({ state: "cancelled", message: "The command was cancelled." }),
-    );
+    const end = (): void => running.wait.finish({ state: "cancelled", message: "The command was cancelled." });
+    if (!this.#mayHaveArrived(running)) return end();
+    // A host that is away is told when it comes back, before its time is over.
+    if (this.#tellCancel(running)) this.#after(COMMAND_END_GRACE_MS, running, () => this.#isHeard(running) && end());
+  }
+
+  /** Whether the session is there in which it was told. */
+  #isHeard({ place, target: { tenant, host } }: Running): boolean {
+    return place?.kind === "here" ? this.#with.live(tenant, host)?.epoch === place.epoch : place?.epoch !== undefined;
   }
 
   #timedOut(running: Running): void {
     if (!this.#mayHaveArrived(running)) return this.#unreached(running);
-    running.wait.ranOut({
-      state: "timeout",
-      message: `The command did not end within ${running.options.timeoutMs} ms.`,
-    });
+    running.wait.ranOut(
+      isCancelled(running)
+        ? { state: "cancelled", message: "The command was cancelled; its host has not said how it ended." }
+        : { state: "timeout", message: `The command did not end within ${running.options.timeoutMs} ms.` },
+    );
     this.#endsWithinGrace(running, () => void running.wait.finishUnlessStored());
   }
 
@@ -346,7 +360,11 @@ export class AgentCommands implements Transport, CommandEntries {
    */
   #endsWithinGrace(running: Running, end: () => void): void {
     const told = this.#tellCancel(running);
-    const stop = this.#with.runtime.clock.after(told ? COMMAND_END_GRACE_MS : 0, end);
+    this.#after(told ? COMMAND_END_GRACE_MS : 0, running, end);
+  }
+
+  #after(delayMs: number, running: Running, act: () => void): void {
+    const stop = this.#with.runtime.clock.after(delayMs, act);
     const { stopTimers } = running;
     running.stopTimers = () => {
       stopTimers();
@@ -403,6 +421,10 @@ export class AgentCommands implements Transport, CommandEntries {
     listeners?.delete(listener);
     if (listeners?.size === 0) this.#listeners.delete(key);
   }
+}
+
+function isCancelled({ options }: Running): boolean {
+  return options.signal?.aborted === true;
 }
 
 function commandOf({ body }: Entry): string | undefined {

@@ -30,3 +30,43 @@ test("a command that waits is sent again in the next session of its host, under 
   expect(await outcome).toMatchObject({ state: "failed", message: "seen" });
   second.close();
 });
+
+test("a host that is away when its command is cancelled is told when it comes back, and begins nothing", async () => {
+  const identity = await hosts.enrol("away");
+  const first = new BareAgent(hosts.agentPort, identity);
+  await first.hello();
+  const caller = new AbortController();
+  const outcome = hosts.hosts.dispatch(
+    hosts.principal(),
+    "away",
+    { kind: "exec", line: "true" },
+    { commandId: "held", timeoutMs: 60_000, signal: caller.signal },
+  );
+  await first.next("command");
+  first.close();
+  await expect.poll(() => hosts.hosts.isOnline("matrix", "away"), { timeout: 30_000 }).toBe(false);
+  caller.abort();
+  const second = new BareAgent(hosts.agentPort, identity);
+  await second.hello({ streamId: "stream-away" });
+  // A command without time is one that a host which does not know it never begins.
+  const again = await second.next("command");
+  expect({ id: again.id, leftMs: again.deadlineMs - again.sentMs }).toEqual({ id: "held", leftMs: 0 });
+  expect(await second.next("cancel")).toMatchObject({ commandId: "held", epoch: again.epoch });
+  const value = {
+    commandId: "held",
+    state: "cancelled",
+    code: 143,
+    message: "ended by SIGTERM",
+    startedMs: 1,
+    endedMs: 2,
+  };
+  second.send({
+    $case: "batch",
+    value: {
+      streamId: "stream-away",
+      entries: [{ sequence: 1, timeMs: 1, traceparent: "", body: { $case: "result", value } }],
+    },
+  });
+  expect(await outcome).toMatchObject({ state: "cancelled", message: "ended by SIGTERM" });
+  second.close();
+});

@@ -152,8 +152,11 @@ export class CommandWait implements CommandListener {
   /** An agent that was told to end it at the deadline, just before its own timer said so, calls that cancelled. */
   #ended(result: CommandResult): Ending {
     const known = endingOf(result);
-    const ranOut =
-      this.#late !== undefined && known.state === "cancelled" && this.#with.options.signal?.aborted !== true;
+    const isCancelled = this.#with.options.signal?.aborted === true;
+    // It came with no time left, so that it never began.
+    if (isCancelled && known.state === "expired")
+      return { ...known, state: "cancelled", message: "It was cancelled before it began." };
+    const ranOut = this.#late !== undefined && known.state === "cancelled" && !isCancelled;
     return ranOut ? { ...known, ...this.#late } : known;
   }
 }

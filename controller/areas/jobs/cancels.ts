@@ -1,0 +1,143 @@
+import { JOB_CANCEL_LISTEN_AGAIN_MS } from "../../../common/limits.ts";
+import { wait } from "../../../common/time.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { FollowedKeys } from "../../store/follow.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvEntry } from "../../store/kv.ts";
+import { hasOpen } from "./executions.ts";
+
+/** What is asked of a run, or of one of its hosts; KvStore: `jobs/cancel/<run>`, `jobs/cancel/<run>/<host>`. */
+interface CancelRequest {
+  readonly runId: string;
+  /** Absent: the run on all of its hosts. */
+  readonly host?: string;
+  readonly by: string;
+}
+
+/** Of a run that is carried out here. The reason of each signal is the name of who cancelled it. */
+export interface CancelSignals {
+  readonly run: AbortSignal;
+  of(host: string): AbortSignal;
+  /** To be called once, when the run is carried out here no more. */
+  leave(): void;
+}
+
+interface Entered {
+  readonly run: AbortController;
+  readonly hosts: Map<string, AbortController>;
+  count: number;
+}
+
+/** The runs of one tenant that are carried out here. */
+interface Followed {
+  readonly keys: Promise<FollowedKeys | undefined>;
+  readonly requests: Map<string, CancelRequest>;
+  readonly runs: Map<string, Entered>;
+  readonly left: AbortController;
+}
+
+const CANCELS = "jobs/cancel/";
+
+/**
+ * Wishes that runs end, on record until these are over: whichever controller carries a run out hears of them, also one
+ * that takes it over later. A tenant is followed while runs of it are carried out here.
+ */
+export class RunCancels {
+  readonly #stores: Stores;
+  readonly #runtime: Runtime;
+  readonly #tenants = new Map<string, Followed>();
+
+  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+    this.#stores = stores;
+    this.#runtime = runtime;
+  }
+
+  /** Resolves when it is on record. Safe to repeat; of a run that is over it has no effect. */
+  async request(tenant: string, request: CancelRequest): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    await kv.put(keyOf(request), encodeJson(request));
+  }
+
+  enter(tenant: string, runId: string): CancelSignals {
+    const followed = this.#tenants.get(tenant) ?? this.#follow(tenant);
+    const entered = followed.runs.get(runId) ?? { run: new AbortController(), hosts: new Map(), count: 0 };
+    entered.count++;
+    followed.runs.set(runId, entered);
+    for (const request of followed.requests.values()) if (request.runId === runId) apply(entered, request);
+    return {
+      run: entered.run.signal,
+      of: (host) => AbortSignal.any([entered.run.signal, controllerOf(entered, host).signal]),
+      leave: () => {
+        if (--entered.count > 0) return;
+        followed.runs.delete(runId);
+        if (followed.runs.size === 0) void this.#forget(tenant, followed);
+      },
+    };
+  }
+
+  /** Removes those of runs that are over. */
+  async sweep(tenant: string): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for await (const { key, value } of entriesUnder(kv, CANCELS)) {
+      if (!(await hasOpen(this.#stores, tenant, decodeStored<CancelRequest>(value).runId))) await kv.delete(key);
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#tenants].map(([tenant, followed]) => this.#forget(tenant, followed)));
+  }
+
+  #follow(tenant: string): Followed {
+    const requests = new Map<string, CancelRequest>();
+    const runs = new Map<string, Entered>();
+    const left = new AbortController();
+    const followed = { requests, runs, left, keys: this.#keys(tenant, { requests, runs, left }) };
+    this.#tenants.set(tenant, followed);
+    return followed;
+  }
+
+  async #keys(tenant: string, { requests, runs, left }: Omit<Followed, "keys">): Promise<FollowedKeys | undefined> {
+    const runtime = this.#runtime;
+    const put = ({ key, value }: KvEntry): void => {
+      const request = decodeStored<CancelRequest>(value);
+      requests.set(key, request);
+      const entered = runs.get(request.runId);
+      if (entered) apply(entered, request);
+    };
+    const end = (key: string): void => void requests.delete(key);
+    while (!left.signal.aborted) {
+      try {
+        const { kv } = await this.#stores.tenant(tenant);
+        const keys = new FollowedKeys({ kv, runtime, prefix: CANCELS, put, end });
+        await keys.start();
+        return keys;
+      } catch (error) {
+        runtime.log.warn({ err: error, tenant }, "cancels of job runs are not heard of yet");
+        await wait(runtime.clock, JOB_CANCEL_LISTEN_AGAIN_MS, left.signal);
+      }
+    }
+    return undefined;
+  }
+
+  async #forget(tenant: string, followed: Followed): Promise<void> {
+    if (this.#tenants.get(tenant) === followed) this.#tenants.delete(tenant);
+    followed.left.abort();
+    await (await followed.keys)?.close();
+  }
+}
+
+function apply(entered: Entered, { host, by }: CancelRequest): void {
+  (host === undefined ? entered.run : controllerOf(entered, host)).abort(by);
+}
+
+function controllerOf({ hosts }: Entered, host: string): AbortController {
+  const controller = hosts.get(host) ?? new AbortController();
+  hosts.set(host, controller);
+  return controller;
+}
+
+function keyOf({ runId, host }: CancelRequest): string {
+  return host === undefined ? CANCELS + runId : `${CANCELS}${runId}/${encodeURIComponent(host)}`;
+}
