@@ -65,6 +65,7 @@ import {
   FileParser,
   PatternService,
   RuleBodies,
+  RuleTrials,
   RuleMemory,
   ruleOwner,
   rulesArea,
@@ -341,6 +342,14 @@ export async function assemble(options: AssemblyOptions) {
       runtime,
     });
   const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies });
+  const trials = new RuleTrials({
+    engine: scripts,
+    hostObjects: () => hostObjects,
+    objects,
+    rules,
+    runtime,
+    workers,
+  });
   const records = new RecordWriter({
     ...(bodies && { bodies }),
     gate: async (principal, path) =>
@@ -429,7 +438,7 @@ export async function assemble(options: AssemblyOptions) {
     queryArea({ query, search }),
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
-    rulesArea({ rules, fileParser, memory: ruleMemory, patterns: new PatternService({ stores, runtime }) }),
+    rulesArea({ rules, fileParser, trials, memory: ruleMemory, patterns: new PatternService({ stores, runtime }) }),
     configArea({
       cache,
       changes,

@@ -36,6 +36,37 @@ export const RuleNew = Type.Object({
   ),
 });
 
+export const RuleTry = Type.Object({
+  key: Type.Optional(Key),
+  text: Type.Optional(Type.String({ description: "A rule's text; without it, the stored rule of the key is tried" })),
+  lines: Type.Array(Type.String(), { description: "Sample records" }),
+  host: Type.Optional(Type.String({ description: "Where the records would come from" })),
+  source: Type.Optional(Type.String({ description: "The file or policy they would come from" })),
+  groups: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: "Named groups of a log policy's file match" }),
+  ),
+});
+
+export const RuleTryReply = Type.Object({
+  class: Type.String({ description: "Of the rule; empty where its body names classes" }),
+  records: Type.Array(
+    Type.Object({
+      line: Type.Integer({ description: "Of the sample, from 1" }),
+      rows: Type.Array(Type.Object({ class: Type.String(), values: Type.Record(Type.String(), Type.Unknown()) })),
+      errors: Type.Array(
+        Type.Object({
+          message: Type.String(),
+          line: Type.Optional(Type.Integer({ description: "Of the rule's text, where its body went wrong" })),
+          column: Type.Optional(Type.Integer()),
+        }),
+      ),
+    }),
+  ),
+  log: Type.Array(Type.Object({ level: Type.String(), msg: Type.String() })),
+  notCalled: Type.Array(Type.String(), { description: "Functions that bodies called and a trial does not carry out" }),
+  msPerRecord: Type.Number(),
+});
+
 export const ParseFileQuery = Type.Object({
   rule: Key,
   filename: Type.String({ minLength: 1 }),

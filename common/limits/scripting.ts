@@ -43,6 +43,9 @@ export const RULE_FORWARD_DEPTH_MAX = 8;
 /** Rules that one rule reaches by passing records on, and the texts that are pinned with it, as JSON. */
 export const RULE_FORWARDED_RULES_MAX = 16;
 export const RULE_PINNED_MAX_BYTES = 512 * 1_024;
+/** Lines that a rule is tried on at once, and all of them together. */
+export const RULE_TRIAL_MAX_LINES = 200;
+export const RULE_TRIAL_MAX_CHARACTERS = MIB;
 /** What bodies keep by `setcache`, of one tenant, in the memory of a controller. */
 export const RULE_CACHED_TENANT_MAX_CHARACTERS = 4 * MIB;
 /** From its call to its answer, of a script that a client runs; the call itself has `HTTP_CALL_DEADLINE_MS`. */

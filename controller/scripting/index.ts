@@ -6,6 +6,7 @@ export {
   hostFunction,
   type HostObject,
   HostObjects,
+  type HostRun,
   membersOf,
   type ScriptKind,
 } from "./objects.ts";

@@ -59,6 +59,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "PUT /mxobject/rule": { key: "/matrix/rules/vault", value: "--class=/matrix/vault\n--parser=text\n--fields=note" },
   "DELETE /mxobject/rule": { key: "/matrix/rules/vault" },
   "POST /mxobject/rule/new": { class: "/matrix/vault", type: "text" },
+  "POST /mxobject/rule/try": { key: "/matrix/rules/vault", lines: ["a"] },
   "GET /action/parsefile": { rule: "/matrix/rules/vault", filename: FILE.fullname },
   "PUT /fs/*": { data: "other" },
   "GET /appcontext/collection/:name": { where: `note ~= '${MARK}'` },

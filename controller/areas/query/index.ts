@@ -10,6 +10,7 @@ export {
 } from "./write/insert.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
+export { canonicalRow } from "./write/write.ts";
 export { isPseudo, PSEUDO_FIELDS, pseudoType } from "./plan/pseudo.ts";
 export { recordFilter, type RecordFilter } from "./record-filter.ts";
 export { rowFilter, type RowFilter } from "./row-filter.ts";

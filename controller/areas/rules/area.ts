@@ -7,11 +7,13 @@ import { patternRoutes } from "./pattern-routes.ts";
 import type { PatternService } from "./patterns.ts";
 import { ruleRoutes } from "./routes.ts";
 import type { RuleService } from "./service.ts";
+import type { RuleTrials } from "./trial.ts";
 
 export interface RuleParts {
   readonly rules: RuleService;
   readonly memory: RuleMemory;
   readonly fileParser: FileParser;
+  readonly trials: RuleTrials;
   readonly patterns: PatternService;
 }
 

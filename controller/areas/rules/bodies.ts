@@ -19,11 +19,11 @@ import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
 import type { RuleBody } from "./options.ts";
 import { readResult, rowsOf, type Passed } from "./results.ts";
-import type { ParsedRecord, ParsedRow, RawRecord, Rule, Rules } from "./types.ts";
+import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "./types.ts";
 
 export interface BodyDependencies {
   readonly engine: Pick<ScriptEngine, "runEach">;
-  readonly hostObjects: () => HostObjects;
+  readonly hostObjects: () => Pick<HostObjects, "bind">;
   /** The user with his present rights; `undefined` unless he is there and active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly objects: Pick<Objects, "catalog">;
@@ -215,7 +215,7 @@ function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[
 
 function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: Running): ParsedRecord[] {
   const { ordinal } = row;
-  if (outcome instanceof AppError) return [{ ok: false, ordinal, error: errorText(outcome) }];
+  if (outcome instanceof AppError) return [{ ok: false, ordinal, error: errorText(outcome), ...placeOf(outcome) }];
   try {
     const result = readResult(outcome.results["RESULT"]);
     for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
@@ -224,6 +224,12 @@ function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: 
     if (!isAppError(error)) throw error;
     return [{ ok: false, ordinal, error: errorText(error) }];
   }
+}
+
+/** Where in the text of the rule it went wrong. */
+function placeOf({ details = {} }: AppError): Pick<ParseFault, "at"> {
+  const { line, column } = details;
+  return typeof line === "number" && typeof column === "number" ? { at: { line, column } } : {};
 }
 
 function passedRow(

@@ -6,5 +6,6 @@ export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
 export { PatternService } from "./patterns.ts";
 export { ParseSlices } from "./slices.ts";
 export { RuleService } from "./service.ts";
+export { RuleTrials } from "./trial.ts";
 export type { RuleTasks } from "./tasks.ts";
 export type * from "./types.ts";

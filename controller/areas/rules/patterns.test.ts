@@ -5,12 +5,14 @@ import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { HostObjects } from "../../scripting/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { rulesArea } from "./area.ts";
 import { FileParser } from "./parse-file.ts";
 import { RuleMemory } from "./memory.ts";
 import { PatternService } from "./patterns.ts";
 import { RuleService } from "./service.ts";
+import { RuleTrials } from "./trial.ts";
 
 const admin = testPrincipal();
 const RAW = { timeMs: 0, host: "h", source: "s", groups: {} };
@@ -32,9 +34,9 @@ beforeAll(async () => {
   others = new PatternService({ stores, runtime: { ...runtime, random: seededRandom(2) } });
   const files = { open: () => Promise.reject(new Error("not asked in this test")) };
   const fileParser = new FileParser({ rules, objects, files, clock: realClock });
-  http = await openTestHttp({
-    endpoints: rulesArea({ rules, fileParser, patterns, memory: new RuleMemory(realClock) }).endpoints ?? [],
-  });
+  const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
+  const memory = new RuleMemory(realClock);
+  http = await openTestHttp({ endpoints: rulesArea({ rules, fileParser, trials, patterns, memory }).endpoints ?? [] });
   session = await http.signIn("admin");
   await objects.createClass(admin, {
     path: "/matrix/line",

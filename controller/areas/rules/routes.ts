@@ -8,16 +8,21 @@ import {
   RuleNew,
   RulePut,
   RuleQuery,
+  RuleTry,
+  RuleTryReply,
 } from "../../../common/api/rules.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { FileParser } from "./parse-file.ts";
 import type { RuleService } from "./service.ts";
+import type { RuleTrials } from "./trial.ts";
 
 export function ruleRoutes({
   rules,
   fileParser,
+  trials,
 }: {
   readonly rules: RuleService;
+  readonly trials: RuleTrials;
   readonly fileParser: FileParser;
 }): readonly Endpoint[] {
   return [
@@ -64,6 +69,16 @@ export function ruleRoutes({
       output: Type.String(),
       body: "json",
       handler: async ({ principal, input }) => ({ message: await rules.create(principal, input) }),
+    }),
+    endpoint({
+      method: "POST",
+      path: "/mxobject/rule/try",
+      permission: "rules:write",
+      summary: "What a rule, stored or given, makes of sample records; nothing is stored",
+      input: RuleTry,
+      output: RuleTryReply,
+      body: "json",
+      handler: async ({ principal, input, signal }) => ({ message: await trials.run(principal, { ...input, signal }) }),
     }),
     endpoint({
       method: "GET",

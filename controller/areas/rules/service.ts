@@ -70,6 +70,14 @@ export class RuleService implements Rules {
     return this.#compile(principal, await this.#store.supplement(principal.tenant, stored));
   }
 
+  /** A text that is not stored, as its rule would be if the principal stored it. Errors of `put` and `load`. */
+  async given(principal: Principal, key: string, text: string): Promise<Rule> {
+    requirePermission(principal, "rules:write");
+    await this.check(principal, key, text);
+    const stored = { key, text, by: principal.user };
+    return this.#compile(principal, await this.#store.supplement(principal.tenant, stored));
+  }
+
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
     return this.#compile(principal, await this.#store.pinned(principal.tenant, key, digest));

@@ -38,6 +38,8 @@ export interface ParseFault {
   readonly ordinal: number;
   readonly error: string;
   readonly part?: string;
+  /** In the text of the rule, where its body went wrong. */
+  readonly at?: { readonly line: number; readonly column: number };
 }
 
 export type OnUnused = (field: string) => void;

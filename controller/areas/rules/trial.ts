@@ -1,0 +1,194 @@
+import { AppError, errorText, isAppError } from "../../../common/errors.ts";
+import { RULE_TRIAL_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { HostObjects, HostRun } from "../../scripting/index.ts";
+import type { Workers } from "../../workers/index.ts";
+import { LEVELS } from "../consolelog/index.ts";
+import type { Objects } from "../objects/index.ts";
+import { readingOnly, requirePermission, type Principal } from "../permissions/index.ts";
+import { canonicalRow, rowGate } from "../query/index.ts";
+import { RuleBodies, type BodyDependencies } from "./bodies.ts";
+import { RuleMemory } from "./memory.ts";
+import type { RuleService } from "./service.ts";
+import { ParseSlices } from "./slices.ts";
+import type { RuleTasks } from "./tasks.ts";
+import type { ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
+
+export interface TrialRequest {
+  /** Of a stored rule; with `text`, of the rule that the text is meant for. */
+  readonly key?: string | undefined;
+  /** Absent: the text that is stored. */
+  readonly text?: string | undefined;
+  readonly lines: readonly string[];
+  readonly host?: string | undefined;
+  readonly source?: string | undefined;
+  /** Named groups of a log policy's file match. */
+  readonly groups?: Readonly<Record<string, string>> | undefined;
+  readonly signal: AbortSignal;
+}
+
+export interface TrialRow {
+  readonly class: string;
+  readonly values: Record<string, Value>;
+}
+
+export interface TrialError {
+  readonly message: string;
+  /** Of the rule's text, where its body went wrong. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** What one line becomes; no rows and no errors of one that the rule leaves out. */
+export interface TrialRecord {
+  /** From 1. */
+  readonly line: number;
+  readonly rows: TrialRow[];
+  readonly errors: TrialError[];
+}
+
+export interface TrialResult {
+  /** Of the rule; empty where its body names classes. */
+  readonly class: string;
+  readonly records: TrialRecord[];
+  /** What bodies said, as their console log would have it. */
+  readonly log: { level: string; msg: string }[];
+  /** Host functions that bodies called and that a trial does not carry out. */
+  readonly notCalled: string[];
+  /** For one line, everything together. */
+  readonly msPerRecord: number;
+}
+
+type Bound = Pick<HostObjects, "bind">;
+
+interface TrialDependencies extends Omit<BodyDependencies, "engine" | "author" | "logs" | "memory" | "objects"> {
+  readonly engine?: BodyDependencies["engine"] | undefined;
+  readonly rules: RuleService;
+  readonly objects: Objects;
+  readonly workers?: Workers<RuleTasks> | undefined;
+}
+
+/** Host functions whose effect leaves the controller. */
+const OUTWARD = new Set(["websocket.send", "message.send"]);
+
+/** Tries rules on sample lines: nothing is stored, and nothing is told to anybody but the caller. */
+export class RuleTrials {
+  readonly #with: TrialDependencies;
+
+  constructor(dependencies: TrialDependencies) {
+    this.#with = dependencies;
+  }
+
+  /**
+   * Bodies run with what the caller may read, whoever stored them; a row that he may not write is an error of its line.
+   * `AppError("too_large")` beyond `RULE_TRIAL_MAX_LINES` and `RULE_TRIAL_MAX_CHARACTERS`; of the rule the errors of
+   * `RuleService.put` and `load`.
+   */
+  async run(principal: Principal, request: TrialRequest): Promise<TrialResult> {
+    requirePermission(principal, "rules:write");
+    checkSize(request.lines);
+    const rule = await this.#rule(principal, request);
+    const { clock } = this.#with.runtime;
+    const said: { level: string; msg: string }[] = [];
+    const notCalled = new Set<string>();
+    const { signal } = request;
+    const bodies = this.#bodies(principal, { said, notCalled });
+    const slices = new ParseSlices({ clock, tenant: principal.tenant, workers: this.#with.workers, bodies, signal });
+    const beganMs = clock.monotonicMs();
+    const parsed = await slices.parse(rule, recordsOf(request, clock.nowMs()));
+    const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, request.lines.length);
+    const records = request.lines.map((_, at): TrialRecord => ({ line: at + 1, rows: [], errors: [] }));
+    for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
+    return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord };
+  }
+
+  async #rule(principal: Principal, { key, text }: TrialRequest): Promise<Rule> {
+    const { rules } = this.#with;
+    if (text !== undefined) return rules.given(principal, key ?? `${principal.ospace}/rules/untitled`, text);
+    if (key === undefined) throw new AppError("invalid", "Give key, the rule to try, or text.");
+    return rules.load(principal, key);
+  }
+
+  #bodies(
+    principal: Principal,
+    { said, notCalled }: { readonly said: TrialResult["log"]; readonly notCalled: Set<string> },
+  ): RuleBodies | undefined {
+    const { engine, hostObjects, objects, rules, runtime } = this.#with;
+    if (engine === undefined) return undefined;
+    const reader = readingOnly(principal, "A trial of a rule changes nothing.");
+    return new RuleBodies({
+      engine,
+      hostObjects: () => ({ bind: (run) => withoutEffect(hostObjects(), run, notCalled) }),
+      author: () => Promise.resolve(reader),
+      objects,
+      rules,
+      logs: {
+        append: (_of, { entries }) => {
+          said.push(...entries.map(({ level, msg }) => ({ level: LEVELS[level] ?? String(level), msg })));
+          return Promise.resolve();
+        },
+      },
+      memory: new RuleMemory(runtime.clock),
+      runtime,
+    });
+  }
+
+  async #tell(
+    principal: Principal,
+    { rule, one, record }: { rule: Rule; one: ParsedRow | ParseFault; record: TrialRecord | undefined },
+  ): Promise<void> {
+    if (!one.ok) {
+      const { error: message, at } = one;
+      record?.errors.push({ message, ...at });
+      return;
+    }
+    const { class: path = rule.class, values } = one;
+    try {
+      record?.rows.push({ class: path, values: await this.#checked(principal, path, values) });
+    } catch (error) {
+      if (!isAppError(error)) throw error;
+      record?.errors.push({ message: errorText(error) });
+    }
+  }
+
+  /** The values as they would be stored. */
+  async #checked(principal: Principal, path: string, values: Row): Promise<Record<string, Value>> {
+    const { objects, runtime } = this.#with;
+    const catalog = await objects.catalog(principal);
+    await rowGate({ principal, catalog }, path, { objects, clock: runtime.clock }).check([values]);
+    const view = catalog.get(path);
+    return view === undefined ? { ...values } : { ...canonicalRow(view, values) };
+  }
+}
+
+/** A run whose host functions change nothing, in the controller or outside. */
+function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): ReturnType<HostObjects["bind"]> {
+  const beforeChange = (): Promise<void> =>
+    Promise.reject(new AppError("denied", "A trial of a rule changes nothing."));
+  const bound = objects.bind({ ...run, beforeChange });
+  const call: typeof bound.call = async (asked) => {
+    if (!OUTWARD.has(asked.name)) return bound.call(asked);
+    notCalled.add(asked.name);
+    return undefined;
+  };
+  return { call, changed: bound.changed };
+}
+
+function recordsOf({ lines, host = "", source = "", groups = {} }: TrialRequest, timeMs: number): RawRecord[] {
+  return lines.map((text) => ({ text, timeMs, host, source, groups }));
+}
+
+function checkSize(lines: readonly string[]): void {
+  const characters = lines.reduce((sum, line) => sum + line.length, 0);
+  if (lines.length > RULE_TRIAL_MAX_LINES)
+    throw tooMuch(`A rule is tried on at most ${RULE_TRIAL_MAX_LINES} lines.`, "RULE_TRIAL_MAX_LINES");
+  if (characters > RULE_TRIAL_MAX_CHARACTERS)
+    throw tooMuch(
+      `The lines of a trial have at most ${RULE_TRIAL_MAX_CHARACTERS} characters.`,
+      "RULE_TRIAL_MAX_CHARACTERS",
+    );
+}
+
+function tooMuch(message: string, limit: string): AppError {
+  return new AppError("too_large", message, { details: { limit } });
+}
