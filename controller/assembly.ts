@@ -58,6 +58,7 @@ import {
   wantsChanges,
 } from "./areas/notifications/index.ts";
 import { ObjectService } from "./areas/objects/index.ts";
+import { openidArea, OpenIdService } from "./areas/openid/index.ts";
 import { systemPrincipal, type Principal } from "./areas/permissions/index.ts";
 import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
 import { queryArea, QueryService, rowGate, SearchService } from "./areas/query/index.ts";
@@ -83,6 +84,7 @@ import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import { nodeFiles } from "./files.ts";
 import type { SignIn } from "./http/signin.ts";
+import type { OpenIdSettings } from "./openid-settings.ts";
 import { Maintenance } from "./maintenance.ts";
 import { Outbound } from "./outbound/index.ts";
 import type { Runtime } from "./runtime.ts";
@@ -124,6 +126,8 @@ export interface AssemblyOptions {
   readonly scripts?: URL;
   /** Public keys by which licences are signed; none when absent. */
   readonly licenseKeys?: readonly string[];
+  /** By which users of one tenant sign in; absent: by password only. */
+  readonly openId?: OpenIdSettings | undefined;
   /** The way to other controllers: gRPC when absent. */
   readonly dialPeer?: DialPeer;
 }
@@ -455,7 +459,16 @@ export async function assemble(options: AssemblyOptions) {
     tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
     groupsArea({ groups, explaining: new ExplainService({ groups, users, endpoints: () => endpoints }) }),
     triggersArea({ triggers, objects }),
-    usersArea({ users, tenants }),
+    usersArea({ users, tenants, provider: options.openId?.name }),
+    openidArea(
+      new OpenIdService({
+        runtime,
+        secrets,
+        users: users.providers,
+        settings: options.openId,
+        networks: options.outboundNetworks ?? [],
+      }),
+    ),
     scriptsArea({
       scripts: serverScripts,
       outbound: new Outbound({ networks: options.outboundNetworks ?? [], clock: runtime.clock }),

@@ -10,6 +10,12 @@ function fileWith(text: string): string {
   return path;
 }
 
+const OPENID = {
+  ODP_OPENID_ISSUER: "https://login.example.com/realm",
+  ODP_OPENID_CLIENT_ID: "odp",
+  ODP_OPENID_PUBLIC_URL: "https://odp.example.com",
+};
+
 describe("settings", () => {
   it("have defaults that run alone on one machine", () => {
     expect(readSettings({ PATH: "/bin" })).toMatchObject({
@@ -50,6 +56,17 @@ describe("settings", () => {
     [{ ODP_TRUSTED_PROXIES: "10.0.0.1, proxy.example" }, /The setting trusted_proxies .* not proxy.example/],
     [{ ODP_METRICS_READERS: "10.0.0.0/40" }, /The setting metrics_readers .* not 10.0.0.0\/40/],
     [{ ODP_OUTBOUND_NETWORKS: "localhost" }, /The setting outbound_networks .* not localhost/],
+    [{ ODP_OPENID_ISSUER: "http://login.example.com" }, /The setting openid_public_url .* is set, so it is needed/],
+    [
+      { ...OPENID, ODP_OPENID_ISSUER: "http://login.example.com" },
+      /The setting openid_issuer .* must begin with https:\/\//,
+    ],
+    [{ ...OPENID, ODP_OPENID_ISSUER: "login.example.com" }, /The setting openid_issuer .* not login.example.com/],
+    [{ ...OPENID, ODP_OPENID_CLIENT_ID: "" }, /The setting openid_client_id/],
+    [{ ...OPENID, ODP_OPENID_PUBLIC_URL: "https://odp.example.com/odp" }, /The setting openid_public_url .* no path/],
+    [{ ...OPENID, ODP_OPENID_GROUPS: "ops=operators" }, /The setting openid_groups .* pairs such as/],
+    [{ ...OPENID, ODP_OPENID_GROUPS: "boss=/administrators" }, /The setting openid_groups .* come by themselves/],
+    [{ ...OPENID, ODP_OPENID_CREATE_USERS: "yes" }, /The setting openid_create_users .* not yes/],
     [{ ODP_DEMO: "yes" }, /The setting demo .* one of 0, 1, not yes/],
     [{ ODP_CONFIG: "/nowhere/odp.toml" }, /\/nowhere\/odp.toml cannot be read/],
   ])("refuse %j by name", (environment, message) => {
@@ -59,6 +76,19 @@ describe("settings", () => {
   it("refuse what a file says wrong", () => {
     expect(() => readSettings({ ODP_CONFIG: fileWith("prot = 1\n") })).toThrow(/There is no setting prot in/);
     expect(() => readSettings({ ODP_CONFIG: fileWith("port = \n") })).toThrow(/is not TOML/);
+  });
+
+  it("name an OpenID provider, and which groups its groups stand for", () => {
+    expect(readSettings({}).openId).toBeUndefined();
+    const groups = "ops=/operators, CN=dev,OU=all=/authors,ops=/viewers";
+    const { openId } = readSettings({ ...OPENID, ODP_TENANT: "acme", ODP_OPENID_GROUPS: groups });
+    expect(openId).toMatchObject({ tenant: "acme", scopes: ["openid", "profile"], createUsers: false });
+    expect(openId?.groups).toEqual(
+      new Map([
+        ["ops", ["/operators", "/viewers"]],
+        ["CN=dev,OU=all", ["/authors"]],
+      ]),
+    );
   });
 
   it("leave out variables that are another program's, and say so", () => {

@@ -7,6 +7,7 @@ import { WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
 import { isNetwork } from "./network.ts";
 import type { KeySource } from "./secrets/index.ts";
+import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid-settings.ts";
 
 /** Everything that can be set, made definite. */
 export interface Settings {
@@ -36,6 +37,8 @@ export interface Settings {
   readonly demo: boolean;
   readonly sshTrustFirstKey: boolean;
   readonly licenseKeys: readonly string[];
+  /** Absent: users sign in by password only. */
+  readonly openId: OpenIdSettings | undefined;
   readonly localAgent: boolean;
   /** Absent: the controller's own. */
   readonly localAgentUser: string | undefined;
@@ -138,6 +141,7 @@ export const SETTINGS = [
     meaning: "Public Ed25519 keys (base64) that sign licences; without one there are none and nothing is limited",
     default: "none",
   },
+  ...OPENID_SETTINGS,
   { name: "demo", meaning: "1 seeds a small demonstration, 0 leaves it out", default: "1" },
   { name: "local_agent", meaning: "1 runs an agent for this host beside the controller", default: "1" },
   {
@@ -282,6 +286,7 @@ function settle(given: Given): Settings {
     licenseKeys: list(text("license_keys", "")).map((key) =>
       matching("license_keys", key, /^[A-Za-z0-9+/]{43}=$/, "base64 of 32 bytes, several separated by commas"),
     ),
+    openId: openIdSettings({ text: (name) => text(name, ""), wrong, firstTenant: tenant }),
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
     localAgentUser: given.get("local_agent_user") || undefined,
     workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),

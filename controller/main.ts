@@ -162,7 +162,7 @@ async function prepare(
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, trustedProxies, metricsReaders, outboundNetworks } = settings;
-  const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile } = settings;
+  const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
     engine,
@@ -177,6 +177,7 @@ async function prepare(
     ...(auditAnchorFile && { auditAnchorFile }),
     sshTrustFirstKey,
     licenseKeys,
+    openId,
     zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
     version: VERSION,
     agentPort,

@@ -96,6 +96,20 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   TenantGate: { [EVERY]: "before sign-in" },
   TenantRemoval: { [EVERY]: "maintenance" },
   TenantService: { [EVERY]: "before sign-in" },
+  OpenIdService: {
+    begin: "before sign-in",
+    beginLink: "the caller's own, with the password",
+    finish: "what the provider vouches for is the right",
+    own: "the caller's own",
+    unlinkOwn: "the caller's own, with the password",
+  },
+  ProviderSignIns: {
+    signIn: "what the provider vouches for is the right",
+    beginLink: "the caller's own, with the password",
+    finishLink: "the caller's own, begun with the password",
+    own: "the caller's own",
+    unlinkOwn: "the caller's own, with the password",
+  },
   UserDirectory: {
     self: "the caller's own",
     nodes: "the caller's own alone without users:read",

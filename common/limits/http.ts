@@ -141,6 +141,21 @@ export const SECOND_FACTOR_PENDING_MS = 900_000;
 export const SECOND_FACTOR_FREE_FAILURES = 10;
 export const SECOND_FACTOR_DELAY_MIN_MS = 10_000;
 export const SECOND_FACTOR_DELAY_MAX_MS = 900_000;
+/** From the way to the OpenID provider to the way back. */
+export const OPENID_TICKET_MS = 600_000;
+/** So far the clocks of controller and provider may be apart. */
+export const OPENID_CLOCK_TOLERANCE_SECONDS = 30;
+/** One request to the provider, from its beginning to the end of its answer. */
+export const OPENID_REQUEST_DEADLINE_MS = 5_000;
+export const OPENID_ANSWER_MAX_BYTES = MIB;
+/** What the provider says of itself is read again after this long; after a failure, after this long. */
+export const OPENID_METADATA_KEPT_MS = 3_600_000;
+export const OPENID_METADATA_AGAIN_MS = 5_000;
+/** Sign-ins by the provider that are being checked at once: each makes requests to it. */
+export const OPENID_CHECKS_AT_ONCE_MAX = 32;
+export const OPENID_SUBJECT_MAX_CHARACTERS = 255;
+/** Groups of the provider that are looked at, of one user. */
+export const OPENID_GROUPS_MAX = 2_000;
 export const RECOVERY_CODES = 10;
 export const RECOVERY_CODE_BYTES = 10;
 

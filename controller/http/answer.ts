@@ -4,12 +4,17 @@ import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
 import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
 import { compressed, isCompressible } from "./compress.ts";
-import type { Answer, ContentAnswer, Endpoint, RowsAnswer, SessionChange } from "./endpoint.ts";
+import type { Answer, ContentAnswer, Endpoint, RowsAnswer, SessionChange, TicketChange } from "./endpoint.ts";
 import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
 
 export const SESSION_COOKIE = "matrixSession";
+/** By HTTPS one that no neighbour below the same domain can plant. */
+export function ticketCookie(isSecure: boolean): string {
+  return isSecure ? "__Host-odpTicket" : "odpTicket";
+}
+
 /** Rows were left out by a limit that the caller did not give. */
 const MORE_HEADER = "x-odp-more";
 const JSON_TYPE = "application/json; charset=utf-8";
@@ -44,6 +49,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
     if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
     if (!("redirect" in answer)) writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
     if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
+    if ("ticket" in answer && answer.ticket !== undefined) setTicket(reply, answer.ticket, options.secure);
     if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
     else if ("empty" in answer) void reply.send();
     else if ("content" in answer) await sendContent(reply, answer, options);
@@ -92,6 +98,13 @@ function setSession(reply: FastifyReply, session: SessionChange, secure: boolean
       session.id,
       session.lastingMs === undefined ? options : { ...options, maxAge: session.lastingMs / 1_000 },
     );
+}
+
+function setTicket(reply: FastifyReply, { text, lastingMs = 0 }: TicketChange, secure: boolean): void {
+  // Lax: it comes along when the other site sends the browser back.
+  const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
+  if (text === undefined) void reply.clearCookie(ticketCookie(secure), options);
+  else void reply.setCookie(ticketCookie(secure), text, { ...options, maxAge: Math.floor(lastingMs / 1_000) });
 }
 
 async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {

@@ -73,6 +73,8 @@ export interface Client {
   readonly session: string | undefined;
   /** False for what a page or a link of another site may have made a browser send: see `maySignIn`. */
   readonly maySignIn: boolean;
+  /** What the `ticket` of an answer left with this browser. Whoever calls may have made it up. */
+  readonly ticket: string | undefined;
   /** Asks for HTML: better sent to a page than given an envelope. */
   readonly browser: boolean;
   /** Whether the client has the version with this ETag (quotes included), by `If-None-Match`: 304 is enough for it. */
@@ -105,6 +107,7 @@ interface Envelope extends AnswerHead {
 export interface MessageAnswer<O> extends Envelope {
   readonly message: O;
   readonly session?: SessionChange;
+  readonly ticket?: TicketChange;
 }
 
 export interface RowsAnswer extends Envelope {
@@ -117,6 +120,7 @@ export interface ContentAnswer extends AnswerHead {
   readonly content: Readable | Uint8Array | string;
   readonly contentType: string;
   readonly filename?: string;
+  readonly ticket?: TicketChange;
 }
 
 /** Ends when `events` does, and ends `events` when it is not listened to any more. */
@@ -140,6 +144,7 @@ export interface EmptyAnswer extends Pick<AnswerHead, "headers"> {
 export interface RedirectAnswer {
   readonly redirect: string;
   readonly session?: SessionChange;
+  readonly ticket?: TicketChange;
 }
 
 /** What an answer names besides its body; the endpoint's `statuses` declare it. */
@@ -152,6 +157,15 @@ interface AnswerHead {
 /** Sets the session cookie, or clears it when `id` is absent. `lastingMs` makes it outlive the browser. */
 export interface SessionChange {
   readonly id?: string;
+  readonly lastingMs?: number;
+}
+
+/**
+ * Leaves a text with the browser for its way to another site and back, or takes it away when `text` is absent. No
+ * script reads it, and no form of another site brings it along.
+ */
+export interface TicketChange {
+  readonly text?: string;
   readonly lastingMs?: number;
 }
 

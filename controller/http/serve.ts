@@ -16,7 +16,7 @@ import { allows, requireMayChange, requirePermission, type Principal } from "../
 import type { Runtime } from "../runtime.ts";
 import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
-import { answerSender, type AnswerOptions } from "./answer.ts";
+import { answerSender, ticketCookie, type AnswerOptions } from "./answer.ts";
 import { interpret, NO_BODY, readText, type Body } from "./body.ts";
 import { acceptsGzip } from "./compress.ts";
 import { changedBy } from "./changed.ts";
@@ -28,7 +28,7 @@ import { namesVersion } from "./head.ts";
 import { readInput } from "./input.ts";
 import { readMultipart } from "./multipart.ts";
 import { maySignIn, type OwnAddress } from "./origin.ts";
-import { identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
+import { cookieIn, identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
 import type { Standing } from "./standing.ts";
 import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
 
@@ -181,7 +181,7 @@ class ServedCall {
       signal: this.#abort.signal,
       // To a page of another site that makes a browser ask, the length of what is compressed could tell what is in it.
       takesGzip: acceptsGzip(this.#request.headers["accept-encoding"]) && this.#identity?.isProven !== false,
-      secure: this.#request.exchange.peer.protocol === "https",
+      secure: this.#isSecure(),
       onSending: () => this.#setDeadline(Math.max(HTTP_SEND_DEADLINE_MS, this.#deadlineMs)),
       onBroken: (error) => {
         const { exchange } = this.#request;
@@ -299,6 +299,7 @@ class ServedCall {
       remote: this.#remote(),
       session: this.#identity?.session,
       maySignIn: maySignIn(headers, this.#own()),
+      ticket: cookieIn(headers.cookie, ticketCookie(this.#isSecure())),
       browser,
       holds,
       lastEventId: typeof lastEventId === "string" ? lastEventId : undefined,
@@ -376,6 +377,10 @@ class ServedCall {
 
   #remote(): string {
     return this.#request.exchange.peer.remote;
+  }
+
+  #isSecure(): boolean {
+    return this.#request.exchange.peer.protocol === "https";
   }
 
   #isPublic(): boolean {

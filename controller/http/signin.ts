@@ -51,7 +51,8 @@ export async function identify(signIn: SignIn, caller: Caller): Promise<Identity
   if (named !== undefined) return named;
   const token = await byBearer(signIn, caller);
   if (token !== undefined) return token;
-  const cookie = await bySessions(signIn, cookieSessions(caller.headers.cookie), caller);
+  const session = cookieIn(caller.headers.cookie, SESSION_COOKIE);
+  const cookie = session === undefined ? undefined : await bySessions(signIn, [session], caller);
   if (cookie !== undefined && provesOrigin(caller.headers, caller.own, "cookie")) return cookie;
   const basic = await byBasic(signIn, caller);
   if (basic !== undefined && provesOrigin(caller.headers, caller.own, "basic")) return basic;
@@ -86,12 +87,13 @@ function sessionsIn(fields: Fields): readonly string[] {
   return values.filter((value) => typeof value === "string" && value !== "").slice(0, 2) as string[];
 }
 
-function cookieSessions(header: string | undefined): readonly string[] {
+/** The first of that name. */
+export function cookieIn(header: string | undefined, wanted: string): string | undefined {
   for (const pair of header?.split(";") ?? []) {
     const [name, value] = pair.split("=", 2);
-    if (name?.trim() === SESSION_COOKIE && value !== undefined && value !== "") return [value.trim()];
+    if (name?.trim() === wanted && value !== undefined && value !== "") return value.trim();
   }
-  return [];
+  return undefined;
 }
 
 /** A page of another site cannot make a browser send one. */

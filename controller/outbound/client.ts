@@ -3,6 +3,7 @@ import { AppError, errorText, isAppError } from "../../common/errors.ts";
 import {
   SCRIPT_HTTP_AT_ONCE,
   SCRIPT_HTTP_DEADLINE_MS,
+  SCRIPT_HTTP_MAX_BYTES,
   SCRIPT_HTTP_REDIRECTS_MAX,
   SCRIPT_HTTP_TENANT_AT_ONCE,
 } from "../../common/limits.ts";
@@ -67,7 +68,12 @@ export class Outbound {
   async #follow(first: Exchange, signal: AbortSignal): Promise<OutboundAnswer> {
     let next = first;
     for (let redirects = 0; redirects <= SCRIPT_HTTP_REDIRECTS_MAX; redirects++) {
-      const answer = await exchange(next, { open: this.#open, resolve: this.#resolve, signal });
+      const answer = await exchange(next, {
+        open: this.#open,
+        resolve: this.#resolve,
+        signal,
+        max: { bytes: SCRIPT_HTTP_MAX_BYTES, limit: "SCRIPT_HTTP_MAX_BYTES" },
+      });
       const { location } = answer.headers;
       if (!REDIRECTS.has(answer.status) || location === undefined) return answer;
       next = redirected(next, answer.status, location);

@@ -2,7 +2,6 @@ import { request as plainRequest, type ClientRequest, type IncomingMessage, type
 import { request as secureRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { AppError } from "../../common/errors.ts";
-import { SCRIPT_HTTP_MAX_BYTES } from "../../common/limits.ts";
 import type { OpenAddresses } from "./addresses.ts";
 import type { OutboundAnswer, Resolve } from "./types.ts";
 
@@ -14,15 +13,17 @@ export interface Exchange {
 }
 
 export interface ExchangeOptions {
-  readonly open: OpenAddresses;
+  readonly open: Pick<OpenAddresses, "includes">;
   readonly resolve: Resolve;
   readonly signal: AbortSignal;
+  /** Bytes of the answer's body, and how that bound is called. */
+  readonly max: { readonly bytes: number; readonly limit: string };
 }
 
 /** One request on a connection of its own, to an address that was checked; redirects are not followed. */
 export async function exchange(
   { method, url, headers, body }: Exchange,
-  { open, resolve, signal }: ExchangeOptions,
+  { open, resolve, signal, max }: ExchangeOptions,
 ): Promise<OutboundAnswer> {
   const host = url.hostname.replace(/^\[|\]$/g, "");
   // No name: nothing is looked up.
@@ -30,11 +31,11 @@ export async function exchange(
   const options: RequestOptions = { method, headers, agent: false, signal, lookup: checkedLookup(open, resolve) };
   const request = (url.protocol === "https:" ? secureRequest : plainRequest)(url, options);
   const response = await answered(request, body);
-  return { status: response.statusCode ?? 0, headers: headersOf(response), data: await textOf(response) };
+  return { status: response.statusCode ?? 0, headers: headersOf(response), data: await textOf(response, max) };
 }
 
 /** Connects to what it answers: no second look-up comes between the check and the connection. */
-function checkedLookup(open: OpenAddresses, resolve: Resolve): LookupFunction {
+function checkedLookup(open: ExchangeOptions["open"], resolve: Resolve): LookupFunction {
   return (host, { all }, callback) => {
     const answer = async (): Promise<void> => {
       const found = (await resolve(host)).filter(({ address }) => open.includes(address));
@@ -60,15 +61,13 @@ function answered(request: ClientRequest, body: string | undefined): Promise<Inc
   });
 }
 
-async function textOf(response: IncomingMessage): Promise<string> {
+async function textOf(response: IncomingMessage, { bytes: maxBytes, limit }: ExchangeOptions["max"]): Promise<string> {
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of response as AsyncIterable<Uint8Array>) {
     bytes += part.byteLength;
-    if (bytes > SCRIPT_HTTP_MAX_BYTES)
-      throw new AppError("too_large", `http: the answer has more than ${SCRIPT_HTTP_MAX_BYTES} bytes.`, {
-        details: { limit: "SCRIPT_HTTP_MAX_BYTES" },
-      });
+    if (bytes > maxBytes)
+      throw new AppError("too_large", `http: the answer has more than ${maxBytes} bytes.`, { details: { limit } });
     parts.push(part);
   }
   return Buffer.concat(parts).toString("utf8");
@@ -79,6 +78,6 @@ function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string
 }
 
 function closed(host: string): AppError {
-  const text = `http: ${host} is not open to scripts. An administrator opens networks by the setting outbound_networks.`;
+  const text = `http: ${host} is no open address. An administrator opens networks by the setting outbound_networks.`;
   return new AppError("denied", text);
 }

@@ -3,11 +3,13 @@ import { buildHttp, type HttpSettings } from "../../controller/app.ts";
 import type { AuditRecord } from "../../controller/areas/audit/chain.ts";
 import { AuditService, type AuditTrail } from "../../controller/areas/audit/index.ts";
 import { groupRoutes, GroupService } from "../../controller/areas/groups/index.ts";
+import { openidRoutes, OpenIdService } from "../../controller/areas/openid/index.ts";
 import { TenantService } from "../../controller/areas/tenants/index.ts";
 import { userRoutes, UserService } from "../../controller/areas/users/index.ts";
 import type { Endpoint } from "../../controller/http/endpoint.ts";
 import type { SignIn } from "../../controller/http/signin.ts";
 import type { SocketEndpoint } from "../../controller/http/socket.ts";
+import type { OpenIdSettings } from "../../controller/openid-settings.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import { AppError } from "../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
@@ -56,6 +58,8 @@ export interface TestHttpOptions {
   readonly sockets?: readonly SocketEndpoint[];
   readonly runtime?: Runtime;
   readonly settings?: Partial<HttpSettings>;
+  /** By which users may sign in; none when absent. */
+  readonly openId?: OpenIdSettings;
 }
 
 /** The HTTP side on an engine of its own, with `admin` and `viewer` in the tenants `matrix` and `second`. */
@@ -68,9 +72,21 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
   const groups = new GroupService({ runtime, stores: engine });
   const users = new UserService({ runtime, stores: engine, tenants, audit, groups, secrets: TEST_SECRETS });
   await populate(tenants, users);
+  const openid = new OpenIdService({
+    runtime,
+    secrets: TEST_SECRETS,
+    users: users.providers,
+    settings: options.openId,
+    networks: [],
+  });
   const app = await buildHttp({
     runtime,
-    endpoints: [...userRoutes({ users, tenants }), ...groupRoutes(groups), ...(options.endpoints ?? [])],
+    endpoints: [
+      ...userRoutes({ users, tenants, provider: options.openId?.name }),
+      ...openidRoutes(openid),
+      ...groupRoutes(groups),
+      ...(options.endpoints ?? []),
+    ],
     sockets: options.sockets ?? [],
     services: { signIn: signInOf(users, groups), audit, ready: () => engine.ready() },
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },

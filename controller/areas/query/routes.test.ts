@@ -11,6 +11,7 @@ const client = {
   remote: "",
   session: undefined,
   maySignIn: true,
+  ticket: undefined,
   browser: false,
   holds: () => false,
   lastEventId: undefined,

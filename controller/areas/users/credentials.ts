@@ -33,6 +33,8 @@ export interface BasicCredentials {
   readonly remote: string;
 }
 
+type FactorRequest = Pick<SignInRequest, "code" | "remember" | "redirect" | "remote" | "traceparent">;
+
 interface Attempt {
   readonly tenant: Tenant | undefined;
   readonly username: string;
@@ -96,13 +98,11 @@ export class Credentials {
 
   /** Throws as `Users.signIn`. */
   async ofSignIn(request: SignInRequest): Promise<Verified> {
-    const { password, remote, traceparent, code, remember = false, redirect = "" } = request;
+    const { password, remote, traceparent } = request;
     const { tenant, username } = await this.#named(request);
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
     if (verified === undefined) throw new AppError("denied", WRONG);
-    const { user } = verified;
-    const ticket = { tenant: user.tenant, username: user.username, epoch: user.epoch, remember, redirect };
-    if (user.secondFactor) await this.#requireCode(verified, ticket, { code, remote, traceparent });
+    await this.requireSecondFactor(verified, request);
     return verified;
   }
 
@@ -115,6 +115,14 @@ export class Credentials {
     if (!ticket || !tenant || !user?.active || user.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
     await this.#requireCode({ tenant, user }, ticket, { code, remote, traceparent });
     return { tenant, user, ticket };
+  }
+
+  /** As after the password, for a user who proved elsewhere who he is. */
+  async requireSecondFactor(verified: Verified, request: FactorRequest): Promise<void> {
+    const { tenant, username, epoch, secondFactor } = verified.user;
+    const { remember = false, redirect = "", remote, traceparent, code } = request;
+    if (secondFactor)
+      await this.#requireCode(verified, { tenant, username, epoch, remember, redirect }, { code, remote, traceparent });
   }
 
   /** Undefined for anything wrong; `AppError("denied")` for a user with a second factor. */

@@ -14,6 +14,7 @@ import { requireMayChange, requirePermission, type Principal } from "../permissi
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
+import { linkKey, putLink } from "./link-store.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { Passwords } from "./passwords.ts";
@@ -117,7 +118,7 @@ export class UserDirectory {
   /** `AppError("conflict")` when a user or a neighbour in the tree has that name. */
   async create(principal: Principal, user: NewUser): Promise<User> {
     requirePermission(principal, "users:write");
-    const { username, rights, groups = [] } = user;
+    const { username, rights, groups = [], openId } = user;
     checkName(username);
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
@@ -137,6 +138,7 @@ export class UserDirectory {
       changedMs: nowMs,
       hash: await this.#hash(principal, user),
       epoch: this.#newEpoch(),
+      ...(openId && { openId }),
     };
     return this.#users.written(record, () =>
       this.#tree.restructure(principal.tenant, async (tree) => {
@@ -144,8 +146,12 @@ export class UserDirectory {
         if (tree.users >= USERS_PER_TENANT_MAX) throw tooMany("users", "USERS_PER_TENANT_MAX", USERS_PER_TENANT_MAX);
         await requireFree(tree, USERS + username, `There is already a user ${username}.`);
         await requireFree(tree, memberKey(parent, username), `${username} is the name of an organisation there.`);
+        if (openId) await requireFree(tree, linkKey(openId), "That account of the provider belongs to another user.");
         const placed = { ...record, parent };
-        return { if: [{ key: USERS + username, revision: 0 }], then: placing(placed), users: 1, answer: shown(placed) };
+        const link = openId && { key: linkKey(openId), put: putLink(openId, username) };
+        const conditions = [USERS + username, ...(link ? [link.key] : [])].map((key) => ({ key, revision: 0 }));
+        const then = [...placing(placed), ...(link ? [link.put] : [])];
+        return { if: conditions, then, users: 1, answer: shown(placed) };
       }),
     );
   }
@@ -186,6 +192,21 @@ export class UserDirectory {
       requireGrouping(principal, record, change.groups ?? record.groups);
       const next = { ...record, ...others, details: { ...record.details, ...details } };
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
+    });
+  }
+
+  /** Puts the user into `groups` and out of the other governed ones; groups that are not governed stay. */
+  async govern(
+    principal: Principal,
+    username: string,
+    { groups, governed }: { readonly groups: readonly string[]; readonly governed: readonly string[] },
+  ): Promise<User> {
+    requirePermission(principal, "users:write");
+    return this.#edit(principal, username, async (record) => {
+      await this.#powers.requireAtLeast(principal, record);
+      const next = [...record.groups.filter((group) => !governed.includes(group)), ...groups];
+      requireGrouping(principal, record, next);
+      return { ...record, groups: next, epoch: this.#newEpoch() };
     });
   }
 
@@ -241,7 +262,8 @@ export class UserDirectory {
         await this.#requireOther(record);
         // First: `directory.test.ts`, "that cannot leave its groups stays".
         await this.#groups?.forget(principal.tenant, username);
-        const keys = [USERS + username, idKey(id), memberKey(record.parent, username), factorKey(id)];
+        const own = [factorKey(id), ...(record.openId ? [linkKey(record.openId)] : [])];
+        const keys = [USERS + username, idKey(id), memberKey(record.parent, username), ...own];
         return { if: [{ key: USERS + username, revision }], then: keys.map(deletion), users: -1, answer: undefined };
       }),
     );

@@ -1,4 +1,8 @@
 export { usersArea } from "./area.ts";
+export { isOwnPath } from "./homes.ts";
+export { codePage, escape, page } from "./pages.ts";
+export { CodeNeeded } from "./tickets.ts";
+export { ProviderSignIns } from "./provider-signins.ts";
 export { userRoutes } from "./routes.ts";
 export { passwordFault } from "./policy.ts";
 export { UserDirectory } from "./directory.ts";

@@ -15,6 +15,8 @@ input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:in
 .check{display:flex;gap:.6rem;align-items:center;font-weight:400}
 .check input{width:1.15rem;height:1.15rem;margin:0}
 button,.button{display:block;width:100%;margin-top:1.5rem;padding:.7rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;color:var(--card);background:var(--accent);border:0;border-radius:.4rem;cursor:pointer}
+.or{margin:1.25rem 0 0;text-align:center}
+.other{margin-top:1rem;color:var(--accent);background:none;border:1px solid currentColor}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
 .wrong{padding:.6rem .75rem;color:var(--wrong);border:1px solid currentColor;border-radius:.4rem}
 dl{display:grid;grid-template-columns:auto 1fr;gap:.25rem 1rem;margin:0 0 1.25rem}
@@ -29,10 +31,18 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   invalid: "Please fill in company, user name and password.",
   foreign: "The form came from another site and was not used. Please sign in on this page.",
   deadline: "That took too long. Please sign in again.",
+  openid: "Signing in at the provider did not work. Please try again.",
+  "openid-away": "The provider does not answer. Sign in by password, or try again later.",
+  "openid-account": "That account may not sign in here. An administrator links it to a user first.",
 };
 
-export function loginPage(options: { readonly error: string | undefined; readonly company: string }): string {
-  const { error, company } = options;
+export function loginPage(options: {
+  readonly error: string | undefined;
+  readonly company: string;
+  /** What the provider is called by which one may sign in, too. */
+  readonly provider?: string | undefined;
+}): string {
+  const { error, company, provider } = options;
   const text = error === undefined ? undefined : (PROBLEMS[error] ?? "Signing in did not work. Please try again.");
   const problem = text === undefined ? "" : `<p class="wrong" role="alert" id="problem">${text}</p>`;
   const described = text === undefined ? "" : ` aria-describedby="problem"`;
@@ -50,7 +60,8 @@ ${problem}
 <input id="password" name="password" type="password" required autocomplete="current-password">
 <label class="check"><input type="checkbox" name="remember" value="true"> Stay signed in on this device</label>
 <button type="submit">Sign in</button>
-</form>`,
+</form>
+${provider === undefined ? "" : `<p class="or">or</p><a class="button other" href="/user/openid">Sign in with ${escape(provider)}</a>`}`,
   );
 }
 
@@ -87,7 +98,8 @@ export function homePage(who: { readonly user: string; readonly company: string;
   );
 }
 
-function page(title: string, body: string): string {
+/** Without scripts, and with nothing of other sites. */
+export function page(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -113,6 +125,6 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": "&#39;",
 };
 
-function escape(text: string): string {
+export function escape(text: string): string {
   return text.replace(/[&<>"']/g, (sign) => ENTITIES[sign] ?? sign);
 }

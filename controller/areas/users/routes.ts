@@ -27,6 +27,8 @@ const HTML = "text/html; charset=utf-8";
 export interface UserRouteServices {
   readonly users: UserService;
   readonly tenants: Tenants;
+  /** What the OpenID provider is called; absent: nobody signs in by one. */
+  readonly provider?: string | undefined;
 }
 
 export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
@@ -84,7 +86,7 @@ function goAuthRoute({ users }: UserRouteServices): Endpoint {
   });
 }
 
-function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] {
+function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly Endpoint[] {
   return [
     endpoint({
       method: "GET",
@@ -110,7 +112,7 @@ function pageRoutes({ users, tenants }: UserRouteServices): readonly Endpoint[] 
       output: Type.String(),
       handler: async ({ input }) => {
         const only = await tenants.only();
-        return { content: loginPage({ error: input.error, company: only?.name ?? "" }), contentType: HTML };
+        return { content: loginPage({ error: input.error, company: only?.name ?? "", provider }), contentType: HTML };
       },
     }),
     endpoint({

@@ -12,7 +12,9 @@ import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
+import { LinkStore } from "./link-store.ts";
 import { Passwords } from "./passwords.ts";
+import { ProviderSignIns } from "./provider-signins.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
 import { SessionStore, UserStore, type UserRecord } from "./store.ts";
@@ -57,6 +59,8 @@ export interface Administrator {
 
 export class UserService implements Users {
   readonly directory: UserDirectory;
+  /** Users of an OpenID provider. */
+  readonly providers: ProviderSignIns;
   readonly #runtime: Runtime;
   readonly #tenants: Tenants;
   readonly #audit: Audit;
@@ -108,6 +112,17 @@ export class UserService implements Users {
       factors: this.#factors,
       tickets: secrets && new Tickets(secrets, runtime.clock),
       current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
+    });
+    this.providers = new ProviderSignIns({
+      runtime,
+      tenants,
+      audit,
+      users: this.#users,
+      links: new LinkStore(stores, this.#users),
+      directory: this.directory,
+      powers: this.#powers,
+      credentials: this.#credentials,
+      open: (verified, request) => this.#opened(verified, request),
     });
   }
 

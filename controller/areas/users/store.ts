@@ -9,7 +9,7 @@ import { putOnce, txnOnce } from "../../store/once.ts";
 import { NO_DETAILS } from "./details.ts";
 import { ROOT_ID } from "./organizations.ts";
 import { RecentReads } from "./recent.ts";
-import type { User } from "./types.ts";
+import type { ProviderAccount, User } from "./types.ts";
 
 /** A user as kept. Never leaves the area with its hash. */
 export interface UserRecord extends User {
@@ -19,6 +19,8 @@ export interface UserRecord extends User {
   readonly epoch: string;
   /** Signing in by password takes a code besides. */
   readonly secondFactor?: boolean;
+  /** The account of an OpenID provider that signs in as this user; the key of `link-store.ts` goes with it. */
+  readonly openId?: ProviderAccount;
 }
 
 type BeforeTree = Omit<UserRecord, "id" | "parent" | "details">;

@@ -56,6 +56,44 @@ export interface NewUser {
   readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
   readonly active?: boolean;
+  /** The account this user is made for: nobody else may have it. */
+  readonly openId?: ProviderAccount;
+}
+
+/** A user of an OpenID provider, by what is never given to another one there. */
+export interface ProviderAccount {
+  readonly issuer: string;
+  readonly subject: string;
+}
+
+/** What a provider vouches for, and what the installation makes of it. */
+export interface ProviderSignIn {
+  readonly tenant: string;
+  readonly account: ProviderAccount;
+  /** For a user that is made: what the provider says of the account. */
+  readonly profile: {
+    readonly username: string | undefined;
+    readonly firstname: string | undefined;
+    readonly lastname: string | undefined;
+    readonly email: string | undefined;
+  };
+  /** Groups of here, of those that are governed. */
+  readonly groups: readonly string[];
+  /** Groups of here that users of the provider are in by its word alone. */
+  readonly governed: readonly string[];
+  /** A user is made for an account that nobody here has. */
+  readonly creates: boolean;
+  readonly remember: boolean;
+  readonly redirect: string;
+  readonly remote: string;
+  readonly traceparent: string;
+}
+
+/** Of a user who gave the password to link an account of the provider. */
+export interface PendingLink {
+  readonly tenant: string;
+  readonly username: string;
+  readonly epoch: string;
 }
 
 export interface NewOrganization {

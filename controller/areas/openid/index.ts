@@ -1,0 +1,3 @@
+export { openidArea } from "./area.ts";
+export { openidRoutes } from "./routes.ts";
+export { OpenIdService } from "./service.ts";

@@ -1,0 +1,422 @@
+import { Secret, TOTP } from "otpauth";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { OpenIdBrowser } from "../../../test/helpers/openid-browser.ts";
+import { foreignKey, openTestProvider, type Claims, type TestProvider } from "../../../test/helpers/openid-provider.ts";
+import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { OPENID_TICKET_MS } from "../../../common/limits.ts";
+import { openIdSettings } from "../../openid-settings.ts";
+
+/** Through a real provider, over the whole way of redirects and forms. */
+
+const OWN = "http://odp.example:8080";
+const CALLBACK = `${OWN}/user/openid/callback`;
+
+let provider: TestProvider;
+let http: TestHttp;
+let clock: TestClock;
+let browser: OpenIdBrowser;
+
+beforeAll(async () => {
+  provider = await openTestProvider(CALLBACK);
+  clock = new TestClock(realClock.nowMs());
+  http = await openTestHttp({ runtime: testRuntime(clock), openId: settings({ openid_create_users: "1" }) });
+});
+beforeEach(() => {
+  browser = new OpenIdBrowser(http.app, OWN);
+});
+afterEach(() => {
+  provider.forge = undefined;
+  provider.isAway = false;
+  vi.useRealTimers();
+});
+afterAll(async () => {
+  await http[Symbol.asyncDispose]();
+  await provider[Symbol.asyncDispose]();
+});
+
+function settings(others: Readonly<Record<string, string>> = {}) {
+  const given: Readonly<Record<string, string>> = {
+    openid_issuer: provider.issuer,
+    openid_client_id: provider.clientId,
+    openid_client_secret: provider.clientSecret,
+    openid_public_url: OWN,
+    openid_groups: "ops=/operators,dev=/authors,CN=all,OU=staff=/viewers",
+    ...others,
+  };
+  const found = openIdSettings({
+    text: (name) => given[name] ?? "",
+    wrong: (name, why) => new Error(`${name}: ${why}`) as never,
+    firstTenant: "matrix",
+  });
+  if (found === undefined) throw new Error("no provider");
+  return found;
+}
+
+const who = async (): Promise<string | undefined> => {
+  const session = browser.cookies.get("matrixSession");
+  const principal = session === undefined ? undefined : await http.users.bySession(session, "");
+  return principal && `${principal.tenant}.${principal.user}`;
+};
+const account = (subject: string, claims: Claims = {}): string => {
+  provider.accounts.set(subject, { preferred_username: subject, ...claims });
+  return subject;
+};
+const accountOf = (subject: string) => ({ issuer: `${provider.issuer}/`, subject });
+const principalOf = async (username: "viewer") => {
+  const principal = await http.users.bySession(await http.signIn(username), "");
+  if (principal === undefined) throw new Error("not signed in");
+  return principal;
+};
+const groupsOf = async (username: string) => (await http.users.find(testPrincipal(), username))?.groups;
+const REFUSED = "/user/login?error=openid";
+
+describe("signing in by the provider", () => {
+  test("the sign-in page leads there and back to the start page, with a user made for the account", async () => {
+    expect((await browser.open("/user/login")).body).toContain('href="/user/openid">Sign in with single sign-on<');
+    const answer = await browser.signIn(account("alice", { given_name: "Alice", groups: ["ops", "elsewhere"] }));
+    expect(answer.headers.location).toBe("/");
+    expect(await who()).toBe("matrix.alice");
+    expect(await http.users.find(testPrincipal(), "alice")).toMatchObject({
+      details: { firstname: "Alice", auth: "openid" },
+      groups: ["/operators"],
+      rights: { grants: [] },
+    });
+    expect(http.trail.records.slice(-2)).toMatchObject([
+      { user: "alice", permission: "users:write", outcome: "ok" },
+      { user: "alice", action: "sign in by OpenID Connect", outcome: "ok" },
+    ]);
+  });
+
+  test("the cookie of the way is for this browser alone, and gone at its end", async () => {
+    const { headers } = await browser.open("/user/openid");
+    const cookie = String(headers["set-cookie"]);
+    expect(cookie).toMatch(/^odpTicket=[^;]+; Max-Age=600; Path=\/; HttpOnly; SameSite=Lax$/);
+    const sent = new URL(String(headers.location)).searchParams;
+    expect(sent.get("code_challenge_method")).toBe("S256");
+    expect(sent.get("redirect_uri")).toBe(CALLBACK);
+    expect(cookie).not.toContain(sent.get("state"));
+    const end = await browser.open(await browser.atProvider(String(headers.location), account("carol")));
+    expect([end.headers["set-cookie"]].flat()).toEqual([
+      expect.stringMatching(/^matrixSession=[\w-]{43};/),
+      expect.stringMatching(/^odpTicket=;/),
+    ]);
+  });
+
+  test("by HTTPS no neighbour of the same domain can plant that cookie", async () => {
+    await using proxied = await openTestHttp({ openId: settings(), settings: { trustedProxies: ["127.0.0.1"] } });
+    const answer = await proxied.app.inject({ url: "/user/openid", headers: { "x-forwarded-proto": "https" } });
+    expect(answer.headers["set-cookie"]).toMatch(/^__Host-odpTicket=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
+  });
+
+  test("a session the browser had is not taken over, and ends up as another", async () => {
+    const planted = "A".repeat(43);
+    browser.cookies.set("matrixSession", planted);
+    await browser.signIn(account("dora"));
+    expect(browser.cookies.get("matrixSession")).not.toBe(planted);
+    expect(await http.users.bySession(planted, "")).toBeUndefined();
+    expect(await who()).toBe("matrix.dora");
+  });
+
+  test("the second time finds the user by the subject, whatever the account is called by then", async () => {
+    await browser.signIn(account("erin"));
+    provider.accounts.set("erin", { preferred_username: "admin" });
+    await browser.signIn("erin");
+    expect(await who()).toBe("matrix.erin");
+  });
+
+  test("leads on to a page of this site, and to no other", async () => {
+    const to = await browser.signIn(account("frank"), "/user/openid?redirect=/static/app.html");
+    expect(to.headers.location).toBe("/static/app.html");
+    for (const away of ["//evil.example", "https://evil.example/", "/\\evil.example", "/%0d%0aset-cookie:a=b/\r\n"]) {
+      const answer = await browser.open(`/user/openid?redirect=${encodeURIComponent(away)}`);
+      expect(answer.headers.location, away).toBe(REFUSED);
+    }
+  });
+});
+
+describe("nobody is signed in", () => {
+  const refusedWith = async (url: string, location = REFUSED) => {
+    const answer = await browser.open(url, { "sec-fetch-site": "cross-site" });
+    expect(answer.headers.location).toBe(location);
+    expect(await who()).toBeUndefined();
+  };
+
+  test("by another state, and the provider is asked nothing", async () => {
+    const back = new URL(await browser.cameBack(account("gina")));
+    back.searchParams.set("state", "another");
+    const before = provider.requests.length;
+    await refusedWith(back.href);
+    back.searchParams.delete("state");
+    await refusedWith(back.href, "/user/login?error=deadline");
+    expect(provider.requests.length).toBe(before);
+  });
+
+  test("without the cookie, or with that of another browser", async () => {
+    const back = await browser.cameBack(account("gina"));
+    const other = new OpenIdBrowser(http.app, OWN);
+    await other.open("/user/openid");
+    const own = browser.cookies.get("odpTicket");
+    browser.cookies.delete("odpTicket");
+    await refusedWith(back, "/user/login?error=deadline");
+    browser.cookies.set("odpTicket", other.cookies.get("odpTicket") ?? "");
+    await refusedWith(back);
+    browser.cookies.set("odpTicket", `${own?.slice(0, -2) ?? ""}AA`);
+    await refusedWith(back, "/user/login?error=deadline");
+  });
+
+  test("a second time by the same answer", async () => {
+    const back = await browser.cameBack(account("hans"));
+    const ticket = browser.cookies.get("odpTicket") ?? "";
+    await browser.open(back);
+    expect(await who()).toBe("matrix.hans");
+    browser.cookies.delete("matrixSession");
+    await refusedWith(back, "/user/login?error=deadline");
+    // Whoever kept the cookie as well has a code that the provider gave out for once.
+    browser.cookies.set("odpTicket", ticket);
+    await refusedWith(back);
+  });
+
+  test("by a code of another sign-in", async () => {
+    const stolen = new URL(await new OpenIdBrowser(http.app, OWN).cameBack(account("victim")));
+    const back = new URL(await browser.cameBack(account("mallory")));
+    back.searchParams.set("code", stolen.searchParams.get("code") ?? "");
+    await refusedWith(back.href);
+  });
+
+  test("when the way took too long", async () => {
+    const back = await browser.cameBack(account("gina"));
+    clock.advance(OPENID_TICKET_MS + 1);
+    await refusedWith(back, "/user/login?error=deadline");
+  });
+
+  test("when the user said no at the provider, or the answer is another's", async () => {
+    for (const forged of [{ error: "access_denied" }, { iss: "https://evil.example" }, { code: "made-up" }]) {
+      const back = new URL(await browser.cameBack(account("gina")));
+      for (const [name, value] of Object.entries(forged)) back.searchParams.set(name, value);
+      await refusedWith(back.href);
+    }
+  });
+
+  test.each<readonly [string, (claims: Claims) => Claims]>([
+    ["for another nonce", (claims) => ({ ...claims, nonce: "another" })],
+    ["without a nonce", ({ nonce: _nonce, ...claims }) => claims],
+    ["for another client", (claims) => ({ ...claims, aud: "another" })],
+    ["of another issuer", (claims) => ({ ...claims, iss: "https://evil.example" })],
+    ["that is over", (claims) => ({ ...claims, exp: Math.floor(Date.now() / 1_000) - 60 })],
+    ["of an empty subject", (claims) => ({ ...claims, sub: "" })],
+    ["of a subject that is too long", (claims) => ({ ...claims, sub: "x".repeat(256) })],
+  ])("by a token %s", async (_name, change) => {
+    provider.forge = (claims) => provider.sign(change(claims));
+    await refusedWith(await browser.cameBack(account("gina")));
+  });
+
+  test("by a token of another key, or of none", async () => {
+    const none = (claims: Claims) =>
+      `${[{ alg: "none" }, claims].map((part) => Buffer.from(JSON.stringify(part)).toString("base64url")).join(".")}.`;
+    for (const forge of [(claims: Claims) => provider.sign(claims, foreignKey()), none]) {
+      provider.forge = forge;
+      await refusedWith(await browser.cameBack(account("gina")));
+    }
+  });
+
+  test("by what is sent to become a header or a tag", async () => {
+    const evil = encodeURIComponent(`x\r\nSet-Cookie: a=b\r\n\r\n<script>alert(1)</script>`);
+    await browser.open("/user/openid");
+    for (const name of ["code", "state", "error", "error_description", "iss"]) {
+      const answer = await browser.open(`/user/openid/callback?${name}=${evil}`);
+      expect(JSON.stringify(answer.headers)).not.toMatch(/a=b|<script>/);
+      expect(answer.body).not.toContain("<script>");
+    }
+  });
+});
+
+test("a token whose clock is a little ahead is taken", async () => {
+  provider.forge = (claims) => provider.sign({ ...claims, iat: Math.floor(Date.now() / 1_000) + 20 });
+  await browser.signIn(account("ines"));
+  expect(await who()).toBe("matrix.ines");
+});
+
+test("the provider changes its keys, and nothing here has to be started again", async () => {
+  await browser.signIn(account("jane"));
+  provider.rotate();
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + 61_000 });
+  const other = new OpenIdBrowser(http.app, OWN);
+  await other.signIn("jane");
+  expect(other.cookies.has("matrixSession")).toBe(true);
+});
+
+describe("while the provider is away", () => {
+  test("the page says so, and the password signs in", async () => {
+    await using later = await openTestHttp({ openId: settings() });
+    provider.isAway = true;
+    const own = new OpenIdBrowser(later.app, OWN);
+    const { location } = (await own.open("/user/openid")).headers;
+    expect(location).toBe("/user/login?error=openid-away");
+    expect((await own.open(String(location))).body).toContain("The provider does not answer. Sign in by password");
+    expect(await later.signIn("admin")).toMatch(/^[\w-]{43}$/);
+    const { body } = await later.app.inject({ url: "/user/openid" });
+    expect(JSON.parse(body)).toMatchObject({ code: "unavailable", message: "The OpenID provider does not answer." });
+    // Asked once: what failed is not tried again for each who comes.
+    expect(provider.requests.filter((one) => one.endsWith("/openid-configuration")).length).toBeLessThanOrEqual(3);
+  });
+
+  test("who comes back from it reads it, and may try again", async () => {
+    const back = await browser.cameBack(account("gina"));
+    provider.isAway = true;
+    expect((await browser.open(back)).headers.location).toBe("/user/login?error=openid-away");
+  });
+});
+
+describe("whose account it is", () => {
+  test("is not settled by a name that both have", async () => {
+    for (const name of ["admin", "viewer"]) {
+      const own = new OpenIdBrowser(http.app, OWN);
+      const answer = await own.signIn(account(`not-${name}`, { preferred_username: name }));
+      expect(answer.headers.location).toBe("/user/login?error=openid-account");
+    }
+    expect(http.trail.records.at(-1)).toMatchObject({ outcome: "denied", user: "" });
+    expect(http.trail.records.at(-1)?.action).toBe('sign in by OpenID Connect: "not-viewer"');
+  });
+
+  test("nor by a name that groups have for a user who is still to come", async () => {
+    const admin = await http.signIn("admin");
+    const payload = { name: "prepared", member: ["U/awaited"], writable: ["/"] };
+    expect(await http.call(admin, { method: "POST", url: "/admin/perms/group", payload })).toMatchObject({
+      status: "ok",
+    });
+    const answer = await browser.signIn(account("sneaky", { preferred_username: "awaited" }));
+    expect(answer.headers.location).toBe("/user/login?error=openid-account");
+    expect(await http.users.find(testPrincipal(), "awaited")).toBeUndefined();
+  });
+
+  test("no name, and one that is none, make no user", async () => {
+    for (const preferred_username of ["", "a/b", "a:b", "x".repeat(129)]) {
+      const answer = await browser.signIn(account("nameless", { preferred_username }));
+      expect(answer.headers.location).toBe("/user/login?error=openid-account");
+    }
+  });
+
+  test("a user who is inactive or gone is not signed in, and a new one of the name is another", async () => {
+    await browser.signIn(account("kim"));
+    await http.users.update(testPrincipal(), "kim", { active: false });
+    expect((await browser.signIn("kim")).headers.location).toBe("/user/login?error=openid-account");
+    const before = await http.users.find(testPrincipal(), "kim");
+    await http.users.directory.remove(testPrincipal(), before?.id ?? "");
+    const { kv } = await http.engine.tenant("matrix");
+    const { entries } = await kv.list("openidlinks/");
+    expect(entries.map(({ value }) => Buffer.from(value).toString("latin1")).join()).not.toContain("kim");
+    await http.users.create(testPrincipal(), { username: "kim", password: PASSWORD, rights: { role: "viewer" } });
+    expect((await browser.signIn("kim")).headers.location).toBe("/user/login?error=openid-account");
+  });
+
+  test("stays with its tenant, whatever is asked", async () => {
+    await browser.signIn(account("lena"), "/user/openid?company=second&tenant=second");
+    expect(await who()).toBe("matrix.lena");
+    expect(await http.users.find(testPrincipal("administrator", "second"), "lena")).toBeUndefined();
+  });
+});
+
+describe("an account is linked", () => {
+  const idOf = async (username: string) => (await http.users.find(testPrincipal(), username))?.id ?? "";
+  const adminCall = async (method: "GET" | "PUT" | "DELETE", username: string, payload?: object) =>
+    http.call(await http.signIn("admin"), {
+      method,
+      url: `/admin/users/${await idOf(username)}/openid`,
+      ...(payload && { payload }),
+    });
+  const signedInAs = async (username: "admin" | "viewer") =>
+    browser.cookies.set("matrixSession", await http.signIn(username));
+
+  test("by an administrator, and unlinked again, which ends what is signed in", async () => {
+    const subject = account("nora", { preferred_username: "viewer" });
+    expect(await adminCall("PUT", "viewer", { subject })).toMatchObject({ status: "ok" });
+    await browser.signIn(subject);
+    expect(await who()).toBe("matrix.viewer");
+    expect((await adminCall("GET", "viewer")).message).toEqual({ issuer: `${provider.issuer}/`, subject });
+    expect(await adminCall("PUT", "admin", { subject })).toMatchObject({ code: "conflict" });
+    expect(await adminCall("DELETE", "viewer")).toMatchObject({ status: "ok" });
+    expect(await who()).toBeUndefined();
+    expect((await browser.signIn(subject)).headers.location).toBe("/user/login?error=openid-account");
+  });
+
+  test("by nobody who has less than the user, and not in another tenant", async () => {
+    const clerk = { ...testPrincipal(), user: "clerk", grants: ["users:read", "users:write"], data: [], paths: [] };
+    await expect(http.users.providers.link(clerk, await idOf("admin"), accountOf("x"))).rejects.toMatchObject({
+      code: "denied",
+    });
+    await expect(http.users.providers.unlink(clerk, await idOf("admin"))).rejects.toMatchObject({ code: "denied" });
+    const second = await http.signIn("admin", "second");
+    const { id } = (await http.users.find(testPrincipal("administrator", "second"), "viewer")) ?? { id: "" };
+    const request = { method: "PUT", url: `/admin/users/${id}/openid`, payload: { subject: "x" } } as const;
+    expect(await http.call(second, request)).toMatchObject({ code: "denied" });
+  });
+
+  test("by the user who is signed in and gives the password, from a page of this site", async () => {
+    await signedInAs("viewer");
+    const wrong = await browser.post("/user/openid/link", { password: "wrong" });
+    expect(wrong.body).not.toContain(provider.issuer);
+    const page = await browser.post("/user/openid/link", { password: PASSWORD });
+    const address = /class="button" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const before = browser.cookies.get("matrixSession");
+    await browser.open(await browser.atProvider(address, account("olga")), { "sec-fetch-site": "cross-site" });
+    expect(browser.cookies.get("matrixSession")).toBe(before);
+    const other = new OpenIdBrowser(http.app, OWN);
+    await other.signIn("olga");
+    expect((await http.users.bySession(other.cookies.get("matrixSession") ?? "", ""))?.user).toBe("viewer");
+    expect((await browser.post("/user/openid/unlink", { password: PASSWORD })).headers.location).toBe("/user/login");
+    await other.signIn("olga");
+    expect((await http.users.bySession(other.cookies.get("matrixSession") ?? "", ""))?.user).toBe("olga");
+  });
+
+  test("to nobody by a page of another site, nor when another is signed in at its end", async () => {
+    await signedInAs("viewer");
+    const cookie = `matrixSession=${browser.cookies.get("matrixSession") ?? ""}`;
+    const foreign = await http.app.inject({
+      method: "POST",
+      url: "/user/openid/link",
+      headers: { cookie, origin: "https://evil.example", "user-agent": "Mozilla/5.0" },
+      payload: { password: PASSWORD },
+    });
+    expect(foreign.json()).toMatchObject({ code: "denied" });
+    const page = await browser.post("/user/openid/link", { password: PASSWORD });
+    const address = /class="button" href="([^"]+)"/.exec(page.body)?.[1]?.replaceAll("&amp;", "&") ?? "";
+    const back = await browser.atProvider(address, account("paul"));
+    await signedInAs("admin");
+    expect((await browser.open(back)).headers.location).toBe("/user/login?error=deadline");
+    expect((await adminCall("GET", "admin")).message).toEqual({ issuer: "", subject: "" });
+  });
+
+  test("and a second factor is asked for all the same", async () => {
+    const { secret } = await http.users.beginSecondFactor(await principalOf("viewer"), PASSWORD);
+    const device = new TOTP({ secret: Secret.fromBase32(secret) });
+    const code = device.generate({ timestamp: clock.nowMs() });
+    await http.users.confirmSecondFactor(await principalOf("viewer"), code);
+    const subject = account("quinn");
+    await http.users.providers.link(testPrincipal(), await idOf("viewer"), accountOf(subject));
+    const page = await browser.signIn(subject);
+    expect(await who()).toBeUndefined();
+    const ticket = /name="ticket" value="([^"]+)"/.exec(page.body)?.[1] ?? "";
+    clock.advance(30_000);
+    await browser.post("/user/login", { ticket, code: device.generate({ timestamp: clock.nowMs() }) });
+    expect(await who()).toBe("matrix.viewer");
+  });
+});
+
+test("groups of the provider are set at each sign-in: who left one loses its rights, and its open sessions", async () => {
+  await browser.signIn(account("mia", { groups: ["ops", "CN=all,OU=staff"] }));
+  expect(await groupsOf("mia")).toEqual(["/operators", "/viewers"]);
+  const before = browser.cookies.get("matrixSession") ?? "";
+  expect((await http.users.bySession(before, ""))?.grants).toContain("hosts:write");
+  await http.users.update(testPrincipal(), "mia", { groups: ["/operators", "/viewers", "/own"] });
+  account("mia", { groups: "dev" });
+  await browser.signIn("mia");
+  expect(await groupsOf("mia")).toEqual(["/own", "/authors"]);
+  const after = await http.users.bySession(browser.cookies.get("matrixSession") ?? "", "");
+  expect(after?.grants).not.toContain("hosts:write");
+  expect(await http.users.bySession(before, "")).toBeUndefined();
+  account("mia", {});
+  await browser.signIn("mia");
+  expect(await groupsOf("mia")).toEqual(["/own"]);
+});

@@ -1,0 +1,12 @@
+import { escape, page } from "../users/index.ts";
+
+/** A link, because a form of a page of ours leads to our own addresses only. */
+export function departurePage(address: string): string {
+  return page(
+    "Link an account",
+    `<h1>One more step</h1>
+<p>Sign in at the provider with the account that is to be yours here.</p>
+<a class="button" href="${escape(address)}">Go on to the provider</a>
+<p class="aside"><a href="/">Leave it</a></p>`,
+  );
+}
