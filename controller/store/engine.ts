@@ -26,6 +26,11 @@ export interface Engine extends Stores {
   createTenant(name: string, options?: { readonly replicationFactor?: number }): Promise<void>;
   /** Removes the tenant with everything in it. Idempotent. */
   dropTenant(name: string): Promise<void>;
+  /**
+   * Closes what this controller has open of a tenant, and touches no data: for one that another controller removed. The
+   * next `tenant` opens it again. Idempotent.
+   */
+  releaseTenant(name: string): Promise<void>;
   /** The data nodes behind this engine. */
   nodes(): Promise<readonly DataNode[]>;
   /**

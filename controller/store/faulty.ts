@@ -49,6 +49,7 @@ export function faulty(engine: Engine, options: FaultyOptions): Engine {
     tenant: async (name) => wrap(await engine.tenant(name)),
     createTenant: (name, tenantOptions) => engine.createTenant(name, tenantOptions),
     dropTenant: (name) => engine.dropTenant(name),
+    releaseTenant: (name) => engine.releaseTenant(name),
     nodes: () => engine.nodes(),
     ready: () => engine.ready(),
     close: () => engine.close(),

@@ -48,6 +48,7 @@ export async function openAreasCluster(): Promise<Engine | undefined> {
     },
     createTenant: (name, options) => inner.createTenant(name, options),
     dropTenant: (name) => inner.dropTenant(name),
+    releaseTenant: (name) => inner.releaseTenant(name),
     nodes: () => inner.nodes(),
     ready: () => inner.ready(),
     close: async () => {

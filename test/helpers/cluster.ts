@@ -70,6 +70,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
     tenant: (name) => inner.tenant(name),
     createTenant: (name, tenantOptions) => inner.createTenant(name, tenantOptions),
     dropTenant: (name) => inner.dropTenant(name),
+    releaseTenant: (name) => inner.releaseTenant(name),
     nodes: () => inner.nodes(),
     ready: () => inner.ready(),
     close: () => inner.close(),

@@ -48,6 +48,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     tenant: (name) => inner.tenant(name),
     createTenant: (name, tenantOptions) => inner.createTenant(name, tenantOptions),
     dropTenant: (name) => inner.dropTenant(name),
+    releaseTenant: (name) => inner.releaseTenant(name),
     nodes: () => inner.nodes(),
     ready: () => inner.ready(),
     close,

@@ -80,6 +80,7 @@ export class MemoryDatabase {
       tenant: (name) => Promise.resolve().then(() => storeOf(name)),
       createTenant: (name) => Promise.resolve().then(() => this.create(name)),
       dropTenant: (name) => Promise.resolve().then(() => this.drop(name)),
+      releaseTenant: () => Promise.resolve(),
       nodes: () => Promise.resolve([]),
       ready: () => Promise.resolve(),
       close: () => Promise.resolve(),

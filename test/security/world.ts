@@ -85,6 +85,7 @@ function counting(inner: Engine): Counted {
       tenant: async (name) => watched(await inner.tenant(name)),
       createTenant: (name, options) => inner.createTenant(name, options),
       dropTenant: (name) => inner.dropTenant(name),
+      releaseTenant: (name) => inner.releaseTenant(name),
       nodes: () => inner.nodes(),
       ready: () => inner.ready(),
       close: () => inner.close(),

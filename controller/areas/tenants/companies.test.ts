@@ -295,6 +295,25 @@ describe("a deleted tenant", () => {
     ]);
   });
 
+  test("leaves nothing open on controllers that had its stores and did not remove it", async () => {
+    const { controller } = await begin();
+    const one = await controller.call(installation, "one");
+    const released: string[] = [];
+    const { engine } = installation;
+    const two = await controller.call(installation, "two", {
+      ...engine,
+      releaseTenant: async (name) => void released.push(name),
+    });
+    await one.companies.create(admin, { name: "third", password: PASSWORD });
+    const store = storeIn(await entry((await engine.system()).kv, "tenants/third"));
+    await expect.poll(() => two.gate.isOpen("third"), { timeout: 30_000 }).toBe(true);
+    await (await two.gate.tenant("third")).kv.put("used", bytes);
+    await one.companies.remove(admin, "third", { purge: true });
+    expect(released, "within the grace it may be had back").toEqual([]);
+    await installation.purge(one);
+    await expect.poll(() => released, { timeout: 30_000 }).toEqual([store]);
+  });
+
   test("takes no key of a later tenant of that name, however late its removal comes", async () => {
     const { controller } = await begin();
     const one = await controller.call(installation, "one");

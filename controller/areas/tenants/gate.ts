@@ -1,5 +1,5 @@
 import type { Runtime } from "../../runtime.ts";
-import type { Stores, TenantStore as TenantStores } from "../../store/engine.ts";
+import type { Engine, Stores, TenantStore as TenantStores } from "../../store/engine.ts";
 import { FollowedKeys } from "../../store/follow.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { withinTime } from "../../../common/concurrency.ts";
@@ -11,7 +11,7 @@ import { tenantNotFound } from "./service.ts";
 import { notedOf, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
 
 export interface GateOptions {
-  readonly stores: Stores;
+  readonly stores: Stores & Pick<Engine, "releaseTenant">;
   readonly runtime: Runtime;
   readonly controllerId: string;
 }
@@ -156,6 +156,17 @@ export class TenantGate implements Stores {
     if (known && known.revision > revision) return;
     this.#known.delete(name);
     this.#leave(name, revision);
+    if (known) this.#release(known.record);
+  }
+
+  /**
+   * At once: a tenant that is made later may have stores of the same name, and opens them anew. Nobody calls these: they
+   * were refused from the deletion on.
+   */
+  #release({ name, store = name }: Noted["record"]): void {
+    this.#with.stores.releaseTenant(store).catch((error: unknown) => {
+      this.#with.runtime.log.warn({ err: error, tenant: name }, "the stores of a removed tenant were not closed");
+    });
   }
 
   #leave(name: string, revision: number): void {

@@ -51,6 +51,16 @@ describeCluster("cluster engine", () => {
     expect((await after.objects.get([key]))[0]).toMatchObject({ birthUs: 5 });
   });
 
+  test("a tenant that is released is closed here and has all it held when it is asked for again", async () => {
+    const before = await engine.tenant("matrix");
+    await before.kv.put("kept", Uint8Array.of(1));
+    await engine.releaseTenant("matrix");
+    await engine.releaseTenant("matrix");
+    const after = await engine.tenant("matrix");
+    expect(after).not.toBe(before);
+    expect((await after.kv.get("kept"))?.value).toEqual(Uint8Array.of(1));
+  });
+
   test("the system's store is there without being created, and apart from every tenant's", async () => {
     const system = await engine.system();
     await system.kv.put("only here", Uint8Array.of(1));

@@ -84,11 +84,15 @@ class ClusterEngine implements Engine {
   }
 
   async dropTenant(name: string): Promise<void> {
+    await this.releaseTenant(name);
+    await this.#registry.drop(name);
+  }
+
+  async releaseTenant(name: string): Promise<void> {
     checkName(name);
     const open = this.#open.get(name);
     this.#open.delete(name);
     (await open?.catch(() => undefined))?.close();
-    await this.#registry.drop(name);
   }
 
   async nodes(): Promise<readonly DataNode[]> {

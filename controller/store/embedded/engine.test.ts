@@ -97,6 +97,17 @@ describe("tenants", () => {
     expect(await (await engine.tenant("matrix")).kv.get("a")).toBeUndefined();
   });
 
+  test("that are released are closed here and have all they held when they are asked for again", async () => {
+    const engine = await open();
+    const before = await engine.tenant("matrix");
+    await before.kv.put("a", bytes("1"));
+    await engine.releaseTenant("matrix");
+    await engine.releaseTenant("matrix");
+    const after = await engine.tenant("matrix");
+    expect(after).not.toBe(before);
+    expect(await after.kv.get("a")).toBeDefined();
+  });
+
   test("a format of a later version is refused, and left as it is", async () => {
     const engine = await open();
     await (await engine.tenant("matrix")).kv.put("a", bytes("1"));

@@ -73,15 +73,20 @@ export class EmbeddedEngine implements Engine {
 
   async dropTenant(name: string): Promise<void> {
     const folder = this.#folder(name);
-    const opened = this.#open.get(folder);
-    this.#open.delete(folder);
-    await (await opened)?.close();
+    await this.releaseTenant(name);
     if (!(await isThere(nodeFiles, folder))) return;
     // Away under its name at once; a crash while deleting leaves nothing that looks like a tenant.
     await rm(folder + DOOMED, { recursive: true, force: true });
     await rename(folder, folder + DOOMED);
     await syncFolder(nodeFiles, dirname(folder));
     await rm(folder + DOOMED, { recursive: true, force: true });
+  }
+
+  async releaseTenant(name: string): Promise<void> {
+    const folder = this.#folder(name);
+    const opened = this.#open.get(folder);
+    this.#open.delete(folder);
+    await (await opened)?.close();
   }
 
   async nodes(): Promise<readonly DataNode[]> {
