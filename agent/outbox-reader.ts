@@ -28,9 +28,13 @@ export class OutboxReader {
 
   /**
    * At least one entry when any is there, at most `maxEntries`, and no more than `maxBytes` unless the first alone is
-   * larger.
+   * larger. `belongs` is asked of each, and may end them before it.
    */
-  async next(maxEntries: number, maxBytes: number): Promise<Entry[]> {
+  async next(
+    maxEntries: number,
+    maxBytes: number,
+    belongs: (entry: Entry, last: Entry | undefined) => boolean = () => true,
+  ): Promise<Entry[]> {
     await this.#letGo();
     if (this.#nextSequence >= this.#outbox.nextSequence) return [];
     const taken: Entry[] = [];
@@ -39,7 +43,8 @@ export class OutboxReader {
       const entry = this.#ready[0] ?? (await this.#fill());
       if (!entry) break;
       bytes += entry.body ? entryWeight(entry.body) : 0;
-      if (taken.length > 0 && bytes > maxBytes) break;
+      const last = taken.at(-1);
+      if ((last && bytes > maxBytes) || !belongs(entry, last)) break;
       taken.push(entry);
       this.#ready.shift();
       this.#nextSequence = entry.sequence + 1;

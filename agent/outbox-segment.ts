@@ -69,7 +69,7 @@ export function encodeGroup(group: Group): Buffer {
   const head = Buffer.alloc(GROUP_HEAD_BYTES);
   head.writeUInt8(KIND_GROUP, 0);
   head.writeUInt32LE(marks.length, 1);
-  const entries = Batch.encode({ streamId: "", entries: [...group.entries] }).finish();
+  const entries = Batch.encode(Batch.fromPartial({ entries: [...group.entries] })).finish();
   return frame(Buffer.concat([head, marks, entries]));
 }
 

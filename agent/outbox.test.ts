@@ -8,6 +8,7 @@ import { emitWhenRoom } from "./host.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
 import { encodeHeader } from "./outbox-segment.ts";
 import type { Files, OpenFile } from "../common/files.ts";
+import { OUTBOX_PINS_SLOT_BYTES } from "../common/limits.ts";
 import { nodeFiles } from "./files.ts";
 
 let folder: string;
@@ -146,7 +147,7 @@ describe("an outbox", () => {
   });
 
   it("gives a full disk back what is acknowledged, though all of it is in the file being written", async () => {
-    const outbox = await openOutbox({ files: diskOf(400_000) });
+    const outbox = await openOutbox({ files: diskOf(400_000 + 2 * OUTBOX_PINS_SLOT_BYTES) });
     await outbox.append([], { marks: [{ key: "kept", value: "yes" }] });
     const fill = async () => {
       for (;;) await outbox.append([text("x".repeat(10_000))]);

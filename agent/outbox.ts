@@ -4,6 +4,7 @@ import {
   OUTBOX_BALLAST_BYTES,
   OUTBOX_FRAME_MAX_BYTES,
   OUTBOX_MAX_BYTES,
+  OUTBOX_PINS_SLOT_BYTES,
   OUTBOX_RESERVE_BYTES,
   OUTBOX_RETRY_MS,
   OUTBOX_SEGMENT_BYTES,
@@ -13,6 +14,7 @@ import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./fi
 import { Ballast } from "./outbox-ballast.ts";
 import { Changes } from "./outbox-changes.ts";
 import { loadOutbox } from "./outbox-load.ts";
+import { OutboxPins } from "./outbox-pins.ts";
 import { OutboxReader } from "./outbox-reader.ts";
 import {
   applyMarks,
@@ -57,12 +59,14 @@ export class Outbox {
   /** Serializes the deletion of files. */
   #dropping: Promise<void> = Promise.resolve();
   #file: OpenFile | undefined;
+  #pins: OutboxPins | undefined;
   #streamId = "";
   #nextSequence = 1;
   #acknowledged = 0;
   #diskFull = false;
   #broken: AppError | undefined;
   #closed = false;
+  #sender: Promise<unknown> = Promise.resolve();
 
   /** Frames lost to damage when it was opened, and bytes of a torn tail that was cut off. */
   damagedFrames = 0;
@@ -86,12 +90,24 @@ export class Outbox {
       outbox.#streamId = Buffer.from(options.random.bytes(16)).toString("hex");
       await outbox.#roll();
     }
+    await outbox.#openPins();
     await outbox.#ballast.take();
     return outbox;
   }
 
   get streamId(): string {
     return this.#streamId;
+  }
+
+  /** What the batches on the way are parsed by. */
+  get pins(): OutboxPins {
+    if (!this.#pins) throw new AppError("cancelled", "The outbox is closed.");
+    return this.#pins;
+  }
+
+  /** Every entry up to this one is safe with the controllers; of an outbox that was just opened perhaps more. */
+  get acknowledged(): number {
+    return this.#acknowledged;
   }
 
   /** Oldest entry held, or the next one that will be written. */
@@ -137,8 +153,10 @@ export class Outbox {
 
   /** Resolves when an append may succeed again, or the signal fires. */
   async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
-    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve))
-      await this.changed(this.version, signal);
+    while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) {
+      await this.#dropAgain();
+      if (!this.hasRoom(reserve)) await this.changed(this.version, signal);
+    }
   }
 
   /** Rises with every append, acknowledgement, change of room, and at the end. */
@@ -151,6 +169,13 @@ export class Outbox {
     return this.#changes.after(since, signal);
   }
 
+  /** One sender after the other: what two pinned at once could overlap. */
+  inTurn(send: () => Promise<void>): Promise<void> {
+    const turn = this.#sender.then(send);
+    this.#sender = turn.catch(() => undefined);
+    return turn;
+  }
+
   reader(from: number): OutboxReader {
     return new OutboxReader(this, from, this.#files);
   }
@@ -159,6 +184,7 @@ export class Outbox {
   async acknowledge(sequence: number): Promise<void> {
     if (sequence <= this.#acknowledged || sequence >= this.#nextSequence) return;
     this.#acknowledged = sequence;
+    this.pins.acknowledge(sequence);
     await this.#dropAcknowledged();
     this.#changes.note();
   }
@@ -173,10 +199,11 @@ export class Outbox {
       const streamId = Buffer.from(this.#options.random.bytes(16)).toString("hex");
       await this.#roll(streamId);
       this.#streamId = streamId;
+      this.#acknowledged = (this.#segments[0]?.base ?? 1) - 1;
+      await this.pins.begin(streamId, this.#acknowledged);
     })();
     this.#writing = renewing.catch(() => undefined);
     await renewing.finally(() => (this.#writing = this.#waiting.length > 0 ? this.#write() : undefined));
-    this.#acknowledged = 0;
   }
 
   async close(): Promise<void> {
@@ -185,6 +212,10 @@ export class Outbox {
     this.#changes.note();
     await this.#file?.close();
     this.#file = undefined;
+    // Without it, what has arrived is sent once more.
+    await this.#pins?.save().catch(() => undefined);
+    await this.#pins?.close();
+    this.#pins = undefined;
   }
 
   #refusal(reserve: boolean): AppError | undefined {
@@ -303,8 +334,21 @@ export class Outbox {
     return dropping;
   }
 
+  /** A deletion that failed would otherwise be tried with the next acknowledgement only, and there may be none. */
+  async #dropAgain(): Promise<void> {
+    try {
+      await this.#dropAcknowledged();
+    } catch {
+      this.#options.clock.after(OUTBOX_RETRY_MS, () => this.#changes.note());
+    }
+  }
+
   async #dropFiles(): Promise<void> {
-    for (let second = this.#segments[1]; second && second.base - 1 <= this.#acknowledged; second = this.#segments[1]) {
+    const second = this.#segments[1];
+    if (!second || second.base - 1 > this.#acknowledged) return;
+    // A file that is gone without this is a loss, and told as one.
+    await this.pins.save();
+    for (let next = this.#segments[1]; next && next.base - 1 <= this.#acknowledged; next = this.#segments[1]) {
       const [first] = this.#segments.splice(0, 1);
       if (first) await this.#drop(first);
     }
@@ -417,6 +461,17 @@ export class Outbox {
     this.#file = left.file;
     this.damagedFrames = left.damagedFrames;
     this.tornBytes = left.tornBytes;
+  }
+
+  /** A stream of which more was sent than is held, because its end was damaged, goes on under a new name. */
+  async #openPins(): Promise<void> {
+    const { folder } = this.#options;
+    const slotBytes = Math.min(OUTBOX_PINS_SLOT_BYTES, Math.floor(this.#maxBytes / 16));
+    this.#pins = await OutboxPins.open({ path: join(folder, "pins"), files: this.#files, slotBytes });
+    if (this.#pins.stream !== this.#streamId)
+      return this.#pins.begin(this.#streamId, (this.#segments[0]?.base ?? 1) - 1);
+    this.#acknowledged = this.#pins.acknowledged;
+    if (this.#pins.knownThrough >= this.#nextSequence) await this.renewStream();
   }
 
   #current(): Segment {

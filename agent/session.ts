@@ -1,20 +1,21 @@
 import type {
   Acknowledge,
   AgentFrame,
+  Ask,
   Batch,
   Cancel,
   Command,
   ControllerFrame,
   Controllers,
   DesiredState,
-  Entry,
   Hello,
+  Refused,
   Renewed,
+  Told,
   Welcome,
 } from "../proto/gen/agent/v1/agent.ts";
 import { AppError, ERROR_CODES, errorText, type ErrorCode } from "../common/errors.ts";
 import {
-  SESSION_BATCH_MAX_BYTES,
   SESSION_HEARTBEAT_MS,
   SESSION_HEARTBEATS_MISSED_MAX,
   SESSION_VALUES_MS,
@@ -23,6 +24,7 @@ import {
   SESSION_WINDOW_MAX_BYTES,
 } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
+import { Batches, type BatchOutbox } from "./batches.ts";
 import type { Outbox } from "./outbox.ts";
 import { entryWeight } from "./outbox-segment.ts";
 import type { FetchOptions, Wire } from "./transport.ts";
@@ -37,10 +39,10 @@ export interface SessionHandler {
 }
 
 /** What a session needs of an outbox. */
-export type SessionOutbox = Pick<
-  Outbox,
-  "streamId" | "firstSequence" | "nextSequence" | "version" | "acknowledge" | "renewStream" | "changed"
-> & { readonly reader: (from: number) => Pick<ReturnType<Outbox["reader"]>, "next" | "close"> };
+export type SessionOutbox = BatchOutbox &
+  Pick<Outbox, "firstSequence" | "nextSequence" | "version" | "acknowledge" | "renewStream" | "changed" | "inTurn"> & {
+    readonly pins: Pick<Outbox["pins"], "forget">;
+  };
 
 export interface SessionOptions {
   /** `host:port` of a controller's agent port. */
@@ -73,6 +75,7 @@ export class Session {
   #controllerBeats = false;
   #valuesSentMs: number | undefined;
   #cancelBeat: () => void = () => undefined;
+  #told: (told: Told | undefined) => void = () => undefined;
   #end: unknown;
   readonly #ended: Promise<void>;
 
@@ -135,6 +138,7 @@ export class Session {
     this.#end = reason;
     this.#cancelBeat();
     this.#ending.abort();
+    this.#told(undefined);
     if (reason !== undefined) return this.#wire.cancel();
     this.#wire.end();
     // A moment for what is still in the buffers; then the connection goes.
@@ -170,7 +174,9 @@ export class Session {
     const { handler } = this.#options;
     switch (frame.$case) {
       case "refused":
-        throw new AppError(isErrorCode(frame.value.code) ? frame.value.code : "denied", frame.value.message);
+        return this.#refused(frame.value);
+      case "told":
+        return this.#told(frame.value);
       case "acknowledge":
         return this.#acknowledge(frame.value);
       case "desired":
@@ -201,9 +207,14 @@ export class Session {
       );
     }
     await outbox.acknowledge(welcome.acknowledged);
-    this.#acknowledged = Math.max(welcome.acknowledged, outbox.firstSequence - 1);
-    this.#sendEntries(this.#acknowledged + 1).catch((error: unknown) => this.#close(error));
+    this.#acknowledged = outbox.acknowledged;
+    outbox.inTurn(() => this.#sendEntries()).catch((error: unknown) => this.#close(error));
     this.#scheduleBeat();
+  }
+
+  async #refused({ code, message, askAgain }: Refused): Promise<never> {
+    if (askAgain) await this.#options.outbox.pins.forget();
+    throw new AppError(isErrorCode(code) ? code : "denied", message);
   }
 
   async #acknowledge({ streamId, throughSequence }: Acknowledge): Promise<void> {
@@ -214,21 +225,19 @@ export class Session {
   }
 
   /** Keeps as much on the way as the window takes. */
-  async #sendEntries(from: number): Promise<void> {
-    const { outbox } = this.#options;
+  async #sendEntries(): Promise<void> {
+    const { outbox, clock } = this.#options;
     const { signal } = this.#ending;
-    const reader = outbox.reader(from);
-    let sent = from - 1;
+    const batches = new Batches({ outbox, clock, ask: (ask) => this.#ask(ask) }, outbox.acknowledged);
     try {
       while (!signal.aborted) {
         const seen = outbox.version;
-        const room = this.#roomFor(sent);
-        const entries = room > 0 ? await reader.next(room, SESSION_BATCH_MAX_BYTES) : [];
-        if (entries.length === 0) await outbox.changed(seen, signal);
-        else sent = await this.#sendBatch(entries);
+        const batch = await batches.next(this.#roomFor(batches.sent));
+        if (batch) await this.#sendBatch(batch);
+        else await outbox.changed(seen, signal);
       }
     } finally {
-      await reader.close();
+      await batches.close();
     }
   }
 
@@ -238,14 +247,21 @@ export class Session {
     return (this.#welcome?.windowEntries || SESSION_WINDOW_ENTRIES) - (sent - this.#acknowledged);
   }
 
-  async #sendBatch(entries: Entry[]): Promise<number> {
-    const through = entries.at(-1)?.sequence ?? 0;
-    const bytes = entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
+  /** The end of the session ends the wait. */
+  async #ask(value: Ask): Promise<Told> {
+    const answer = new Promise<Told | undefined>((resolve) => (this.#told = resolve));
+    this.send({ $case: "ask", value });
+    const told = this.ended ? undefined : await answer;
+    if (!told) throw new AppError("cancelled", "The session ended.");
+    return told;
+  }
+
+  async #sendBatch(batch: Batch): Promise<void> {
+    const through = batch.entries.at(-1)?.sequence ?? 0;
+    const bytes = batch.entries.reduce((sum, { body }) => sum + (body ? entryWeight(body) : 0), 0);
     this.#onTheWay.push({ through, bytes });
-    const batch: Batch = { streamId: this.#options.outbox.streamId, entries };
     if (!this.ended && !this.#wire.send({ frame: { $case: "batch", value: batch } }))
       await Promise.race([this.#wire.drained(), this.#ended]);
-    return through;
   }
 
   #scheduleBeat(): void {

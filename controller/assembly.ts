@@ -240,7 +240,8 @@ export async function assemble(options: AssemblyOptions) {
   // these.
   const sink: EntrySink = {
     acknowledged: (source) => ingest.acknowledged(source),
-    accept: (source, entries) => ingest.accept(source, entries),
+    told: (source, ask) => ingest.told(source, ask),
+    accept: (source, batches) => ingest.accept(source, batches),
   };
   const peers: Peers = {
     watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
@@ -367,6 +368,7 @@ export async function assemble(options: AssemblyOptions) {
   const ingest = new IngestService({
     stores,
     runtime,
+    keys: secrets,
     rules,
     records,
     commands: hosts.agents.commands,

@@ -16,14 +16,14 @@ export const PROMISES = {
     tests: ["controller/store/embedded/crash.test.ts"],
     found: [],
   },
-  "ingest-one-holder": {
+  "ingest-same-rows": {
     promise:
-      "Whatever paused or doubled controller holds a batch: each line of an agent is stored once, as a record or as an error, and a keyed object ends as its last line says.",
+      "Whatever controllers get a batch, paused, killed or at the same moment: each line of an agent is stored once, as a record or as an error, and a keyed object ends as its last line says.",
     tests: ["controller/areas/ingest/holders.test.ts"],
     found: [
-      "The mark of a stream was written unconditionally: a controller that woke set it back, or stored the same lines by another rule text. Now every session claims the stream and every write of the mark is conditional on the one before.",
-      "That a rule could not be used was not pinned: a repetition after the rule was mended stored an error and a record of one line. Now the mark pins the error too.",
-      "A line of a keyed class that was written late overwrote what a newer line had made. Now the mark gives each batch the times of its writes.",
+      "The mark of a stream was written unconditionally: a controller that woke set it back, or stored the same lines by another rule text. Now nothing rests on the mark: the agent pins the digests and the write time before it sends, and every controller makes the same rows of that.",
+      "That a rule could not be used was not pinned: a repetition after the rule was mended stored an error and a record of one line. Now the error is pinned too.",
+      "A line of a keyed class that was written late overwrote what a newer line had made. Now each batch is pinned to the times of its writes.",
       "A hole inside a batch was refused, so that one damaged frame in an outbox would have held its stream up for ever. Now it is a gap record and the stream goes on.",
     ],
   },

@@ -37,27 +37,31 @@ export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
 /** Pieces of `CHANGE_BATCH_MAX` rows of one batch that are being stored while the next is parsed. */
 export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
-export const INGEST_STREAMS_KNOWN_MAX = 20_000;
-/**
- * Streams of one host whose marks are kept: an agent begins one with each new outbox. Beyond, the oldest is forgotten,
- * if possible one without a batch under way.
- */
-export const INGEST_STREAMS_PER_HOST_MAX = 32;
-/** How long streams of a host that was removed, and those no list has, are still known to an agent that goes on. */
-export const INGEST_STREAM_RETIRED_MS = 30 * 24 * 3_600_000;
-/** Different rules among the entries of one batch: the mark names them all. */
-export const INGEST_RULES_PER_BATCH_MAX = 256;
+/** Hosts of which a controller knows how far their streams are. */
+export const INGEST_HINTS_HOSTS_MAX = 20_000;
+/** Streams of one host that are known: an agent begins one with each new outbox. */
+export const INGEST_HINTS_STREAMS_MAX = 8;
+/** Between two writes of hints by one controller. */
+export const INGEST_HINTS_MS = 1_000;
+/** How long it is known how far a stream is, after something came of it. */
+export const INGEST_HINT_KEPT_MS = 30 * 24 * 3_600_000;
+/** Different rules among the entries of one batch: all are pinned. */
+export const INGEST_RULES_PER_BATCH_MAX = 16;
 /** Characters of the reason why a rule cannot be used. */
 export const INGEST_FAULT_MAX_CHARACTERS = 300;
-/** How often a stream that others claim at the same time is claimed again. */
-export const INGEST_CLAIM_ATTEMPTS_MAX = 16;
+/** What an agent was told of a rule, and of the time, holds so long for batches that it pins. */
+export const PIN_TOLD_FRESH_MS = 1_000;
+/** How far the writes of a batch may lie behind the time that its agent was told. */
+export const PIN_AHEAD_MAX_US = 5_000_000;
+/** How long the text of a rule is kept after an agent was told of it the last time. */
+export const RULE_TEXT_KEPT_MS = 30 * 24 * 3_600_000;
+/** So much of it may pass before a text that is told again is kept longer. */
+export const RULE_TEXT_RENEW_MS = 24 * 3_600_000;
 /** Names of policies, and of rules, that a host was sent: so many are kept, the latest, and in so many bytes. */
 export const SENT_POLICIES_KEPT_MAX = 1_000;
 export const SENT_POLICIES_MAX_BYTES = 900 * KIB;
 export const SENT_HOSTS_KNOWN_MAX = 20_000;
 export const SENT_RACES_MAX = 16;
-/** Microseconds between the write times of two entries: so many rows of one entry have times of their own. */
-export const INGEST_WRITE_SPAN_US = 1_000;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
 
 // Agent: what it keeps on the host's disk.
@@ -67,6 +71,8 @@ export const OUTBOX_RESERVE_BYTES = 16 * MIB;
 export const OUTBOX_SEGMENT_BYTES = 8 * MIB;
 /** Kept taken, so that a full disk has room for one more file: the one that lets the old ones go. */
 export const OUTBOX_BALLAST_BYTES = 256 * KIB;
+/** Two of them hold what the batches on the way are parsed by: one such batch at least, whatever its rules are. */
+export const OUTBOX_PINS_SLOT_BYTES = 128 * KIB;
 /** One atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
 export const OUTBOX_RETRY_MS = 1_000;

@@ -8,8 +8,8 @@ interface Shape {
   readonly [field: number]: Shape;
 }
 
-/** Hello with facts, batch with entries and records, heartbeat. */
-const FRAME: Shape = { 1: { 5: {} }, 2: { 2: { 10: {} } }, 3: {} };
+/** Hello with facts, batch with entries and records and what it is pinned by, heartbeat, question. */
+const FRAME: Shape = { 1: { 5: {} }, 2: { 2: { 10: {} }, 3: {} }, 3: {}, 6: {} };
 
 /** A frame that was not decoded says why. */
 export interface ReadFrame extends AgentFrame {

@@ -103,7 +103,8 @@ describe("agent sessions", () => {
     const again = agentOf(await test.enrol("entries-2"));
     await again.hello({ streamId });
     again.send({ $case: "batch", value: { streamId, entries: [gap(1), gap(2)] } });
-    again.send({ $case: "batch", value: { streamId, entries: [gap(2), gap(3)] } });
+    again.send({ $case: "batch", value: { streamId, entries: [gap(1), gap(2)] } });
+    again.send({ $case: "batch", value: { streamId, entries: [gap(3)] } });
     let through = 0;
     while (through < 3) through = (await again.next("acknowledge")).throughSequence;
     const kept = test.sink.entries.filter(({ source }) => source.streamId === streamId);

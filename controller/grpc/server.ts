@@ -200,7 +200,7 @@ async function send(
 function refuse(call: Call, code: ErrorCode, message: string): void {
   if ("request" in call) return fail(call, code, message);
   call.on("error", () => undefined);
-  call.write({ frame: { $case: "refused", value: { code, message } } });
+  call.write({ frame: { $case: "refused", value: { code, message, askAgain: false } } });
   call.end();
   call.resume();
 }

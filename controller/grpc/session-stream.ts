@@ -2,7 +2,7 @@ import { status, type ServerDuplexStream } from "@grpc/grpc-js";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
 import { AGENT_HELLO_DEADLINE_MS, AGENT_SEND_QUEUE_MAX_FRAMES } from "../../common/limits.ts";
 import type { AgentFrame, ControllerFrame, Hello } from "../../proto/gen/agent/v1/agent.ts";
-import type { AgentChannel, AgentIdentity, AgentSession } from "../areas/hosts/index.ts";
+import type { AgentChannel, AgentIdentity, AgentSession, SessionEnd } from "../areas/hosts/index.ts";
 import type { Runtime } from "../runtime.ts";
 import type { ReadFrame } from "./agent-frame.ts";
 
@@ -64,10 +64,10 @@ export class SessionStream implements AgentChannel {
     this.#call.write(frame);
   }
 
-  close(reason?: { readonly code: string; readonly message: string }): void {
+  close(reason?: SessionEnd): void {
     if (this.#closing) return;
     this.#closing = true;
-    if (reason) this.#call.write({ frame: { $case: "refused", value: { ...reason } } });
+    if (reason) this.#call.write({ frame: { $case: "refused", value: { askAgain: false, ...reason } } });
     this.#call.end();
     this.#call.resume();
     void this.#end();

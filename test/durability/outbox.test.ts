@@ -44,7 +44,7 @@ class World {
     this.#checkMarks(outbox, journal);
     await this.#checkEntries(outbox);
     const fails = !last && random.next() < 0.2 ? 0.02 : 0;
-    disk.faults.capacityBytes = !last && random.next() < 0.2 ? 20_000 + Math.floor(random.next() * 40_000) : Infinity;
+    disk.faults.capacityBytes = !last && random.next() < 0.2 ? 24_096 + Math.floor(random.next() * 40_000) : Infinity;
     disk.faults.fails = () => fails > 0 && random.next() < fails;
     const writes = Promise.all([
       journal.finishInterrupted(),
@@ -58,7 +58,7 @@ class World {
       if (!isBroken(error)) throw error;
       end();
     }
-    disk.faults.capacityBytes = !last && random.next() < 0.2 ? 20_000 + Math.floor(random.next() * 40_000) : Infinity;
+    disk.faults.capacityBytes = !last && random.next() < 0.2 ? 24_096 + Math.floor(random.next() * 40_000) : Infinity;
     disk.faults.fails = () => false;
     disk.faults.capacityBytes = Infinity;
     if (last) await this.#receiveAll(outbox);

@@ -9,7 +9,17 @@ export class MemoryOutbox implements SessionOutbox {
   readonly streamId: string;
   readonly #entries: Entry[] = [];
   readonly #changes = new Changes();
+  #sender: Promise<unknown> = Promise.resolve();
   #first = 1;
+  /** Without records there is nothing to pin. */
+  readonly pins: SessionOutbox["pins"] = {
+    nextUs: 0,
+    told: undefined,
+    after: () => undefined,
+    add: () => Promise.reject(new Error("Emulated agents send no records.")),
+    leaveOut: () => undefined,
+    forget: () => Promise.resolve(),
+  };
 
   constructor(streamId: string) {
     this.streamId = streamId;
@@ -21,6 +31,10 @@ export class MemoryOutbox implements SessionOutbox {
 
   get nextSequence(): number {
     return this.#first + this.#entries.length;
+  }
+
+  get acknowledged(): number {
+    return this.#first - 1;
   }
 
   get version(): number {
@@ -44,6 +58,12 @@ export class MemoryOutbox implements SessionOutbox {
       this.#changes.note();
     }
     return Promise.resolve();
+  }
+
+  inTurn(send: () => Promise<void>): Promise<void> {
+    const turn = this.#sender.then(send);
+    this.#sender = turn.catch(() => undefined);
+    return turn;
   }
 
   /** An outbox that is never set back to an older copy needs no new name. */

@@ -7,6 +7,8 @@ import { answerProofText, printJoinToken, type EnrolAnswer, type EnrolRequest } 
 import {
   AgentLinkService,
   type AgentFrame,
+  type Ask,
+  type Batch,
   type Command,
   type CommandState,
   type ControllerFrame,
@@ -200,7 +202,8 @@ export class FakeController {
 
   async #take(call: Call, frame: AgentFrame["frame"]): Promise<void> {
     if (frame?.$case === "hello") this.#greet(call, frame.value);
-    else if (frame?.$case === "batch") this.#store(call, frame.value.streamId, frame.value.entries);
+    else if (frame?.$case === "batch") this.#store(call, frame.value);
+    else if (frame?.$case === "ask") this.#tell(call, frame.value);
     else if (frame?.$case === "command") this.states.push(frame.value);
     else if (frame?.$case === "renew") await this.#renew(call, frame.value.csr);
     else if (frame?.$case === "heartbeat")
@@ -210,7 +213,7 @@ export class FakeController {
   #greet(call: Call, hello: Hello): void {
     this.hellos.push(hello);
     if (this.refuseSession) {
-      call.write({ frame: { $case: "refused", value: this.refuseSession } });
+      call.write({ frame: { $case: "refused", value: { askAgain: false, ...this.refuseSession } } });
       call.end();
       return;
     }
@@ -231,7 +234,13 @@ export class FakeController {
       call.write({ frame: { $case: "desired", value: this.desired } });
   }
 
-  #store(call: Call, stream: string, entries: readonly Entry[]): void {
+  #tell(call: Call, { rules, last }: Ask): void {
+    const time = { us: Math.max(Date.now() * 1_000, last?.us ?? 0), proof: "time" };
+    const told = rules.map((rule) => ({ rule, digest: "digest", error: "", proof: "rule" }));
+    call.write({ frame: { $case: "told", value: { time, rules: told } } });
+  }
+
+  #store(call: Call, { streamId: stream, entries }: Batch): void {
     for (const entry of entries) {
       this.received++;
       const through = this.#acknowledged.get(stream) ?? 0;

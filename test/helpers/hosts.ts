@@ -25,11 +25,14 @@ import { AgentServer, PeerLinks } from "../../controller/grpc/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import {
+  AgentFrame,
   AgentLinkClient,
-  type AgentFrame,
+  type Batch,
   type ControllerFrame,
   type Entry,
   type Hello,
+  type Pin,
+  type Told,
 } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
@@ -51,13 +54,16 @@ export class MemorySink implements EntrySink {
     return Promise.resolve(this.#through.get(source.streamId) ?? 0);
   }
 
-  async accept(source: EntrySource, entries: readonly Entry[]): Promise<number> {
+  told(): Promise<Told> {
+    return Promise.resolve({ time: { us: 1, proof: "" }, rules: [] });
+  }
+
+  async accept(source: EntrySource, batches: readonly Batch[]): Promise<void> {
     await this.gate;
+    const entries = batches.flatMap((batch) => batch.entries);
     await this.#commands().accept(source, entries);
     for (const entry of entries) this.entries.push({ source, entry });
-    const through = entries.at(-1)?.sequence ?? 0;
-    this.#through.set(source.streamId, through);
-    return through;
+    this.#through.set(source.streamId, entries.at(-1)?.sequence ?? 0);
   }
 }
 
@@ -305,8 +311,21 @@ export class BareAgent {
     });
   }
 
-  send(frame: NonNullable<AgentFrame["frame"]>): void {
-    this.#call.write({ frame });
+  /** What is left out of a frame is empty. */
+  send(frame: Parameters<typeof AgentFrame.fromPartial>[0]["frame"]): void {
+    this.#call.write(AgentFrame.fromPartial({ frame }));
+  }
+
+  /** Pins the entries as an agent does, in one batch. */
+  async sendPinned(streamId: string, entries: Entry[], more: Partial<Pick<Batch, "missing">> = {}): Promise<void> {
+    this.send({ $case: "batch", value: { streamId, entries, pin: await this.pin(entries), ...more } });
+  }
+
+  async pin(entries: readonly Entry[]): Promise<Pin> {
+    const rules = new Set(entries.flatMap(({ body }) => (body?.$case === "records" ? body.value.rule : [])));
+    this.send({ $case: "ask", value: { rules: [...rules] } });
+    const { time, rules: told } = await this.next("told");
+    return { writeUs: time?.us ?? 0, told: time, rules: told };
   }
 
   hello(overrides: Partial<Hello> = {}): Promise<FrameOf<"welcome">> {

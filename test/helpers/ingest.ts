@@ -1,11 +1,14 @@
-import type { Entry, Records } from "../../proto/gen/agent/v1/agent.ts";
+import type { Batch, Entry, Records, ToldTime } from "../../proto/gen/agent/v1/agent.ts";
 import type { Row } from "../../common/value.ts";
 import { CONSOLE_LOG_CLASSES } from "../../controller/areas/consolelog/index.ts";
 import { IngestService, RecordWriter, type SentPolicies } from "../../controller/areas/ingest/index.ts";
 import type { CommandEntrySink } from "../../controller/areas/ingest/types.ts";
 import { ObjectService, type Objects, type SystemClass } from "../../controller/areas/objects/index.ts";
+import type { EntrySource } from "../../controller/areas/hosts/index.ts";
 import { RuleService } from "../../controller/areas/rules/index.ts";
+import { secretBox } from "../../controller/secrets/index.ts";
 import type { Stores } from "../../controller/store/engine.ts";
+import type { Clock } from "../../common/time.ts";
 import { realClock } from "./clock.ts";
 import { testEntries } from "./config.ts";
 import { openTestEngine } from "./engine.ts";
@@ -70,6 +73,58 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };
 }
 
+/** The key of all controllers. */
+export const TEST_KEYS = secretBox([new Uint8Array(32).fill(1)]);
+
+/** Pins entries as an agent does, and sends them with the same pin again. */
+export class TestOutbox {
+  readonly #source: EntrySource;
+  #batches: Batch[] = [];
+  #nextUs = 0;
+  #last: ToldTime | undefined;
+
+  constructor(source: EntrySource) {
+    this.#source = source;
+  }
+
+  /** The batches these entries are in; what is in none becomes one, pinned by what this controller tells. */
+  async batches(ingest: Pick<IngestService, "told">, entries: readonly Entry[], missing = 0): Promise<Batch[]> {
+    const rules = new Set(entries.flatMap(({ body }) => (body?.$case === "records" ? body.value.rule : [])));
+    const told = await ingest.told(this.#source, { rules: [...rules].filter((rule) => rule !== ""), last: this.#last });
+    const fresh = entries.filter(({ sequence }) => this.#of(sequence) === undefined);
+    if (fresh.length > 0) {
+      const { time, rules: pinned } = told;
+      const writeUs = Math.max(this.#nextUs, time?.us ?? 0);
+      const records = fresh.map(({ body }) => (body?.$case === "records" ? body.value.records.length : 0));
+      this.#nextUs = writeUs + records.reduce((sum, count) => sum + Math.max(1, count), 0);
+      this.#last = time;
+      const pin = { writeUs, told: time, rules: pinned };
+      this.#batches.push({ streamId: this.#source.streamId, entries: fresh, pin, missing });
+    }
+    const wanted = new Set(entries.map(({ sequence }) => sequence));
+    return this.#batches.filter((batch) => batch.entries.some(({ sequence }) => wanted.has(sequence)));
+  }
+
+  /** Answers the last sequence. */
+  async send(
+    ingest: Pick<IngestService, "told" | "accept">,
+    entries: readonly Entry[],
+    missing?: number,
+  ): Promise<number> {
+    await ingest.accept(this.#source, await this.batches(ingest, entries, missing));
+    return entries.at(-1)?.sequence ?? 0;
+  }
+
+  /** As after a controller refused what was pinned. */
+  forget(): void {
+    this.#batches = [];
+  }
+
+  #of(sequence: number): Batch | undefined {
+    return this.#batches.find((batch) => batch.entries.some((entry) => entry.sequence === sequence));
+  }
+}
+
 /** What is sent to every host: any policy and rule that a test names. */
 export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look"> = {
   missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
@@ -85,6 +140,7 @@ interface TestIngestOptions {
   readonly objects?: Pick<Objects, "ingest">;
   readonly commands?: CommandEntrySink;
   readonly sent?: Pick<SentPolicies, "missing" | "look">;
+  readonly clock?: Clock;
 }
 
 /**
@@ -109,7 +165,8 @@ export async function openTestIngest() {
     controller: (over: TestIngestOptions = {}) =>
       new IngestService({
         stores: over.stores ?? engine,
-        runtime: RUNTIME,
+        runtime: { ...RUNTIME, ...(over.clock && { clock: over.clock }) },
+        keys: TEST_KEYS,
         rules,
         records: writer(over.objects ?? objects),
         commands: over.commands ?? { accept: () => Promise.resolve(new Set<string>()) },

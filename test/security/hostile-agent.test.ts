@@ -6,14 +6,15 @@ import {
   AGENT_FRAME_MAX_FIELDS,
   HOST_CONFIG_MAX_ENTRIES,
   HOST_FACTS_MAX_ENTRIES,
-  INGEST_STREAMS_PER_HOST_MAX,
+  INGEST_HINTS_STREAMS_MAX,
+  PIN_AHEAD_MAX_US,
 } from "../../common/limits.ts";
 import { ulidOf } from "../../common/ids.ts";
 import type { Row } from "../../common/value.ts";
 import { assemble, type Assembly } from "../../controller/assembly.ts";
-import { entriesUnder } from "../../controller/store/entries.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
-import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { decodeStored } from "../../controller/store/format.ts";
+import type { Entry, Pin } from "../../proto/gen/agent/v1/agent.ts";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { realClock } from "../helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../helpers/engine.ts";
@@ -118,8 +119,14 @@ class Hostile {
     this.streamId = streamId;
   }
 
-  send(...entries: Entry[]): void {
-    this.agent.send({ $case: "batch", value: { streamId: this.streamId, entries } });
+  /** Pinned as it has to be. */
+  send(...entries: Entry[]): Promise<void> {
+    return this.agent.sendPinned(this.streamId, entries);
+  }
+
+  /** As it stands. */
+  sendRaw(entries: Entry[], pin?: Pin): void {
+    this.agent.send({ $case: "batch", value: { streamId: this.streamId, entries, ...(pin && { pin }) } });
   }
 
   async acknowledged(sequence: number): Promise<void> {
@@ -188,7 +195,7 @@ async function refusals(host: string): Promise<readonly Row[]> {
 async function othersAreServed(): Promise<void> {
   const good = await connected("web", `good-stream-${(streams += 1)}`);
   const name = `served${streams}`;
-  good.send(records(1, [`${name},1`]));
+  await good.send(records(1, [`${name},1`]));
   await good.acknowledged(1);
   expect(await rows(`select name from /matrix/line where name = '${name}'`)).toHaveLength(1);
   good.agent.close();
@@ -197,7 +204,7 @@ async function othersAreServed(): Promise<void> {
 describe("what an agent may write", () => {
   test("is parsed by rules of policies that were sent to its host, and by no others", async () => {
     const web = await connected("web");
-    web.send(
+    await web.send(
       records(1, ["mine,1"]),
       records(2, ["stolen,1000000", "more,1"], { rule: FOREIGN_RULE }),
       records(3, ["stolen,2"], { rule: "/matrix/rules/none" }),
@@ -232,7 +239,7 @@ describe("what an agent may write", () => {
     before.agent.close();
     await odp.policies.remove(ADMIN, "passing");
     const after = await connected("former");
-    after.send(records(1, ["late,7"], { rule: FOREIGN_RULE, policy: "passing" }), run(2, "passing"));
+    await after.send(records(1, ["late,7"], { rule: FOREIGN_RULE, policy: "passing" }), run(2, "passing"));
     await after.acknowledged(2);
     expect(await rows("select n from /matrix/ledger where name = 'late'")).toEqual([{ n: 7 }]);
     expect(await refusals("former")).toEqual([]);
@@ -241,14 +248,61 @@ describe("what an agent may write", () => {
   test("is no other's after its host was removed and came again", async () => {
     await odp.hosts.remove(ADMIN, "former");
     const next = await connected("former");
-    next.send(records(1, ["later,8"], { rule: FOREIGN_RULE, policy: "passing" }));
+    await next.send(records(1, ["later,8"], { rule: FOREIGN_RULE, policy: "passing" }));
     await next.acknowledged(1);
     expect(await rows("select n from /matrix/ledger where name = 'later'")).toEqual([]);
   });
 
+  test.each<[what: string, lie: (pin: Pin, others: Pin) => Partial<Pin>]>([
+    ["a time far ahead", ({ told }) => ({ writeUs: (told?.us ?? 0) + PIN_AHEAD_MAX_US })],
+    ["a time before the one it was told", ({ told }) => ({ writeUs: (told?.us ?? 0) - 1 })],
+    [
+      "a told time of its own making",
+      ({ writeUs, told }) => ({ writeUs: writeUs + 1e9, told: { us: writeUs + 1e9, proof: told?.proof ?? "" } }),
+    ],
+    ["no told time", () => ({ told: undefined })],
+    ["a time told to another host", (_, { told, writeUs }) => ({ told, writeUs })],
+    [
+      "a digest of another rule",
+      ({ rules }) => ({ rules: rules.map((rule) => ({ ...rule, digest: "0".repeat(64) })) }),
+    ],
+    ["an error of its own", ({ rules }) => ({ rules: rules.map((rule) => ({ ...rule, digest: "", error: "x" })) })],
+    ["a proof that is none", ({ rules }) => ({ rules: rules.map((rule) => ({ ...rule, proof: "no" })) })],
+    ["the rule of another host", (_, { rules }) => ({ rules: rules.map((rule) => ({ ...rule, rule: OWN_RULE })) })],
+    ["what another host was told of its rule", (_, { rules }) => ({ rules: [...rules] })],
+    [
+      "a rule besides that nobody told",
+      ({ rules }) => ({ rules: rules.flatMap((rule) => [rule, { ...rule, digest: "1" }]) }),
+    ],
+    ["no rule", () => ({ rules: [] })],
+  ])("is refused with %s, and the agent is to ask again", async (_, lie) => {
+    const bank = await connected("bank");
+    const theirs = await bank.agent.pin([records(1, [], { rule: FOREIGN_RULE })]);
+    const web = await connected("web");
+    const entry = records(1, ["lied,1"]);
+    const pin = await web.agent.pin([entry]);
+    web.sendRaw([entry], { ...pin, ...lie(pin, theirs) });
+    expect(await web.agent.next("refused")).toMatchObject({ code: "invalid", askAgain: true });
+    expect(await rows("select name from /matrix/line where name = 'lied'")).toEqual([]);
+  });
+
+  test("is refused without a pin, and by what a neighbour's host of the same name was told", async () => {
+    const web = await connected("web");
+    web.sendRaw([records(1, ["bare,1"])]);
+    expect(await web.agent.next("refused")).toMatchObject({ askAgain: true });
+    const neighbour = new BareAgent(port, await enrolled("web", NEIGHBOUR));
+    agents.push(neighbour);
+    await neighbour.hello({ streamId: "stream-of-a-neighbour" });
+    const pin = await neighbour.pin([records(1, [])]);
+    const again = await connected("web");
+    again.sendRaw([records(1, ["bare,2"])], pin);
+    expect(await again.agent.next("refused")).toMatchObject({ askAgain: true });
+    expect(await rows("select name from /matrix/line where name = 'bare'")).toEqual([]);
+  });
+
   test("tells of no runs and gaps of policies it was never sent", async () => {
     const web = await connected("web");
-    web.send(run(1, "lines"), run(2, "ledgers"), gap(3, "ledgers"), gap(4, ""), run(5, "x".repeat(100_000)));
+    await web.send(run(1, "lines"), run(2, "ledgers"), gap(3, "ledgers"), gap(4, ""), run(5, "x".repeat(100_000)));
     await web.acknowledged(5);
     expect(await rows("select policy from /matrix/system/policyrun where policy = 'ledgers'")).toEqual([]);
     expect(await rows("select policy from /matrix/system/policygap where policy = 'ledgers'")).toEqual([]);
@@ -260,7 +314,7 @@ describe("what an agent may write", () => {
   test("bears the time it says, or is refused, and holds nothing up", async () => {
     const web = await connected("web");
     const times = [0, -1, -(2 ** 52), 2 ** 52, Number.MAX_SAFE_INTEGER, 8.64e15 + 1, Date.now() + 1e12];
-    web.send(
+    await web.send(
       ...times.map((timeMs, at) => records(at + 1, [`time${at},1`], { timeMs })),
       records(times.length + 1, ["intime,1"]),
     );
@@ -272,12 +326,15 @@ describe("what an agent may write", () => {
 describe("who an agent is", () => {
   test("no stream of another host, and none of its own under another's name", async () => {
     const bank = await connected("bank", "stream-of-the-bank");
-    bank.send(records(1, ["account,1"], { rule: FOREIGN_RULE, policy: "ledgers" }));
+    await bank.send(records(1, ["account,1"], { rule: FOREIGN_RULE, policy: "ledgers" }));
     await bank.acknowledged(1);
     const identity = await enrolled("web");
     const thief = new BareAgent(port, identity);
     agents.push(thief);
-    await expect(thief.hello({ streamId: "stream-of-the-bank" })).rejects.toThrow(/belongs to another host/);
+    expect(await thief.hello({ streamId: "stream-of-the-bank" })).toMatchObject({ acknowledged: 0 });
+    await thief.sendPinned("stream-of-the-bank", [records(1, ["account,0"])]);
+    expect(await thief.next("acknowledge")).toMatchObject({ throughSequence: 1 });
+    thief.close();
     const liar = new BareAgent(port, identity);
     agents.push(liar);
     await expect(
@@ -296,10 +353,7 @@ describe("who an agent is", () => {
     const neighbour = new BareAgent(port, await enrolled("bank", NEIGHBOUR));
     agents.push(neighbour);
     expect(await neighbour.hello({ streamId: "stream-of-the-bank" })).toMatchObject({ acknowledged: 0 });
-    neighbour.send({
-      $case: "batch",
-      value: { streamId: "stream-of-the-bank", entries: [records(1, ["account,0"], { rule: FOREIGN_RULE })] },
-    });
+    await neighbour.sendPinned("stream-of-the-bank", [records(1, ["account,0"], { rule: FOREIGN_RULE })]);
     expect(await neighbour.next("acknowledge")).toMatchObject({ throughSequence: 1 });
     expect(await rows("select n from /matrix/ledger where name = 'account'")).toEqual([{ n: 1 }]);
   });
@@ -314,10 +368,10 @@ describe("who an agent is", () => {
       { commandId: "for-the-bank", timeoutMs: 60_000 },
     );
     await bank.agent.next("command");
-    web.send(result(1, "for-the-bank"), result(2, "never-given"), result(3, "y".repeat(100_000)));
+    await web.send(result(1, "for-the-bank"), result(2, "never-given"), result(3, "y".repeat(100_000)));
     web.agent.send({ $case: "command", value: { commandId: "for-the-bank", state: "refused", message: "no" } });
     await web.acknowledged(3);
-    bank.send({
+    await bank.send({
       ...result(1, "for-the-bank"),
       body: {
         $case: "result",
@@ -352,7 +406,7 @@ describe("who an agent is", () => {
       `job/${"../".repeat(100)}/web/0`,
       "",
     ];
-    web.send(...made.map((commandId, at) => result(at + 1, commandId)));
+    await web.send(...made.map((commandId, at) => result(at + 1, commandId)));
     await web.acknowledged(made.length);
     expect(await rows("select command from /matrix/system/command where message = 'forged'")).toEqual([]);
   });
@@ -369,7 +423,7 @@ describe("how much an agent may send", () => {
   test("a frame with more fields than an agent's can have ends its stream before it is decoded", async () => {
     const web = await connected("web");
     const tiny = Array.from({ length: AGENT_FRAME_MAX_FIELDS + 1 }, () => "");
-    web.send(records(1, tiny));
+    web.sendRaw([records(1, tiny)]);
     expect(await web.agent.next("refused")).toMatchObject({
       code: "too_large",
       message: expect.stringContaining("270000 fields"),
@@ -379,7 +433,7 @@ describe("how much an agent may send", () => {
 
   test("a frame that is too large ends its stream", async () => {
     const web = await connected("web");
-    web.send(records(1, ["x".repeat(9 * 1024 * 1024)]));
+    web.sendRaw([records(1, ["x".repeat(9 * 1024 * 1024)])]);
     expect(await web.agent.next("refused")).toMatchObject({
       code: "too_large",
       message: expect.stringContaining("8388608 bytes"),
@@ -387,25 +441,22 @@ describe("how much an agent may send", () => {
     await othersAreServed();
   });
 
-  test("ever new streams of a host leave the marks of its latest ones, and none of its neighbours'", async () => {
+  test("ever new streams of a host leave one entry in the store that names its latest ones", async () => {
     const { kv } = await engine.tenant("matrix");
-    const marks = async (): Promise<string[]> => {
-      const names: string[] = [];
-      for await (const { key } of entriesUnder(kv, "ingest/")) names.push(key);
-      return names;
-    };
-    const before = await marks();
-    const identity = await enrolled("streams");
-    for (let at = 0; at < INGEST_STREAMS_PER_HOST_MAX + 5; at++) {
-      const agent = new BareAgent(port, identity);
-      await agent.hello({ streamId: `new-stream-${String(at).padStart(3, "0")}` });
-      agent.close();
+    await odp.hosts.save(ADMIN, { host: "streams" });
+    await odp.policies.save(ADMIN, policy("streaming", OWN_RULE, ["streams"]));
+    for (let at = 0; at < INGEST_HINTS_STREAMS_MAX + 3; at++) {
+      const streams = await connected("streams", `new-stream-${at}`);
+      await streams.send(records(1, [`new${at},1`], { policy: "streaming" }));
+      await streams.acknowledged(1);
+      streams.agent.close();
     }
-    const latest = Array.from(
-      { length: INGEST_STREAMS_PER_HOST_MAX },
-      (_, at) => `ingest/new-stream-${String(at + 5).padStart(3, "0")}`,
-    );
-    expect(await marks()).toEqual([...before, ...latest].sort());
+    const hint = await eventually("how far they are is known", DEADLINE_MS, async () => {
+      const entry = await kv.get("ingest/streams");
+      const known = entry ? decodeStored<[string, number][]>(entry.value) : [];
+      return known.at(-1)?.[0] === `new-stream-${INGEST_HINTS_STREAMS_MAX + 2}` ? known : undefined;
+    });
+    expect(hint).toEqual(Array.from({ length: INGEST_HINTS_STREAMS_MAX }, (_, at) => [`new-stream-${at + 3}`, 1]));
     await othersAreServed();
   });
 
@@ -415,9 +466,10 @@ describe("how much an agent may send", () => {
     const { agent } = await connected("flood", "flood-stream");
     // A store that keeps up with the flood would leave nothing unacknowledged.
     const held = stores.hold("append");
+    const pin = await agent.pin([records(1, [], { policy: "floods" })]);
     for (let sequence = 1; sequence <= 10_000; sequence++) {
       const entries = [records(sequence, [`flood,${sequence}`], { policy: "floods" })];
-      agent.send({ $case: "batch", value: { streamId: "flood-stream", entries } });
+      agent.send({ $case: "batch", value: { streamId: "flood-stream", entries, pin } });
       agent.send({ $case: "command", value: { commandId: `flood-${sequence}`, state: "accepted", message: "" } });
     }
     const first = await held;
@@ -429,26 +481,27 @@ describe("how much an agent may send", () => {
     first.goOn();
     await agent.end();
     const next = await connected("flood", "flood-stream");
-    next.send(records(10_001, ["flood,0"], { policy: "floods" }));
+    await next.send(records(10_001, ["flood,0"], { policy: "floods" }));
     await next.acknowledged(10_001);
     const stored = (await rows("select n from /matrix/line where name = 'flood'"))
       .map(({ n }) => Number(n))
       .sort((x, y) => x - y);
     expect(stored).toEqual(Array.from({ length: stored.length }, (_, at) => at));
-    const [told] = await rows("select count from /matrix/system/policygap where source = 'flood-stream'");
-    expect(stored.length - 1 + Number(told?.count)).toBe(10_000);
+    expect(await rows("select count from /matrix/system/policygap where source = 'flood-stream'")).toEqual([]);
   });
 
-  test("sequences that fall, leap or repeat lose nothing that was acknowledged, and a hole is told", async () => {
+  test("sequences that fall or repeat end the stream, those that leap are stored, and only what the agent lost is a hole", async () => {
+    const falls = await connected("web");
+    await falls.send(records(1, ["seq,1"]), records(1, ["seq,2"]));
+    expect(await falls.agent.next("refused")).toMatchObject({ code: "invalid", askAgain: false });
     const web = await connected("web");
-    web.send(records(1, ["seq,1"]), records(1, ["seq,2"]), records(1_000_000, ["seq,3"]), records(999, ["seq,4"]));
-    await web.acknowledged(1_000_000);
-    expect((await rows("select n from /matrix/line where name = 'seq'")).map(({ n }) => n).sort()).toEqual([1, 3]);
-    expect(await rows(`select count from /matrix/system/policygap where source = '${web.streamId}'`)).toEqual([
-      { count: 999_998 },
-    ]);
-    web.send(records(Number.MAX_SAFE_INTEGER, ["seq,5"]));
+    await web.send(records(1, ["seq,3"]), records(1_000_000, ["seq,4"]));
+    await web.agent.sendPinned(web.streamId, [records(Number.MAX_SAFE_INTEGER, ["seq,5"])], { missing: 7 });
     await web.acknowledged(Number.MAX_SAFE_INTEGER);
+    expect((await rows("select n from /matrix/line where name = 'seq'")).map(({ n }) => n).sort()).toEqual([3, 4, 5]);
+    expect(await rows(`select count from /matrix/system/policygap where source = '${web.streamId}'`)).toEqual([
+      { count: 7 },
+    ]);
     await othersAreServed();
   });
 

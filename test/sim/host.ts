@@ -76,7 +76,7 @@ export class Host {
   }
 
   /** What its outbox still holds, looked at from outside when the agent has ended. */
-  async unsent(): Promise<{ stream: string; next: number }> {
+  async unsent(): Promise<{ acknowledged: number; next: number }> {
     const { world } = this.#options;
     const outbox = await Outbox.open({
       folder: `${FOLDER}/outbox`,
@@ -85,9 +85,9 @@ export class Host {
       maxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES,
       files: this.disk.boot(),
     });
-    const { streamId, nextSequence } = outbox;
+    const { acknowledged, nextSequence } = outbox;
     await outbox.close();
-    return { stream: streamId, next: nextSequence };
+    return { acknowledged, next: nextSequence };
   }
 
   async #work(process: Process, signal: AbortSignal): Promise<void> {

@@ -1,8 +1,7 @@
-import { decodeStored } from "../../controller/store/format.ts";
 import { wrongs } from "./checks.ts";
 import { History } from "./history.ts";
 import type { Host } from "./host.ts";
-import { ADMIN, addressOf, POLICIES, TENANT, template, type Template } from "./template.ts";
+import { ADMIN, addressOf, POLICIES, template, type Template } from "./template.ts";
 
 const POLICY_NAMES = POLICIES.map(({ name }) => name);
 
@@ -137,11 +136,9 @@ export async function account(history: History): Promise<readonly string[]> {
 }
 
 /** Ends the agent in good order; by then all that it had is acknowledged. */
-async function ended({ world, database }: History, host: Host): Promise<readonly string[]> {
+async function ended({ world }: History, host: Host): Promise<readonly string[]> {
   await world.settle(host.stop());
-  const { stream, next } = await world.settle(host.unsent());
-  const mark = database.tenant(TENANT).kv.get(`ingest/${stream}`);
-  const { acknowledged } = mark ? decodeStored<{ acknowledged: number }>(mark.value) : { acknowledged: 0 };
+  const { acknowledged, next } = await world.settle(host.unsent());
   return acknowledged === next - 1
     ? []
     : [`${host.name} has written ${next - 1} entries, ${acknowledged} are acknowledged`];

@@ -125,7 +125,7 @@ it.each(Array.from({ length: 30 }, (_, at) => at + 1))(
     let writes = 0;
     if (holder) {
       holder.onCall = (name) => {
-        if (!/append|kv\.put ingest|rule-text/.test(name) || (writes += 1) !== nth) return;
+        if (!/append|kv\.get rule-text/.test(name) || (writes += 1) !== nth) return;
         holder.pause();
         history.editRule();
         world.after(world.between(1_000, 60_000), "goes on", () => holder.resume());

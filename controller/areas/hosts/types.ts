@@ -1,11 +1,13 @@
 import type {
   AgentFrame,
+  Ask,
+  Batch,
   Command,
   CommandOutput,
   CommandResult,
   CommandState,
   ControllerFrame,
-  Entry,
+  Told,
 } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Principal } from "../permissions/index.ts";
 
@@ -105,15 +107,20 @@ export interface DesiredPolicy {
   readonly conf: string;
 }
 
-/**
- * Takes what agents send. `accept` resolves when everything up to the answered sequence is safe; entries come in order
- * per stream.
- */
+/** Takes what agents send. */
 export interface EntrySink {
-  /** Highest sequence of the stream that is safe already; 0 for a new one. */
+  /** A sequence of the stream up to which everything is safe; there may be more. 0 where nothing is known. */
   acknowledged(source: EntrySource): Promise<number>;
-  accept(source: EntrySource, entries: readonly Entry[]): Promise<number>;
+  /** What batches that are made now are to be pinned by. */
+  told(source: EntrySource, ask: Ask): Promise<Told>;
+  /**
+   * Resolves when everything of these batches is safe. Idempotent: the same batches make the same rows, whoever takes
+   * them, also at once. An error whose details have the reason `PIN_REFUSED` says that the agent has to pin them anew.
+   */
+  accept(source: EntrySource, batches: readonly Batch[]): Promise<void>;
 }
+
+export const PIN_REFUSED = "pin_refused";
 
 export interface EntrySource {
   readonly tenant: string;
@@ -129,11 +136,19 @@ export interface AgentIdentity {
   readonly serial: string;
 }
 
+/** Why a session ends, as its agent is told. */
+export interface SessionEnd {
+  readonly code: string;
+  readonly message: string;
+  /** What the agent pinned cannot be used. */
+  readonly askAgain?: boolean;
+}
+
 /** The wire side of one session, given by `grpc/`. */
 export interface AgentChannel {
   send(frame: ControllerFrame): void;
   /** Ends the stream; with a reason the agent is told first. */
-  close(reason?: { readonly code: string; readonly message: string }): void;
+  close(reason?: SessionEnd): void;
 }
 
 export interface AgentSession {

@@ -3,7 +3,7 @@ import type { SentPolicies } from "./sent-policies.ts";
 import type { IngestService } from "./service.ts";
 
 export interface IngestParts {
-  readonly ingest: Pick<IngestService, "maintain" | "leave">;
+  readonly ingest: Pick<IngestService, "leave" | "close">;
   readonly sent: Pick<SentPolicies, "leave">;
 }
 
@@ -11,10 +11,10 @@ export interface IngestParts {
 export function ingestArea({ ingest, sent }: IngestParts): Area {
   return {
     name: "ingest",
-    maintain: (tenant) => ingest.maintain(tenant),
     leave: (tenant) => {
       ingest.leave(tenant);
       sent.leave(tenant);
     },
+    close: () => ingest.close(),
   };
 }

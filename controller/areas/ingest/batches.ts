@@ -1,33 +1,8 @@
-import { AppError } from "../../../common/errors.ts";
-import { INGEST_BATCH_MAX_ENTRIES, INGEST_RULES_PER_BATCH_MAX, KV_KEY_MAX_BYTES } from "../../../common/limits.ts";
-import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import type { Mark } from "./store.ts";
+import { isRuleKey, writeSpanUs } from "../../../common/agent/pins.ts";
+import type { Entry, Pin } from "../../../proto/gen/agent/v1/agent.ts";
 
-/** Entries above the mark. That they come in their order is the sender's duty. */
-export function freshEntries(entries: readonly Entry[], acknowledged: number): readonly Entry[] {
-  const fresh = entries.filter((entry) => entry.sequence > acknowledged);
-  fresh.forEach((entry, index) => {
-    const before = fresh[index - 1]?.sequence ?? acknowledged;
-    if (entry.sequence <= before) throw new AppError("invalid", `Entry ${entry.sequence} comes after ${before}.`);
-  });
-  return fresh;
-}
-
-/** The first of these entries that go together: up to a hole, to the end of a batch begun before, or to a bound. */
-export function nextBatch(entries: readonly Entry[], mark: Mark): readonly Entry[] {
-  const first = entries[0]?.sequence ?? 0;
-  const edge = mark.begun && first <= mark.begun.last ? mark.begun.last : Infinity;
-  const rules = new Set<string>();
-  const batch: Entry[] = [];
-  for (const entry of entries) {
-    if (entry.sequence !== first + batch.length || entry.sequence > edge || batch.length === INGEST_BATCH_MAX_ENTRIES)
-      break;
-    const key = ruleKey(entry);
-    if (key !== undefined) rules.add(key);
-    if (rules.size > INGEST_RULES_PER_BATCH_MAX) break;
-    batch.push(entry);
-  }
-  return batch;
+export function hasRecords(entries: readonly Entry[]): boolean {
+  return entries.some(({ body }) => body?.$case === "records");
 }
 
 export function ruleKeys(entries: readonly Entry[]): ReadonlySet<string> {
@@ -44,9 +19,29 @@ export function policyName({ body }: Entry): string | undefined {
   return body?.$case === "gap" && body.value.policy !== "" ? body.value.policy : undefined;
 }
 
+/**
+ * The time of the first write of each entry, by its sequence: they rise, and each record has a microsecond of its own.
+ * A repetition has the same ones.
+ */
+export function writeTimes({ writeUs }: Pick<Pin, "writeUs">, entries: readonly Entry[]): ReadonlyMap<number, number> {
+  const times = new Map<number, number>();
+  let nextUs = writeUs;
+  for (const { sequence, body } of entries) {
+    times.set(sequence, nextUs);
+    nextUs += writeSpanUs(body?.$case === "records" ? body.value.records.length : 0);
+  }
+  return times;
+}
+
+/** Microseconds that the writes of these entries take. */
+export function spanUs(entries: readonly Entry[]): number {
+  return entries.reduce(
+    (sum, { body }) => sum + writeSpanUs(body?.$case === "records" ? body.value.records.length : 0),
+    0,
+  );
+}
+
 /** Absent where no rule is named, and where the name cannot be one. */
 function ruleKey({ body }: Entry): string | undefined {
-  if (body?.$case !== "records") return undefined;
-  const { rule } = body.value;
-  return rule !== "" && Buffer.byteLength(rule) < KV_KEY_MAX_BYTES ? rule : undefined;
+  return body?.$case === "records" && isRuleKey(body.value.rule) ? body.value.rule : undefined;
 }

@@ -4,7 +4,15 @@ import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { BASE_MS, EVERYTHING_SENT, GAPS, recordsEntry, RUNS } from "../../../test/helpers/ingest.ts";
+import {
+  BASE_MS,
+  EVERYTHING_SENT,
+  GAPS,
+  recordsEntry,
+  RUNS,
+  TEST_KEYS,
+  TestOutbox,
+} from "../../../test/helpers/ingest.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
@@ -23,6 +31,7 @@ const STEPS_MAX = 100;
 const LINE = "--class=/matrix/line\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n";
 
 let engine: TestEngine;
+let outbox: TestOutbox;
 let scripts: ThreadScripts;
 let objects: ObjectService;
 let rules: RuleService;
@@ -61,6 +70,7 @@ beforeAll(async () => {
 afterAll(() => scripts.close());
 
 beforeEach(async () => {
+  outbox = new TestOutbox(SOURCE);
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
   objects = new ObjectService({ stores: engine, runtime });
@@ -134,6 +144,7 @@ function controller(over: Pick<Objects, "ingest"> = objects): IngestService {
     runtime,
     rules,
     records,
+    keys: TEST_KEYS,
     commands: { accept: () => Promise.resolve(new Set<string>()) },
     sent: EVERYTHING_SENT,
     ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
@@ -154,7 +165,7 @@ async function said(name = KEY): Promise<readonly (string | undefined)[]> {
 /** Stores the rule and takes lines by it; answers the rows of `/matrix/line`. */
 async function take(text: string, lines: readonly string[], by = ADMIN) {
   await rules.put(by, KEY, text);
-  await controller().accept(SOURCE, [recordsEntry(1, lines, KEY)]);
+  await outbox.send(controller(), [recordsEntry(1, lines, KEY)]);
   return rowsOf("/matrix/line");
 }
 
@@ -201,12 +212,12 @@ describe.each([
           : objects.ingest(principal, path, records);
       },
     };
-    await expect(controller(dying).accept(SOURCE, entries)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
     // The text is another by now: what was begun goes on as it was.
     await rules.put(ADMIN, KEY, `${LINE}_note = "edited"`);
     const second = controller();
     await second.acknowledged(SOURCE);
-    expect(await second.accept(SOURCE, entries)).toBe(2);
+    expect(await outbox.send(second, entries)).toBe(2);
     expect((await rowsOf("/matrix/line")).map(({ note }) => note)).toEqual(["first", "first", "first"]);
     expect((await rowsOf("/matrix/other")).map(({ name, note }) => note ?? name).sort()).toEqual([
       "second",
@@ -253,7 +264,7 @@ describe("rights", () => {
     const own = { ...ADMIN, user: "bob", data: [{ class: "/matrix/line", access: "write", where: "n < 3" }] } as const;
     authors.set("bob", own);
     await rules.put(own, KEY, `${LINE}if OBJECT.name == "c" then setClass("/matrix/other") _note = "x" end`);
-    await controller().accept(SOURCE, [recordsEntry(1, ["a,1", "b,3", "c,1"], KEY)]);
+    await outbox.send(controller(), [recordsEntry(1, ["a,1", "b,3", "c,1"], KEY)]);
     expect(await rowsOf("/matrix/line")).toMatchObject([{ name: "a" }]);
     expect(await rowsOf("/matrix/other")).toEqual([]);
     expect([...(await said())].sort()).toEqual([
@@ -261,17 +272,17 @@ describe("rights", () => {
       "class : /matrix/other not find !",
     ]);
     authors.set("bob", { ...own, data: [{ class: "/matrix/line", access: "read" }] });
-    await controller().accept(SOURCE, [recordsEntry(2, ["d,1"], KEY)]);
+    await outbox.send(controller(), [recordsEntry(2, ["d,1"], KEY)]);
     expect(await rowsOf("/matrix/line")).toHaveLength(1);
   });
 
   test("without an active author its records wait, and its log says so", async () => {
     await rules.put({ ...ADMIN, user: "gone" }, KEY, `${LINE}_note = "x"`);
     const ingest = controller();
-    await expect(ingest.accept(SOURCE, [recordsEntry(1, ["a,1"], KEY)])).rejects.toMatchObject({ code: "unavailable" });
+    await expect(outbox.send(ingest, [recordsEntry(1, ["a,1"], KEY)])).rejects.toMatchObject({ code: "unavailable" });
     expect(await said()).toEqual([`The rule ${KEY} stands still: its author gone is not active.`]);
     authors.set("gone", ADMIN);
-    expect(await ingest.accept(SOURCE, [recordsEntry(1, ["a,1"], KEY)])).toBe(1);
+    expect(await outbox.send(ingest, [recordsEntry(1, ["a,1"], KEY)])).toBe(1);
     expect(await rowsOf("/matrix/line")).toHaveLength(1);
   });
 
@@ -307,19 +318,19 @@ describe("records that are passed on", () => {
           : objects.ingest(principal, path, records),
     };
     const entries = [recordsEntry(1, ["a,1", "b,2"], KEY)];
-    await expect(controller(dying).accept(SOURCE, entries)).rejects.toMatchObject({ code: "unavailable" });
+    await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
     isAway = false;
     await rules.put(ADMIN, next, "--class=/matrix/other\n--parser=csv\n--fields=name,n\n--var_note='new'\n");
     const second = controller();
     await second.acknowledged(SOURCE);
-    await second.accept(SOURCE, entries);
+    await outbox.send(second, entries);
     expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }]);
     expect(await rowsOf("/matrix/other")).toEqual([
       { name: "a", n: 1, note: "old" },
       { name: "b", n: 2, note: "old" },
       { name: "b2", n: 9, note: "old" },
     ]);
-    await second.accept(SOURCE, [recordsEntry(2, ["c,1"], KEY)]);
+    await outbox.send(second, [recordsEntry(2, ["c,1"], KEY)]);
     expect((await rowsOf("/matrix/other")).at(-1)).toMatchObject({ name: "c", note: "new" });
   });
 
@@ -329,7 +340,7 @@ describe("records that are passed on", () => {
     expect(await rowsOf("/matrix/other")).toMatchObject([{ name: "a" }]);
     expect(await said()).toEqual([`${KEY} → ${next} → ${KEY}: records go in a circle.`]);
     await rules.put(ADMIN, KEY, `${LINE}cforward("/matrix" .. "/rules/next")`);
-    await controller().accept(SOURCE, [recordsEntry(2, ["b,1"], KEY)]);
+    await outbox.send(controller(), [recordsEntry(2, ["b,1"], KEY)]);
     expect((await said()).at(-1)).toContain("does not stand in the text");
   });
 
@@ -403,7 +414,7 @@ describe("every function of rules", () => {
       KEY,
       'if getvar("_raw") ~= "none" then setClass("/matrix/other") _name = getvar("_raw") end',
     );
-    await controller().accept(SOURCE, [recordsEntry(1, ["x y", "none"], KEY)]);
+    await outbox.send(controller(), [recordsEntry(1, ["x y", "none"], KEY)]);
     expect(await rowsOf("/matrix/other")).toEqual([{ name: "x y" }]);
     expect(await said()).toEqual(["The rule has no option --class, and its body names no class."]);
   });

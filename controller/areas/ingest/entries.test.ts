@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, COMMAND_ID_MAX_CHARACTERS, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { BASE_MS, openTestIngest, recordsEntry } from "../../../test/helpers/ingest.ts";
+import { BASE_MS, openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { TestClock, testPrincipal } from "../../../test/helpers/runtime.ts";
 import { RecordWriter } from "./index.ts";
 import type { Asked } from "./sent-policies.ts";
@@ -64,11 +64,11 @@ test("what commands wrote goes to the area hosts in order, and is acknowledged o
     },
   });
   const batch = [output(1), recordsEntry(2, ["cmd,1"], KEY), output(3)];
-  await expect(ingest.accept(source, batch)).rejects.toMatchObject({ code: "unavailable" });
+  await expect(new TestOutbox(source).send(ingest, batch)).rejects.toMatchObject({ code: "unavailable" });
   expect(await ingest.acknowledged(source)).toBe(0);
   away = false;
-  expect(await ingest.accept(source, batch)).toBe(3);
-  expect(await ingest.accept(source, [recordsEntry(4, ["cmd,2"], KEY)])).toBe(4);
+  expect(await new TestOutbox(source).send(ingest, batch)).toBe(3);
+  expect(await new TestOutbox(source).send(ingest, [recordsEntry(4, ["cmd,2"], KEY)])).toBe(4);
   expect(calls).toEqual([
     [1, 3],
     [1, 3],
@@ -78,14 +78,16 @@ test("what commands wrote goes to the area hosts in order, and is acknowledged o
 test("a command whose id is too long to be one leaves an error, its neighbours none", async () => {
   const source = newSource();
   const longest = "c".repeat(COMMAND_ID_MAX_CHARACTERS);
-  expect(await world.controller().accept(source, [output(1), output(2, longest), output(3, `${longest}c`)])).toBe(3);
+  expect(
+    await new TestOutbox(source).send(world.controller(), [output(1), output(2, longest), output(3, `${longest}c`)]),
+  ).toBe(3);
   const msg = "The id of a command has at most 512 characters.";
   expect(await errorsOf(source.host)).toMatchObject([{ msg, count: 1 }]);
 });
 
 test("a gap that the agent tells is a row with what it says, one for each", async () => {
   const source = newSource();
-  await world.controller().accept(source, [gap(1, "p"), gap(2, "p"), gap(3, "")]);
+  await new TestOutbox(source).send(world.controller(), [gap(1, "p"), gap(2, "p"), gap(3, "")]);
   const rows = await rowsOf("/matrix/system/policygap", source.host);
   expect(rows.map(({ policy }) => policy).sort()).toEqual(["", "p", "p"]);
   expect(rows[0]).toMatchObject({ ...GAP, stime: BASE_MS - 2, etime: BASE_MS - 1 });
@@ -94,7 +96,9 @@ test("a gap that the agent tells is a row with what it says, one for each", asyn
 test("runs and gaps of a policy that was never sent are errors that name it, and no runs or gaps", async () => {
   const source = newSource();
   const ingest = world.controller({ sent: without("foreign") });
-  expect(await ingest.accept(source, [run(1, "foreign"), gap(2, "foreign"), run(3, "own"), gap(4, "own")])).toBe(4);
+  expect(
+    await new TestOutbox(source).send(ingest, [run(1, "foreign"), gap(2, "foreign"), run(3, "own"), gap(4, "own")]),
+  ).toBe(4);
   const message = `The policy foreign was never sent to ${source.host}.`;
   expect((await errorsOf(source.host)).map(({ msg }) => msg)).toEqual([message, message]);
   expect(await rowsOf("/matrix/system/policyrun", source.host)).toMatchObject([{ policy: "own" }]);
@@ -104,7 +108,9 @@ test("runs and gaps of a policy that was never sent are errors that name it, and
 test("records by a rule that was never sent are one error with a number, as are those without a rule", async () => {
   const source = newSource();
   const ingest = world.controller({ sent: without(KEY) });
-  expect(await ingest.accept(source, [recordsEntry(1, ["a,1", "b,2"], KEY), recordsEntry(2, ["c,3"], "")])).toBe(2);
+  expect(
+    await new TestOutbox(source).send(ingest, [recordsEntry(1, ["a,1", "b,2"], KEY), recordsEntry(2, ["c,3"], "")]),
+  ).toBe(2);
   expect(await errorsOf(source.host)).toMatchObject([
     { name: "", msg: "The policy p names no rule.", count: 1, raw: "c,3" },
     { name: KEY, msg: `The rule ${KEY} belongs to no policy that was sent to ${source.host}.`, count: 2, raw: "a,1" },
@@ -113,19 +119,19 @@ test("records by a rule that was never sent are one error with a number, as are 
 
 test("an entry of a kind that is not known here is passed over, and the stream goes on", async () => {
   const source = newSource();
-  expect(await world.controller().accept(source, [entry(1), recordsEntry(2, ["unknown,1"], KEY)])).toBe(2);
+  expect(await new TestOutbox(source).send(world.controller(), [entry(1), recordsEntry(2, ["unknown,1"], KEY)])).toBe(
+    2,
+  );
   expect((await world.rows("/matrix/line")).filter(({ name }) => name === "unknown")).toHaveLength(1);
 });
 
 test("of each entry the first errors are kept with their text, the rest as a number", async () => {
   const source = newSource();
   const bad = (count: number) => Array.from({ length: count }, (_, at) => `x${at},1,too,many`);
-  await world
-    .controller()
-    .accept(source, [
-      recordsEntry(1, bad(INGEST_ERRORS_KEPT_PER_ENTRY + 3), KEY),
-      recordsEntry(2, bad(INGEST_ERRORS_KEPT_PER_ENTRY), KEY),
-    ]);
+  await new TestOutbox(source).send(world.controller(), [
+    recordsEntry(1, bad(INGEST_ERRORS_KEPT_PER_ENTRY + 3), KEY),
+    recordsEntry(2, bad(INGEST_ERRORS_KEPT_PER_ENTRY), KEY),
+  ]);
   const errors = await errorsOf(source.host);
   const withText = errors.filter(({ raw }) => raw !== "");
   expect(withText.map(({ count }) => count)).toEqual(Array(2 * INGEST_ERRORS_KEPT_PER_ENTRY).fill(1));
@@ -146,7 +152,7 @@ test("rows are stored in pieces of no more than the bound, all of them once", as
   });
   const lines = (of: string, count: number) => Array.from({ length: count }, (_, at) => `many-${of}${at},${at}`);
   const batch = [recordsEntry(1, lines("a", 2 * CHANGE_BATCH_MAX), KEY), recordsEntry(2, lines("b", 5), KEY)];
-  await ingest.accept(source, batch);
+  await new TestOutbox(source).send(ingest, batch);
   expect(pieces).toEqual([CHANGE_BATCH_MAX, CHANGE_BATCH_MAX, 5]);
   const names = (await world.rows("/matrix/line")).map(({ name }) => String(name));
   expect(new Set(names.filter((name) => name.startsWith("many-"))).size).toBe(2 * CHANGE_BATCH_MAX + 5);
@@ -162,7 +168,7 @@ test("a run that cannot be stored is an error with all it said, and its neighbou
           : world.objects.ingest(principal, path, records),
     },
   });
-  expect(await ingest.accept(source, [run(1, "odd"), gap(2, "odd")])).toBe(2);
+  expect(await new TestOutbox(source).send(ingest, [run(1, "odd"), gap(2, "odd")])).toBe(2);
   const [error, ...others] = await errorsOf(source.host);
   expect(others).toEqual([]);
   expect(error).toMatchObject({ name: "", source: "", msg: "no such state", count: 1 });
@@ -183,15 +189,17 @@ test("between the pieces of a long batch others get their turn, however fast it 
   const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
   const lines = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => `fast-${at},${at}`);
   setImmediate(other);
-  await writer.write({
-    principal: ADMIN,
-    source: newSource(),
-    entries: [1, 2, 3, 4].map((sequence) => recordsEntry(sequence, lines, KEY)),
-    rules: new Map([[KEY, rule]]),
-    foreign: new Set(),
-    foreignCommands: new Set(),
-    missing: 0,
-  });
+  await writer.write([
+    {
+      principal: ADMIN,
+      source: newSource(),
+      entries: [1, 2, 3, 4].map((sequence) => recordsEntry(sequence, lines, KEY)),
+      rules: new Map([[KEY, rule]]),
+      foreign: new Set(),
+      foreignCommands: new Set(),
+      missing: 0,
+    },
+  ]);
   running = false;
   expect(new Set(turns).size).toBe(4);
 });

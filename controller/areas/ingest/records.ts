@@ -18,13 +18,11 @@ import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RowGate } from "../query/index.ts";
 import { ParseSlices, type RawRecord, type Rule, type RuleBodies, type RuleTasks } from "../rules/index.ts";
-import { writeTimeUs } from "./held-stream.ts";
 import { InFlight } from "./in-flight.ts";
 import { policyName } from "./batches.ts";
-import type { BegunBatch } from "./store.ts";
 
-/** Entries of one stream, to be stored together, with the rules they are parsed with. */
-export interface Batch {
+/** Entries of one stream that were sent together, with what their rows follow from. */
+export interface PreparedBatch {
   readonly principal: Principal;
   readonly source: EntrySource;
   readonly entries: readonly Entry[];
@@ -33,9 +31,9 @@ export interface Batch {
   readonly foreign: ReadonlySet<string>;
   /** Commands that entries name and the host was not given. */
   readonly foreignCommands: ReadonlySet<string>;
-  /** What the mark says of them; absent when none of them has a rule. */
-  readonly begun?: BegunBatch;
-  /** Entries missing between what was acknowledged and the first of these: lost, and never in silence. */
+  /** Microseconds, of the first write of each entry by its sequence; absent when none of them is records. */
+  readonly writeUs?: ReadonlyMap<number, number>;
+  /** Entries that the agent lost before these: never in silence. */
   readonly missing: number;
 }
 
@@ -80,17 +78,23 @@ export class RecordWriter {
     this.#classes = classes;
   }
 
-  async write(batch: Batch): Promise<void> {
-    const faults = new Faults(batch);
+  /** Of one tenant. They are stored side by side. */
+  async write(batches: readonly PreparedBatch[]): Promise<void> {
+    const [first] = batches;
+    if (!first) return;
     const storing = new InFlight(INGEST_CHUNKS_IN_FLIGHT_MAX);
-    const { tenant } = batch.principal;
+    const { tenant } = first.principal;
     const slices = new ParseSlices({ clock: this.#clock, tenant, workers: this.#workers, bodies: this.#bodies });
+    const rows = new RowsByClass();
+    const works = batches.map((batch): Work => ({ batch, faults: new Faults(batch), storing, rows, slices }));
     try {
-      await this.#writeRows({ batch, faults, storing, rows: new RowsByClass(), slices });
+      for (const work of works) await this.#writeRows(work);
+      for (const [path, records] of rows.take(0))
+        await storing.begin(() => this.#store(path, records, first.principal));
     } finally {
       await storing.end();
     }
-    await this.#writeFaults(batch, faults);
+    for (const { batch, faults } of works) await this.#writeFaults(batch, faults);
   }
 
   /**
@@ -98,20 +102,20 @@ export class RecordWriter {
    * ids and times are settled.
    */
   async #writeRows(work: Work): Promise<void> {
-    const { batch, rows, storing } = work;
-    if (batch.missing > 0) rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch));
+    const { batch, rows, storing, faults } = work;
+    if (batch.missing > 0)
+      rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch), { faults });
     let parsed = 0;
     for (const entry of batch.entries) {
       await this.#collect(entry, work);
       for (const [path, records] of rows.take(CHANGE_BATCH_MAX))
-        await storing.begin(() => this.#store(path, records, work));
+        await storing.begin(() => this.#store(path, records, batch.principal));
       parsed += entry.body?.$case === "records" ? entry.body.value.records.length : 0;
       if (parsed < CHANGE_BATCH_MAX) continue;
       // Others get their turn.
       await setImmediate();
       parsed = 0;
     }
-    for (const [path, records] of rows.take(0)) await storing.begin(() => this.#store(path, records, work));
   }
 
   async #collect(entry: Entry, work: Work): Promise<void> {
@@ -138,21 +142,15 @@ export class RecordWriter {
           records,
         };
         // Not the place in the stream but what is run when is the identity: one run, one record.
-        rows.add(`${ospace}${this.#classes.runs}`, {
-          values,
-          timeMs: scheduledMs,
-          identity: `run/${host}/${policy}/${scheduledMs}`,
-        });
+        const identity = `run/${host}/${policy}/${scheduledMs}`;
+        rows.add(`${ospace}${this.#classes.runs}`, { values, timeMs: scheduledMs, identity }, { faults });
         break;
       }
       case "gap": {
         const { fromMs, toMs, ...gap } = entry.body.value;
         const values = { ...gap, host, stime: fromMs, etime: toMs };
-        rows.add(`${ospace}${this.#classes.gaps}`, {
-          values,
-          timeMs: entry.timeMs,
-          identity: identityOf(batch, entry, 0),
-        });
+        const identity = identityOf(batch, entry, 0);
+        rows.add(`${ospace}${this.#classes.gaps}`, { values, timeMs: entry.timeMs, identity }, { faults });
         break;
       }
       case "output":
@@ -189,23 +187,23 @@ export class RecordWriter {
         rows.add(
           parsed.class ?? rule.class,
           { ...made, ...writeTime(batch, entry, ordinal) },
-          { records, by: parsed.by },
+          { faults, records, by: parsed.by },
         );
       }
     }
   }
 
   /** What the body of a rule made is written with the rights of its author. */
-  async #store(path: string, rows: readonly Placed[], context: Pick<Work, "batch" | "faults">): Promise<void> {
+  async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
     const by = rows[0]?.by;
-    if (by === undefined) return this.#ingest(path, rows, context);
+    if (by === undefined) return this.#ingest(path, rows, { principal: platform });
     try {
       const gate = await this.#gateOf(by, path);
       const rest = gate.isByRow ? rows.map((row) => [row]) : [rows];
-      for (const some of rest) await this.#ingest(path, some, { ...context, gate });
+      for (const some of rest) await this.#ingest(path, some, { principal: by, gate });
     } catch (error) {
       if (!isAppError(error, "denied", "not_found")) throw error;
-      for (const row of rows) context.faults.refused(row, errorText(error));
+      for (const row of rows) row.faults.refused(row, errorText(error));
     }
   }
 
@@ -218,22 +216,19 @@ export class RecordWriter {
   async #ingest(path: string, rows: readonly Placed[], context: Storing): Promise<void> {
     try {
       await context.gate?.check(rows.map(({ record }) => record.values));
-      await this.#objects.ingest(
-        rows[0]?.by ?? context.batch.principal,
-        path,
-        rows.map(({ record }) => record),
-      );
+      const records = rows.map(({ record }) => record);
+      await this.#objects.ingest(context.principal, path, records);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
       const half = rows.length >> 1;
       const [only] = rows;
-      if (half === 0 || !only) return only && context.faults.refused(only, errorText(error));
+      if (half === 0 || !only) return only?.faults.refused(only, errorText(error));
       await this.#ingest(path, rows.slice(0, half), context);
       await this.#ingest(path, rows.slice(half), context);
     }
   }
 
-  async #writeFaults(batch: Batch, faults: Faults): Promise<void> {
+  async #writeFaults(batch: PreparedBatch, faults: Faults): Promise<void> {
     const records = faults.records();
     if (records.length === 0) return;
     await this.#objects.ingest(batch.principal, `${batch.principal.ospace}${consoleLogPath("rule")}`, records);
@@ -243,40 +238,41 @@ export class RecordWriter {
 
 /** What is known and under way while a batch is written. */
 interface Work {
-  readonly batch: Batch;
+  readonly batch: PreparedBatch;
   readonly rows: RowsByClass;
   readonly faults: Faults;
   readonly storing: InFlight;
   readonly slices: ParseSlices;
 }
 
-interface Storing extends Pick<Work, "batch" | "faults"> {
+interface Storing {
+  readonly principal: Principal;
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
 }
 
-/** What a row was parsed from, and with whose rights it is written where these are not the platform's. */
 interface Origin {
-  readonly records: Records;
-  readonly by: Principal | undefined;
+  /** Takes the row when it is refused. */
+  readonly faults: Faults;
+  /** What the row was parsed from; absent for runs and gaps. */
+  readonly records?: Records;
+  /** With whose rights it is written where these are not the platform's. */
+  readonly by?: Principal | undefined;
 }
 
-interface Placed {
+interface Placed extends Origin {
   readonly record: NewRecord;
-  /** What it was parsed from; absent for runs and gaps. */
-  readonly from: Records | undefined;
-  readonly by: Principal | undefined;
 }
 
 class RowsByClass {
   /** By class, and whose rights they are written with. */
   readonly #rows = new Map<string, { readonly path: string; readonly rows: Placed[] }>();
 
-  add(path: string, record: NewRecord, { records: from, by }: Partial<Origin> = {}): void {
-    const key = `${path}\n${by?.user ?? ""}`;
+  add(path: string, record: NewRecord, origin: Origin): void {
+    const key = `${path}\n${origin.by?.user ?? ""}`;
     const known = this.#rows.get(key);
-    if (known) known.rows.push({ record, from, by });
-    else this.#rows.set(key, { path, rows: [{ record, from, by }] });
+    if (known) known.rows.push({ record, ...origin });
+    else this.#rows.set(key, { path, rows: [{ record, ...origin }] });
   }
 
   /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
@@ -299,17 +295,17 @@ interface Fault {
 /**
  * What could not be stored, as rows of the rules' console log: of each entry the first ones with their text, the rest as
  * a count. Counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
- * that of the batch, as the mark has it, and not that of the raw record: who reads on finds what comes from a host that
+ * that of the batch, as it is pinned, and not that of the raw record: who reads on finds what comes from a host that
  * was away behind what was read.
  */
 class Faults {
-  readonly #batch: Batch;
+  readonly #batch: PreparedBatch;
   readonly #records: NewRecord[] = [];
   #entry: Entry | undefined;
   #kept = 0;
   #more = new Map<Entry, { fault: Fault; count: number }>();
 
-  constructor(batch: Batch) {
+  constructor(batch: PreparedBatch) {
     this.#batch = batch;
   }
 
@@ -332,9 +328,9 @@ class Faults {
   }
 
   /** A row the object database did not take. */
-  refused({ record, from }: Placed, error: string): void {
+  refused({ record, records }: Placed, error: string): void {
     const { timeMs, writeUs, ordinal, identity } = record;
-    const fault = { records: from ?? NO_RECORDS, error, sttime: timeMs };
+    const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };
     const edtime = writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS);
     const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
     this.#records.push({
@@ -364,8 +360,8 @@ class Faults {
     { entry, ...fault }: Fault,
     { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
   ): void {
-    const { begun } = this.#batch;
-    const edtime = begun ? Math.floor(writeTimeUs(begun, entry.sequence, 0) / US_PER_MS) : entry.timeMs;
+    const writeUs = this.#batch.writeUs?.get(entry.sequence);
+    const edtime = writeUs === undefined ? entry.timeMs : Math.floor(writeUs / US_PER_MS);
     const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
     this.#records.push({
       values,
@@ -395,7 +391,10 @@ const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CH
 const RAW_KEPT_CHARACTERS = 1_000;
 const NO_RECORDS = { rule: "", source: "" } as const;
 
-function rowOf({ records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number }, batch: Batch): Row {
+function rowOf(
+  { records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number },
+  batch: PreparedBatch,
+): Row {
   return {
     name: records.rule,
     level: levelOf("error"),
@@ -406,15 +405,15 @@ function rowOf({ records, error, sttime }: Omit<Fault, "entry"> & { readonly stt
   };
 }
 
-function foreignCommand(commandId: string, { source }: Batch): string {
+function foreignCommand(commandId: string, { source }: PreparedBatch): string {
   return `No command ${commandId.slice(0, INGEST_FAULT_MAX_CHARACTERS)} of ${source.host} is on record.`;
 }
 
-function foreignPolicy(policy: string, { source }: Batch): string {
+function foreignPolicy(policy: string, { source }: PreparedBatch): string {
   return `The policy ${policy.slice(0, INGEST_FAULT_MAX_CHARACTERS)} was never sent to ${source.host}.`;
 }
 
-function missingEntries({ source, entries, missing }: Batch): NewRecord {
+function missingEntries({ source, entries, missing }: PreparedBatch): NewRecord {
   const first = entries[0];
   const timeMs = first?.timeMs ?? 0;
   const values = {
@@ -427,17 +426,18 @@ function missingEntries({ source, entries, missing }: Batch): NewRecord {
     stime: timeMs,
     etime: timeMs,
   };
-  return { values, timeMs, identity: `missing/${source.streamId}/${first?.sequence ?? 0}` };
+  return { values, timeMs, identity: `missing/${source.host}/${source.streamId}/${first?.sequence ?? 0}` };
 }
 
-function writeTime({ begun }: Batch, entry: Entry, ordinal: number): Pick<NewRecord, "writeUs"> {
-  return begun ? { writeUs: writeTimeUs(begun, entry.sequence, ordinal) } : {};
+function writeTime({ writeUs }: PreparedBatch, entry: Entry, ordinal: number): Pick<NewRecord, "writeUs"> {
+  const firstUs = writeUs?.get(entry.sequence);
+  return firstUs === undefined ? {} : { writeUs: firstUs + ordinal };
 }
 
-function identityOf(batch: Batch, entry: Entry, ordinal: number): string {
+function identityOf(batch: PreparedBatch, entry: Entry, ordinal: number): string {
   return `${entryIdentity(batch, entry)}/${ordinal}`;
 }
 
-function entryIdentity(batch: Batch, entry: Entry): string {
-  return `${batch.source.streamId}/${entry.sequence}`;
+function entryIdentity({ source }: PreparedBatch, entry: Entry): string {
+  return `${source.host}/${source.streamId}/${entry.sequence}`;
 }

@@ -1,26 +1,29 @@
 import { AppError } from "../../../common/errors.ts";
 import {
   INGEST_FAULT_MAX_CHARACTERS,
-  INGEST_STREAM_RETIRED_MS,
-  INGEST_STREAMS_KNOWN_MAX,
+  INGEST_RULES_PER_BATCH_MAX,
   RULE_CACHE_MAX_ENTRIES,
+  RULE_TEXT_KEPT_MS,
+  RULE_TEXT_RENEW_MS,
 } from "../../../common/limits.ts";
-import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Ask, Batch, Entry, PinnedRule, Told } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EntrySink, EntrySource } from "../hosts/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
-import { freshEntries, nextBatch, policyNames, ruleKeys } from "./batches.ts";
-import { HeldStream } from "./held-stream.ts";
-import type { Batch, RecordWriter } from "./records.ts";
-import { MarkStore, type BegunBatch, type PinnedRule } from "./store.ts";
+import { hasRecords, policyNames, ruleKeys, writeTimes } from "./batches.ts";
+import { Hints } from "./hints.ts";
+import { Pins, pinRefused } from "./pins.ts";
+import type { PreparedBatch, RecordWriter } from "./records.ts";
 import type { SentPolicies } from "./sent-policies.ts";
 import type { CommandEntrySink } from "./types.ts";
 
 interface Dependencies {
   readonly stores: Stores;
-  readonly runtime: Pick<Runtime, "clock" | "random">;
+  readonly runtime: Pick<Runtime, "clock" | "log">;
+  readonly keys: Pick<SecretBox, "keyId" | "derive">;
   readonly rules: Rules;
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
@@ -29,173 +32,128 @@ interface Dependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** A batch with what its entries are parsed with. */
-interface Prepared {
-  /** Policies that entries name and the host was never sent. */
-  readonly foreign: ReadonlySet<string>;
-  readonly rules: ReadonlyMap<string, Rule | AppError>;
-  readonly begun?: BegunBatch;
-}
+type UsableRules = Map<string, Promise<Rule | AppError>>;
 
-const CLAIM_BYTES = 12;
 const NONE: ReadonlySet<string> = new Set();
 
 /**
- * From the outbox of an agent to stored objects, each entry once in effect. The order is the promise: claim the stream
- * with its session; name the batch and its rules in the mark; store everything of it under ids made of (stream,
- * sequence, ordinal); write the mark; only then acknowledge. A holder that lost the claim fails with
- * `AppError("conflict")` at its next write of the mark.
+ * From the outbox of an agent to stored objects, each entry once in effect. What rows are made follows from the entries
+ * and from what the agent pinned before it sent them: the digests of the rules and the time of the writes, as a
+ * controller told it. So nothing is agreed on: whoever gets a batch, however often and at once with whom, writes the
+ * same rows under the same ids.
  */
 export class IngestService implements EntrySink {
   readonly #dependencies: Dependencies;
-  readonly #streams = new Map<string, HeldStream>();
-  /** Rule texts known to be kept for repetitions; they are never removed. */
-  readonly #kept = new Set<string>();
-  /** Tenants without marks from before streams were listed. */
-  readonly #listed = new Set<string>();
+  readonly #hints: Hints;
+  readonly #pins: Pins;
+  /** When texts of rules were last known to be kept, by tenant and digest. */
+  readonly #kept = new Map<string, number>();
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
+    this.#hints = new Hints(dependencies);
+    this.#pins = new Pins({ clock: dependencies.runtime.clock, keys: dependencies.keys });
   }
 
-  /** Claims the stream: its former holder, here or on another controller, can no longer acknowledge anything. */
-  async acknowledged(source: EntrySource): Promise<number> {
-    const { runtime, stores, sent } = this.#dependencies;
-    sent.look(source.tenant, source.host);
-    const held = await HeldStream.claim({
-      marks: new MarkStore((await stores.tenant(source.tenant)).kv),
-      streamId: source.streamId,
-      host: source.host,
-      claim: Buffer.from(runtime.random.bytes(CLAIM_BYTES)).toString("base64url"),
-      nowMs: () => runtime.clock.nowMs(),
-    });
-    this.#remember(source, held);
-    return held.mark.acknowledged;
+  acknowledged(source: EntrySource): Promise<number> {
+    this.#dependencies.sent.look(source.tenant, source.host);
+    return this.#hints.acknowledged(source);
+  }
+
+  async told(source: EntrySource, { rules, last }: Ask): Promise<Told> {
+    if (rules.length > INGEST_RULES_PER_BATCH_MAX)
+      throw new AppError("invalid", `More than ${INGEST_RULES_PER_BATCH_MAX} rules are asked for at once.`);
+    const principal = await this.#principal(source);
+    const asked = { policies: NONE, rules: new Set(rules) };
+    const unsent = await this.#dependencies.sent.missing(source.tenant, source.host, asked);
+    const told: PinnedRule[] = [];
+    for (const key of asked.rules) {
+      const rule = unsent.rules.has(key) ? notSent(key, source) : await this.#current(principal, key);
+      told.push(this.#pins.rule(source, key, rule));
+    }
+    return { time: this.#pins.time(source, last), rules: told };
+  }
+
+  async accept(source: EntrySource, batches: readonly Batch[]): Promise<void> {
+    for (const batch of batches) this.#pins.check(source, batch);
+    const { records, commands, sent } = this.#dependencies;
+    const entries = batches.flatMap((batch) => batch.entries);
+    const policies = policyNames(entries);
+    const unsent = await sent.missing(source.tenant, source.host, { policies, rules: NONE });
+    const usable: UsableRules = new Map();
+    const prepared: Omit<PreparedBatch, "foreignCommands">[] = [];
+    for (const batch of batches)
+      prepared.push({ ...(await this.#prepare(source, batch, usable)), foreign: unsent.policies });
+    const ofCommands = entries.filter(({ body }) => body?.$case === "output" || body?.$case === "result");
+    const foreignCommands = ofCommands.length > 0 ? await commands.accept(source, ofCommands) : NONE;
+    await records.write(prepared.map((batch) => ({ ...batch, foreignCommands })));
+    this.#hints.note(source, entries.at(-1)?.sequence ?? 0);
   }
 
   /** A host was removed. */
-  async forget(tenant: string, host: string): Promise<void> {
-    const { kv } = await this.#dependencies.stores.tenant(tenant);
-    await new MarkStore(kv).retire(host, this.#retiredUntilMs());
+  forget(tenant: string, host: string): Promise<void> {
+    return this.#hints.forget({ tenant, host });
   }
 
   /** The tenant is there no more. */
   leave(tenant: string): void {
-    for (const key of this.#streams.keys()) if (key.startsWith(`${tenant}/`)) this.#streams.delete(key);
-    this.#listed.delete(tenant);
+    this.#hints.leave(tenant);
     this.#kept.clear();
   }
 
-  async maintain(tenant: string): Promise<void> {
-    if (this.#listed.has(tenant)) return;
-    const { kv } = await this.#dependencies.stores.tenant(tenant);
-    await new MarkStore(kv).retireUnlisted(this.#retiredUntilMs());
-    this.#listed.add(tenant);
+  close(): Promise<void> {
+    return this.#hints.close();
   }
 
-  #retiredUntilMs(): number {
-    return this.#dependencies.runtime.clock.nowMs() + INGEST_STREAM_RETIRED_MS;
-  }
-
-  async accept(source: EntrySource, entries: readonly Entry[]): Promise<number> {
-    const held = await this.#held(source);
-    return held.inTurn(async () => {
-      let rest = freshEntries(entries, held.mark.acknowledged);
-      while (rest.length > 0) {
-        const batch = nextBatch(rest, held.mark);
-        await this.#take(source, held, batch);
-        rest = rest.slice(batch.length);
-      }
-      return held.mark.acknowledged;
-    });
-  }
-
-  async #take(source: EntrySource, held: HeldStream, entries: readonly Entry[]): Promise<void> {
-    const [first, last] = [entries[0], entries.at(-1)];
-    if (!first || !last) throw new AppError("internal", "A batch without entries was taken.");
-    const principal = await this.#principal(source, last);
-    const missing = first.sequence - held.mark.acknowledged - 1;
-    const prepared = await this.#prepare(principal, held, { source, entries });
-    await this.#store({ principal, source, entries, missing, ...prepared });
-    await held.finish(last.sequence);
-  }
-
-  async #store(batch: Omit<Batch, "foreignCommands">): Promise<void> {
-    const commandEntries = batch.entries.filter(({ body }) => body?.$case === "output" || body?.$case === "result");
-    const foreignCommands =
-      commandEntries.length > 0 ? await this.#dependencies.commands.accept(batch.source, commandEntries) : NONE;
-    await this.#dependencies.records.write({ ...batch, foreignCommands });
-  }
-
-  /** The rules in the mark of a batch already begun; else the present rules, once the mark names them. */
   async #prepare(
-    principal: Principal,
-    held: HeldStream,
-    { source, entries }: Pick<Batch, "source" | "entries">,
-  ): Promise<Prepared> {
-    const [first, last] = [entries[0]?.sequence ?? 0, entries.at(-1)?.sequence ?? 0];
-    const earlier = held.mark.begun && last <= held.mark.begun.last ? held.mark.begun : undefined;
+    source: EntrySource,
+    { entries, pin, missing }: Batch,
+    usable: UsableRules,
+  ): Promise<Omit<PreparedBatch, "foreignCommands" | "foreign">> {
+    const principal = await this.#principal(source, entries.at(-1));
     const rules = new Map<string, Rule | AppError>();
-    const pins: Record<string, PinnedRule> = { ...earlier?.rules };
-    const keys = [...ruleKeys(entries)];
-    const asked = { policies: policyNames(entries), rules: new Set(keys.filter((key) => !earlier?.rules[key])) };
-    const unsent = await this.#dependencies.sent.missing(source.tenant, source.host, asked);
-    for (const key of keys) {
-      const pinned = earlier?.rules[key] ?? (unsent.rules.has(key) ? { error: notSent(key, source) } : undefined);
-      const rule = pinned ? await this.#pinned(principal, key, pinned) : await this.#current(principal, key);
-      rules.set(key, rule);
-      pins[key] ??= rule instanceof AppError ? { error: rule.message } : { digest: rule.digest };
+    const pinned = new Map(pin?.rules.map((rule) => [rule.rule, rule]));
+    for (const key of ruleKeys(entries)) {
+      const name = JSON.stringify([key, pinned.get(key)?.digest, pinned.get(key)?.error]);
+      const rule = usable.get(name) ?? this.#pinned(principal, key, pinned.get(key));
+      usable.set(name, rule);
+      rules.set(key, await rule);
     }
-    // Entries without a rule make the same rows at all times.
-    const foreign = unsent.policies;
-    if (rules.size === 0) return { rules, foreign };
-    const known = earlier && [...rules.keys()].every((key) => earlier.rules[key]);
-    return {
-      rules,
-      foreign,
-      begun: known ? earlier : await held.begin({ first, last: Math.max(last, earlier?.last ?? 0), rules: pins }),
-    };
+    const writeUs = pin && hasRecords(entries) ? writeTimes(pin, entries) : undefined;
+    return { principal, source, entries, rules, missing, ...(writeUs && { writeUs }) };
   }
 
-  async #pinned(principal: Principal, key: string, pinned: PinnedRule): Promise<Rule | AppError> {
-    if ("error" in pinned) return new AppError("invalid", pinned.error);
-    return usable(this.#dependencies.rules.pinned(principal, key, pinned.digest));
+  async #pinned(principal: Principal, key: string, pinned: PinnedRule | undefined): Promise<Rule | AppError> {
+    const { error = "", digest = "" } = pinned ?? {};
+    if (error !== "") return new AppError("invalid", error);
+    const rule = await usable(this.#dependencies.rules.pinned(principal, key, digest));
+    if (rule instanceof AppError && rule.details?.["reason"] === "text_gone") throw pinRefused(rule.message);
+    return rule;
   }
 
   /** Its text is kept for repetitions before anything depends on it. */
   async #current(principal: Principal, key: string): Promise<Rule | AppError> {
-    const rule = await usable(this.#dependencies.rules.load(principal, key));
-    if (rule instanceof AppError) return new AppError("invalid", rule.message.slice(0, INGEST_FAULT_MAX_CHARACTERS));
+    const { rules, runtime } = this.#dependencies;
+    const rule = await usable(rules.load(principal, key));
+    if (rule instanceof AppError) return rule;
     const name = `${principal.tenant}/${rule.digest}`;
-    if (this.#kept.has(name)) return rule;
-    await this.#dependencies.rules.pin(principal, rule);
+    const nowMs = Math.floor(runtime.clock.nowMs());
+    const keptMs = this.#kept.get(name);
+    if (keptMs !== undefined && nowMs < keptMs + RULE_TEXT_RENEW_MS / 2) return rule;
+    await rules.pin(principal, rule, nowMs + RULE_TEXT_KEPT_MS);
     if (this.#kept.size >= RULE_CACHE_MAX_ENTRIES) this.#kept.clear();
-    this.#kept.add(name);
+    this.#kept.set(name, nowMs);
     return rule;
   }
 
-  /** The state of a stream can be read again at any time, so the oldest one may go. */
-  #remember(source: EntrySource, held: HeldStream): void {
-    this.#streams.delete(streamKey(source));
-    const oldest = this.#streams.keys().next();
-    if (this.#streams.size >= INGEST_STREAMS_KNOWN_MAX && !oldest.done) this.#streams.delete(oldest.value);
-    this.#streams.set(streamKey(source), held);
-  }
-
-  async #held(source: EntrySource): Promise<HeldStream> {
-    if (!this.#streams.has(streamKey(source))) await this.acknowledged(source);
-    const held = this.#streams.get(streamKey(source));
-    if (!held) throw new AppError("internal", `The stream ${source.streamId} was dropped meanwhile.`);
-    return held;
-  }
-
-  async #principal(source: EntrySource, entry: Entry): Promise<Principal> {
-    return systemPrincipal(source.tenant, await this.#dependencies.ospaceOf(source.tenant), entry.traceparent);
+  async #principal({ tenant }: EntrySource, entry?: Entry): Promise<Principal> {
+    return systemPrincipal(tenant, await this.#dependencies.ospaceOf(tenant), entry?.traceparent ?? "");
   }
 }
 
-function notSent(rule: string, { host }: EntrySource): string {
-  return `The rule ${rule.slice(0, INGEST_FAULT_MAX_CHARACTERS)} belongs to no policy that was sent to ${host}.`;
+function notSent(rule: string, { host }: EntrySource): AppError {
+  const text = `The rule ${rule.slice(0, INGEST_FAULT_MAX_CHARACTERS)} belongs to no policy that was sent to ${host}.`;
+  return new AppError("invalid", text);
 }
 
 /** A rule that cannot be used is an answer here: its records become error records, the stream goes on. */
@@ -206,8 +164,4 @@ async function usable(rule: Promise<Rule>): Promise<Rule | AppError> {
     if (error instanceof AppError && !["unavailable", "deadline", "unknown_outcome"].includes(error.code)) return error;
     throw error;
   }
-}
-
-function streamKey(source: EntrySource): string {
-  return `${source.tenant}/${source.streamId}`;
 }

@@ -145,7 +145,7 @@ test("a rule uses users' patterns; a change holds for what is loaded then, and p
     [true, false],
     ["INNER", "OUTER"],
   ]);
-  await rules.pin(admin, first);
+  await rules.pin(admin, first, Date.now() + 60_000);
   await others.put(admin, { name: "UNUSED", pattern: "y", eg: "" });
   expect((await rules.load(admin, key)).digest).toBe(first.digest);
   await others.put(admin, { name: "INNER", pattern: "b+", eg: "" });
@@ -179,7 +179,7 @@ test("a rule joins its extension table, which clients read and write as LTSV", a
   };
   expect([await owner("web-1"), (await http.call(session, { url })).message]).toEqual([undefined, ""]);
   const before = await rules.load(admin, key);
-  await rules.pin(admin, before);
+  await rules.pin(admin, before, Date.now() + 60_000);
   const table = "key:web-1\tval:x\twho:ann: of a=b&c\r\n\nkey:web-2\twho:bob\nkey:web-3\n";
   expect(await post(table)).toEqual({ status: "ok", message: "" });
   expect((await http.call(session, { url })).message).toBe(table);

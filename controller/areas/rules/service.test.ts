@@ -53,8 +53,8 @@ test("a pinned text is there after the rule has changed and gone", async () => {
   const key = "/matrix/rules/pinned";
   await rules.put(admin, key, text("name,n"));
   const first = await rules.load(admin, key);
-  await rules.pin(admin, first);
-  await rules.pin(admin, first);
+  await rules.pin(admin, first, Date.now() + 60_000);
+  await rules.pin(admin, first, Date.now() + 60_000);
   await rules.put(admin, key, text("n,name"));
   await rules.remove(admin, key);
   const pinned = await rules.pinned(admin, key, first.digest);

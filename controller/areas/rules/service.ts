@@ -94,9 +94,9 @@ export class RuleService implements Rules {
     return this.#compile(principal, { key, text, supplements, digest: digestOf(text, supplements) });
   }
 
-  async pin(principal: Principal, rule: Rule): Promise<void> {
+  async pin(principal: Principal, rule: Rule, untilMs: number): Promise<void> {
     requirePermission(principal, "rules:write");
-    await this.#store.pin(principal.tenant, rule);
+    await this.#store.pin(principal.tenant, rule, untilMs);
   }
 
   /**

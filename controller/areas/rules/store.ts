@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { RULE_FORWARDED_RULES_MAX, RULE_PINNED_MAX_BYTES } from "../../../common/limits.ts";
+import { RULE_FORWARDED_RULES_MAX, RULE_PINNED_MAX_BYTES, RULE_TEXT_RENEW_MS } from "../../../common/limits.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { ConfigEntries } from "../config/index.ts";
@@ -161,17 +161,27 @@ export class RuleStore {
     else await kv.put(EXTENSIONS + key, encodeJson(text));
   }
 
-  async pin(tenant: string, { text, supplements, digest }: Omit<SupplementedRule, "key">): Promise<void> {
+  /** One that is kept for almost as long stays as it is. */
+  async pin(
+    tenant: string,
+    { text, supplements, digest }: Omit<SupplementedRule, "key">,
+    untilMs: number,
+  ): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     const key = `rule-text/${digest}`;
+    const kept = await kv.get(key);
+    if (kept && (kept.expiresAtMs ?? Infinity) > untilMs - RULE_TEXT_RENEW_MS) return;
     const pinned: Pinned = isSupplemented(supplements) ? { text, supplements } : text;
-    if (!(await kv.get(key))) await kv.put(key, encodeJson(pinned));
+    await kv.put(key, encodeJson(pinned), { expiresAtMs: untilMs });
   }
 
   async pinned(tenant: string, key: string, digest: string): Promise<SupplementedRule> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(`rule-text/${digest}`);
-    if (!entry) throw new AppError("not_found", `The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`);
+    if (!entry)
+      throw new AppError("not_found", `The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`, {
+        details: { reason: "text_gone" },
+      });
     const pinned = decodeStored<Pinned>(entry.value);
     const of = typeof pinned === "string" ? { text: pinned, supplements: NO_SUPPLEMENTS } : pinned;
     return { key, ...of, digest };

@@ -82,8 +82,11 @@ export interface Rules {
    * `invalid` when it cannot be used.
    */
   load(principal: Principal, key: string): Promise<Rule>;
-  /** A rule as it was when `load` answered this digest, however often it was edited since. */
+  /**
+   * A rule as it was when `load` answered this digest, however often it was edited since. `AppError("not_found")` with
+   * the reason `text_gone` when its text is not kept any more.
+   */
   pinned(principal: Principal, key: string, digest: string): Promise<Rule>;
-  /** Keeps the text of a loaded rule, and what it uses besides, for `pinned`. Idempotent. */
-  pin(principal: Principal, rule: Rule): Promise<void>;
+  /** Keeps the text of a loaded rule, and what it uses besides, for `pinned`, until about then at least. Idempotent. */
+  pin(principal: Principal, rule: Rule, untilMs: number): Promise<void>;
 }

@@ -81,7 +81,7 @@ export class AgentSessions {
     const acknowledged = await this.#with.sink.acknowledged({ ...identity, streamId: hello.streamId });
     this.live(identity.tenant, identity.host)?.close("conflict", TAKEN_OVER);
     const epoch = await this.#register(identity, hello);
-    const session = this.#session({ identity, epoch, hello, channel, acknowledged });
+    const session = this.#session({ identity, epoch, hello, channel });
     await this.#greet(session, { hello, welcome: this.#welcome(epoch, acknowledged) });
     return session;
   }
@@ -145,13 +145,7 @@ export class AgentSessions {
       throw new AppError("limited", "This host connects too often: come back in a minute.");
   }
 
-  #session(start: {
-    identity: AgentIdentity;
-    epoch: number;
-    hello: Hello;
-    channel: AgentChannel;
-    acknowledged: number;
-  }): LiveSession {
+  #session(start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel }): LiveSession {
     const session = new LiveSession({ ...this.#with, room: this.#room, ended: (ended) => this.#ended(ended) }, start);
     const { tenant, host } = start.identity;
     const key = sessionKey(tenant, host);

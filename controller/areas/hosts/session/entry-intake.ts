@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { INGEST_BATCH_MAX_ENTRIES, SESSION_WINDOW_ENTRIES } from "../../../../common/limits.ts";
-import type { Batch, ControllerFrame, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { Batch, ControllerFrame } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { EntrySink, EntrySource } from "../types.ts";
 import type { EntryPlace, EntryRoom } from "./entry-room.ts";
 
@@ -8,8 +8,6 @@ export interface EntryIntakeDependencies {
   readonly sink: EntrySink;
   readonly room: EntryRoom;
   readonly source: EntrySource;
-  /** Sequence of the last entry that is safe already. */
-  readonly acknowledged: number;
   readonly send: (frame: ControllerFrame["frame"]) => void;
   /** Whether the session is over. */
   readonly isOver: () => boolean;
@@ -21,16 +19,15 @@ export interface EntryIntakeDependencies {
 export class EntryIntake {
   readonly #with: EntryIntakeDependencies;
   readonly #place: EntryPlace;
-  #queue: Entry[] = [];
+  #queue: Batch[] = [];
   #waitingForRoom = false;
   #accepting: Promise<void> | undefined;
-  #lastSequence: number;
+  #lastSequence = 0;
   #unacknowledged = 0;
 
   constructor(dependencies: EntryIntakeDependencies) {
     this.#with = dependencies;
     this.#place = dependencies.room.open();
-    this.#lastSequence = dependencies.acknowledged;
   }
 
   get isWaitingForRoom(): boolean {
@@ -41,22 +38,19 @@ export class EntryIntake {
   async take(batch: Batch): Promise<void> {
     if (batch.streamId !== this.#with.source.streamId)
       throw new AppError("invalid", "A batch is of another stream than the session's.");
-    const fresh: Entry[] = [];
-    for (const entry of batch.entries) {
-      if (entry.sequence <= this.#lastSequence) continue; // sent twice
-      this.#lastSequence = entry.sequence;
-      fresh.push(entry);
-    }
-    this.#unacknowledged += fresh.length;
+    const last = checkedOrder(batch);
+    // Sent twice. What was sent in part makes the same rows again.
+    if (last <= this.#lastSequence) return;
+    this.#lastSequence = last;
+    this.#unacknowledged += batch.entries.length;
     // The agent may have sent before it read an acknowledgement, never more than a window beyond.
     if (this.#unacknowledged > 2 * SESSION_WINDOW_ENTRIES) {
       throw new AppError("limited", `More than ${SESSION_WINDOW_ENTRIES} entries are on the way unacknowledged.`);
     }
-    if (fresh.length === 0) return;
     this.#waitingForRoom = true;
-    await this.#place.take(fresh);
+    await this.#place.take(batch.entries);
     this.#waitingForRoom = false;
-    this.#queue.push(...fresh);
+    this.#queue.push(batch);
     this.#accepting ??= this.#accept();
   }
 
@@ -70,11 +64,12 @@ export class EntryIntake {
     const { sink, source, send, isOver, failed } = this.#with;
     try {
       while (this.#queue.length > 0 && !isOver()) {
-        const entries = this.#queue.slice(0, INGEST_BATCH_MAX_ENTRIES);
-        this.#queue = this.#queue.slice(entries.length);
-        const throughSequence = await sink.accept(source, entries);
+        const batches = this.#next();
+        const entries = batches.flatMap((batch) => batch.entries);
+        await sink.accept(source, batches);
         this.#unacknowledged -= entries.length;
         this.#place.give(entries);
+        const throughSequence = entries.at(-1)?.sequence ?? 0;
         send({ $case: "acknowledge", value: { streamId: source.streamId, throughSequence } });
       }
     } catch (error) {
@@ -84,4 +79,23 @@ export class EntryIntake {
       this.#accepting = undefined;
     }
   }
+
+  /** At least one batch, and as many as are stored at once. */
+  #next(): readonly Batch[] {
+    let entries = 0;
+    const fits = this.#queue.findIndex(
+      (batch, at) => (entries += batch.entries.length) > INGEST_BATCH_MAX_ENTRIES && at > 0,
+    );
+    return this.#queue.splice(0, fits < 0 ? this.#queue.length : fits);
+  }
+}
+
+/** The last sequence; 0 of an empty batch. */
+function checkedOrder({ entries }: Batch): number {
+  let last = 0;
+  for (const { sequence } of entries) {
+    if (sequence <= last) throw new AppError("invalid", `Entry ${sequence} comes after ${last}.`);
+    last = sequence;
+  }
+  return last;
 }

@@ -6,7 +6,15 @@ import {
 } from "../../../../common/limits.ts";
 import type { AgentFrame, CommandState, ControllerFrame, Hello } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { AgentChannel, AgentIdentity, AgentSession, DesiredStateSource, EntrySink } from "../types.ts";
+import {
+  PIN_REFUSED,
+  type AgentChannel,
+  type AgentIdentity,
+  type AgentSession,
+  type DesiredStateSource,
+  type EntrySink,
+  type EntrySource,
+} from "../types.ts";
 import { DesiredState } from "./desired-state.ts";
 import { EntryIntake } from "./entry-intake.ts";
 import type { EntryRoom } from "./entry-room.ts";
@@ -32,6 +40,7 @@ export class LiveSession implements AgentSession {
   readonly epoch: number;
   readonly #with: LiveSessionDependencies;
   readonly #channel: AgentChannel;
+  readonly #source: EntrySource;
   readonly #desired: DesiredState;
   readonly #entries: EntryIntake;
   readonly #facts: HostFacts;
@@ -43,10 +52,10 @@ export class LiveSession implements AgentSession {
 
   constructor(
     dependencies: LiveSessionDependencies,
-    start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel; acknowledged: number },
+    start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel },
   ) {
     const { runtime, sink, room } = dependencies;
-    const { identity, epoch, hello, channel, acknowledged } = start;
+    const { identity, epoch, hello, channel } = start;
     this.#with = dependencies;
     this.identity = identity;
     this.epoch = epoch;
@@ -55,13 +64,13 @@ export class LiveSession implements AgentSession {
       send: (frame: ControllerFrame["frame"]) => this.send(frame),
       isOver: () => this.#over,
     };
+    this.#source = { tenant: identity.tenant, host: identity.host, streamId: hello.streamId };
     this.#desired = new DesiredState({ ...session, runtime, source: dependencies.desired, identity });
     this.#entries = new EntryIntake({
       ...session,
       sink,
       room,
-      acknowledged,
-      source: { tenant: identity.tenant, host: identity.host, streamId: hello.streamId },
+      source: this.#source,
       failed: (error) => this.#broken("entries could not be kept", error),
     });
     this.#facts = new HostFacts(runtime.clock, (values) => dependencies.facts(this, values));
@@ -78,8 +87,8 @@ export class LiveSession implements AgentSession {
     if (!this.#over) this.#channel.send({ frame });
   }
 
-  close(code: string, message: string): void {
-    if (!this.#over) this.#channel.close({ code, message });
+  close(code: string, message: string, askAgain = false): void {
+    if (!this.#over) this.#channel.close({ code, message, askAgain });
   }
 
   async receive(frame: AgentFrame): Promise<void> {
@@ -92,6 +101,8 @@ export class LiveSession implements AgentSession {
         // There may have been no room for long, and the stream was not read meanwhile.
         this.#heardAtMs = this.#with.runtime.clock.monotonicMs();
         return;
+      case "ask":
+        return this.send({ $case: "told", value: await this.#with.sink.told(this.#source, body.value) });
       case "heartbeat":
         this.#beat();
         return this.noteFacts(body.value.values);
@@ -167,6 +178,7 @@ export class LiveSession implements AgentSession {
     const code = isAppError(error) ? error.code : "internal";
     const { tenant, host } = this.identity;
     this.#with.runtime.log.error({ tenant, host, code, reason: errorText(error) }, what);
-    this.close(code, isAppError(error) ? error.message : "The controller could not keep what was sent.");
+    const message = isAppError(error) ? error.message : "The controller could not keep what was sent.";
+    this.close(code, message, isAppError(error) && error.details?.["reason"] === PIN_REFUSED);
   }
 }

@@ -33,6 +33,7 @@ export interface AgentFrame {
     | { $case: "heartbeat"; value: Heartbeat }
     | { $case: "command"; value: CommandState }
     | { $case: "renew"; value: Renew }
+    | { $case: "ask"; value: Ask }
     | undefined;
 }
 
@@ -51,6 +52,7 @@ export interface ControllerFrame {
     | { $case: "renewed"; value: Renewed }
     | { $case: "heartbeat"; value: Heartbeat }
     | { $case: "controllers"; value: Controllers }
+    | { $case: "told"; value: Told }
     | undefined;
 }
 
@@ -89,7 +91,7 @@ export interface Facts_ValuesEntry {
 export interface Welcome {
   /** create revision of the session; rises with every session of this host */
   epoch: number;
-  /** highest sequence of its stream that is safe with us */
+  /** a sequence of its stream up to which everything is safe with us: a hint, there may be more */
   acknowledged: number;
   heartbeatMs: number;
   /** how many entries may be on the way unacknowledged */
@@ -108,6 +110,8 @@ export interface Refused {
   /** of AppError */
   code: string;
   message: string;
+  /** what the agent pinned cannot be used: it forgets its pins, and asks anew for what it has not sent safely */
+  askAgain: boolean;
 }
 
 export interface Heartbeat {
@@ -120,10 +124,64 @@ export interface Heartbeat_ValuesEntry {
   value: string;
 }
 
-/** Entries in rising sequence without holes. */
+/** Entries in rising sequence. */
 export interface Batch {
   streamId: string;
   entries: Entry[];
+  /** present when one of the entries is records */
+  pin:
+    | Pin
+    | undefined;
+  /** entries lost by the agent, just before these or among them */
+  missing: number;
+}
+
+/** What entries that name these rules are to be pinned by. The answer is `Told`; one is asked at a time. */
+export interface Ask {
+  /** configuration keys */
+  rules: string[];
+  /** the latest that this agent was told, by any controller; absent for none */
+  last: ToldTime | undefined;
+}
+
+export interface Told {
+  time:
+    | ToldTime
+    | undefined;
+  /** one for each that was asked for */
+  rules: PinnedRule[];
+}
+
+/** A time by the clock of the controllers, above 0 and not below any that was told to this host before. */
+export interface ToldTime {
+  us: number;
+  /** that a controller told it to this host */
+  proof: string;
+}
+
+export interface PinnedRule {
+  /** configuration key */
+  rule: string;
+  /** of its text and all that decides how it parses; empty when it cannot be used */
+  digest: string;
+  /** why it cannot be used */
+  error: string;
+  /** that a controller told this to this host */
+  proof: string;
+}
+
+/**
+ * What the rows of a batch follow from besides its entries. On the agent's disk before the batch is first sent, and the same whenever
+ * it is sent again.
+ */
+export interface Pin {
+  /** the time of its first row's write: not below `told`, above the times of all earlier batches, little ahead */
+  writeUs: number;
+  told:
+    | ToldTime
+    | undefined;
+  /** all that its entries name */
+  rules: PinnedRule[];
 }
 
 export interface Acknowledge {
@@ -348,6 +406,9 @@ export const AgentFrame: MessageFns<AgentFrame> = {
       case "renew":
         Renew.encode(message.frame.value, writer.uint32(42).fork()).join();
         break;
+      case "ask":
+        Ask.encode(message.frame.value, writer.uint32(50).fork()).join();
+        break;
     }
     return writer;
   },
@@ -405,6 +466,14 @@ export const AgentFrame: MessageFns<AgentFrame> = {
             message.frame = { $case: "renew", value: Renew.decode(reader, reader.uint32()) };
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.frame = { $case: "ask", value: Ask.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -453,6 +522,12 @@ export const AgentFrame: MessageFns<AgentFrame> = {
         }
         break;
       }
+      case "ask": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "ask", value: Ask.fromPartial(object.frame.value) };
+        }
+        break;
+      }
     }
     return message;
   },
@@ -491,6 +566,9 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
         break;
       case "controllers":
         Controllers.encode(message.frame.value, writer.uint32(74).fork()).join();
+        break;
+      case "told":
+        Told.encode(message.frame.value, writer.uint32(82).fork()).join();
         break;
     }
     return writer;
@@ -581,6 +659,14 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
             message.frame = { $case: "controllers", value: Controllers.decode(reader, reader.uint32()) };
             continue;
           }
+          case 10: {
+            if (tag !== 82) {
+              break;
+            }
+
+            message.frame = { $case: "told", value: Told.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -650,6 +736,12 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
       case "controllers": {
         if (object.frame?.value !== undefined && object.frame?.value !== null) {
           message.frame = { $case: "controllers", value: Controllers.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "told": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "told", value: Told.fromPartial(object.frame.value) };
         }
         break;
       }
@@ -1145,7 +1237,7 @@ export const Controllers: MessageFns<Controllers> = {
 };
 
 function createBaseRefused(): Refused {
-  return { code: "", message: "" };
+  return { code: "", message: "", askAgain: false };
 }
 
 export const Refused: MessageFns<Refused> = {
@@ -1155,6 +1247,9 @@ export const Refused: MessageFns<Refused> = {
     }
     if (message.message !== "") {
       writer.uint32(18).string(message.message);
+    }
+    if (message.askAgain !== false) {
+      writer.uint32(24).bool(message.askAgain);
     }
     return writer;
   },
@@ -1188,6 +1283,14 @@ export const Refused: MessageFns<Refused> = {
             message.message = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.askAgain = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1207,6 +1310,7 @@ export const Refused: MessageFns<Refused> = {
     const message = createBaseRefused();
     message.code = object.code ?? "";
     message.message = object.message ?? "";
+    message.askAgain = object.askAgain ?? false;
     return message;
   },
 };
@@ -1357,7 +1461,7 @@ export const Heartbeat_ValuesEntry: MessageFns<Heartbeat_ValuesEntry> = {
 };
 
 function createBaseBatch(): Batch {
-  return { streamId: "", entries: [] };
+  return { streamId: "", entries: [], pin: undefined, missing: 0 };
 }
 
 export const Batch: MessageFns<Batch> = {
@@ -1367,6 +1471,12 @@ export const Batch: MessageFns<Batch> = {
     }
     for (const v of message.entries) {
       Entry.encode(v!, writer.uint32(18).fork()).join();
+    }
+    if (message.pin !== undefined) {
+      Pin.encode(message.pin, writer.uint32(26).fork()).join();
+    }
+    if (message.missing !== 0) {
+      writer.uint32(32).uint64(message.missing);
     }
     return writer;
   },
@@ -1400,6 +1510,22 @@ export const Batch: MessageFns<Batch> = {
             message.entries.push(Entry.decode(reader, reader.uint32()));
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.pin = Pin.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.missing = longToNumber(reader.uint64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1419,6 +1545,379 @@ export const Batch: MessageFns<Batch> = {
     const message = createBaseBatch();
     message.streamId = object.streamId ?? "";
     message.entries = object.entries?.map((e) => Entry.fromPartial(e)) || [];
+    message.pin = (object.pin !== undefined && object.pin !== null) ? Pin.fromPartial(object.pin) : undefined;
+    message.missing = object.missing ?? 0;
+    return message;
+  },
+};
+
+function createBaseAsk(): Ask {
+  return { rules: [], last: undefined };
+}
+
+export const Ask: MessageFns<Ask> = {
+  encode(message: Ask, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.rules) {
+      writer.uint32(10).string(v!);
+    }
+    if (message.last !== undefined) {
+      ToldTime.encode(message.last, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Ask {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAsk();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rules.push(reader.string());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.last = ToldTime.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Ask>): Ask {
+    return Ask.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Ask>): Ask {
+    const message = createBaseAsk();
+    message.rules = object.rules?.map((e) => e) || [];
+    message.last = (object.last !== undefined && object.last !== null) ? ToldTime.fromPartial(object.last) : undefined;
+    return message;
+  },
+};
+
+function createBaseTold(): Told {
+  return { time: undefined, rules: [] };
+}
+
+export const Told: MessageFns<Told> = {
+  encode(message: Told, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.time !== undefined) {
+      ToldTime.encode(message.time, writer.uint32(10).fork()).join();
+    }
+    for (const v of message.rules) {
+      PinnedRule.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Told {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTold();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.time = ToldTime.decode(reader, reader.uint32());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.rules.push(PinnedRule.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Told>): Told {
+    return Told.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Told>): Told {
+    const message = createBaseTold();
+    message.time = (object.time !== undefined && object.time !== null) ? ToldTime.fromPartial(object.time) : undefined;
+    message.rules = object.rules?.map((e) => PinnedRule.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseToldTime(): ToldTime {
+  return { us: 0, proof: "" };
+}
+
+export const ToldTime: MessageFns<ToldTime> = {
+  encode(message: ToldTime, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.us !== 0) {
+      writer.uint32(8).uint64(message.us);
+    }
+    if (message.proof !== "") {
+      writer.uint32(18).string(message.proof);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ToldTime {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseToldTime();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.us = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.proof = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ToldTime>): ToldTime {
+    return ToldTime.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ToldTime>): ToldTime {
+    const message = createBaseToldTime();
+    message.us = object.us ?? 0;
+    message.proof = object.proof ?? "";
+    return message;
+  },
+};
+
+function createBasePinnedRule(): PinnedRule {
+  return { rule: "", digest: "", error: "", proof: "" };
+}
+
+export const PinnedRule: MessageFns<PinnedRule> = {
+  encode(message: PinnedRule, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.rule !== "") {
+      writer.uint32(10).string(message.rule);
+    }
+    if (message.digest !== "") {
+      writer.uint32(18).string(message.digest);
+    }
+    if (message.error !== "") {
+      writer.uint32(26).string(message.error);
+    }
+    if (message.proof !== "") {
+      writer.uint32(34).string(message.proof);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PinnedRule {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePinnedRule();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.rule = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.digest = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.proof = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PinnedRule>): PinnedRule {
+    return PinnedRule.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PinnedRule>): PinnedRule {
+    const message = createBasePinnedRule();
+    message.rule = object.rule ?? "";
+    message.digest = object.digest ?? "";
+    message.error = object.error ?? "";
+    message.proof = object.proof ?? "";
+    return message;
+  },
+};
+
+function createBasePin(): Pin {
+  return { writeUs: 0, told: undefined, rules: [] };
+}
+
+export const Pin: MessageFns<Pin> = {
+  encode(message: Pin, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.writeUs !== 0) {
+      writer.uint32(8).uint64(message.writeUs);
+    }
+    if (message.told !== undefined) {
+      ToldTime.encode(message.told, writer.uint32(18).fork()).join();
+    }
+    for (const v of message.rules) {
+      PinnedRule.encode(v!, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Pin {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePin();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.writeUs = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.told = ToldTime.decode(reader, reader.uint32());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.rules.push(PinnedRule.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Pin>): Pin {
+    return Pin.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Pin>): Pin {
+    const message = createBasePin();
+    message.writeUs = object.writeUs ?? 0;
+    message.told = (object.told !== undefined && object.told !== null) ? ToldTime.fromPartial(object.told) : undefined;
+    message.rules = object.rules?.map((e) => PinnedRule.fromPartial(e)) || [];
     return message;
   },
 };

@@ -1,0 +1,11 @@
+import { KV_KEY_MAX_BYTES } from "../limits.ts";
+
+/** Whether records that name this rule are pinned to it; anything else can be none. */
+export function isRuleKey(rule: string): boolean {
+  return rule !== "" && new TextEncoder().encode(rule).length < KV_KEY_MAX_BYTES;
+}
+
+/** Microseconds that the writes of one entry have for themselves: one for each record, and one for an entry without. */
+export function writeSpanUs(records: number): number {
+  return Math.max(1, records);
+}
