@@ -16,7 +16,7 @@ import { departurePage } from "./pages.ts";
 import type { OpenIdService } from "./service.ts";
 
 const LOGIN_PATH = "/user/login";
-const START_PATH = "/";
+const ACCOUNT_PATH = "/user/account";
 const HTML = "text/html; charset=utf-8";
 
 export function openidRoutes(openid: OpenIdService): readonly Endpoint[] {
@@ -85,10 +85,14 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
       body: "form",
       handler: async (call) => {
         requireSignedIn(call.principal);
-        const { address, ticket: text, lastingMs } = await openid.beginLink(call.principal, call.input.password);
-        const ticket = { text, lastingMs };
-        if (!call.client.browser) return { message: address, ticket };
-        return { content: departurePage(address), contentType: HTML, ticket };
+        try {
+          const { address, ticket: text, lastingMs } = await openid.beginLink(call.principal, call.input.password);
+          const ticket = { text, lastingMs };
+          if (!call.client.browser) return { message: address, ticket };
+          return { content: departurePage(address), contentType: HTML, ticket };
+        } catch (error) {
+          return backToAccount(call, error);
+        }
       },
     }),
     endpoint({
@@ -101,8 +105,12 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
       body: "form",
       handler: async (call) => {
         requireSignedIn(call.principal);
-        await openid.unlinkOwn(call.principal, call.input.password);
-        return call.client.browser ? { redirect: LOGIN_PATH, session: {} } : { message: "" };
+        try {
+          await openid.unlinkOwn(call.principal, call.input.password);
+          return call.client.browser ? { redirect: LOGIN_PATH, session: {} } : { message: "" };
+        } catch (error) {
+          return backToAccount(call, error);
+        }
       },
     }),
   ];
@@ -157,7 +165,7 @@ function arrivalOf({ input, client: { ticket, remote }, principal }: Call<Record
 
 /** The id of the session is a new one, whatever session the browser had. */
 function arrived(signedIn: SignedIn | undefined): Answer<string> {
-  if (signedIn === undefined) return { redirect: START_PATH, ticket: {} };
+  if (signedIn === undefined) return { redirect: ACCOUNT_PATH, ticket: {} };
   const { session: id, lastingMs, home } = signedIn;
   return { redirect: home, session: { id, ...(lastingMs !== undefined && { lastingMs }) }, ticket: {} };
 }
@@ -166,6 +174,12 @@ function arrived(signedIn: SignedIn | undefined): Answer<string> {
 function backToForm({ client }: Call<unknown>, error: unknown): Answer<string> {
   if (!client.browser || !isAppError(error) || error.code === "internal") throw error;
   return { redirect: `${LOGIN_PATH}?error=${problemOf(error)}`, ticket: {} };
+}
+
+function backToAccount({ client }: Call<unknown>, error: unknown): Answer<string> {
+  if (!client.browser || !isAppError(error, "denied", "limited", "unavailable", "unsupported")) throw error;
+  const isAbout = isAppError(error, "denied", "limited");
+  return { redirect: `${ACCOUNT_PATH}?error=${isAbout ? error.code : "openid-away"}` };
 }
 
 function problemOf({ code, details }: AppError): string {

@@ -7,6 +7,7 @@ const STYLE = `
 body{margin:0;min-height:100vh;display:grid;place-items:center;padding:1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)}
 main{width:100%;max-width:24rem;padding:2rem;background:var(--card);border:1px solid var(--line);border-radius:.75rem}
 h1{margin:0 0 .25rem;font-size:1.375rem;line-height:1.3}
+h2{margin:1.75rem 0 .25rem;font-size:1.0625rem}
 p{margin:0 0 1.25rem;color:var(--soft)}
 label{display:block;margin:1rem 0 .25rem;font-weight:600}
 input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:.4rem}
@@ -15,6 +16,9 @@ input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:in
 .check{display:flex;gap:.6rem;align-items:center;font-weight:400}
 .check input{width:1.15rem;height:1.15rem;margin:0}
 button,.button{display:block;width:100%;margin-top:1.5rem;padding:.7rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;color:var(--card);background:var(--accent);border:0;border-radius:.4rem;cursor:pointer}
+.picture{margin:0 auto 1.25rem;max-width:14rem;background:#fff;border-radius:.4rem}
+.picture svg{display:block;width:100%;height:auto}
+.codes{columns:2;column-gap:1rem;padding:0;list-style:none;font-family:ui-monospace,monospace;font-size:.8125rem;white-space:nowrap}
 .or{margin:1.25rem 0 0;text-align:center}
 .other{margin-top:1rem;color:var(--accent);background:none;border:1px solid currentColor}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}
@@ -33,7 +37,8 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   deadline: "That took too long. Please sign in again.",
   openid: "Signing in at the provider did not work. Please try again.",
   "openid-away": "The provider does not answer. Sign in by password, or try again later.",
-  "openid-account": "That account may not sign in here. An administrator links it to a user first.",
+  "openid-account":
+    "That account may not sign in here. An administrator links it, or you do: sign in by password and open your account.",
 };
 
 export function loginPage(options: {
@@ -94,6 +99,7 @@ export function homePage(who: { readonly user: string; readonly company: string;
 <li><a href="/cluster/info">Data nodes</a></li>
 <li><a href="/readyz">Readiness</a></li>
 </ul>
+<a class="button other" href="/user/account">Your account</a>
 <a class="button" href="/user/logout/${encodeURIComponent(who.user)}">Sign out</a>`,
   );
 }

@@ -12,6 +12,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
 import { requireMayChange } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
+import { accountRoutes } from "./account-routes.ts";
 import { directoryRoutes } from "./directory-routes.ts";
 import { isOwnPath } from "./homes.ts";
 import { factorRoutes } from "./factor-routes.ts";
@@ -32,7 +33,7 @@ export interface UserRouteServices {
 }
 
 export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
-  const { users } = services;
+  const { users, provider } = services;
   const setTenantHome = users.setTenantHome.bind(users);
   return [
     ...signInRoutes(services),
@@ -41,6 +42,7 @@ export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
     ...logoutRoutes(services),
     ...signInsRoutes(users),
     ...factorRoutes(users),
+    ...accountRoutes(users, provider),
     ...directoryRoutes({ directory: users.directory, setTenantHome }),
   ];
 }

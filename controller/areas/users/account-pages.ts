@@ -1,0 +1,106 @@
+import encodeQR from "qr";
+import { escape, page } from "./pages.ts";
+import type { NewSecondFactor } from "./types.ts";
+
+/** Texts for the codes these pages may come back with. */
+const PROBLEMS: Readonly<Record<string, string>> = {
+  denied: "The password is wrong.",
+  limited: "Too many wrong passwords or codes. Please wait a little and try again.",
+  conflict: "Something else was changed meanwhile. Please begin again.",
+  unavailable: "Something needed is away. Please try again later.",
+  "openid-away": "The provider does not answer. Please try again later.",
+};
+
+export interface AccountView {
+  readonly user: string;
+  readonly error: string | undefined;
+  /** Recovery codes that are left; absent without a second factor. */
+  readonly recoveryCodes: number | undefined;
+  /** What the OpenID provider is called, and whether an account there signs in as this user. */
+  readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
+}
+
+export function accountPage({ user, error, recoveryCodes, provider }: AccountView): string {
+  const problem = error === undefined ? "" : problemLine(PROBLEMS[error] ?? "That did not work. Please try again.");
+  return page(
+    "Your account",
+    `<h1>Your account</h1>
+<p>${escape(user)}</p>
+${problem}
+${recoveryCodes === undefined ? beginForm() : removeForm(recoveryCodes)}
+${provider === undefined ? "" : linkForm(provider)}
+<p class="aside"><a href="/">Back</a></p>`,
+  );
+}
+
+/** The secret is told here and nowhere again. */
+export function enrolPage({ uri, secret }: NewSecondFactor): string {
+  return page(
+    "Second factor",
+    `<h1>Second factor</h1>
+<p>Take this picture with an authenticator, or type the key into it. Then type the code that it shows.</p>
+<div class="picture" role="img" aria-label="The key as a QR code">${encodeQR(uri, "svg", { ecc: "medium", border: 4 })}</div>
+<dl><dt>Key</dt><dd class="code" id="secret">${escape(secret.replace(/(.{4})(?!$)/g, "$1 "))}</dd></dl>
+${codeForm(false)}`,
+  );
+}
+
+/** After a wrong code; the secret is on the device. */
+export function confirmPage(): string {
+  return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}`);
+}
+
+export function recoveryPage(codes: readonly string[]): string {
+  return page(
+    "Recovery codes",
+    `<h1>The second factor is on</h1>
+<p>Keep these recovery codes where the device is not. Each signs you in once in place of a code. They are not shown again.</p>
+<ul class="codes">${codes.map((code) => `<li>${escape(code)}</li>`).join("")}</ul>
+<a class="button" href="/user/account">I have kept them</a>`,
+  );
+}
+
+function beginForm(): string {
+  return `<h2>Second factor</h2>
+<p>Signing in by password takes a code of your device besides.</p>
+${passwordForm("/user/account/secondfactor", { id: "begin", button: "Turn on" })}`;
+}
+
+function removeForm(left: number): string {
+  return `<h2>Second factor</h2>
+<p>It is on. ${left} recovery ${left === 1 ? "code is" : "codes are"} left.</p>
+${passwordForm("/user/account/secondfactor/remove", { id: "remove", button: "Turn off" })}`;
+}
+
+function linkForm({ name, isLinked }: { readonly name: string; readonly isLinked: boolean }): string {
+  const shown = escape(name);
+  const text = isLinked
+    ? `Your account at ${shown} signs in as this user. Unlinking it ends your sessions.`
+    : `An account of yours at ${shown} can sign in as this user.`;
+  const form = isLinked
+    ? passwordForm("/user/openid/unlink", { id: "unlink", button: "Unlink" })
+    : passwordForm("/user/openid/link", { id: "link", button: "Link" });
+  return `<h2>${shown}</h2>\n<p>${text}</p>\n${form}`;
+}
+
+function passwordForm(action: string, { id, button }: { readonly id: string; readonly button: string }): string {
+  return `<form method="post" action="${action}">
+<label for="${id}">Password</label>
+<input id="${id}" name="password" type="password" required autocomplete="current-password">
+<button type="submit">${button}</button>
+</form>`;
+}
+
+function codeForm(isWrong: boolean): string {
+  return `${isWrong ? problemLine("This code is wrong. Look at the clock of the device, and type the code it shows now.") : ""}
+<form method="post" action="/user/account/secondfactor/confirm">
+<label for="code">Code</label>
+<input id="code" class="code" name="code" required autofocus autocomplete="one-time-code" inputmode="numeric" maxlength="64">
+<button type="submit">Confirm</button>
+</form>
+<p class="aside"><a href="/user/account">Leave it</a></p>`;
+}
+
+function problemLine(text: string): string {
+  return `<p class="wrong" role="alert">${text}</p>`;
+}

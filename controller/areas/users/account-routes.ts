@@ -1,0 +1,105 @@
+import { Type } from "typebox";
+import { LoginPageInput, OwnPasswordInput, SecondFactorCodeInput } from "../../../common/api/users.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { endpoint, type Answer, type Endpoint } from "../../http/endpoint.ts";
+import { accountPage, confirmPage, enrolPage, recoveryPage } from "./account-pages.ts";
+import { requireSignedIn } from "./directory-routes.ts";
+import type { UserService } from "./service.ts";
+
+const PATH = "/user/account";
+const FACTOR_PATH = `${PATH}/secondfactor`;
+const HEADERS = { "cache-control": "no-store" };
+
+/** Of pages that tell what nobody else is to read. */
+const page = {
+  permission: "public",
+  output: Type.String(),
+  statuses: { 200: { summary: "The page", headers: { "cache-control": "Nothing keeps it" } } },
+} as const;
+
+/** The pages by which people manage how they sign in; programs have `/user/secondfactor`. */
+export function accountRoutes(users: UserService, provider: string | undefined): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...page,
+      method: "GET",
+      path: PATH,
+      summary: "Page of one's own sign-in: second factor, account at the OpenID provider",
+      input: LoginPageInput,
+      handler: async ({ principal, input: { error } }) => {
+        if (principal.user === "") return { redirect: "/user/login" };
+        const recoveryCodes = await users.secondFactor(principal);
+        const isLinked = (await users.providers.own(principal)) !== undefined;
+        const linking = provider === undefined ? undefined : { name: provider, isLinked };
+        return told(accountPage({ user: principal.user, error, recoveryCodes, provider: linking }));
+      },
+    }),
+    ...factorPages(users),
+  ];
+}
+
+function factorPages(users: UserService): readonly Endpoint[] {
+  return [
+    endpoint({
+      ...page,
+      method: "POST",
+      path: FACTOR_PATH,
+      summary: "Page that shows a new second factor to an authenticator, once",
+      input: OwnPasswordInput,
+      body: "form",
+      handler: async ({ principal, input: { password } }) => {
+        requireSignedIn(principal);
+        return back(async () => told(enrolPage(await users.beginSecondFactor(principal, password))));
+      },
+    }),
+    endpoint({
+      ...page,
+      method: "POST",
+      path: `${FACTOR_PATH}/confirm`,
+      summary: "Page that turns one's second factor on and shows the recovery codes, once",
+      input: SecondFactorCodeInput,
+      body: "form",
+      handler: async ({ principal, input: { code } }) => {
+        requireSignedIn(principal);
+        return back(async () => {
+          try {
+            return told(recoveryPage(await users.confirmSecondFactor(principal, code)));
+          } catch (error) {
+            if (isAppError(error, "invalid")) return told(confirmPage());
+            throw error;
+          }
+        });
+      },
+    }),
+    endpoint({
+      ...page,
+      method: "POST",
+      path: `${FACTOR_PATH}/remove`,
+      summary: "Turns one's second factor off from its page",
+      input: OwnPasswordInput,
+      body: "form",
+      handler: async ({ principal, input: { password } }) => {
+        requireSignedIn(principal);
+        return back(async () => {
+          await users.removeSecondFactor(principal, password);
+          return { redirect: PATH };
+        });
+      },
+    }),
+  ];
+}
+
+function told(content: string): Answer<string> {
+  return { content, contentType: "text/html; charset=utf-8", headers: HEADERS };
+}
+
+/** What went wrong is read on the page it came from. */
+async function back(work: () => Promise<Answer<string>>): Promise<Answer<string>> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isAppError(error, "denied", "limited", "conflict", "unavailable"))
+      return { redirect: `${PATH}?error=${error.code}` };
+    throw error;
+  }
+}
