@@ -118,7 +118,8 @@ export const CONSOLE_LOG_SETTLED_MS = 120_000;
 export const CONSOLE_LOG_POSITION_MAX_IDS = 64;
 
 // Jobs.
-export const JOB_HOSTS_MAX = 500;
+/** Of one execution. */
+export const JOB_HOSTS_MAX = 2_000;
 export const JOB_COMMANDS_MAX = 50;
 /** A definition is one value of the KvStore. */
 export const JOB_DEFINITION_MAX_BYTES = 256 * KIB;
@@ -137,8 +138,9 @@ export const JOB_SCRIPT_MESSAGE_MAX_CHARACTERS = 500;
 export const JOB_CALL_GRACE_MS = 15_000;
 /** Output that a caller has not read yet; what comes beyond is counted for it. */
 export const JOB_STREAM_BUFFER_BYTES = 4 * MIB;
-export const JOB_PARALLEL_HOSTS = 32;
-export const JOB_RUNS_IN_FLIGHT_MAX = 256;
+export const JOB_PARALLEL_HOSTS = 256;
+/** Hosts of all executions that a controller carries out at the same time. */
+export const JOB_RUNS_IN_FLIGHT_MAX = 8_000;
 /** Output kept of one run; what comes after is counted, not kept. */
 export const JOB_OUTPUT_MAX_BYTES = 16 * MIB;
 /** Output of one run that is answered at once. */

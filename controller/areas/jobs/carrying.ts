@@ -69,7 +69,7 @@ export class RunCarrying {
     const ids = held.map(({ open }) => open.id);
     const cancels = this.#with.cancels.enter(run.order.principal.tenant, run.id);
     const carried = this.#with.journal.underWay
-      .carry(ids, () => this.#all(run, inOrder(run, held), cancels))
+      .carry(ids, () => this.#all(run, inOrder(held), cancels))
       .finally(() => {
         cancels.leave();
         this.leave(entered);
@@ -208,5 +208,6 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
 }
 
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
-  return { id: nameOf({ runId, host }), runId, host, order, startedMs, deadlineMs };
+  const { hosts, ...rest } = order;
+  return { id: nameOf({ runId, host }), runId, host, order: rest, place: hosts.indexOf(host), startedMs, deadlineMs };
 }

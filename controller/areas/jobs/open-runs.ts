@@ -15,7 +15,9 @@ export interface OpenRun extends RunName, OpenWork {
   readonly startedMs: number;
   /** By the wall clock of the controller that began it. */
   readonly deadlineMs: number;
-  readonly order: RunOrder;
+  readonly order: HostOrder;
+  /** Among the hosts of the execution, from 0. */
+  readonly place: number;
   /** Of tries that failed; absent: it is the first one. */
   readonly tries?: RunTries;
   /** Written into the row by any controller that finds it. */
@@ -66,6 +68,9 @@ export interface RunTries {
   readonly kept: number;
   readonly attempt: number;
 }
+
+/** What an entry of a host keeps of it: names of all hosts in each of them would be a million where there are a thousand. */
+export type HostOrder = Omit<RunOrder, "hosts">;
 
 export interface RunEnd {
   readonly state: FinalState;

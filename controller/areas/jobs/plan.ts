@@ -101,14 +101,18 @@ export async function plannedRun(
 }
 
 /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
-export function resumedRun({ runId, order, startedMs, deadlineMs }: OpenRun, clock: Clock): Run {
+export function resumedRun(runs: readonly OpenRun[], clock: Clock): Run | undefined {
+  const [first] = runs;
+  if (!first) return undefined;
+  const { runId, startedMs, deadlineMs } = first;
+  const order = { ...first.order, hosts: runs.map(({ host }) => host) };
   const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
   return { id: runId, order, limit: 0, queue: "", startedMs, deadlineMs, deadlineMonotonicMs };
 }
 
 /** The hosts in the order of the execution. */
-export function inOrder({ order: { hosts } }: Run, held: readonly VersionedRun[]): readonly VersionedRun[] {
-  return [...held].sort((a, b) => hosts.indexOf(a.open.host) - hosts.indexOf(b.open.host));
+export function inOrder(held: readonly VersionedRun[]): readonly VersionedRun[] {
+  return [...held].sort((a, b) => a.open.place - b.open.place);
 }
 
 /** So many hosts at once as an execution has under way; a script of the controller counts as one. */

@@ -67,9 +67,12 @@ export class RunTakeover {
       const mine = await this.#take(orphan);
       if (mine) taken.push(mine);
     }
-    const [first] = taken;
     carrying.leave(orphans.length - taken.length);
-    if (first) void carrying.start(resumedRun(first.open, runtime.clock), taken, taken.length);
+    const run = resumedRun(
+      taken.map(({ open }) => open),
+      runtime.clock,
+    );
+    if (run) void carrying.start(run, taken, taken.length);
   }
 
   /** One that cannot be taken now is taken the next time, and keeps none of the others. */

@@ -82,8 +82,9 @@ export class KvLog {
       position = revision;
       seen += 1;
       bytes += value.length;
-      const event = unpackEvent(decodeStored<Packed>(value));
-      if ((event.kind === "put" ? event.entry.key : event.key).startsWith(prefix)) events.push(event);
+      const packed = decodeStored<Packed>(value);
+      // Opening a value copies it, and most changes are of other prefixes.
+      if (packed[0].startsWith(prefix)) events.push(unpackEvent(packed));
     }
     return { events, revision: Math.max(since, latest) };
   }
