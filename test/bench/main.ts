@@ -5,6 +5,7 @@ import { configBench } from "./config.ts";
 import { contextBench } from "./context.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
+import { fleetBench } from "./fleet.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { hostileBench } from "./hostile.ts";
 import { httpBench } from "./http.ts";
@@ -50,6 +51,7 @@ const BENCHES: readonly Bench[] = [
   tagsBench,
   schedulesBench,
   rulesBench,
+  fleetBench,
   hostileBench,
 ];
 
