@@ -118,8 +118,8 @@ export const CONSOLE_LOG_SETTLED_MS = 120_000;
 export const CONSOLE_LOG_POSITION_MAX_IDS = 64;
 
 // Jobs.
-/** Of one execution. */
-export const JOB_HOSTS_MAX = 2_000;
+/** Of one execution: a form with all of them and the other members of a definition has fewer than `HTTP_FORM_MAX_FIELDS`. */
+export const JOB_HOSTS_MAX = 1_500;
 export const JOB_COMMANDS_MAX = 50;
 /** A definition is one value of the KvStore. */
 export const JOB_DEFINITION_MAX_BYTES = 256 * KIB;

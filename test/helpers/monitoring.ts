@@ -23,6 +23,9 @@ import { openTestHttp } from "./http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
 
 /** Hosts `h1`, `h2`, …; what is sent to them is kept, and answered as `behaviour` says. */
+/** Hosts of all executions at the same time. */
+export const MONITORING_RUNS_MAX = 256;
+
 export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
   readonly sent: { readonly host: string; readonly command: HostCommand }[] = [];
   readonly depots: { readonly host: string; readonly name: string; readonly present: boolean }[] = [];
@@ -102,6 +105,7 @@ export async function openMonitoring() {
   });
   const jobs = new JobService({ stores: engine, runtime, objects });
   const runs = new JobRuns({
+    runsInFlightMax: MONITORING_RUNS_MAX,
     secrets: TEST_SECRETS,
     stores: engine,
     runtime,

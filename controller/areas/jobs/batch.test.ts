@@ -4,9 +4,8 @@ import {
   JOB_ANSWER_MAX_BYTES,
   JOB_BATCH_ANSWER_MAX_BYTES,
   JOB_BATCH_MAX,
-  JOB_RUNS_IN_FLIGHT_MAX,
 } from "../../../common/limits.ts";
-import { openMonitoring } from "../../../test/helpers/monitoring.ts";
+import { MONITORING_RUNS_MAX, openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { runBatch } from "./batch.ts";
 import type { Begun } from "./types.ts";
@@ -141,7 +140,7 @@ test("when one of them is wrong none is executed, and the error says which", asy
       message: expect.stringContaining(reason) as string,
     });
   }
-  const wide = remote("x", { "HOST!": Array.from({ length: JOB_RUNS_IN_FLIGHT_MAX }, (_, at) => `h${at}`) });
+  const wide = remote("x", { "HOST!": Array.from({ length: MONITORING_RUNS_MAX }, (_, at) => `h${at}`) });
   expect(await batch({ jobs: [good, wide], timeout: 60 })).toMatchObject({
     status: "error",
     code: "limited",

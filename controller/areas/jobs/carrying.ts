@@ -26,6 +26,8 @@ export interface CarryingDependencies {
   readonly notifications: Pick<Notifications, "publish">;
   readonly cancels: RunCancels;
   readonly runtime: Runtime;
+  /** `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
+  readonly runsInFlightMax?: number;
 }
 
 /** Carries executions out: host after host or side by side, each from its entry in the journal to its decided end. */
@@ -41,7 +43,7 @@ export class RunCarrying {
 
   /** Takes room for so many hosts, until `leave` or the end of `start`; false: there is not as much. */
   enter(hosts: number): boolean {
-    const isRoom = this.#inFlight + hosts <= JOB_RUNS_IN_FLIGHT_MAX;
+    const isRoom = this.#inFlight + hosts <= (this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX);
     if (isRoom) this.#inFlight += hosts;
     return isRoom;
   }

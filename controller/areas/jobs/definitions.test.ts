@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { JOB_HOSTS_MAX, JOB_LINE_MAX_BYTES, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
+import { JOB_GROUP_HOSTS_MAX, JOB_HOSTS_MAX, JOB_LINE_MAX_BYTES } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
-import { multipart, openMonitoring } from "../../../test/helpers/monitoring.ts";
+import { MONITORING_RUNS_MAX, multipart, openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
@@ -193,19 +193,20 @@ test("a job runs on its hosts and on those its groups have when it starts, each 
 
 test("groupmode holds over groups: one takes the first that can be reached, the others are bounded", async () => {
   const many = (count: number) => Array.from({ length: count }, (_, at) => `h${at}`);
-  await group("many", ["gone", ...many(JOB_RUNS_IN_FLIGHT_MAX)]);
+  await group("many", ["gone", ...many(MONITORING_RUNS_MAX)]);
   await call("POST", "/job", "name=modes&exec=run&group=many&groupmode=one");
   expect(await hostsOf("modes")).toEqual(["gone", "h0"]);
-  for (const groupmode of ["", "parallel", "sequence"]) {
+  await call("PUT", "/job", "name=modes&groupmode=parallel");
+  await expect(execute("modes")).rejects.toMatchObject({ code: "limited" });
+  const names = many(JOB_HOSTS_MAX + 1);
+  for (let at = 0; at < names.length; at += JOB_GROUP_HOSTS_MAX)
+    await group(`many${at / JOB_GROUP_HOSTS_MAX}`, names.slice(at, at + JOB_GROUP_HOSTS_MAX));
+  await call("PUT", "/job", "name=modes&group=many0,many1");
+  for (const groupmode of ["", "parallel", "sequence", "one"]) {
     await call("PUT", "/job", `name=modes&groupmode=${groupmode}`);
-    await expect(execute("modes")).rejects.toMatchObject({
-      code: "too_large",
-      details: { limit: "JOB_RUNS_IN_FLIGHT_MAX" },
-    });
+    await expect(execute("modes")).rejects.toMatchObject({ code: "too_large", details: { limit: "JOB_HOSTS_MAX" } });
   }
-  await group("many", many(JOB_HOSTS_MAX + 1));
-  await call("PUT", "/job", "name=modes&groupmode=one");
-  await expect(execute("modes")).rejects.toMatchObject({ code: "too_large", details: { limit: "JOB_HOSTS_MAX" } });
+  await call("PUT", "/job", "name=modes&group=many");
   await group("many", ["h1", "h2", "h3"]);
   await call("PUT", "/job", "name=modes&groupmode=sequence");
   expect(await hostsOf("modes")).toEqual(["h1", "h2", "h3"]);

@@ -119,6 +119,7 @@ const newRuns = (
     stored: { outcome: () => Promise.resolve(undefined) },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
     controllers: { own, has: (id) => present.has(id) },
+    runsInFlightMax: 256,
   });
 const define = (more: Partial<Parameters<JobService["save"]>[1]> = {}) =>
   jobs.save(admin, { name: "backup", dir: "common/x", exec: ["run-backup"], host: ["h1"], ...more });

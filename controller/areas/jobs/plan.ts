@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
+import { JOB_DEFAULT_S, JOB_HOSTS_MAX, JOB_MAX_S } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
@@ -58,7 +58,7 @@ export async function plannedRun(
   const hosts = isOnHosts ? (parameters.hosts ?? (await targets(job))) : [];
   if (isOnHosts && hosts.length === 0)
     throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
-  refuseTooMany(hosts.length, job.groupmode);
+  refuseTooMany(hosts.length);
   const commands = isOnHosts ? commandsOf(job, parameters) : [];
   // Stored by a controller that took any name of an encoding.
   for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
@@ -130,12 +130,10 @@ function scriptsOf(job: StoredJob): RunScripts | undefined {
   return begin || end || serverjs ? { begin, end, serverjs, author: authorOf(job) } : undefined;
 }
 
-function refuseTooMany(hosts: number, groupmode: string): void {
-  const [max, limit] =
-    groupmode === "one" ? [JOB_HOSTS_MAX, "JOB_HOSTS_MAX"] : [JOB_RUNS_IN_FLIGHT_MAX, "JOB_RUNS_IN_FLIGHT_MAX"];
-  if (hosts > max)
-    throw new AppError("too_large", `An execution of this groupmode has at most ${max} hosts, not ${hosts}.`, {
-      details: { limit },
+function refuseTooMany(hosts: number): void {
+  if (hosts > JOB_HOSTS_MAX)
+    throw new AppError("too_large", `An execution has at most ${JOB_HOSTS_MAX} hosts, not ${hosts}.`, {
+      details: { limit: "JOB_HOSTS_MAX" },
     });
 }
 

@@ -45,6 +45,8 @@ export interface RunDependencies {
   /** What runs serverJS; absent: this controller runs no scripts. */
   readonly scripts?: ServerScripts;
   readonly authors?: Authors;
+  /** Hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
+  readonly runsInFlightMax?: number;
 }
 
 /**
@@ -218,7 +220,7 @@ export class JobRuns {
     if (this.#carrying.enter(begun.reduce((room, { order }) => room + roomOf(order), 0))) return;
     throw new AppError(
       "limited",
-      `At most ${JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
+      `At most ${this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX} job runs can be under way at once; try again later.`,
     );
   }
 
