@@ -48,7 +48,9 @@ async function whole(odp: Installation, host: readonly string[]): Promise<Figure
     if (missing.length > 0) throw new Error(`${missing.length} hosts are not in the answer: ${missing[0]}.`);
   }
   const seconds = (cpuSeconds(odp.controller.pid) - before) / times.length;
-  console.log(`  a run takes ${seconds.toFixed(2)} s of the controller's processor; ${times.map(Math.round).join(", ")} ms`);
+  console.log(
+    `  a run takes ${seconds.toFixed(2)} s of the controller's processor; ${times.map(Math.round).join(", ")} ms`,
+  );
   return {
     ...{ name: `a run on ${host.length} emulated hosts, from the call to its answer`, unit: "ms" },
     ...{ ours: median(times.slice(1)), against: 3 * host.length, againstName: "limit", kind: "most", goal: 1 },

@@ -5,7 +5,8 @@ import type { Admission } from "./fleet.ts";
 /** By a controller that is a process, over HTTP. */
 export function admissionOver(odp: Pick<Installation, "ok">): Admission {
   return {
-    token: async (host) => ((await odp.ok("POST", "/agent/token", JSON.stringify({ host }))) as { token: string }).token,
+    token: async (host) =>
+      ((await odp.ok("POST", "/agent/token", JSON.stringify({ host }))) as { token: string }).token,
     enrol: async (request) => (await odp.ok("POST", "/agent/enrol", JSON.stringify(request))) as EnrolAnswer,
   };
 }

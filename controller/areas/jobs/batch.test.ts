@@ -1,10 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import {
-  JOB_ANSWER_MAX_BYTES,
-  JOB_BATCH_ANSWER_MAX_BYTES,
-  JOB_BATCH_MAX,
-} from "../../../common/limits.ts";
+import { JOB_ANSWER_MAX_BYTES, JOB_BATCH_ANSWER_MAX_BYTES, JOB_BATCH_MAX } from "../../../common/limits.ts";
 import { MONITORING_RUNS_MAX, openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { runBatch } from "./batch.ts";

@@ -26,7 +26,7 @@ export class RunCancelling {
    */
   async cancel(principal: Principal, runId: string, host?: string): Promise<boolean> {
     requirePermission(principal, "jobs:run");
-    const state = await this.#with.runs.openState(principal.tenant, runId);
+    const state = await this.#with.runs.openState(principal.tenant, runId, host);
     if (state?.user !== principal.user) await this.#refuseUnseen(principal, { runId, host, state });
     if (!state) return false;
     if (host !== undefined && !state.hosts.includes(host)) throw unknownRun(runId, host);

@@ -163,7 +163,7 @@ export class JobRuns {
   }
 
   /** Of a run that is not over; for services that look whether the caller may know of it. */
-  async openState(tenant: string, runId: string): Promise<OpenState | undefined> {
+  async openState(tenant: string, runId: string, host?: string): Promise<OpenState | undefined> {
     const [execution, open] = await Promise.all([
       this.#executions.find(tenant, runId),
       openRunsOf(this.#with.stores, tenant, runId),
@@ -171,9 +171,11 @@ export class JobRuns {
     const order = execution?.open.order ?? open[0]?.order;
     if (!order) return undefined;
     const begun = open.map(({ host }) => host);
-    const waiting = execution ? order.hosts.slice(execution.open.opened) : [];
-    const { name, hosts, principal } = order;
-    return { user: principal.user, job: name, hosts, begun, open: [...begun, ...waiting] };
+    const waiting = execution ? execution.open.order.hosts.slice(execution.open.opened) : [];
+    const { name, principal } = order;
+    const goesOn = [...begun, ...waiting];
+    const isOver = host !== undefined && !goesOn.includes(host) && (await this.#outputs.knows(tenant, { runId, host }));
+    return { user: principal.user, job: name, hosts: isOver ? [...goesOn, host] : goesOn, begun, open: goesOn };
   }
 
   /** Puts on record that a run, or its part on one host, is to be cancelled. */
@@ -319,6 +321,7 @@ export interface OpenState {
   readonly user: string;
   /** `<name>@<dir>` */
   readonly job: string;
+  /** Those on which it goes on or is to, and the one that was asked for if it is over there. */
   readonly hosts: readonly string[];
   /** Hosts on which it goes on; they have rows. */
   readonly begun: readonly string[];
