@@ -6,6 +6,7 @@ import {
   JOB_HOSTS_MAX,
   JOB_RETRIES_MAX,
   JOB_RETRY_DELAY_MAX_S,
+  JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
 
@@ -120,6 +121,16 @@ export const JobOutputSelect = Type.Object({
   runid: Type.String({ minLength: 1, maxLength: 100 }),
   host: Type.String({ minLength: 1, maxLength: 255 }),
   from: Type.Optional(Type.Integer({ minimum: 0, description: "bytes of the output that the reader has" })),
+  to: Type.Optional(Type.Integer({ minimum: 0, description: "ends before this byte, without waiting for the run" })),
+  tail: Type.Optional(
+    Type.Integer({ minimum: 0, description: "begins so many bytes before the end of what is there, not before from" }),
+  ),
+  lines: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      description: `begins so many lines before the end of what is there, at most ${JOB_TAIL_MAX_BYTES} bytes before it`,
+    }),
+  ),
 });
 
 const JobOutputEnd = Type.Object({
@@ -149,7 +160,7 @@ export const JobExecution = Type.Object({
   stream: Type.Optional(
     Type.Boolean({
       description:
-        "answers lines of JSON as the output comes: {host, stream, data} with data in base64, at last {runid, runs}; who goes away cancels the commands",
+        "answers lines of JSON as the output comes: {host, stream, data} with data in base64, {runid} once it is known, at last {runid, runs}; who goes away cancels the commands",
     }),
   ),
   timeout: Type.Optional(Type.Integer({ description: "seconds" })),

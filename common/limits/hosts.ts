@@ -162,6 +162,8 @@ export const JOB_FOLLOW_POLL_MS = 500;
 export const JOB_HOST_RETURN_MS = 40_000;
 export const JOB_HOST_RETURN_PAUSE_MS = 250;
 export const JOB_MESSAGE_MAX_CHARACTERS = 8_000;
+/** Of the end of an output, as far as lines are counted back in it. */
+export const JOB_TAIL_MAX_BYTES = MIB;
 /** A controller that could not begin to listen for cancels tries again so much later. */
 export const JOB_CANCEL_LISTEN_AGAIN_MS = 1_000;
 /** How often a host that failed is tried again in one run, and the longest pause before. */

@@ -266,6 +266,32 @@ test("a controller that stops ends both in good order and without the end of the
   run.end();
 });
 
+test("what is stored is read from its end, by bytes and by lines, and by range, while the run goes on and after it", async () => {
+  const run = await startRun();
+  run.write("one\ntwo\nthree\nfo");
+  const first = await events(run.runId);
+  await first.reading.reads("one\ntwo\nthree\nfo");
+  first.response.destroy();
+  const part = async (query: string) => {
+    const { body } = await world.http.app.inject({ url: `/job/output/${run.runId}/h1?${query}`, headers: signedIn() });
+    const parts = [...body.matchAll(/^data: (.*)$/gm)].map(([, text]) => JSON.parse(text ?? "") as JobOutputPart);
+    return parts.map(({ data, end }) => (end ? "|" : Buffer.from(data ?? "", "base64").toString())).join("");
+  };
+  expect(await part("from=4&to=7")).toBe("two");
+  expect(await part("tail=4&to=16")).toBe("e\nfo");
+  expect(await part("lines=2&to=16")).toBe("three\nfo");
+  expect([await part("from=7&to=7"), await part("from=9&to=3")]).toEqual(["", ""]);
+  run.write("ur\n");
+  run.end();
+  const whole = await events(run.runId, { from: 16 });
+  await whole.reading.over("whole");
+  expect(await part("lines=1")).toBe("four\n|");
+  expect(await part("lines=99&tail=11")).toBe("three\nfour\n|");
+  expect(await part("tail=999999&from=14")).toBe("four\n|");
+  expect(await part("lines=0")).toBe("|");
+  expect(await part("tail=-1")).toBe("");
+});
+
 test("what another controller appends is found by looking", async () => {
   const { engine: stores, objects } = world;
   const elsewhere = new OutputFollowing({ stores, objects, clock: realClock, appends: new Appends() });

@@ -9,6 +9,7 @@ import { currentRights, requirePermission, type Principal } from "../permissions
 import { rowFilter } from "../query/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
 import { isGrowing } from "./executions.ts";
+import { beginningOf, type OutputPart } from "./part.ts";
 import { JobOutputs, keyOf, type RunName } from "./outputs.ts";
 
 export interface FollowingDependencies {
@@ -18,10 +19,8 @@ export interface FollowingDependencies {
   readonly appends: Appends;
 }
 
-/** From where the output is followed, and for how long. */
-export interface OutputReader {
-  /** Bytes of the output that the reader has. */
-  readonly from: number;
+/** What of the output is followed, and for how long. */
+export interface OutputReader extends OutputPart {
   readonly signal: AbortSignal;
   readonly present: () => Promise<Principal | undefined>;
 }
@@ -37,7 +36,7 @@ export class OutputFollowing {
   }
 
   /**
-   * The output from there on, its end at last; ends early when the signal fires. `AppError("not_found")` before
+   * The output from there on, its end at last unless the part ends before; ends early when the signal fires. `AppError("not_found")` before
    * anything is read when there is no such run for the principal, `AppError("denied")` when its output is hidden; in
    * the middle the same when rights change.
    */
@@ -50,12 +49,17 @@ export class OutputFollowing {
   async *#parts(
     principal: Principal,
     run: RunName,
-    { from, signal, present }: OutputReader,
+    { signal, present, ...part }: OutputReader,
   ): AsyncGenerator<JobOutputPart> {
     const mayRead = currentRights(present, async (now) => void (await this.#visible(now, run)));
     const source = this.#source(principal.tenant, run);
+    const from = await beginningOf(part, (offset, maxBytes) => source.read(offset, maxBytes));
+    const last = part.to ?? Number.POSITIVE_INFINITY;
+    if (from >= last) return;
     for await (const { from: at, to, bytes } of tail(source, { from, signal, mayRead, clock: this.#with.clock })) {
-      yield { from: at, to, data: Buffer.from(bytes).toString("base64") };
+      const data = Buffer.from(bytes.subarray(0, last - at)).toString("base64");
+      yield { from: at, to: Math.min(to, last), data };
+      if (to >= last) return;
     }
     const now = signal.aborted ? undefined : await present();
     if (now !== undefined) yield { end: endOf(await this.#visible(now, run)) };

@@ -67,13 +67,19 @@ function outputRoute({ following }: JobRouteDependencies): Endpoint {
     input: JobOutputSelect,
     output: JobOutputPart,
     statuses: { 204: { summary: "The client has all of it" } },
-    handler: async ({ principal, input: { runid: runId, host, from }, client, signal, present }) => {
-      const position = positionOf(client.lastEventId, from);
+    handler: async ({ principal, input: { runid: runId, host, ...part }, client, signal, present }) => {
+      const position = positionOf(client.lastEventId, part.from);
       if (position === undefined) return { empty: 204 };
-      const parts = await following.follow(principal, { runId, host }, { from: position, signal, present });
+      // Who comes back goes on where he was, wherever he began.
+      const reader = client.lastEventId ? { ...toOf(part), from: position } : { ...part, from: position };
+      const parts = await following.follow(principal, { runId, host }, { ...reader, signal, present });
       return { events: followedEvents(parts) };
     },
   });
+}
+
+function toOf({ to }: { readonly to?: number }): { readonly to?: number } {
+  return to === undefined ? {} : { to };
 }
 
 export function jobSockets({ following }: Pick<JobRouteDependencies, "following">): readonly SocketEndpoint[] {
@@ -83,8 +89,8 @@ export function jobSockets({ following }: Pick<JobRouteDependencies, "following"
       permission: "jobs:read",
       summary: `${OUTPUT_SUMMARY}, as JSON text frames`,
       input: JobOutputSelect,
-      open: ({ principal, input: { runid: runId, host, from = 0 }, line, present }) => {
-        const reader = { from, signal: line.closed, present };
+      open: ({ principal, input: { runid: runId, host, from = 0, ...part }, line, present }) => {
+        const reader = { ...part, from, signal: line.closed, present };
         void followOnSocket(line, () => following.follow(principal, { runId, host }, reader));
       },
     }),

@@ -6,7 +6,8 @@ import { endOf } from "./run-answers.ts";
 import type { Execution } from "./types.ts";
 
 /**
- * What a run writes, as lines of JSON for one caller: `{host, stream, data}` as it comes, at last `{runid, runs,
+ * What a run writes, as lines of JSON for one caller: `{host, stream, data}` as it comes, `{runid}` once it
+ * is known, at last `{runid, runs,
  * skipped}`.
  */
 export class OutputStream {
@@ -22,6 +23,7 @@ export class OutputStream {
 
   /** Ends the content with the end of the execution. */
   follow({ runId, finished }: Execution): void {
+    if (!this.content.destroyed) this.#line({ runid: runId });
     finished.then(
       (runs) => this.#end({ runid: runId, runs: runs.map(endOf), skipped: this.#skipped }),
       (error: unknown) => this.#end({ runid: runId, runs: [], skipped: this.#skipped, message: errorText(error) }),
