@@ -7,6 +7,7 @@ describe("odp exec", () => {
     const asked: unknown[] = [];
     const code = await exec({
       client: {
+        call: () => Promise.reject(new Error("nothing to cancel")),
         async *lines(_method, _path, { query }) {
           asked.push(query);
           yield { host: "vm", stream: "stdout", data: Buffer.from("out\n").toString("base64") };
@@ -21,7 +22,8 @@ describe("odp exec", () => {
       host: "vm",
       command: ["ls", "-la", "a b"],
       timeoutSeconds: 130,
-      signal: new AbortController().signal,
+      cancel: new AbortController().signal,
+      leave: new AbortController().signal,
       write: (stream, data) => written.push(`${stream}:${Buffer.from(data).toString()}`),
     });
     expect({ code, written }).toEqual({ code: 2, written: ["stdout:out\n", "stderr:err\n"] });

@@ -1,4 +1,5 @@
 import type { Client } from "../../common/client/client.ts";
+import { errorText } from "../../common/errors.ts";
 
 /** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
 const CODE_OF_STATE: Readonly<Record<string, number>> = {
@@ -9,13 +10,30 @@ const CODE_OF_STATE: Readonly<Record<string, number>> = {
 };
 const FAILED = 1;
 
-export interface ExecOptions {
-  readonly client: Pick<Client, "lines">;
+export interface FollowOptions {
+  readonly client: Pick<Client, "lines" | "call">;
+  /** Cancels the run, whose end is waited for. */
+  readonly cancel: AbortSignal;
+  /** Waits no longer. */
+  readonly leave: AbortSignal;
+  readonly write: (stream: "stdout" | "stderr", data: Uint8Array) => void;
+}
+
+export interface ExecOptions extends FollowOptions {
   readonly host: string;
   readonly command: readonly string[];
   readonly timeoutSeconds: number;
-  readonly signal: AbortSignal;
-  readonly write: (stream: "stdout" | "stderr", data: Uint8Array) => void;
+}
+
+export interface RunOptions extends FollowOptions {
+  /** `<name>@<dir>` */
+  readonly job: string;
+  /** JSON text of an object. */
+  readonly param?: string;
+  /** In the place of those of the job. */
+  readonly hosts?: readonly string[];
+  /** Of each try; absent: as the job says. */
+  readonly timeoutSeconds?: number;
 }
 
 interface Piece {
@@ -37,17 +55,55 @@ interface End {
 }
 
 /** Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. */
-export async function exec({ client, host, command, timeoutSeconds, signal, write }: ExecOptions): Promise<number> {
+export function exec({ host, command, timeoutSeconds, ...following }: ExecOptions): Promise<number> {
   const param = JSON.stringify({ cmd: lineOf(command), "HOST!": host, timeout: timeoutSeconds });
-  const query = { param, stream: "true", timeout: String(timeoutSeconds) };
+  return follow("remote_command@system/common", { param, timeout: String(timeoutSeconds) }, following);
+}
+
+/** Runs a job, passes on what its hosts write as it comes, and answers the exit code of the call. */
+export function runJob({ job, param, hosts, timeoutSeconds, ...following }: RunOptions): Promise<number> {
+  const given: unknown = param === undefined ? {} : JSON.parse(param);
+  const members = { ...(given as object), ...(hosts && { "HOST!": hosts }) };
+  const query = { param: JSON.stringify(members) };
+  return follow(job, timeoutSeconds === undefined ? query : { ...query, timeout: String(timeoutSeconds) }, following);
+}
+
+async function follow(
+  job: string,
+  query: Readonly<Record<string, string>>,
+  { client, cancel, leave, write }: FollowOptions,
+): Promise<number> {
+  const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${note}\n`));
+  const path = `/job/${job.split("/").map(encodeURIComponent).join("/")}`;
   let end: End | undefined;
-  for await (const line of client.lines("GET", "/job/remote_command@system/common", { query, signal })) {
-    if (isEnd(line)) end = line;
-    else if (isPiece(line)) write(line.stream, Buffer.from(line.data, "base64"));
+  let stop = (): void => undefined;
+  try {
+    for await (const line of client.lines("GET", path, { query: { ...query, stream: "true" }, signal: leave })) {
+      if (isEnd(line)) end = line;
+      else if (isPiece(line)) write(line.stream, Buffer.from(line.data, "base64"));
+      else if (isBegun(line)) stop = cancelling(line.runid, { client, cancel, tell });
+    }
+  } finally {
+    stop();
   }
   const told = end === undefined ? ["The answer broke off before the end of the command."] : notesOf(end);
-  for (const note of told) write("stderr", Buffer.from(`odp: ${note}\n`));
+  told.forEach(tell);
   return end === undefined ? FAILED : exitCodeOf(end.runs);
+}
+
+/** Cancels the run when the signal fires, or has. */
+function cancelling(
+  runId: string,
+  { client, cancel, tell }: Pick<FollowOptions, "client" | "cancel"> & { readonly tell: (note: string) => void },
+): () => void {
+  const ask = (): void => {
+    client
+      .call("POST", `/job/cancel/${runId}`)
+      .catch((error: unknown) => tell(`the run ${runId} could not be cancelled: ${errorText(error)}`));
+  };
+  if (cancel.aborted) ask();
+  else cancel.addEventListener("abort", ask, { once: true });
+  return () => cancel.removeEventListener("abort", ask);
 }
 
 /** One argument is a line for the host's shell; of several each is passed on as it was typed. */
@@ -80,6 +136,10 @@ function notesOf({ runs, skipped, message }: End): readonly string[] {
 
 function isEnd(line: unknown): line is End {
   return typeof line === "object" && line !== null && "runs" in line;
+}
+
+function isBegun(line: unknown): line is { readonly runid: string } {
+  return typeof line === "object" && line !== null && "runid" in line && !("runs" in line);
 }
 
 function isPiece(line: unknown): line is Piece {

@@ -5,7 +5,7 @@ import { AppError, errorText } from "../../common/errors.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { exportAudit, verifyAudit } from "./audit.ts";
-import { exec } from "./exec.ts";
+import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { makeKeyFile } from "./key.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
@@ -73,23 +73,45 @@ program
   )
   .option("--timeout <seconds>", "how long it may take; before the host", "60")
   .passThroughOptions()
-  .action(async (host: string, command: readonly string[], { timeout }: { timeout: string }) => {
-    const signal = ended();
-    const write = (stream: "stdout" | "stderr", data: Uint8Array) => void process[stream].write(data);
-    try {
-      process.exitCode = await exec({
-        client: client(),
-        host,
-        command,
-        timeoutSeconds: Number(timeout),
-        signal,
-        write,
-      });
-    } catch (error) {
-      if (!signal.aborted) throw error;
-      process.exitCode = CANCELLED;
-    }
-  });
+  .action((host: string, command: readonly string[], { timeout }: { timeout: string }) =>
+    followed((following) => exec({ ...following, host, command, timeoutSeconds: Number(timeout) })),
+  );
+
+const job = program.command("job").description("run a job, cancel a run, try the failed hosts of a run again");
+
+job
+  .command("run <name>")
+  .description("run the job <name>@<dir>, with the output of its hosts as it comes and the worst of their exit codes")
+  .option("--host <host...>", "in the place of the job's hosts")
+  .option("--param <json>", "a JSON object: parameters of the run")
+  .option("--timeout <seconds>", "how long each try of a host may take")
+  .action((name: string, { host, param, timeout }: { host?: string[]; param?: string; timeout?: string }) =>
+    followed((following) =>
+      runJob({
+        ...following,
+        job: name,
+        ...(host && { hosts: host }),
+        ...(param !== undefined && { param }),
+        ...(timeout !== undefined && { timeoutSeconds: Number(timeout) }),
+      }),
+    ),
+  );
+
+job
+  .command("cancel <runid>")
+  .description("cancel a run; answers whether it was not over yet")
+  .option("--host <host>", "only there")
+  .action(async (runid: string, { host }: { host?: string }) =>
+    show(await client().call("POST", `/job/cancel/${encodeURIComponent(runid)}`, { body: { host } })),
+  );
+
+job
+  .command("retry <runid>")
+  .description("run the job again on the hosts on which that run failed; answers the id of the new run")
+  .option("--param <json>", "a JSON object: what that run was given, which is not kept")
+  .action(async (runid: string, { param }: { param?: string }) =>
+    show(await client().call("POST", `/job/retry/${encodeURIComponent(runid)}`, { body: { param } })),
+  );
 
 const audit = program.command("audit").description("check or export the audit trail of the tenant");
 
@@ -134,6 +156,20 @@ function client(): Client {
   const { url, user } = program.opts<{ url: string; user: string }>();
   const credentials = Buffer.from(`${user}:${process.env["ODP_PASSWORD"] ?? ""}`).toString("base64");
   return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs: CALL_TIMEOUT_MS });
+}
+
+/** The first signal cancels the run and waits for its end, the second leaves it. */
+async function followed(work: (following: FollowOptions) => Promise<number>): Promise<void> {
+  const [cancel, leave] = [new AbortController(), new AbortController()];
+  const interrupt = (): void => (cancel.signal.aborted ? leave : cancel).abort();
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, interrupt);
+  const write = (stream: "stdout" | "stderr", data: Uint8Array) => void process[stream].write(data);
+  try {
+    process.exitCode = await work({ client: client(), cancel: cancel.signal, leave: leave.signal, write });
+  } catch (error) {
+    if (!leave.signal.aborted) throw error;
+    process.exitCode = CANCELLED;
+  }
 }
 
 /** Fires when the call is to end early. */
