@@ -19,6 +19,10 @@ export const MQL_STEP_TOKENS_MAX = 40_000;
 export const MQL_CONDITIONS_MAX = 5_000;
 /** The share for MATCH, PHRASE, PREFIX and FUZZY: each looks at every word of a text. */
 export const MQL_TEXT_CONDITIONS_MAX = 50;
+/** Rows that a SELECT with OVER (…) holds. */
+export const QUERY_WINDOW_ROWS_MAX = 100_000;
+/** How many rows before or behind `lag` and `lead` look at most. */
+export const QUERY_WINDOW_DISTANCE_MAX = 100_000;
 /** Rows of a grouped answer with FILL, those of empty steps among them. */
 export const QUERY_FILLED_ROWS_MAX = 100_000;
 /** SELECTs inside the conditions and behind FROM and JOIN of one statement. */

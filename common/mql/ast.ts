@@ -254,7 +254,7 @@ export interface SelectRef extends At {
 }
 
 export type Source = ClassRef | SelectRef;
-export type SelectItem = Star | Item;
+export type SelectItem = Star | Item | WindowItem;
 
 export interface Star extends At {
   readonly kind: "star";
@@ -265,6 +265,18 @@ export interface Star extends At {
 export interface Item extends At {
   readonly kind: "item";
   readonly value: Operand;
+  readonly alias: string | undefined;
+}
+
+/** `lag(n, 1) OVER (PARTITION BY host ORDER BY at)`: about a row and those beside it. */
+export interface WindowItem extends At {
+  readonly kind: "window";
+  /** In lower case. */
+  readonly name: string;
+  /** None for `count(*)`. */
+  readonly operands: readonly Operand[];
+  readonly partitionBy: readonly Operand[];
+  readonly orderBy: readonly OrderItem[];
   readonly alias: string | undefined;
 }
 

@@ -4,5 +4,13 @@ export { parseConditionText, parseScript, parseScriptInSteps } from "./parse.ts"
 export { atOnce, type Steps } from "./reader.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
-export { printCall, printCondition, printField, printFill, printOperand, printStatement } from "./print.ts";
+export {
+  printCall,
+  printCondition,
+  printField,
+  printFill,
+  printOperand,
+  printStatement,
+  printWindow,
+} from "./print.ts";
 export { insideOf, mapCondition, mapOperand, operandsOf, partsOf, partsOfCondition, stepsOf } from "./walk.ts";

@@ -14,6 +14,7 @@ import type {
   Item,
   Join,
   NumberNode,
+  Operand,
   OrderItem,
   Select,
   SelectItem,
@@ -23,6 +24,7 @@ import type {
   Tail,
   Union,
   ValueNode,
+  WindowItem,
 } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { parseCondition, parseExpression } from "./parse-condition.ts";
@@ -207,9 +209,32 @@ function item(reader: TokenReader): SelectItem {
   const star = parseStar(reader);
   if (star) return star;
   const value = parseExpression(reader);
-  const name = reader.accept("AS") ? (reader.acceptText() ?? reader.expectName("a name")) : undefined;
+  if (reader.isKeyword("OVER") && reader.peek(1).text === "(") return over(reader, value, start);
+  const name = itemName(reader);
   const result: Item = { kind: "item", value, alias: name, span: reader.spanFrom(start) };
   return result;
+}
+
+function itemName(reader: TokenReader): string | undefined {
+  return reader.accept("AS") ? (reader.acceptText() ?? reader.expectName("a name")) : undefined;
+}
+
+/** `OVER (PARTITION BY … ORDER BY …)` behind what is called. */
+function over(reader: TokenReader, value: Operand, start: number): WindowItem {
+  const called = windowCall(value);
+  if (!called) throw reader.complain(start, "OVER stands behind a function such as lag(x) or count(*)");
+  reader.advance();
+  reader.expectSign("(");
+  const partitionBy = by(reader, "PARTITION") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
+  const orderBy = by(reader, "ORDER") ? listOf(reader, orderItem, ORDER_KEYS) : [];
+  reader.expectSign(")");
+  return { kind: "window", ...called, partitionBy, orderBy, alias: itemName(reader), span: reader.spanFrom(start) };
+}
+
+function windowCall(value: Operand): Pick<WindowItem, "name" | "operands"> | undefined {
+  if (value.kind === "computed") return { name: value.name, operands: value.operands };
+  if (value.kind !== "call" || value.distinct || value.step) return undefined;
+  return { name: value.name, operands: value.argument ? [value.argument] : [] };
 }
 
 /** `*`, or `a.*`. */

@@ -17,6 +17,7 @@ import type {
   Insert,
   Match,
   Operand,
+  OrderItem,
   Select,
   SelectItem,
   Source,
@@ -24,6 +25,7 @@ import type {
   Tail,
   Update,
   ValueNode,
+  WindowItem,
 } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { isPlainWord } from "./lex.ts";
@@ -250,7 +252,7 @@ function aliasName(value: string): string {
 
 function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
   return [
-    listed(" ORDER BY ", node.orderBy, (order) => `${printOperand(order.value)}${order.descending ? " DESC" : ""}`),
+    listed(" ORDER BY ", node.orderBy, printOrder),
     optional(" LIMIT ", node.limit, printValue),
     optional(" OFFSET ", node.offset, printValue),
     optional(" CURSOR ", node.cursor, printValue),
@@ -258,7 +260,22 @@ function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
   ].join("");
 }
 
+/** Without its alias. */
+export function printWindow({ name: called, operands, partitionBy, orderBy }: WindowItem): string {
+  const isRows = called === "count" && operands.length === 0;
+  const parts = [
+    ...(partitionBy.length > 0 ? [`PARTITION BY ${partitionBy.map(printOperand).join(", ")}`] : []),
+    ...(orderBy.length > 0 ? [`ORDER BY ${orderBy.map(printOrder).join(", ")}`] : []),
+  ];
+  return `${called}(${isRows ? "*" : operands.map(printOperand).join(", ")}) OVER (${parts.join(" ")})`;
+}
+
+function printOrder({ value, descending }: OrderItem): string {
+  return `${printOperand(value)}${descending ? " DESC" : ""}`;
+}
+
 function item(node: SelectItem): string {
+  if (node.kind === "window") return `${printWindow(node)}${optional(" AS ", node.alias, name)}`;
   return node.kind === "star"
     ? `${optional("", node.alias, (alias) => `${name(alias)}.`)}*`
     : `${printOperand(node.value)}${optional(" AS ", node.alias, name)}`;

@@ -16,6 +16,7 @@ import type {
   Tail,
   Union,
   ValueNode,
+  WindowItem,
 } from "../../common/mql/index.ts";
 import type { Value } from "../../common/value.ts";
 import {
@@ -157,11 +158,36 @@ export class QueryGenerator {
       !distinct && !source.isAnswer && this.#dice.chance(0.15)
         ? [star()]
         : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
+    const windows =
+      !distinct && this.#dice.chance(0.15) ? [this.#window(source), this.#window(source)].map(aliasedAs("w")) : [];
     const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
     const keys = distinct
       ? outputs.map(output)
       : [...this.#dice.some(names, 0.3).map((name) => field([name])), field(["id"])];
-    return { ...this.#plain(source), distinct, items, ...this.#tail(keys.filter(isSingle)) };
+    return { ...this.#plain(source), distinct, items: [...items, ...windows], ...this.#tail(keys.filter(isSingle)) };
+  }
+
+  /** In an order without equal rows where the answer follows from it. */
+  #window({ names }: Source): WindowItem {
+    const scalars = names.filter(isScalar);
+    const numbers = names.filter((name) => NUMBERS.includes(name));
+    const name = this.#dice.pick([
+      "row_number",
+      "count",
+      ...(scalars.length > 0 ? ["lag", "lead"] : []),
+      ...(numbers.length > 0 ? ["sum", "avg"] : []),
+    ]);
+    const isMoved = name === "lag" || name === "lead";
+    const argument = isMoved ? this.#dice.pick(scalars) : name === "row_number" ? undefined : this.#dice.pick(numbers);
+    const operands = argument === undefined ? [] : [field([argument])];
+    const distance = isMoved && this.#dice.chance(0.4) ? [numberNode(this.#dice.below(4))] : [];
+    const keys = this.#dice.some(scalars, 0.3).map((key) => field([key]));
+    const isExact = isMoved || name === "row_number";
+    const orderBy = [...keys, ...(isExact || this.#dice.chance(0.3) ? [field(["id"])] : [])].map(
+      (value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }),
+    );
+    const partitionBy = this.#dice.some(["class", ...scalars], 0.15).map((key) => field([key]));
+    return { kind: "window", name, operands: [...operands, ...distance], partitionBy, orderBy, alias: undefined, span };
   }
 
   #grouped(source: Source): Select {
@@ -517,6 +543,10 @@ function unlike(items: readonly Item[]): readonly Item[] {
         ? `d${at}`
         : undefined),
   }));
+}
+
+function aliasedAs(name: string): (one: WindowItem, at: number) => WindowItem {
+  return (one, at) => ({ ...one, alias: `${name}${at}` });
 }
 
 function output(one: Item): Operand {

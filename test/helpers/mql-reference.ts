@@ -4,16 +4,19 @@ import {
   type Field,
   type Fill,
   type InSelect,
+  type Item,
   type NumberNode,
   type Operand,
   type OrderItem,
   partsOf,
   printCall,
   printOperand,
+  printWindow,
   type Select,
   type Source,
   type Union,
   type ValueNode,
+  type WindowItem,
 } from "../../common/mql/index.ts";
 import type { Row, Value } from "../../common/value.ts";
 import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
@@ -58,7 +61,7 @@ export class Reference {
     const isGrouped =
       select.groupBy.length > 0 ||
       select.items.some((item) => item.kind === "item" && partsOf(item.value).some((part) => part.kind === "call"));
-    const made = isGrouped ? this.#groups(select, envs) : envs.map((env) => this.#made(select, env));
+    const made = isGrouped ? this.#groups(select, envs) : envs.map((env) => this.#made(select, env, envs));
     return { ...arranged(select.distinct ? distinct(made) : made, select.orderBy), ...windowOf(select, isGrouped) };
   }
 
@@ -153,13 +156,36 @@ export class Reference {
     return found.includes(own) !== condition.negated;
   }
 
-  #made(select: Select, env: Env): Made {
+  #made(select: Select, env: Env, all: readonly Env[]): Made {
     const row: Row = {};
     for (const item of select.items) {
       if (item.kind === "star") Object.assign(row, this.#whole(env));
+      else if (item.kind === "window") row[item.alias ?? printWindow(item)] = this.#over(item, env, all);
       else set(row, item.alias ?? nameOf(item.value), this.#read(item.value, env));
     }
     return { row, keys: select.orderBy.map(({ value }) => this.#read(aliased(value, select), env) ?? null) };
+  }
+
+  /** By the definitions: the rows with the same keys, ordered, and of them those before and behind. */
+  #over({ name, operands, partitionBy, orderBy }: WindowItem, env: Env, all: readonly Env[]): Value {
+    const part = (one: Env): string => JSON.stringify(partitionBy.map((key) => this.#read(key, one) ?? null));
+    const compared = (left: Env, right: Env): number => {
+      for (const { value, descending } of orderBy) {
+        const result = order(this.#read(value, left) ?? null, this.#read(value, right) ?? null);
+        if (result !== 0) return descending ? -result : result;
+      }
+      return 0;
+    };
+    const own = all.filter((one) => part(one) === part(env)).sort(compared);
+    const [argument, further] = operands;
+    const value = (one: Env | undefined): Value => (one && argument ? (this.#read(argument, one) ?? null) : null);
+    const distance = further ? Number(plain(further as ValueNode)) : 1;
+    if (name === "row_number") return own.indexOf(env) + 1;
+    if (name === "lag") return value(own[own.indexOf(env) - distance]);
+    if (name === "lead") return value(own[own.indexOf(env) + distance]);
+    const before = own.filter((one) => compared(one, env) <= 0);
+    const known = before.map((one) => ({ value: value(one), ms: 0 })).filter((one) => one.value !== null);
+    return name === "count" && !argument ? before.length : aggregate(name, known);
   }
 
   #whole(env: Env): Row {
@@ -534,9 +560,10 @@ function nameOf(value: Operand): string {
 /** What an alias of the select list stands for. */
 function aliased(value: Operand, { items }: Select): Operand {
   const item = items.find(
-    (one) => one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0],
+    (one): one is Item =>
+      one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0],
   );
-  return item?.kind === "item" ? item.value : value;
+  return item ? item.value : value;
 }
 
 function set(row: Row, name: string, value: Value | undefined): void {

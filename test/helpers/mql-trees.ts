@@ -17,6 +17,7 @@ import type {
   Tail,
   Union,
   ValueNode,
+  WindowItem,
 } from "../../common/mql/index.ts";
 import type { Random } from "../../common/time.ts";
 
@@ -120,6 +121,19 @@ export class TreeGenerator {
     return { kind: "inSelect", operand: this.#field(), select, negated: this.#coin(), span };
   }
 
+  #window(): WindowItem {
+    const name = this.#pick(["lag", "row_number", "count", "sum"] as const);
+    const operands = name === "lag" ? this.#some(1, 2, () => this.#single(1)) : name === "sum" ? [this.#field()] : [];
+    const orderBy = this.#some(0, 2, () => ({
+      kind: "order" as const,
+      value: this.#single(1),
+      descending: this.#coin(),
+      span,
+    }));
+    const partitionBy = this.#some(0, 2, () => this.#single(1));
+    return { kind: "window", name, operands, partitionBy, orderBy, alias: this.#maybe(() => this.#name()), span };
+  }
+
   #source(): Source {
     if (this.#next() < 0.95) return this.#class();
     const select = this.#coin() ? this.#select() : this.#union();
@@ -153,7 +167,7 @@ export class TreeGenerator {
     return {
       kind: "select",
       distinct: this.#coin(),
-      items: this.#some(1, 4, () => this.#item()),
+      items: this.#some(1, 4, () => (this.#next() < 0.1 ? this.#window() : this.#item())),
       from: { ...this.#source(), alias: this.#maybe(() => this.#name()) },
       joins,
       asOf: this.#asOf(),

@@ -10,6 +10,8 @@ import {
 } from "../../../../common/mql/index.ts";
 import { STEPPED_AGGREGATES } from "./aggregate.ts";
 import type { BoundField, Fields, Names } from "./fields.ts";
+import type { Value } from "../../../../common/value.ts";
+import { ANY, type Kind } from "./kind.ts";
 import { type Arguments, literal } from "./literal.ts";
 import { compileOperand, type Source } from "./predicate.ts";
 
@@ -48,10 +50,17 @@ export function sourceOfField<R>(
   fields: Fields<R>,
   plain: (field: BoundField) => Source<R>,
 ): Source<R> {
+  if (field.window) return windowSource(field.label, field.window.kinds, () => null);
   if (!field.computed) return plain(field);
   const { node, values } = field.computed;
   const source = compileOperand(node, { values, resolve: (operand) => plain(fields.bind(onlyField(operand), values)) });
   return { ...source, label: field.label, read: (row) => source.read(row), kind: (row) => source.kind(row) };
+}
+
+/** What the windows of a SELECT answer is there when all rows are. */
+export function windowSource<R>(label: string, kinds: readonly Kind[], read: (row: R) => Value): Source<R> {
+  const [only] = kinds;
+  return { label, kinds, read, kind: () => (kinds.length === 1 && only ? only : ANY) };
 }
 
 function onlyField(operand: Field | Call): Field {

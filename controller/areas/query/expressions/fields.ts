@@ -22,6 +22,8 @@ export interface BoundField {
   readonly members: readonly string[];
   /** It is an edge type: what it leads to is no value of the object itself. */
   readonly isRelation?: boolean;
+  /** It follows from several rows: which of the windows of the SELECT, and what it answers. */
+  readonly window?: { readonly index: number; readonly kinds: readonly Kind[] };
   /** Set for a time series. */
   readonly series?: SeriesPart | undefined;
   /** It is no field but what is made of several. */

@@ -103,7 +103,7 @@ export class JoinedFields implements Fields<Joined> {
   }
 
   kindsOf(field: BoundField): readonly Kind[] {
-    return field.computed ? this.source(field).kinds : this.#scope(field.table).kindsOf(field);
+    return field.computed || field.window ? this.source(field).kinds : this.#scope(field.table).kindsOf(field);
   }
 
   definedName(): undefined {

@@ -10,6 +10,7 @@ import {
   printOperand,
   type Select,
   type SelectItem,
+  type WindowItem,
 } from "../../../../common/mql/index.ts";
 import { AGGREGATES, type AggregateName, isAggregate, needsNumbers, parameterOf } from "../expressions/aggregate.ts";
 import { bindOperand, definedField, isOfGroup, isSteps } from "../expressions/bind.ts";
@@ -18,6 +19,7 @@ import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { stepsOf } from "../expressions/timeseries.ts";
+import { windowField, type WindowPlan, windowPlan } from "./windows.ts";
 import { type FillPlan, fillPlan } from "./fill.ts";
 
 /** What is done with the rows that fulfil the condition, independent of what the rows are. */
@@ -36,6 +38,8 @@ export interface Shape<R> {
   readonly limit: number | undefined;
   /** The limit is the default one: the answer says whether there are more rows. */
   readonly isCut: boolean;
+  /** Values that follow from several rows. */
+  readonly windows: readonly WindowPlan[];
   /** Where the answer is a page of all rows. */
   readonly paging?: Paging | undefined;
 }
@@ -112,6 +116,7 @@ export class OutputBinder {
   readonly #aggregates: AggregatePlan[] = [];
   readonly #aggregatePlaces = new Map<string, number>();
   readonly #aliases = new Map<string, Expression>();
+  readonly #windows: WindowPlan[] = [];
 
   constructor(select: Select, names: Names, values: Arguments) {
     this.#names = names;
@@ -179,7 +184,27 @@ export class OutputBinder {
     return { label, value: alias ?? this.#expression(item.value), descending: item.descending };
   }
 
+  /** Of the outputs that were bound so far. */
+  get windows(): readonly WindowPlan[] {
+    return this.#windows;
+  }
+
+  #window(item: WindowItem): Draft {
+    if (this.#isGrouped)
+      throw new AppError(
+        "invalid",
+        "[Valid] OVER stands in no SELECT with groups or aggregates: ask its answer by FROM (SELECT …).",
+      );
+    const plan = windowPlan(item, { names: this.#names, values: this.#values });
+    const index = this.#windows.push(plan) - 1;
+    const field = windowField(item, { index, plan }, this.#names);
+    const value: Expression = { kind: "field", field };
+    if (item.alias !== undefined) this.#aliases.set(item.alias, value);
+    return { kind: "value", value, name: item.alias ?? field.short };
+  }
+
   #drafts(item: SelectItem): readonly Draft[] {
+    if (item.kind === "window") return [this.#window(item)];
     if (item.kind === "star") return this.#star(item.alias);
     const relation = item.value.kind === "field" && !this.#isGrouped ? this.#names.relation?.(item.value) : undefined;
     const value: Expression = relation ? { kind: "field", field: relation } : this.#expression(item.value);

@@ -61,7 +61,13 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
   const stored = targetsOf(scope, asked.classes).length <= 1 && isStoredOrder(scope, orderBy, grouping !== undefined);
   const last = limit === undefined ? undefined : offset + limit + (isCut ? 1 : 0);
   const sort = sortOf(orderBy.length, stored, last);
-  const isWhole = sort === "all" || sort === "top" || grouping !== undefined || distinct || limit === undefined;
+  const isWhole =
+    sort === "all" ||
+    sort === "top" ||
+    grouping !== undefined ||
+    distinct ||
+    limit === undefined ||
+    bound.windows.length > 0;
   const reads = requests(scope, asked, {
     columns: columnsOf(select, scope),
     newestFirst: stored,
@@ -117,7 +123,10 @@ export function bindOutputs(select: Select, binder: OutputBinder, values: Argume
   const offset = select.offset ? (rowCount(select.offset, values) ?? 0) : 0;
   const limit = limitOf(select, grouping !== undefined, values);
   const isCut = select.limit === undefined && limit !== undefined && !select.cursor;
-  return { values, outputs, grouping, distinct: select.distinct, orderBy, offset, limit, isCut };
+  const { windows } = binder;
+  if (windows.length > 0 && select.cursor)
+    throw new AppError("invalid", "[Valid] CURSOR and OVER (…) exclude each other: a page does not hold all rows.");
+  return { values, outputs, windows, grouping, distinct: select.distinct, orderBy, offset, limit, isCut };
 }
 
 export interface ReadOptions {
@@ -220,6 +229,7 @@ export function sortOf(orders: number, stored: boolean, keep: number | undefined
 }
 
 type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" | "limit"> & {
+  readonly windows?: Shape<never>["windows"];
   readonly orderBy: readonly Pick<OrderPlan, "label" | "descending">[];
 };
 
@@ -246,6 +256,10 @@ export function describeShape(plan: Described): readonly string[] {
     );
   if (grouping?.fill) lines.push(describeFill(grouping.fill));
   if (grouping?.having) lines.push(`having ${printCondition(grouping.having)}`);
+  for (const { name, field, partitionBy, orderBy } of plan.windows ?? [])
+    lines.push(
+      `${name}(${field?.label ?? ""}) over ${partitionBy.map(({ label }) => label).join(", ") || "all rows"} by ${orderBy.map((order) => order.field.label).join(", ") || "nothing"}, rows held in memory`,
+    );
   if (plan.distinct) lines.push("distinct");
   const order = plan.orderBy.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");
   if (plan.sort === "stored") lines.push(`order by ${order} as stored`);

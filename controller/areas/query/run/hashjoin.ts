@@ -24,6 +24,10 @@ export interface JoinContext extends RunContext {
 /** Estimated bytes of a held object besides its values. */
 const ROW_BYTES = 128;
 
+export function rowBytes(row: ObjectRow): number {
+  return ROW_BYTES + bytesOf(row.values);
+}
+
 /** By the value that joins them. */
 type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
 /** What a LEFT JOIN goes on with where it finds no object. */
@@ -150,7 +154,7 @@ async function build(
       if (key === undefined) continue;
       rows += 1;
       if (rows > left) throw tooManyRows();
-      memory.take(ROW_BYTES + bytesOf(row.values));
+      memory.take(rowBytes(row));
       const same = built.get(key);
       if (same) same.push(row);
       else built.set(key, [row]);

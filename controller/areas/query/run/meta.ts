@@ -112,7 +112,8 @@ function outputOf(
   scopes: readonly Scope[],
 ): readonly ColumnMeta[] {
   const field = output.kind === "value" && output.value.kind === "field" ? output.value.field : undefined;
-  if (output.kind === "value" && field?.computed) return [computedMeta(output.name, plan.fields.kindsOf(field))];
+  if (output.kind === "value" && (field?.computed || field?.window))
+    return [computedMeta(output.name, plan.fields.kindsOf(field))];
   if (plan.grouping) return groupedMeta(output, plan.grouping, { scopes, names: plan.fields });
   const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
@@ -143,7 +144,7 @@ function fieldMeta(
   where: { readonly views: readonly ClassView[]; readonly scope: Scope },
 ): readonly ColumnMeta[] {
   if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
-  if (field.computed) return [computedMeta(name, where.scope.kindsOf(field))];
+  if (field.computed || field.window) return [computedMeta(name, where.scope.kindsOf(field))];
   if (field.isRelation) return [{ name, title: name, type: "set" }];
   for (const view of where.views) {
     const column = where.scope.column(view, field.name);

@@ -21,12 +21,22 @@ import { filled } from "./fill.ts";
 import { cutAt, paged, projected, windowed } from "./pages.ts";
 import type { Slices } from "./slice.ts";
 import { SpillingSorter } from "./spill.ts";
+import { WindowValues } from "./windows.ts";
 import { rowWorkOf } from "./work.ts";
 
 /** The answer made of the rows that fulfil the condition, page by page. */
-export function shaped<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
+export function shaped<R>(written: Shape<R>, input: Input<R>): AsyncIterable<readonly Row[]> {
+  const { shape, given } = written.windows.length > 0 ? overWindows(written, input) : { shape: written, given: input };
   if (!shape.isCut || shape.limit === undefined) return shapedWhole(shape, given);
   return cutAt(shapedWhole({ ...shape, limit: shape.limit + 1 }, given), shape.limit, given.onMore);
+}
+
+/** The same over rows that are all there, with the values that follow from several of them. */
+function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Shape<R>; readonly given: Input<R> } {
+  const memory = PROCESS_MEMORY.share(given.slices.tenant);
+  const windows = new WindowValues(shape, memory);
+  const source = freeing(memory, windows.held(given.source, given.slices, given.bytesOf ?? (() => 0)));
+  return { shape: { ...shape, fields: windows.fields }, given: { ...given, source } };
 }
 
 function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonly Row[]> {
@@ -53,6 +63,8 @@ function shapedHolding<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterabl
 export interface Input<R> {
   readonly source: AsyncIterable<readonly R[]>;
   readonly slices: Slices;
+  /** Estimated bytes of a row; only asked where OVER (…) holds them. */
+  readonly bytesOf?: (row: R) => number;
   /** Called with the sort keys of the last row when it fills its page. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
   /** Called when the default limit left rows out, before the first row of the answer. */

@@ -14,7 +14,7 @@ import {
   type TablePlan,
   type LeftOut,
 } from "../plan/plan.ts";
-import { joined } from "./hashjoin.ts";
+import { joined, rowBytes } from "./hashjoin.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { answeredKinds, shaped } from "./pipeline.ts";
 import { withRelations } from "./relatedrows.ts";
@@ -76,7 +76,14 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
       const slices = new Slices(context);
       const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
       const source = plan.relations ? withRelations(found, plan.relations, { ...context, slices }) : found;
-      return shaped(plan, { source, slices, onPageEnd, onMore: notes(leftOut), sortFolder: context.sortFolder });
+      return shaped(plan, {
+        source,
+        slices,
+        bytesOf: rowBytes,
+        onPageEnd,
+        onMore: notes(leftOut),
+        sortFolder: context.sortFolder,
+      });
     },
     async describe(stepsOf) {
       const edges = plan.relations ? [`edges of ${plan.relations.types.join(", ")}`] : [];
@@ -94,6 +101,7 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
       return shaped(plan, {
         source: joined(plan, { ...context, slices }),
         slices,
+        bytesOf: (row) => row.reduce((bytes, own) => bytes + (own ? rowBytes(own) : 0), 0),
         onMore: notes(leftOut),
         sortFolder: context.sortFolder,
       });

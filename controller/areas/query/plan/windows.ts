@@ -1,0 +1,116 @@
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_WINDOW_DISTANCE_MAX } from "../../../../common/limits.ts";
+import { type Operand, printWindow, type WindowItem } from "../../../../common/mql/index.ts";
+import { bindOperand, isOfGroup } from "../expressions/bind.ts";
+import type { BoundField, Names } from "../expressions/fields.ts";
+import { type Kind, NUMBER } from "../expressions/kind.ts";
+import { type Arguments, literal } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+
+export const WINDOW_FUNCTIONS = ["lag", "lead", "row_number", "sum", "count", "avg", "rate"] as const;
+export type WindowFunction = (typeof WINDOW_FUNCTIONS)[number];
+
+/** What is answered beside each row about the rows before and behind it. */
+export interface WindowPlan {
+  readonly name: WindowFunction;
+  /** Absent for `row_number()` and `count(*)`. */
+  readonly field: BoundField | undefined;
+  /** How many rows away, for `lag` and `lead`. */
+  readonly distance: number;
+  readonly partitionBy: readonly BoundField[];
+  readonly orderBy: readonly { readonly field: BoundField; readonly descending: boolean }[];
+}
+
+interface Meaning {
+  readonly names: Names;
+  readonly values: Arguments;
+}
+
+/** Checks names and types now, so that no row makes it fail. */
+export function windowPlan(item: WindowItem, meaning: Meaning): WindowPlan {
+  const name = nameOf(item);
+  const [argument, further, ...others] = item.operands;
+  const isMoved = name === "lag" || name === "lead";
+  const isBare = name === "row_number";
+  if (others.length > 0 || (further && !isMoved) || (argument && isBare) || (!argument && !isBare && name !== "count"))
+    throw new AppError("invalid", `[Valid] ${name}() OVER takes ${TAKES[name]}.`);
+  const orderBy = item.orderBy.map(({ value, descending }) => ({ field: bound(value, meaning), descending }));
+  if (orderBy.length === 0 && ORDERED.has(name))
+    throw new AppError("invalid", `[Valid] ${name}() needs an ORDER BY in OVER (…).`);
+  const field = argument && bound(argument, meaning);
+  if (field && NUMERIC.has(name)) requireKind(field, "number", { name, meaning });
+  if (name === "rate") requireTimeOrder(orderBy, meaning);
+  return {
+    name,
+    field,
+    distance: further ? distanceOf(further, name, meaning) : 1,
+    partitionBy: item.partitionBy.map((key) => bound(key, meaning)),
+    orderBy,
+  };
+}
+
+/** What the SELECT calls it, and what its values are. */
+export function windowField(
+  item: WindowItem,
+  { index, plan }: { readonly index: number; readonly plan: WindowPlan },
+  names: Names,
+): BoundField {
+  const label = printWindow(item);
+  const isValue = plan.name === "lag" || plan.name === "lead";
+  const kinds: readonly Kind[] = isValue && plan.field ? names.kindsOf(plan.field) : [NUMBER];
+  return { label, short: label, name: label, table: 0, pseudo: undefined, members: [], window: { index, kinds } };
+}
+
+const TAKES: Readonly<Record<WindowFunction, string>> = {
+  lag: "a value and perhaps how many rows before",
+  lead: "a value and perhaps how many rows behind",
+  row_number: "nothing",
+  sum: "one number",
+  count: "one value, or *",
+  avg: "one number",
+  rate: "one number",
+};
+const ORDERED: ReadonlySet<WindowFunction> = new Set<WindowFunction>(["lag", "lead", "row_number", "rate"]);
+const NUMERIC: ReadonlySet<WindowFunction> = new Set<WindowFunction>(["sum", "avg", "rate"]);
+
+function nameOf({ name }: WindowItem): WindowFunction {
+  const known = WINDOW_FUNCTIONS.find((one) => one === name);
+  if (known) return known;
+  throw new AppError("invalid", `[Valid] There is no ${name}() OVER: ${WINDOW_FUNCTIONS.join(", ")}.`);
+}
+
+function bound(operand: Operand, { names, values }: Meaning): BoundField {
+  return about(operand.span, () => {
+    if (operand.kind === "call" || isOfGroup(operand))
+      throw new AppError("invalid", "[Valid] An aggregate stands in no OVER (…): ask its answer by FROM (SELECT …).");
+    const field = bindOperand(operand, names, values);
+    names.kindsOf(field);
+    return field;
+  });
+}
+
+function requireKind(
+  field: BoundField,
+  type: Kind["type"],
+  { name, meaning }: { readonly name: WindowFunction; readonly meaning: Meaning },
+): void {
+  if (meaning.names.kindsOf(field).some((kind) => kind.type === type || kind.type === "any")) return;
+  throw new AppError("invalid", `[Valid] ${name}(${field.label}) needs numbers.`);
+}
+
+function requireTimeOrder(orderBy: WindowPlan["orderBy"], { names }: Meaning): void {
+  const [order] = orderBy;
+  const isTime = order && names.kindsOf(order.field).every((kind) => kind.type === "time");
+  if (isTime && orderBy.length === 1 && !order.descending) return;
+  throw new AppError("invalid", "[Valid] rate() needs an ORDER BY in OVER (…) of one time, the earliest first.");
+}
+
+function distanceOf(operand: Operand, name: WindowFunction, { values }: Meaning): number {
+  const isWritten = operand.kind === "number" || operand.kind === "placeholder";
+  const distance = isWritten ? Number(literal(operand, values)) : NaN;
+  if (Number.isInteger(distance) && distance >= 0 && distance <= QUERY_WINDOW_DISTANCE_MAX) return distance;
+  throw new AppError(
+    "invalid",
+    `[Valid] ${name}() takes a whole number of rows from 0 to ${QUERY_WINDOW_DISTANCE_MAX}.`,
+  );
+}
