@@ -107,6 +107,11 @@ export const QUERY_PARSED_TEXT_MAX_CHARACTERS = 4_096;
 export const QUERY_FUNCTION_TEXT_MAX_CHARACTERS = 1024 * 1024;
 /** Characters that all functions of one row read and make together: they are worked through at one stretch. */
 export const QUERY_ROW_CHARACTERS_MAX = 4 * MIB;
+/**
+ * Characters that the LIKE, CONTAINS and full text conditions of a statement look through for one row, those of PHRASE, PREFIX
+ * and FUZZY counted 20 times: there is no pause within a row. The slowest take a tenth of a second for as many.
+ */
+export const QUERY_ROW_LOOKED_CHARACTERS_MAX = 6 * MIB;
 /** Regular expressions that come from rows and are kept compiled, for one place of a statement. */
 export const QUERY_PATTERNS_KEPT_MAX = 100;
 /** Class trees kept, as the principals of equal rights see them. */

@@ -79,8 +79,15 @@ function questionOf(condition: Leaf, values: Arguments): Question {
   }
 }
 
-/** Questions that read a text to its end; others compare it. */
-const LOOKING_THROUGH: ReadonlySet<Question["kind"]> = new Set(["like", "contains", "textMatch"]);
+/** By how much longer they look at a text than LIKE does. */
+const WORDS_IN_ORDER_EFFORT = 20;
+
+/** How hard a question is that reads a text to its end; 0 for others, which compare it. */
+function effortOf(question: Question): number {
+  if (question.kind === "like" || question.kind === "contains") return 1;
+  if (question.kind !== "textMatch") return 0;
+  return question.operator === "MATCH" ? 1 : WORDS_IN_ORDER_EFFORT;
+}
 
 /**
  * A class where the question makes no sense has no matching rows; when it makes none in any class, that is an error.
@@ -97,11 +104,11 @@ function asked<R>(source: Source<R>, question: Question): Predicate<R> {
     }
   }
   if (tests.size === 0 && refusal !== undefined) throw refusal;
-  const looksThrough = LOOKING_THROUGH.has(question.kind);
+  const effort = effortOf(question);
   return (row) => {
     const value = source.read(row);
     if (value === undefined || value === null) return undefined;
-    if (looksThrough) THREAD_TEXT_WORK.count(value);
+    if (effort > 0) THREAD_TEXT_WORK.look(row, value, effort);
     return tests.get(source.kind(row))?.(value);
   };
 }

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { QUERY_ROW_CHARACTERS_MAX } from "../../../../common/limits.ts";
+import { QUERY_ROW_CHARACTERS_MAX, QUERY_ROW_LOOKED_CHARACTERS_MAX } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import { isList } from "./literal.ts";
 
@@ -10,23 +10,36 @@ import { isList } from "./literal.ts";
 export class TextWork {
   #row: unknown;
   #ofRow = 0;
+  #looked = 0;
   #sinceTaken = 0;
 
   /** Throws `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row: within it there is no pause. */
   charge(row: unknown, value: Value): void {
     const characters = charactersOf(value);
-    if (row !== this.#row) {
-      this.#row = row;
-      this.#ofRow = 0;
-    }
+    this.#turnTo(row);
     this.#ofRow += characters;
     this.#sinceTaken += characters;
     if (this.#ofRow > QUERY_ROW_CHARACTERS_MAX) throw tooLarge();
   }
 
-  /** Without a limit: conditions looked through texts of any length before anything was counted. */
-  count(value: Value): void {
-    this.#sinceTaken += charactersOf(value);
+  /**
+   * What a condition looks through, times how hard its question is. The first question about a row may be about any text;
+   * with more of them `AppError("too_large")` beyond `QUERY_ROW_LOOKED_CHARACTERS_MAX`.
+   */
+  look(row: unknown, value: Value, effort = 1): void {
+    const characters = charactersOf(value) * effort;
+    this.#turnTo(row);
+    const isFirst = this.#looked === 0;
+    this.#looked += characters;
+    this.#sinceTaken += characters;
+    if (!isFirst && this.#looked > QUERY_ROW_LOOKED_CHARACTERS_MAX) throw tooManyLooks();
+  }
+
+  #turnTo(row: unknown): void {
+    if (row === this.#row) return;
+    this.#row = row;
+    this.#ofRow = 0;
+    this.#looked = 0;
   }
 
   /** What was charged and counted since it was last taken. The limit of the row begins anew. */
@@ -52,6 +65,14 @@ function charactersOf(value: Value): number {
   let sum = 0;
   for (const name in value) sum += 1 + charactersOf(value[name] ?? null);
   return sum;
+}
+
+function tooManyLooks(): AppError {
+  return new AppError(
+    "too_large",
+    `[Exec] For one row LIKE, CONTAINS and full text would look through more than ${QUERY_ROW_LOOKED_CHARACTERS_MAX} characters: ask fewer of them about long texts.`,
+    { details: { limit: "QUERY_ROW_LOOKED_CHARACTERS_MAX" } },
+  );
 }
 
 function tooLarge(): AppError {

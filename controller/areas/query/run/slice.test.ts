@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { CALLS_BEGUN_PER_TURN, QUERY_ROW_CHARACTERS_MAX, QUERY_SLICE_MAX_MS } from "../../../../common/limits.ts";
+import {
+  CALLS_BEGUN_PER_TURN,
+  QUERY_ROW_LOOKED_CHARACTERS_MAX,
+  QUERY_SLICE_MAX_MS,
+} from "../../../../common/limits.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { parseConditionText } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
@@ -90,7 +94,7 @@ test("long texts that functions read make a look at the clock due sooner", () =>
 });
 
 test.each(["msg like '*nothing*'", "msg contains 'nothing'", "msg match 'nothing'"])(
-  "long texts that %s looks through make a look at the clock due sooner, and have no limit",
+  "long texts that %s looks through make a look at the clock due sooner",
   (text) => {
     const time = new TestClock();
     const asked = compilePredicate<string>(parseConditionText(text), {
@@ -107,11 +111,32 @@ test.each(["msg like '*nothing*'", "msg contains 'nothing'", "msg match 'nothing
     };
     expect(looks("x")).toBeGreaterThan(50);
     expect(looks("x".repeat(120_000))).toBeLessThan(4);
-    const long = "x".repeat(QUERY_ROW_CHARACTERS_MAX);
-    expect([asked(long), asked(long)]).toEqual([false, false]);
     THREAD_TEXT_WORK.take();
   },
 );
+
+test.each([
+  ["like '*nothing*'", 1],
+  ["contains 'nothing'", 1],
+  ["match 'nothing'", 1],
+  ["phrase 'no thing'", 20],
+  ["fuzzy 'nothing'", 20],
+])("within one row %s looks through a bounded number of characters, counted %i times", (question, effort) => {
+  const asked = (times: number): ((row: string) => unknown) =>
+    compilePredicate<string>(parseConditionText(Array.from({ length: times }, () => `msg ${question}`).join(" or ")), {
+      values: [],
+      resolve: () => ({ label: "msg", kinds: [TEXT], kind: () => TEXT, read: (row) => row }),
+    });
+  const most = Math.floor(QUERY_ROW_LOOKED_CHARACTERS_MAX / effort);
+  const short = "x".repeat(Math.floor(most / 4));
+  expect(asked(4)(short)).toBe(false);
+  THREAD_TEXT_WORK.take();
+  expect(() => asked(5)(short)).toThrow(/QUERY_ROW_LOOKED|look through more than/);
+  THREAD_TEXT_WORK.take();
+  // One question about a text of any length was always answered.
+  expect(asked(1)("x".repeat(most + 1))).toBe(false);
+  THREAD_TEXT_WORK.take();
+});
 
 test("between two rows that are made there is a pause, also where they make no row of the answer", async () => {
   const time = new TestClock();
