@@ -89,7 +89,8 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       expect((await exec("cat; echo done")).out).toBe("done\n");
     });
 
-    it("ends a command at its deadline, with all it started", async () => {
+    // Together, as they wait for deadlines and for processes to be over.
+    it.concurrent("ends a command at its deadline, with all it started", async () => {
       const began = performance.now();
       const { outcome, out } = await exec("sleep 300 & echo $!; sleep 300", { timeoutMs: 2_500 });
       expect(outcome.state).toBe("timeout");
@@ -98,10 +99,13 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       await gone(Number(out));
     });
 
-    it("says that a command is over when it is dead, also one that ignores TERM", async () => {
-      const stubborn = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
+    const stubborn = "trap '' TERM; echo $$; while :; do sleep 0.2; done";
+    it.concurrent("says that a command ran out of time when it is dead, also one that ignores TERM", async () => {
       const late = await exec(stubborn, { timeoutMs: 2_500 });
       expect([late.outcome.state, isAlive(Number(late.out))]).toEqual(["timeout", false]);
+    });
+
+    it.concurrent("says that a command is cancelled when it is dead, also one that ignores TERM", async () => {
       const stop = new AbortController();
       let pid = 0;
       const cancelled = await exec(stubborn, {
