@@ -10,12 +10,8 @@ export default tseslint.config(
   { ignores: ["dist/**", ".builds/**", "node_modules/**"] },
   ...tseslint.configs.recommended,
   {
-    languageOptions: { parserOptions: { project: "./tsconfig.json" } },
+    // Rules that need types are in .oxlintrc.json, with the native compiler.
     rules: {
-      "@typescript-eslint/no-floating-promises": "error",
-      "@typescript-eslint/no-misused-promises": "error",
-      "@typescript-eslint/await-thenable": "error",
-      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
       "@typescript-eslint/consistent-type-imports": "error",
       "no-restricted-properties": ["error", ...CLOCK_AND_CHANCE],
@@ -38,5 +34,4 @@ export default tseslint.config(
     ],
     rules: { "no-restricted-properties": "off", "no-console": "off", "no-restricted-exports": "off" },
   },
-  { files: ["*.config.js", ".dependency-cruiser.cjs"], ...tseslint.configs.disableTypeChecked },
 );

@@ -203,7 +203,11 @@ export class Outbox {
       await this.pins.begin(streamId, this.#acknowledged);
     })();
     this.#writing = renewing.catch(() => undefined);
-    await renewing.finally(() => (this.#writing = this.#waiting.length > 0 ? this.#write() : undefined));
+    try {
+      await renewing;
+    } finally {
+      await (this.#writing = this.#waiting.length > 0 ? this.#write() : undefined);
+    }
   }
 
   async close(): Promise<void> {

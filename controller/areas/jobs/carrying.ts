@@ -138,8 +138,12 @@ export class RunCarrying {
       } as const;
       return { outcome: byWhom(outcome, run), output, tries: triesOf(open) };
     }
-    const outcome = await this.#with.commands.run(tryOf(run, clock), open, output).finally(() => output.finish());
-    return { outcome: byWhom(outcome, run), output, tries: triesOf(open) + 1 };
+    try {
+      const outcome = await this.#with.commands.run(tryOf(run, clock), open, output);
+      return { outcome: byWhom(outcome, run), output, tries: triesOf(open) + 1 };
+    } finally {
+      await output.finish();
+    }
   }
 
   /** Waits for the time of the next try; false: the run was cancelled before. `LetGo` when this controller ends. */
