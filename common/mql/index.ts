@@ -8,7 +8,6 @@ export {
   printCall,
   printCondition,
   printField,
-  printFill,
   printOperand,
   printStatement,
   printWindow,

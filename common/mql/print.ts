@@ -231,7 +231,7 @@ function from(node: Select): string {
   return `${source(node.from)}${optional(" AS OF ", node.asOf, printValue)}${optional(" ", node.from.alias, aliasName)}`;
 }
 
-export function printFill({ value }: Fill): string {
+function printFill({ value }: Fill): string {
   return `FILL (${value === "previous" ? value : printValue(value)})`;
 }
 

@@ -1,9 +1,8 @@
 import { JOB_RETRY_DELAY_MAX_S, JOB_TRY_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { CommandOutcome, FinalState } from "../hosts/index.ts";
-import type { OpenRun, RunRetry, RunTries } from "./open-runs.ts";
+import type { OpenRun, RunOrder, RunRetry, RunTries } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
-import type { Run } from "./plan.ts";
 import type { StoredJob } from "./store.ts";
 
 /** What a try ends as that another one may follow. */
@@ -25,8 +24,13 @@ export function triesOf({ tries }: Pick<OpenRun, "tries">): number {
   return tries?.failures.length ?? 0;
 }
 
+interface Timed {
+  readonly order: Pick<RunOrder, "retry">;
+  readonly deadlineMonotonicMs: number;
+}
+
 /** Of the time of a run with tries, what the one that begins now has. */
-export function tryOf(run: Run, clock: Clock): Run {
+export function tryOf<R extends Timed>(run: R, clock: Clock): R {
   const { retry } = run.order;
   if (!retry) return run;
   return { ...run, deadlineMonotonicMs: Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + retry.timeoutMs) };
