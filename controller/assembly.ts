@@ -188,7 +188,7 @@ export async function assemble(options: AssemblyOptions) {
     sortFolder,
     batches: { stores, controllers: membership, objects, runtime },
   });
-  const search = new SearchService({ objects, runtime, audit, sortFolder });
+  const search = new SearchService({ objects, runtime, audit, sortFolder, engine: () => scripts });
   const entries = new ConfigEntries({ stores, runtime });
   const cache = new ConfigCache({ entries, runtime });
   const changes = new ConfigChanges({ entries, stores, runtime, controllers: membership });

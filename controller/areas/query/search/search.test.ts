@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Row } from "../../../../common/value.ts";
+import { bundle } from "../../../../test/helpers/bundle.ts";
 import { realClock } from "../../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { ThreadScripts } from "../../../scripting/index.ts";
 import type { AuditEntry } from "../../audit/index.ts";
 import { ObjectService } from "../../objects/index.ts";
 import type { DataRule, Principal } from "../../permissions/index.ts";
@@ -18,6 +20,7 @@ const audited: AuditEntry[] = [];
 let engine: TestEngine;
 let objects: ObjectService;
 let search: SearchService;
+let scripts: ThreadScripts;
 
 /** Classes that are searched by themselves: box, rack, log, doc; not: vault. */
 const CLASSES = `create class /matrix/ent/box (host varchar "Host", note text, size int, seen timestamp, config map<varchar,varchar>, free map, keys(host), index(host, size, seen, tags)) with autosearch=true;
@@ -52,7 +55,9 @@ beforeAll(async () => {
       return Promise.resolve();
     },
   };
-  search = new SearchService({ objects, runtime, audit });
+  const file = await bundle("controller/script-worker.ts", `search-${process.pid}.mjs`);
+  scripts = new ThreadScripts({ ...testRuntime(realClock), file, languages: ["lua"], functions: () => [] });
+  search = new SearchService({ objects, runtime, audit, engine: () => scripts });
   await new QueryService({ objects, runtime }).rows(admin, CLASSES);
   await objects.insert(admin, "/matrix/ent/box", BOXES);
   await objects.insert(admin, "/matrix/ent/box/rack", [{ host: "rack-1", note: "ERROR in slot", size: 5, slots: 4 }]);
@@ -68,6 +73,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
+  await scripts.close();
   await objects.close();
   await engine.close();
 });
@@ -399,11 +405,52 @@ describe("calls", () => {
   });
 });
 
+describe("fields in lua", () => {
+  const BOXES_BY_HOST = "#/matrix/ent/box: | sort host | print host, size";
+  const lua = (text: string): string => `lua x=<lua>${text}</lua>`;
+
+  test("are what the text returns of each row, and stand in the description of the answer", async () => {
+    const text = `${BOXES_BY_HOST} | ${lua('if OBJECT.size > 10 then return OBJECT.host .. "!" end')}`;
+    expect(await rows(text)).toEqual([
+      { host: "db-1", size: 30, x: "db-1!" },
+      { host: "web-1", size: 10 },
+      { host: "web-2", size: 20, x: "web-2!" },
+    ]);
+    const { meta } = await search.search(admin, text);
+    expect(meta.columns[meta.rootclass]?.map(({ name }) => name)).toEqual(["host", "size", "x"]);
+  });
+
+  test("know no column and no row that is hidden from the caller, and leave nothing for the next row", async () => {
+    const principal = ruled({ class: "/matrix", access: "read", where: "host!='db-1'", hidden: ["note"] });
+    const text = `#/matrix/ent/box: | sort host | ${lua("seen = (seen or 0) + 1 return tostring(OBJECT.note) .. seen")}`;
+    expect((await rows(text, principal)).map(({ x }) => x)).toEqual(["nil1", "nil1"]);
+  });
+
+  test.each([
+    ["return (", { code: "syntax" }],
+    ["return OBJECT.none.deeper", { code: "invalid" }],
+    ["while true do end", { code: "too_large" }],
+    ["return os or io or require", undefined],
+  ])("%s", async (text, error) => {
+    const answer = rows(`${BOXES_BY_HOST} | top 1 | ${lua(text)}`);
+    if (error === undefined) expect(await answer).toEqual([{ host: "db-1", size: 30 }]);
+    else await expect(answer).rejects.toMatchObject(error);
+  });
+
+  test("do not go with what has no rows of its own", async () => {
+    for (const other of ["delete", "group host", "call tree {}"])
+      await expect(rows(`#/matrix/ent/box: | ${other} | ${lua("return 1")}`)).rejects.toMatchObject({
+        code: "invalid",
+      });
+  });
+});
+
 test("a search that nobody waits for any more ends; what is not offered is refused by name", async () => {
   const controller = new AbortController();
   const { rows: pages } = await search.search(admin, "# error", { signal: controller.signal });
   controller.abort();
   await expect(pages[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "cancelled" });
-  await expect(rows("lua x=<lua>return 1</lua>")).rejects.toMatchObject({ code: "unsupported" });
+  const bare = new SearchService({ objects, runtime });
+  await expect(bare.search(admin, "lua x=<lua>return 1</lua>")).rejects.toMatchObject({ code: "unsupported" });
   await expect(rows("call user {}")).rejects.toMatchObject({ code: "unsupported" });
 });

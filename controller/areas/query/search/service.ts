@@ -1,8 +1,9 @@
 import { AppError } from "../../../../common/errors.ts";
-import { type Call, parseSearch, type Search, timeQuestion } from "../../../../common/search/index.ts";
+import { type Call, type Lua, parseSearch, type Search, timeQuestion } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { Audit } from "../../audit/index.ts";
+import type { ScriptEngine } from "../../../scripting/index.ts";
 import type { ClassCatalog, Objects } from "../../objects/index.ts";
 import { requirePermission, type Principal } from "../../permissions/index.ts";
 import { audited } from "../audited.ts";
@@ -13,6 +14,7 @@ import { Slices } from "../run/slice.ts";
 import type { QueryResult } from "../types.ts";
 import { removeFound, requireSomeWritable } from "../write/write.ts";
 import { calledRow, type EdgesOf, outputsOfCall, searchOfCall } from "./calls.ts";
+import { computedMeta, computedOf, computedRows } from "./computed.ts";
 import { describeSearch } from "./describe.ts";
 import { planSearch, type SearchPlan } from "./plan.ts";
 import { foundRows, type RowsContext } from "./rows.ts";
@@ -25,6 +27,8 @@ export interface SearchDependencies {
   readonly audit?: Pick<Audit, "ready" | "record">;
   /** Where large sorts may put what memory should not hold; absent: nowhere. */
   readonly sortFolder?: string;
+  /** Runs `lua`; absent, or where it answers nothing: that is refused. */
+  readonly engine?: () => Pick<ScriptEngine, "runEach"> | undefined;
 }
 
 /** The search language. Every search applies the principal's row conditions and hidden columns. */
@@ -43,8 +47,10 @@ export class SearchService implements Searches {
   readonly #clock: Runtime["clock"];
   readonly #audit: SearchDependencies["audit"];
   readonly #sortFolder: string | undefined;
+  readonly #engine: NonNullable<SearchDependencies["engine"]>;
 
-  constructor({ objects, runtime, audit, sortFolder }: SearchDependencies) {
+  constructor({ objects, runtime, audit, sortFolder, engine = () => undefined }: SearchDependencies) {
+    this.#engine = engine;
     this.#sortFolder = sortFolder;
     this.#objects = objects;
     this.#clock = runtime.clock;
@@ -66,10 +72,10 @@ export class SearchService implements Searches {
   }
 
   async #run(search: Search, caller: Caller): Promise<QueryResult> {
-    refuseUnsupported(search);
+    const computed = computedOf(search);
     const call = segmentOf(search, "call");
     if (call) return this.#call(call, searchOfCall(search, call), caller);
-    if (!segmentOf(search, "delete")) return this.#read(search, caller);
+    if (!segmentOf(search, "delete")) return this.#computed(await this.#read(search, caller), computed, caller);
     const object = search.class?.path ?? "";
     const action = `search delete ${object || "of every class"}`;
     return audited({ audit: this.#audit, principal: caller.principal, action, object }, () =>
@@ -85,6 +91,19 @@ export class SearchService implements Searches {
       leftOut.more = true;
     });
     return { meta: await this.#explained(search, selectMeta(plan, { leftOut }), caller), rows };
+  }
+
+  #computed({ meta, rows }: QueryResult, computed: Lua | undefined, { principal, signal }: Caller): QueryResult {
+    if (computed === undefined) return { meta, rows };
+    const engine = this.#engine();
+    if (engine === undefined)
+      throw new AppError("unsupported", "[Exec] lua in a search is not offered here.", {
+        details: { construct: "lua" },
+      });
+    return {
+      meta: computedMeta(meta, computed),
+      rows: computedRows(rows, computed, { engine, principal, signal }),
+    };
   }
 
   async #call(call: Call, search: Search, caller: Caller): Promise<QueryResult> {
@@ -170,11 +189,6 @@ function withPlan(meta: QueryResult["meta"], plan: readonly string[]): QueryResu
   return Object.defineProperties({ plan }, { ...Object.getOwnPropertyDescriptors(meta) }) as {
     readonly plan: readonly string[];
   } & QueryResult["meta"];
-}
-
-function refuseUnsupported(search: Search): void {
-  if (segmentOf(search, "lua"))
-    throw new AppError("unsupported", "[Exec] lua in a search is not offered yet.", { details: { construct: "lua" } });
 }
 
 /** Refuses segments that only change how the hits look, and hits of another time. */
