@@ -438,7 +438,8 @@ test("what the agent said decides, not that the controller was gone; without a w
 });
 
 test("what is opened although its execution failed is ended, also by the controller that opened it", async () => {
-  const [others, last] = [held(undefined), held(undefined)];
+  const [others, last, allOpening] = [held(undefined), held(undefined), held(undefined)];
+  let opening = 0;
   // As many as are opened at once: behind one that failed none is begun.
   const hosts = ["broken", ...Array.from({ length: JOB_PARALLEL_HOSTS - 1 }, (_, at) => `h${at}`)];
   const lastHost = hosts.at(-1);
@@ -448,14 +449,16 @@ test("what is opened although its execution failed is ended, also by the control
       runId = String(rows[0]?.["runid"]);
       throw new AppError("invalid", "no row for the first one");
     }
+    opening += 1;
+    if (opening === hosts.length - 1) void allOpening.wait();
     await (rows[0]?.["host"] === lastHost ? last : others).wait();
     return objects.insert(principal, path, rows, options);
   };
   const options = { objects: { ...used, insert }, aheadMs: 0 };
   const a = controller("a", options);
   await expect(execute(a, ...hosts)).rejects.toMatchObject({ code: "invalid" });
+  await allOpening.asleep;
   others.release();
-  await last.asleep;
   last.release();
   options.aheadMs = HOUR_MS;
   await a.maintain("matrix");
