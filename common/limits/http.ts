@@ -222,3 +222,6 @@ export const LICENCE_IMPORT_ATTEMPTS_MAX = 8;
 export const LICENCE_WARNED_DAYS = 30;
 /** Share of a limit from which it is warned of. */
 export const LICENCE_WARNED_SHARE = 0.9;
+
+/** A line of output of one of several hosts as the command line shows it; a longer one is shown as several. */
+export const CLI_LINE_MAX_BYTES = 64 * KIB;

@@ -1,5 +1,6 @@
 import type { Client } from "../../common/client/client.ts";
 import { errorText } from "../../common/errors.ts";
+import { HostLines, type Stream, type Write } from "./host-lines.ts";
 
 /** Ends of a command that are no exit code of its own, as other tools number them: `timeout`, `ssh`, a shell. */
 const CODE_OF_STATE: Readonly<Record<string, number>> = {
@@ -16,7 +17,7 @@ export interface FollowOptions {
   readonly cancel: AbortSignal;
   /** Waits no longer. */
   readonly leave: AbortSignal;
-  readonly write: (stream: "stdout" | "stderr", data: Uint8Array) => void;
+  readonly write: Write;
 }
 
 export interface ExecOptions extends FollowOptions {
@@ -34,10 +35,19 @@ export interface RunOptions extends FollowOptions {
   readonly hosts?: readonly string[];
   /** Of each try; absent: as the job says. */
   readonly timeoutSeconds?: number;
+  /** Output as it comes, without the host in front of each line. */
+  readonly raw?: boolean;
+}
+
+/** Takes a piece of output of a host. */
+interface Shown {
+  readonly add: (host: string, stream: Stream, data: Buffer) => void;
+  readonly end: () => void;
 }
 
 interface Piece {
-  readonly stream: "stdout" | "stderr";
+  readonly host: string;
+  readonly stream: Stream;
   readonly data: string;
 }
 
@@ -57,21 +67,30 @@ interface End {
 /** Runs a command on a host, passes on what it writes as it comes, and answers the exit code of the call. */
 export function exec({ host, command, timeoutSeconds, ...following }: ExecOptions): Promise<number> {
   const param = JSON.stringify({ cmd: lineOf(command), "HOST!": host, timeout: timeoutSeconds });
-  return follow("remote_command@system/common", { param, timeout: String(timeoutSeconds) }, following);
+  const query = { param, timeout: String(timeoutSeconds) };
+  return follow("remote_command@system/common", query, { ...following, shown: asItComes(following.write) });
 }
 
-/** Runs a job, passes on what its hosts write as it comes, and answers the exit code of the call. */
-export function runJob({ job, param, hosts, timeoutSeconds, ...following }: RunOptions): Promise<number> {
+/** Runs a job, passes on what its hosts write, line by line, and answers the exit code of the call. */
+export function runJob({ job, param, hosts, timeoutSeconds, raw, ...following }: RunOptions): Promise<number> {
   const given: unknown = param === undefined ? {} : JSON.parse(param);
   const members = { ...(given as object), ...(hosts && { "HOST!": hosts }) };
-  const query = { param: JSON.stringify(members) };
-  return follow(job, timeoutSeconds === undefined ? query : { ...query, timeout: String(timeoutSeconds) }, following);
+  const query = {
+    param: JSON.stringify(members),
+    ...(timeoutSeconds !== undefined && { timeout: String(timeoutSeconds) }),
+  };
+  const shown = raw === true ? asItComes(following.write) : new HostLines(following.write);
+  return follow(job, query, { ...following, shown });
+}
+
+function asItComes(write: Write): Shown {
+  return { add: (_host, stream, data) => write(stream, data), end: () => undefined };
 }
 
 async function follow(
   job: string,
   query: Readonly<Record<string, string>>,
-  { client, cancel, leave, write }: FollowOptions,
+  { client, cancel, leave, write, shown }: FollowOptions & { readonly shown: Shown },
 ): Promise<number> {
   const tell = (note: string): void => write("stderr", Buffer.from(`odp: ${note}\n`));
   const path = `/job/${job.split("/").map(encodeURIComponent).join("/")}`;
@@ -80,11 +99,12 @@ async function follow(
   try {
     for await (const line of client.lines("GET", path, { query: { ...query, stream: "true" }, signal: leave })) {
       if (isEnd(line)) end = line;
-      else if (isPiece(line)) write(line.stream, Buffer.from(line.data, "base64"));
+      else if (isPiece(line)) shown.add(line.host, line.stream, Buffer.from(line.data, "base64"));
       else if (isBegun(line)) stop = cancelling(line.runid, { client, cancel, tell });
     }
   } finally {
     stop();
+    shown.end();
   }
   const told = end === undefined ? ["The answer broke off before the end of the command."] : notesOf(end);
   told.forEach(tell);
@@ -143,5 +163,5 @@ function isBegun(line: unknown): line is { readonly runid: string } {
 }
 
 function isPiece(line: unknown): line is Piece {
-  return typeof line === "object" && line !== null && "data" in line && "stream" in line;
+  return typeof line === "object" && line !== null && "host" in line && "data" in line && "stream" in line;
 }

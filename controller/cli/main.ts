@@ -77,19 +77,30 @@ program
     followed((following) => exec({ ...following, host, command, timeoutSeconds: Number(timeout) })),
   );
 
+interface JobRunWords {
+  readonly host?: readonly string[];
+  readonly param?: string;
+  readonly timeout?: string;
+  readonly raw?: boolean;
+}
+
 const job = program.command("job").description("run a job, cancel a run, try the failed hosts of a run again");
 
 job
   .command("run <name>")
-  .description("run the job <name>@<dir>, with the output of its hosts as it comes and the worst of their exit codes")
+  .description(
+    "run the job <name>@<dir>, with each line of its hosts' output behind the host's name and the worst of their exit codes",
+  )
   .option("--host <host...>", "in the place of the job's hosts")
   .option("--param <json>", "a JSON object: parameters of the run")
   .option("--timeout <seconds>", "how long each try of a host may take")
-  .action((name: string, { host, param, timeout }: { host?: string[]; param?: string; timeout?: string }) =>
+  .option("--raw", "the output as it comes, without the names of hosts")
+  .action((name: string, { host, param, timeout, raw = false }: JobRunWords) =>
     followed((following) =>
       runJob({
         ...following,
         job: name,
+        raw,
         ...(host && { hosts: host }),
         ...(param !== undefined && { param }),
         ...(timeout !== undefined && { timeoutSeconds: Number(timeout) }),

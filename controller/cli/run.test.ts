@@ -51,7 +51,10 @@ test("odp job run passes on what its hosts write and the worst of their exit cod
   onHosts((host) => Promise.resolve(host === "h2" ? { state: "failed", code: 7, message: "exit code 7" } : {}));
   const run = odp("job", "run", "backup@common/x", "--param", '{"LEVEL":"9"}');
   expect(await run.exit).toBe(7);
-  expect(run.told.out.split("\n").sort()).toEqual(["", "h1 begun", "h2 begun"]);
+  expect(run.told.out.split("\n").sort()).toEqual(["", "h1: h1 begun", "h2: h2 begun"]);
+  const raw = odp("job", "run", "backup@common/x", "--raw", "--host", "h1");
+  expect(await raw.exit).toBe(0);
+  expect(raw.told.out).toBe("h1 begun\n");
 });
 
 test("Ctrl-C cancels the run and waits for its end; a second one leaves", async () => {
