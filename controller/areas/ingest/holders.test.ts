@@ -10,6 +10,7 @@ import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
 import type { Stores } from "../../store/engine.ts";
+import { PIN_REFUSED } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import type { IngestService } from "./index.ts";
 
@@ -60,6 +61,23 @@ test("who wakes after another went on writes the very rows that were written mea
   a.wake();
   await accepting;
   expect([await namesIn("/matrix/line", "e"), await namesIn("/matrix/other", "e")]).toEqual([["e1", "e2"], ["e3"]]);
+});
+
+test("a batch whose text is kept no more is pinned anew by its agent, and what was stored of it is written over", async () => {
+  const [source, key] = [newSource(), "/matrix/rules/gone"];
+  const outbox = new TestOutbox(source);
+  await world.rules.put(ADMIN, key, LINES);
+  const entries = [recordsEntry(1, ["gone,1"], key)];
+  await outbox.send(world.controller(), entries);
+  const { kv } = await world.engine.tenant("matrix");
+  const { digest } = await world.rules.load(ADMIN, key);
+  await world.rules.put(ADMIN, key, `${LINES}--comment=changed meanwhile\n`);
+  await kv.delete(`rule-text/${digest}`);
+  const again = outbox.send(world.controller(), entries);
+  await expect(again).rejects.toMatchObject({ details: { reason: PIN_REFUSED } });
+  outbox.forget();
+  await outbox.send(world.controller(), entries);
+  expect(await namesIn("/matrix/line", "gone")).toEqual(["gone"]);
 });
 
 test.each([
