@@ -504,5 +504,7 @@ export interface Batch extends At {
 
 export interface Explain extends At {
   readonly kind: "explain";
+  /** Runs it and says what it read and how long it took. */
+  readonly analyzes: boolean;
   readonly statement: Statement;
 }

@@ -95,9 +95,10 @@ function* parseExplain(reader: TokenReader): Steps<Statement> {
   const start = reader.token.start;
   reader.enter();
   reader.expect("EXPLAIN");
+  const analyzes = reader.accept("ANALYZE");
   const parse = statementParser(reader.token.keyword);
   if (!parse) throw reader.fail("a statement");
   const statement = yield* parse(reader);
   reader.leave();
-  return { kind: "explain", statement, span: reader.spanFrom(start) };
+  return { kind: "explain", analyzes, statement, span: reader.spanFrom(start) };
 }

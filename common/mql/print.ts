@@ -62,7 +62,7 @@ export function printStatement(node: Statement): string {
     case "batch":
       return `BEGIN ${node.statements.map((statement) => `${printStatement(statement)}; `).join("")}END`;
     case "explain":
-      return `EXPLAIN ${printStatement(node.statement)}`;
+      return `EXPLAIN ${node.analyzes ? "ANALYZE " : ""}${printStatement(node.statement)}`;
   }
 }
 

@@ -79,7 +79,8 @@ export class TreeGenerator {
     ];
     if (depth > 0 && this.#next() < 0.15)
       return { kind: "batch", statements: this.#some(0, 3, () => this.statement(depth - 1)), span };
-    if (depth > 0 && this.#next() < 0.1) return { kind: "explain", statement: this.statement(depth - 1), span };
+    if (depth > 0 && this.#next() < 0.1)
+      return { kind: "explain", analyzes: this.#next() < 0.3, statement: this.statement(depth - 1), span };
     return this.#pick(makers)();
   }
 

@@ -25,6 +25,7 @@ import {
   requireDefiner,
 } from "../objects/index.ts";
 import { classAccess, type Principal, requireDefining } from "../permissions/index.ts";
+import { ANALYZED_COLUMNS, Measures, requireReading } from "./analyzed.ts";
 import { repeatableChange } from "./batch/found.ts";
 import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
@@ -76,6 +77,8 @@ export interface PrepareContext {
   readonly slices: Slices;
   /** Counts the memory of the statement until its run; absent where no caller waits for it. */
   readonly memory: Pick<MemoryShare, "take"> | undefined;
+  /** Absent: nobody asks what is read. */
+  readonly measures?: Measures;
 }
 
 const COUNT_COLUMN: ColumnMeta = { name: "count", title: "count", type: "bigint" };
@@ -347,6 +350,7 @@ const STEP_COLUMNS: readonly ColumnMeta[] = [
 ];
 
 async function explain(statement: Explain, context: PrepareContext): Promise<Prepared> {
+  if (statement.analyzes) return analyze(statement, context);
   const inner = await prepare(statement.statement, context);
   return {
     meta: plainMeta("explain", inner.meta.rootclass, STEP_COLUMNS),
@@ -354,6 +358,18 @@ async function explain(statement: Explain, context: PrepareContext): Promise<Pre
     async run() {
       return one((await inner.explain()).map((work, index): Row => ({ step: index + 1, work })));
     },
+    explain: () => inner.explain(),
+  };
+}
+
+async function analyze({ statement }: Explain, context: PrepareContext): Promise<Prepared> {
+  requireReading(statement);
+  const measures = new Measures(context);
+  const inner = await prepare(statement, { ...context, measures });
+  return {
+    meta: plainMeta("explain", inner.meta.rootclass, ANALYZED_COLUMNS),
+    isRead: true,
+    run: async () => measures.run(await inner.explain(), () => inner.run()),
     explain: () => inner.explain(),
   };
 }
@@ -395,15 +411,18 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
 }
 
 function runContext(context: PrepareContext): RunContext {
-  const { principal, objects, catalog, clock, signal, sortFolder } = context;
+  const { principal, objects, catalog, clock, signal, sortFolder, measures } = context;
   return {
     tenant: principal.tenant,
     clock,
     signal,
     sortFolder,
     objects,
-    read: (request) =>
-      readsSchema(request, context) ? one<ObjectRow>(schemaRows(principal, catalog)) : objects.read(principal, request),
+    read(request) {
+      if (readsSchema(request, context)) return one<ObjectRow>(schemaRows(principal, catalog));
+      const pages = objects.read(principal, request);
+      return measures ? measures.read(request, pages) : pages;
+    },
   };
 }
 

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { QueryService } from "./index.ts";
+
+const admin = testPrincipal();
+const runtime = testRuntime(realClock);
+
+let engine: TestEngine;
+let objects: ObjectService;
+let query: QueryService;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime });
+  query = new QueryService({ objects, runtime });
+  const rows = Array.from({ length: 50 }, (_, n) => `('h${n}', '${n < 10 ? "bob" : "ann"}', 'r${n % 5}')`);
+  const made = [
+    "create class /matrix/box (host varchar, owner varchar, rack varchar, keys(host), index(rack))",
+    "create class /matrix/rack (name varchar, keys(name))",
+    `insert into /matrix/box (host, owner, rack) values ${rows.join(", ")}`,
+    "insert into /matrix/rack (name) values ('r0'), ('r1')",
+  ];
+  await query.rows(admin, made.join(";"));
+});
+
+afterAll(async () => {
+  await objects.close();
+  await engine.close();
+});
+
+const steps = async (statement: string, principal: Principal = admin) =>
+  (await query.rows(principal, `explain analyze ${statement}`)).map(
+    ({ work, rows }) => `${String(work)}|${String(rows)}`,
+  );
+
+test("tells the planned steps, how many rows were read for them and how many were answered", async () => {
+  const whole = await query.rows(admin, "explain analyze select host from /matrix/box where owner = 'bob'");
+  const planned = await query.rows(admin, "explain select host from /matrix/box where owner = 'bob'");
+  expect(whole.slice(0, -2)).toEqual(planned.map((row) => ({ ...row, rows: null, ms: null })));
+  expect(whole.slice(-2)).toEqual([
+    { step: planned.length + 1, work: "read /matrix/box", rows: 50, ms: expect.any(Number) as number },
+    { step: planned.length + 2, work: "answer", rows: 10, ms: expect.any(Number) as number },
+  ]);
+});
+
+test("a read by index reads what it finds, and each class of a join has a line of its own", async () => {
+  expect((await steps("select host from /matrix/box where rack = 'r3'")).slice(-2)).toEqual([
+    "read /matrix/box|10",
+    "answer|10",
+  ]);
+  const join = "select b.host from /matrix/box b join (r:/matrix/rack) on r.name = b.rack limit -1";
+  const told = await steps(join);
+  expect(told.filter((line) => line.startsWith("read ")).sort()).toEqual([
+    "read /matrix/box|50",
+    "read /matrix/rack|2",
+  ]);
+  expect(told.at(-1)).toBe("answer|20");
+});
+
+test("what is inside a SELECT counts, too, and the statement may be several", async () => {
+  const nested =
+    "select count(*) as n from (select host from /matrix/box where rack in (select name from /matrix/rack)) x";
+  expect((await steps(nested)).slice(-3).sort()).toEqual(["answer|1", "read /matrix/box|20", "read /matrix/rack|2"]);
+  expect((await steps("select name as rack from /matrix/rack union select rack from /matrix/box")).at(-1)).toBe(
+    "answer|5",
+  );
+});
+
+test("rows that the caller may not see are not counted", async () => {
+  const bob: Principal = {
+    ...admin,
+    grants: ["*:read"],
+    data: [
+      { class: "/matrix", access: "read" },
+      { class: "/matrix/box", access: "read", where: "owner = 'bob'" },
+    ],
+  };
+  expect((await steps("select count(*) as n from /matrix/box", bob)).slice(-2)).toEqual([
+    "read /matrix/box|10",
+    "answer|1",
+  ]);
+});
+
+test.each(["delete from /matrix/box", "drop class /matrix/box", "explain select host from /matrix/box"])(
+  "%s is refused, and nothing is done",
+  async (statement) => {
+    await expect(query.rows(admin, `explain analyze ${statement}`)).rejects.toMatchObject({
+      message: "[Valid] EXPLAIN ANALYZE runs what it explains: a SELECT, a UNION or a MATCH.",
+    });
+    expect(await query.rows(admin, "select count(*) as n from /matrix/box")).toEqual([{ n: 50 }]);
+  },
+);
+
+test("analyze stays a name", async () => {
+  await query.rows(
+    admin,
+    "create class /matrix/named (analyze varchar, keys(analyze)); insert into /matrix/named (analyze) values ('x')",
+  );
+  expect(await query.rows(admin, "select analyze from /matrix/named where analyze = 'x'")).toEqual([{ analyze: "x" }]);
+});

@@ -1,0 +1,90 @@
+import type { Statement } from "../../../common/mql/index.ts";
+import { AppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Row } from "../../../common/value.ts";
+import type { ClassCatalog, ObjectRow, ReadRequest } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { scopeOf, visibility } from "./plan/scope.ts";
+import type { ColumnMeta } from "./types.ts";
+
+export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
+  { name: "step", title: "step", type: "int" },
+  { name: "work", title: "work", type: "varchar" },
+  { name: "rows", title: "rows", type: "bigint" },
+  { name: "ms", title: "ms", type: "double" },
+];
+
+interface MeasuresOptions {
+  readonly principal: Principal;
+  readonly catalog: ClassCatalog;
+  readonly clock: Clock;
+}
+
+interface Measured {
+  rows: number;
+  waitedMs: number;
+}
+
+/** What a statement reads, class by class, and how long it waits for that. */
+export class Measures {
+  readonly #options: MeasuresOptions;
+  /** By class, in the order in which they are first read. */
+  readonly #reads = new Map<string, Measured>();
+
+  constructor(options: MeasuresOptions) {
+    this.#options = options;
+  }
+
+  /** The same pages. Only rows that the principal may see count: the others must not be told of. */
+  async *read(
+    request: ReadRequest,
+    pages: AsyncIterable<readonly ObjectRow[]>,
+  ): AsyncGenerator<readonly ObjectRow[], void> {
+    const { principal, catalog, clock } = this.#options;
+    const { class: path, subtree } = request;
+    const measured = this.#of(`${path}${subtree ? ":" : ""}`);
+    const visible = visibility(scopeOf(principal, catalog, { path, subtree, alias: "" }));
+    let sinceMs = clock.monotonicMs();
+    for await (const page of pages) {
+      measured.waitedMs += clock.monotonicMs() - sinceMs;
+      for (const row of page) if (visible(row) === true) measured.rows++;
+      yield page;
+      sinceMs = clock.monotonicMs();
+    }
+    measured.waitedMs += clock.monotonicMs() - sinceMs;
+  }
+
+  /** The planned steps, what was read for them and the answer, once its rows were made and let go. */
+  async *run(
+    steps: readonly string[],
+    start: () => Promise<AsyncIterable<readonly Row[]>>,
+  ): AsyncGenerator<readonly Row[], void> {
+    const { clock } = this.#options;
+    const startMs = clock.monotonicMs();
+    let answered = 0;
+    for await (const page of await start()) answered += page.length;
+    const wholeMs = clock.monotonicMs() - startMs;
+    const told = [
+      ...steps.map((work) => ({ work, rows: null, ms: null })),
+      ...[...this.#reads].map(([path, { rows, waitedMs }]) => ({ work: `read ${path}`, rows, ms: rounded(waitedMs) })),
+      { work: "answer", rows: answered, ms: rounded(wholeMs) },
+    ];
+    yield told.map((row, index) => ({ step: index + 1, ...row }));
+  }
+
+  #of(read: string): Measured {
+    const known = this.#reads.get(read) ?? { rows: 0, waitedMs: 0 };
+    this.#reads.set(read, known);
+    return known;
+  }
+}
+
+/** EXPLAIN ANALYZE runs what it explains. */
+export function requireReading({ kind }: Statement): void {
+  if (!["select", "union", "match"].includes(kind))
+    throw new AppError("invalid", "[Valid] EXPLAIN ANALYZE runs what it explains: a SELECT, a UNION or a MATCH.");
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}
