@@ -154,8 +154,10 @@ export class Outbox {
   /** Resolves when an append may succeed again, or the signal fires. */
   async room(signal: AbortSignal | undefined, reserve = false): Promise<void> {
     while (!signal?.aborted && !this.#broken && !this.#closed && !this.hasRoom(reserve)) {
+      // From before the files are dropped: what comes meanwhile, as the end of the outbox, is not missed.
+      const { version } = this;
       await this.#dropAgain();
-      if (!this.hasRoom(reserve)) await this.changed(this.version, signal);
+      if (!this.hasRoom(reserve)) await this.changed(version, signal);
     }
   }
 
