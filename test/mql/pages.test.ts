@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../common/limits.ts";
+import { KEYWORDS, RESERVED } from "../../common/mql/keywords.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
@@ -9,6 +10,8 @@ import { testRuntime } from "../helpers/runtime.ts";
 import { runPage } from "./script.ts";
 
 const PAGES = [
+  { page: "deploy/docs/mql.md", bounds: 14 },
+  { page: "deploy/docs/mql-from-sql.md", bounds: 0 },
   { page: "deploy/docs/mql-joins.md", bounds: 5 },
   { page: "deploy/docs/mql-times.md", bounds: 2 },
 ];
@@ -28,5 +31,22 @@ describe.each(PAGES)("$page", ({ page, bounds }) => {
     );
     expect(stated).toHaveLength(bounds);
     expect(limits).toMatchObject(Object.fromEntries(stated));
+  });
+});
+
+describe("the reference", () => {
+  const [page = "", words = ""] = readFileSync("deploy/docs/mql.md", "utf8").split("## Words of the language\n");
+
+  test("shows every word of the language in an example or a form, here or on a page it links", () => {
+    const linked = [...page.matchAll(/\]\((mql-[\w-]+\.md)/g)].map(([, name = ""]) => `deploy/docs/${name}`);
+    const pages = [page, ...[...new Set(linked)].map((name) => readFileSync(name, "utf8"))];
+    const code = pages.flatMap((text) => [...text.matchAll(/^```mql\n.*?^```$|`[^`\n]+`/gms)]).join("\n");
+    const shown = new Set(code.toUpperCase().match(/\w+/g));
+    expect([...new Set(KEYWORDS.values())].filter((word) => !shown.has(word))).toEqual([]);
+  });
+
+  test("lists the words that cannot be bare names", () => {
+    const listed = [...words.matchAll(/`([A-Z]+)`/g)].map(([, word]) => word);
+    expect(new Set(listed)).toEqual(RESERVED);
   });
 });

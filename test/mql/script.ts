@@ -13,6 +13,8 @@ export interface Block {
   readonly head: string;
   readonly principal: string;
   readonly text: string;
+  /** For its `?`. */
+  readonly values?: readonly Value[];
   readonly expected: string;
   readonly line: number;
 }
@@ -43,9 +45,13 @@ export function parseBlocks(source: string): readonly Block[] {
     const lines = head.split("\n").filter((one) => !one.startsWith("%"));
     const named = /^as (\w+)$/.exec(lines[0] ?? "");
     if (named?.[1]) who = named[1];
-    const text = lines.slice(named ? 1 : 0).join("\n");
+    if (named) lines.shift();
+    const given = /^values (\[.*\])$/.exec(lines[0] ?? "")?.[1];
+    if (given) lines.shift();
+    const text = lines.join("\n");
+    const values = given === undefined ? {} : { values: JSON.parse(given) as readonly Value[] };
     if (expected !== undefined)
-      blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, expected: expected.trim(), line });
+      blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, ...values, expected: expected.trim(), line });
     else if (text.trim() !== "") throw new Error(`line ${line}: a statement without an expectation`);
     line += part.split("\n").length + 1;
   }
@@ -66,13 +72,22 @@ export async function runScript(file: string, query: Query): Promise<void> {
   if (process.env.UPDATE === "1") await writeFile(file, `${actual.join("\n\n")}\n`);
 }
 
-/** Runs the examples of a page for users, the fences of the kind `mql`, as one script, and compares. */
+/** Runs the examples of a page for users, the fences of the kind `mql`, as one script, and compares or writes likewise. */
 export async function runPage(file: string, query: Query): Promise<void> {
   const page = await readFile(file, "utf8");
   const fences = [...page.matchAll(/^```mql\n(.*?)\n```$/gms)].map(([, example = ""]) => example);
   const blocks = parseBlocks(fences.join("\n\n"));
   expect(blocks.length).toBeGreaterThan(0);
-  for (const block of blocks) expectAnswer(block, await answerOf(block, query), `the examples of ${file}`);
+  let rest = page;
+  let updated = "";
+  for (const block of blocks) {
+    const answer = await answerOf(block, query);
+    if (process.env.UPDATE !== "1") expectAnswer(block, answer, `the examples of ${file}`);
+    const [before, behind = ""] = splitAt(rest, `${block.head}\n${block.expected}`.trimEnd());
+    updated += `${before}${block.head}\n${answer}`;
+    rest = behind;
+  }
+  if (process.env.UPDATE === "1") await writeFile(file, updated + rest);
 }
 
 function expectAnswer(block: Block, answer: string, file: string): void {
@@ -83,7 +98,7 @@ async function answerOf(block: Block, query: Query): Promise<string> {
   const who = PRINCIPALS[block.principal];
   if (!who) throw new Error(`nobody is called ${block.principal}`);
   try {
-    const rows = await query.rows(who, block.text);
+    const rows = await query.rows(who, block.text, block.values);
     return block.expected === "ok" ? "ok" : printRows(rows, /\border\s+by\b|^explain\b/i.test(block.text));
   } catch (error) {
     if (!isAppError(error)) throw error;
