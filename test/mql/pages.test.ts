@@ -2,8 +2,9 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import * as limits from "../../common/limits.ts";
 import { KEYWORDS, RESERVED } from "../../common/mql/keywords.ts";
+import type { Row } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
-import { QueryService } from "../../controller/areas/query/index.ts";
+import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { testRuntime } from "../helpers/runtime.ts";
@@ -14,6 +15,7 @@ const PAGES = [
   { page: "deploy/docs/mql-from-sql.md", bounds: 0 },
   { page: "deploy/docs/mql-joins.md", bounds: 5 },
   { page: "deploy/docs/mql-times.md", bounds: 2 },
+  { page: "deploy/docs/search.md", bounds: 5 },
 ];
 const runtime = testRuntime(realClock);
 
@@ -21,7 +23,16 @@ describe.each(PAGES)("$page", ({ page, bounds }) => {
   test("its examples answer what stands below them", async () => {
     await using engine = await openTestEngine();
     const objects = new ObjectService({ stores: engine, runtime });
-    await runPage(page, new QueryService({ objects, runtime }));
+    const query = new QueryService({ objects, runtime });
+    const searches = new SearchService({ objects, runtime });
+    await runPage(page, {
+      mql: (...asked) => query.rows(...asked),
+      async search(who, text) {
+        const rows: Row[] = [];
+        for await (const some of (await searches.search(who, text)).rows) rows.push(...some);
+        return rows;
+      },
+    });
     await objects.close();
   });
 

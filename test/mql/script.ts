@@ -19,7 +19,11 @@ export interface Block {
   readonly line: number;
 }
 
+/** Answers the text of a block, an MQL or a search. */
+type Ask = (who: Principal, text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
+
 const DASHES = "----";
+const ORDERED = /\border\s+by\b|^explain\b|\|\s*sort\b/i;
 
 export const PRINCIPALS: Readonly<Record<string, Principal>> = {
   administrator: principal("administrator", "matrix", ROLES.administrator),
@@ -65,27 +69,32 @@ export async function runScript(file: string, query: Query): Promise<void> {
   const source = await readFile(file, "utf8");
   const actual: string[] = [];
   for (const block of parseBlocks(source)) {
-    const answer = await answerOf(block, query);
+    const answer = await answerOf(block, (...asked) => query.rows(...asked));
     if (process.env.UPDATE === "1") actual.push(`${block.head}\n${answer}`);
     else expectAnswer(block, answer, file);
   }
   if (process.env.UPDATE === "1") await writeFile(file, `${actual.join("\n\n")}\n`);
 }
 
-/** Runs the examples of a page for users, the fences of the kind `mql`, as one script, and compares or writes likewise. */
-export async function runPage(file: string, query: Query): Promise<void> {
+/**
+ * Runs the examples of a page for users, the fences of these kinds, as one script, and compares or writes likewise. `as`
+ * holds to the end of its fence.
+ */
+export async function runPage(file: string, asks: Readonly<Record<string, Ask>>): Promise<void> {
   const page = await readFile(file, "utf8");
-  const fences = [...page.matchAll(/^```mql\n(.*?)\n```$/gms)].map(([, example = ""]) => example);
-  const blocks = parseBlocks(fences.join("\n\n"));
-  expect(blocks.length).toBeGreaterThan(0);
+  const fences = [...page.matchAll(/^```(\w+)\n(.*?)\n```$/gms)].filter(([, kind = ""]) => Object.hasOwn(asks, kind));
+  expect(fences.length).toBeGreaterThan(0);
   let rest = page;
   let updated = "";
-  for (const block of blocks) {
-    const answer = await answerOf(block, query);
-    if (process.env.UPDATE !== "1") expectAnswer(block, answer, `the examples of ${file}`);
-    const [before, behind = ""] = splitAt(rest, `${block.head}\n${block.expected}`.trimEnd());
-    updated += `${before}${block.head}\n${answer}`;
-    rest = behind;
+  for (const { 1: kind = "", 2: example = "", index } of fences) {
+    const above = page.slice(0, index).split("\n").length;
+    for (const block of parseBlocks(example)) {
+      const answer = await answerOf(block, asks[kind]);
+      if (process.env.UPDATE !== "1") expectAnswer({ ...block, line: above + block.line }, answer, file);
+      const [before, behind = ""] = splitAt(rest, `${block.head}\n${block.expected}`.trimEnd());
+      updated += `${before}${block.head}\n${answer}`;
+      rest = behind;
+    }
   }
   if (process.env.UPDATE === "1") await writeFile(file, updated + rest);
 }
@@ -94,19 +103,19 @@ function expectAnswer(block: Block, answer: string, file: string): void {
   expect(`${block.text}\n${answer}`, `${file}:${block.line}`).toBe(`${block.text}\n${block.expected}`);
 }
 
-async function answerOf(block: Block, query: Query): Promise<string> {
+async function answerOf(block: Block, ask: Ask | undefined): Promise<string> {
   const who = PRINCIPALS[block.principal];
-  if (!who) throw new Error(`nobody is called ${block.principal}`);
+  if (!who || !ask) throw new Error(`nobody is called ${block.principal}`);
   try {
-    const rows = await query.rows(who, block.text, block.values);
-    return block.expected === "ok" ? "ok" : printRows(rows, /\border\s+by\b|^explain\b/i.test(block.text));
+    const rows = await ask(who, block.text, block.values);
+    return block.expected === "ok" ? "ok" : printRows(rows, ORDERED.test(block.text));
   } catch (error) {
     if (!isAppError(error)) throw error;
     return `error ${error.code}: ${error.message}`;
   }
 }
 
-/** Rows without ORDER BY have no order, so that they are compared sorted. */
+/** Rows without ORDER BY, or `sort` in a search, have no order, so that they are compared sorted. */
 function printRows(rows: readonly Row[], ordered: boolean): string {
   if (rows.length === 0) return "no rows";
   const lines = rows.flatMap((row) => (isMap(row.graph) ? graphLines(row.graph) : [JSON.stringify(row)]));
