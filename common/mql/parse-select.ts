@@ -265,27 +265,32 @@ function alias(reader: TokenReader): string | undefined {
   const { kind, keyword, text } = reader.token;
   const next = reader.peek(1);
   const isCursor = keyword === "CURSOR" && (next.kind === "text" || next.text === "?");
-  const isAlias =
-    kind === "name" || (kind === "word" && !RESERVED.has(keyword) && !isCursor && !beginsLeftJoin(reader));
+  const isAlias = kind === "name" || (kind === "word" && !RESERVED.has(keyword) && !isCursor && !beginsJoin(reader));
   if (!isAlias) return undefined;
   reader.advance();
   return text;
 }
 
-/** `JOIN`, or `LEFT [OUTER] JOIN`: whether it is an outer one; undefined where no join begins. */
+/** `[INNER] JOIN`, or `LEFT [OUTER] JOIN`: whether it is an outer one; undefined where no join begins. */
 function joinWords(reader: TokenReader): boolean | undefined {
   if (reader.accept("JOIN")) return false;
-  if (!beginsLeftJoin(reader)) return undefined;
+  if (!beginsJoin(reader)) return undefined;
+  const kind = reader.token.text.toUpperCase();
+  if (kind !== "LEFT" && kind !== "INNER") throw reader.fail("JOIN", "LEFT JOIN");
   reader.advance();
-  reader.accept("OUTER");
+  if (kind === "LEFT") reader.accept("OUTER");
   reader.expect("JOIN");
-  return true;
+  return kind === "LEFT";
 }
 
-function beginsLeftJoin(reader: TokenReader): boolean {
+/** Words of SQL before JOIN. Those that MQL has no join for are no aliases there either: they would answer another one. */
+const KINDS_OF_JOIN: ReadonlySet<string> = new Set(["LEFT", "INNER", "RIGHT", "FULL", "CROSS", "NATURAL"]);
+
+function beginsJoin(reader: TokenReader): boolean {
+  const { kind, text } = reader.token;
   const next = reader.peek(1);
   const isJoin = next.keyword === "JOIN" || (next.keyword === "OUTER" && reader.peek(2).keyword === "JOIN");
-  return reader.isKeyword("LEFT") && isJoin;
+  return isJoin && kind === "word" && KINDS_OF_JOIN.has(text.toUpperCase());
 }
 
 /** `(alias:/class) ON a.x = b.y`, or `(SELECT …) alias ON …`, after the word JOIN. */

@@ -70,6 +70,10 @@ test("what is inside a SELECT counts, too, and the statement may be several", as
   );
 });
 
+test("the name of a tree is told as MQL writes it", async () => {
+  expect((await steps("select name from /matrix/rack/")).slice(-2)).toEqual(["read /matrix/rack/|2", "answer|2"]);
+});
+
 test("rows that the caller may not see are not counted", async () => {
   const bob: Principal = {
     ...admin,

@@ -42,7 +42,7 @@ export class Measures {
   ): AsyncGenerator<readonly ObjectRow[], void> {
     const { principal, catalog, clock } = this.#options;
     const { class: path, subtree } = request;
-    const measured = this.#of(`${path}${subtree ? ":" : ""}`);
+    const measured = this.#of(`${path}${subtree ? "/" : ""}`);
     const visible = visibility(scopeOf(principal, catalog, { path, subtree, alias: "" }));
     let sinceMs = clock.monotonicMs();
     for await (const page of pages) {
