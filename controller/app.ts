@@ -2,7 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import cookie from "@fastify/cookie";
 import multipart from "@fastify/multipart";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AppError } from "../common/errors.ts";
 import {
   HTTP_PATH_PARAMETER_MAX_CHARACTERS,
@@ -148,7 +148,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
     },
     clientErrorHandler: refuseGarbage,
     frameworkErrors: (error, request, reply) => {
-      begin(request, beginning);
+      begin(request, reply, beginning);
       sendFailure(request, reply, asAppError(error));
     },
   });
@@ -164,13 +164,7 @@ async function acceptAnyBody(app: FastifyInstance): Promise<void> {
 function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetrics): void {
   const { runtime } = beginning;
   app.addHook("onRequest", (request, reply, done) => {
-    begin(request, beginning);
-    void reply.headers({
-      traceparent: request.exchange.traceparent,
-      "x-content-type-options": "nosniff",
-      "x-frame-options": "SAMEORIGIN",
-      "referrer-policy": "same-origin",
-    });
+    begin(request, reply, beginning);
     done();
   });
   app.addHook("onResponse", (request, reply, done) => {
@@ -198,7 +192,7 @@ function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetric
   });
 }
 
-function begin(request: FastifyRequest, { runtime, peers }: Beginning): void {
+function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers }: Beginning): void {
   const { headers } = request.raw;
   const contentType = headers["content-type"] ?? "";
   request.exchange = {
@@ -212,6 +206,12 @@ function begin(request: FastifyRequest, { runtime, peers }: Beginning): void {
   };
   if (contentType !== "" && !/^multipart\/form-data/i.test(contentType))
     headers["content-type"] = "application/octet-stream";
+  void reply.headers({
+    traceparent: request.exchange.traceparent,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "SAMEORIGIN",
+    "referrer-policy": "same-origin",
+  });
 }
 
 function answerFailures(app: FastifyInstance, runtime: Runtime): void {
