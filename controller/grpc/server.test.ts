@@ -315,6 +315,24 @@ describe("the agent port refuses", () => {
     await elsewhere[Symbol.asyncDispose]();
   });
 
+  it("TLS older than 1.2, and takes 1.3 where it is offered", async () => {
+    const identity = await test.enrol("modern");
+    const ca = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
+    const spoken = (versions: object): Promise<string> =>
+      new Promise((resolve) => {
+        // The client itself would not offer old ones at its usual level.
+        const ciphers = "DEFAULT@SECLEVEL=0";
+        const options = { host: "localhost", port: test.agentPort, ca, ALPNProtocols: ["h2"], ciphers, ...versions };
+        const socket = connect(options, () => {
+          resolve(String(socket.getProtocol()));
+          socket.destroy();
+        });
+        socket.on("error", (error) => resolve(String(error)));
+      });
+    expect(await spoken({ minVersion: "TLSv1", maxVersion: "TLSv1.1" })).toMatch(/alert protocol version/);
+    expect(await spoken({ minVersion: "TLSv1", maxVersion: "TLSv1.3" })).toBe("TLSv1.3");
+  });
+
   it("a hello that names another host, another protocol or no stream", async () => {
     const identity = await test.enrol("honest");
     const facts = { host: "someone-else", os: "", arch: "", addresses: [], pid: 1, values: {} };

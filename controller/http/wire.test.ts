@@ -246,6 +246,23 @@ describe("connections", () => {
     );
   });
 
+  test("a request whose length is said in two ways is refused, and nothing behind it is taken for another", async () => {
+    const call = (more: string) => `POST /echo?sessionid=${session} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+    const hidden = "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
+    for (const more of [
+      "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n",
+      "Transfer-Encoding: chunked\r\nContent-Length: 4\r\n",
+      "Content-Length: 4\r\nContent-Length: 5\r\n",
+      "Content-Length: 4, 5\r\n",
+      "Content-Length: +4\r\n",
+      "Transfer-Encoding: chunked, identity\r\n",
+      "Transfer-Encoding : chunked\r\n",
+    ]) {
+      const answer = await exchange(`${call(more)}0\r\n\r\n${hidden}`);
+      expect(answer.match(/^HTTP\/1\.1 \d+/gm), more).toEqual(["HTTP/1.1 400"]);
+    }
+  });
+
   test("a head that does not arrive ends the connection when its deadline is over", async () => {
     await using impatient = await openTestHttp({ settings: { deadlines: { headMs: 100 } } });
     await impatient.app.listen({ port: 0, host: "127.0.0.1" });

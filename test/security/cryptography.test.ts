@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { expect, test } from "vitest";
+
+/** What the programs use of cryptography is what the table in SECURITY.md lists. */
+
+const FUNCTIONS =
+  "createHash|createHmac|createCipheriv|createDecipheriv|hkdfSync|hash|digest|sign|verify|generateKeyPairSync";
+/** Forms in which a digest is told. */
+const FORMS = ["hex", "base64", "base64url"];
+
+const sources = ["agent", "common", "controller", "deploy"]
+  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`))
+  .filter((file) => /(?<!\.test|\.d)\.ts$/.test(file))
+  .map((file) => ({ file, text: readFileSync(file, "utf8") }));
+
+/** The first group of `pattern` wherever it is found, with the files. */
+function found(pattern: RegExp): ReadonlyMap<string, readonly string[]> {
+  const files = new Map<string, string[]>();
+  for (const { file, text } of sources)
+    for (const [, name = ""] of text.matchAll(pattern)) files.set(name, [...(files.get(name) ?? []), file]);
+  return files;
+}
+
+test("ciphers, hashes and curves are those of the table, and MD5 makes ids of objects only", () => {
+  expect(sources.length).toBeGreaterThan(300);
+  const named = found(new RegExp(`\\b(?:${FUNCTIONS})\\(\\s*"([\\w-]+)"`, "g"));
+  expect([...named.keys()].filter((name) => !FORMS.includes(name)).sort()).toEqual([
+    "aes-256-gcm",
+    "ec",
+    "ed25519",
+    "md5",
+    "sha256",
+  ]);
+  expect(new Set(named.get("md5"))).toEqual(new Set(["controller/areas/objects/values/identity.ts"]));
+  expect([...found(/namedCurve: "([^"]+)"/g).keys()]).toEqual(["P-256"]);
+});
+
+test("no algorithm is chosen by a value", () => {
+  expect([...found(/\b(createHash|createHmac|createCipheriv|createDecipheriv|hkdfSync)\((?!\s*")/g)]).toEqual([]);
+});
+
+test("of Node's cryptography nothing else is used", () => {
+  const imported = [...found(/import (?:type )?\{([^}]+)\} from "(?:node:)?crypto"/g).keys()].flatMap((names) =>
+    names.split(",").map((name) => name.replace(/^\s*type| as \w+/g, "").trim()),
+  );
+  expect([...new Set(imported)].sort()).toEqual([
+    "KeyObject",
+    "X509Certificate",
+    "createCipheriv",
+    "createDecipheriv",
+    "createHash",
+    "createHmac",
+    "createPrivateKey",
+    "createPublicKey",
+    "generateKeyPairSync",
+    "hash",
+    "hkdfSync",
+    "randomBytes",
+    "sign",
+    "timingSafeEqual",
+    "verify",
+    "webcrypto",
+  ]);
+  expect([...found(/(import\("(?:node:)?crypto"\)|globalThis\.crypto|\* as \w+ from "(?:node:)?crypto")/g)]).toEqual(
+    [],
+  );
+});
+
+test("bytes that nobody may foresee come from randomBytes; Math.random draws numbers alone", () => {
+  const draws = found(/(Math\.random\(\))/g).get("Math.random()");
+  expect(draws).toEqual(["agent/main.ts", "controller/main.ts"]);
+  for (const { file, text } of sources.filter((source) => draws?.includes(source.file))) {
+    expect(text, file).toContain("const random: Random = { next: () => Math.random(), bytes: ");
+    expect(text, file).toContain(`import { randomBytes } from "node:crypto";`);
+  }
+});

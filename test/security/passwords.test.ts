@@ -1,0 +1,43 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { realClock } from "../helpers/clock.ts";
+import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
+import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+
+let http: TestHttp;
+let clock: TestClock;
+beforeAll(async () => {
+  clock = new TestClock(realClock.nowMs());
+  http = await openTestHttp({ runtime: testRuntime(clock) });
+});
+afterAll(() => http[Symbol.asyncDispose]());
+
+const LONG = ` ${"Long words, 長い言葉 and %41+& signs ".repeat(3)} `;
+const rights = { role: "viewer" } as const;
+
+async function signedIn(username: string, password: string): Promise<string> {
+  const payload = { company: "matrix", username, password };
+  return (await http.app.inject({ method: "POST", url: "/user/signin", payload })).json<{ status: string }>().status;
+}
+
+test("a password of more than 64 characters counts to its last one, as it was typed", async () => {
+  expect([...LONG].length).toBeGreaterThan(64);
+  await http.users.create(testPrincipal(), { username: "long", password: LONG, rights });
+  expect(await signedIn("long", LONG)).toBe("ok");
+  for (const other of [LONG.trim(), LONG.slice(0, -1), LONG.toLowerCase(), LONG.replace("%41", "A")])
+    expect(await signedIn("long", other), other).toBe("error");
+});
+
+test("a password has no end", async () => {
+  const password = "stays as long as it is good";
+  await http.users.create(testPrincipal(), { username: "lasting", password, rights });
+  clock.advance(10 * 366 * 24 * 3_600_000);
+  expect(await signedIn("lasting", password)).toBe("ok");
+});
+
+test("the names of the user and of the company do not make a password", async () => {
+  for (const password of ["quintessa", "quintessa1", "matrixmatrix", "Quintessa2026"])
+    await expect(
+      http.users.create(testPrincipal(), { username: "quintessa", password, rights }),
+      password,
+    ).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("easy to guess") });
+});
