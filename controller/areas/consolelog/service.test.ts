@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ulidOf } from "../../../common/ids.ts";
 import { CONSOLE_LOG_POSITION_MAX_IDS, CONSOLE_LOG_SETTLED_MS } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { ObjectService, type NewRecord } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
@@ -91,17 +91,19 @@ describe("reading", () => {
   });
 
   test(
-    "10,000 entries come in their order, each once",
+    "thousands of entries come in their order, each once",
     async () => {
+      const count = onCluster ? 2_000 : 10_000;
       // Many at first, few later.
-      const all = Array.from({ length: 10_000 }, (_, at) => ({
+      const all = Array.from({ length: count }, (_, at) => ({
         msg: String(at),
-        atMs: BEGAN_MS + Math.floor(at ** 1.6),
+        atMs: BEGAN_MS + Math.floor((at * (10_000 / count)) ** 1.6),
       }));
       await say(...all);
       const { found } = await readAll({ limit: 500 });
       expect(found).toHaveLength(all.length);
-      expect(found.slice(5_000)).toEqual(all.slice(5_000).map(({ msg }) => msg));
+      const late = count / 2;
+      expect(found.slice(late)).toEqual(all.slice(late).map(({ msg }) => msg));
       expect(new Set(found).size).toBe(all.length);
     },
     LONG_MS,
