@@ -114,6 +114,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     self: "the caller's own",
     nodes: "the caller's own alone without users:read",
     setOwnHome: "the caller's own; refused to a principal that reads only",
+    setOwnPassword: "after the password, by UserService",
     repair: "repair",
   },
   TriggerService: {
@@ -135,6 +136,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     stop: "at the end",
     signIn: "the password is the right",
     signInByCode: "password and code are the right",
+    changeOwnPassword: "the caller's own, with the password",
     beginSecondFactor: "the caller's own, with the password",
     confirmSecondFactor: "the caller's own; refused to a principal that reads only",
     removeSecondFactor: "the caller's own, with the password",

@@ -168,6 +168,11 @@ export const TokensReply = Type.Array(
 
 export const OwnPasswordInput = Type.Object({ password: Type.String({ minLength: 1, maxLength: 4_096 }) });
 
+export const ChangePasswordInput = Type.Object({
+  password: Type.String({ minLength: 1, maxLength: 4_096, description: "The present one" }),
+  newpassword: Type.String({ minLength: 1, maxLength: 4_096 }),
+});
+
 export const SecondFactorReply = Type.Object({
   active: Type.Boolean(),
   recoverycodes: Type.Integer({ description: "How many are left" }),

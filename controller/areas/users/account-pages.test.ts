@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { RECOVERY_CODES } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 
 const OWN = { host: "odp.example", accept: "text/html", "user-agent": "Mozilla/5.0", "sec-fetch-site": "same-origin" };
 const FACTOR = "/user/account/secondfactor";
@@ -79,6 +79,28 @@ test("who is not signed in is led to the form, and a page of another site change
     const foreign = await post(url, payload, { "sec-fetch-site": "cross-site", origin: "https://evil.example" });
     expect(foreign.headers.location, url).toBe("/user/account?error=denied");
   }
+});
+
+test("a person changes the own password with the present one, which ends the sessions", async () => {
+  const next = "four-yellow-tables-9";
+  await http.users.create(testPrincipal(), { username: "mover", password: PASSWORD, rights: { role: "viewer" } });
+  const signIn = async (password: string) =>
+    (await http.app.inject({ url: "/user/signin", query: { company: "matrix", username: "mover", password } })).json<{
+      status: string;
+      message: string;
+    }>();
+  const session = { cookie: `matrixSession=${(await signIn(PASSWORD)).message}` };
+  const change = (password: string, newpassword: string) =>
+    post("/user/account/password", { password, newpassword }, session);
+
+  expect((await open("/user/account", { ...OWN, ...session })).body).toContain('action="/user/account/password"');
+  expect((await change("wrong", next)).headers.location).toBe("/user/account?error=denied");
+  expect((await change(PASSWORD, "12345678")).headers.location).toBe("/user/account?error=invalid");
+  expect(await signIn(PASSWORD)).toMatchObject({ status: "ok" });
+  expect((await change(PASSWORD, next)).headers.location).toBe("/user/login");
+  expect((await open("/user/account", { ...OWN, ...session })).headers.location).toBe("/user/login");
+  expect((await signIn(PASSWORD)).status).not.toBe("ok");
+  expect(await signIn(next)).toMatchObject({ status: "ok" });
 });
 
 test("nothing of the query or of a name becomes a tag", async () => {

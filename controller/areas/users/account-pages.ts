@@ -5,6 +5,7 @@ import type { NewSecondFactor } from "./types.ts";
 /** Texts for the codes these pages may come back with. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "The password is wrong.",
+  invalid: "The new password is too easy to guess. Take a longer one.",
   limited: "Too many wrong passwords or codes. Please wait a little and try again.",
   conflict: "Something else was changed meanwhile. Please begin again.",
   unavailable: "Something needed is away. Please try again later.",
@@ -27,6 +28,7 @@ export function accountPage({ user, error, recoveryCodes, provider }: AccountVie
     `<h1>Your account</h1>
 <p>${escape(user)}</p>
 ${problem}
+${changeForm()}
 ${recoveryCodes === undefined ? beginForm() : removeForm(recoveryCodes)}
 ${provider === undefined ? "" : linkForm(provider)}
 <p class="aside"><a href="/">Back</a></p>`,
@@ -58,6 +60,18 @@ export function recoveryPage(codes: readonly string[]): string {
 <ul class="codes">${codes.map((code) => `<li>${escape(code)}</li>`).join("")}</ul>
 <a class="button" href="/user/account">I have kept them</a>`,
   );
+}
+
+function changeForm(): string {
+  return `<h2>Password</h2>
+<p>Changing it ends all your sessions and tokens.</p>
+<form method="post" action="/user/account/password">
+<label for="present">Present password</label>
+<input id="present" name="password" type="password" required autocomplete="current-password">
+<label for="new">New password</label>
+<input id="new" name="newpassword" type="password" required autocomplete="new-password">
+<button type="submit">Change</button>
+</form>`;
 }
 
 function beginForm(): string {

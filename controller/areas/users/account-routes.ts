@@ -1,5 +1,10 @@
 import { Type } from "typebox";
-import { LoginPageInput, OwnPasswordInput, SecondFactorCodeInput } from "../../../common/api/users.ts";
+import {
+  ChangePasswordInput,
+  LoginPageInput,
+  OwnPasswordInput,
+  SecondFactorCodeInput,
+} from "../../../common/api/users.ts";
 import { isAppError } from "../../../common/errors.ts";
 import { endpoint, type Answer, type Endpoint } from "../../http/endpoint.ts";
 import { accountPage, confirmPage, enrolPage, recoveryPage } from "./account-pages.ts";
@@ -34,7 +39,42 @@ export function accountRoutes(users: UserService, provider: string | undefined):
         return told(accountPage({ user: principal.user, error, recoveryCodes, provider: linking }));
       },
     }),
+    ...passwordRoutes(users),
     ...factorPages(users),
+  ];
+}
+
+function passwordRoutes(users: UserService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/user/password",
+      permission: "public",
+      summary: "Change one's own password; takes the present one, and ends all sessions and tokens",
+      input: ChangePasswordInput,
+      output: Type.String(),
+      body: "json",
+      handler: async ({ principal, input: { password, newpassword } }) => {
+        requireSignedIn(principal);
+        await users.changeOwnPassword(principal, password, newpassword);
+        return { message: "" };
+      },
+    }),
+    endpoint({
+      ...page,
+      method: "POST",
+      path: `${PATH}/password`,
+      summary: "Changes one's own password from its page",
+      input: ChangePasswordInput,
+      body: "form",
+      handler: async ({ principal, input: { password, newpassword } }) => {
+        requireSignedIn(principal);
+        return back(async () => {
+          await users.changeOwnPassword(principal, password, newpassword);
+          return { redirect: "/user/login" };
+        });
+      },
+    }),
   ];
 }
 
@@ -98,7 +138,7 @@ async function back(work: () => Promise<Answer<string>>): Promise<Answer<string>
   try {
     return await work();
   } catch (error) {
-    if (isAppError(error, "denied", "limited", "conflict", "unavailable"))
+    if (isAppError(error, "denied", "invalid", "limited", "conflict", "unavailable"))
       return { redirect: `${PATH}?error=${error.code}` };
     throw error;
   }

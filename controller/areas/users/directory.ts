@@ -219,6 +219,15 @@ export class UserDirectory {
     });
   }
 
+  /** Of a user who just gave the present one. `AppError("conflict")` when the user was changed since. */
+  async setOwnPassword(principal: Principal, { username, epoch }: UserRecord, password: string): Promise<void> {
+    const hash = await this.#hash(principal, { username, password });
+    await this.#edit(principal, username, async (record) => {
+      if (record.epoch !== epoch) throw new AppError("conflict", "The user was changed meanwhile: sign in again.");
+      return { ...record, hash, epoch: this.#newEpoch() };
+    });
+  }
+
   /** Of a user or an organisation; `AppError("not_found")` for an unknown id, `invalid` for what it cannot have. */
   async change(principal: Principal, id: string, change: NodeChange): Promise<void> {
     requirePermission(principal, "users:write");

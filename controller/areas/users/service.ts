@@ -185,6 +185,17 @@ export class UserService implements Users {
   }
 
   /**
+   * The caller's own, with the present one; every session and token of the caller ends. `AppError("invalid")` for one
+   * that is too easy to guess.
+   */
+  async changeOwnPassword(principal: Principal, password: string, next: string): Promise<void> {
+    requireOwnSignIn(principal);
+    await this.#recorded(principal, "change the own password", async () =>
+      this.directory.setOwnPassword(principal, await this.#credentials.again(principal, password), next),
+    );
+  }
+
+  /**
    * The caller's own, and begun only with the password: a found session is not enough. Without effect until it is
    * confirmed. `AppError("conflict")` when there is one.
    */

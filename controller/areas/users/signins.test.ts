@@ -104,6 +104,7 @@ describe("a token", () => {
       { method: "POST", url: "/user/tokens", payload: { name: "more", scopes: ["hosts:read"] } },
       { method: "DELETE", url: `/user/tokens/${id}` },
       { method: "DELETE", url: `/user/sessions/${own}` },
+      { method: "POST", url: "/user/password", payload: { password: PASSWORD, newpassword: "four-yellow-tables-9" } },
     ] as const)
       expect(await bearer(token, options), options.url).toMatchObject({ code: "denied" });
   });
