@@ -149,23 +149,24 @@ export interface Scan {
   readonly damaged: number;
 }
 
-/** All sound frames. A bad frame with a sound one behind it is damage and left out; otherwise it is the torn tail. */
+/** All sound frames. Bad frames with a sound one behind them are damage and left out; otherwise they are the torn tail. */
 export function scanFrames(bytes: Buffer): Scan {
   const payloads: Buffer[] = [];
   let end = 0;
   let damaged = 0;
-  for (;;) {
-    const sound = frameAt(bytes, end);
-    if (sound) {
-      payloads.push(sound.payload);
-      end = sound.next;
+  let passed = 0;
+  for (let at: number | undefined = 0; at !== undefined && at < bytes.length; at = frameEnd(bytes, at)) {
+    const sound = frameAt(bytes, at);
+    if (!sound) {
+      passed++;
       continue;
     }
-    const behind = frameEnd(bytes, end);
-    if (behind === undefined || !frameAt(bytes, behind)) return { payloads, end, damaged };
-    damaged++;
-    end = behind;
+    payloads.push(sound.payload);
+    end = sound.next;
+    damaged += passed;
+    passed = 0;
   }
+  return { payloads, end, damaged };
 }
 
 /** About how many bytes an entry takes. */

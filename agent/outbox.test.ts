@@ -69,6 +69,20 @@ describe("an outbox", () => {
     expect(await damaged.append([text("dddd")])).toBe(4);
   });
 
+  it("keeps what is behind several damaged frames in a row, and goes on behind it", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["aaaa", "bbbb", "cccc", "dddd", "eeee"]) await outbox.append([text(name)]);
+    await outbox.close();
+    const path = await onlySegment();
+    const bytes = await readFile(path);
+    for (const name of ["bbbb", "cccc", "dddd"]) bytes.write("X", bytes.indexOf(name));
+    await writeFile(path, bytes);
+    const damaged = await openOutbox();
+    expect([damaged.damagedFrames, damaged.tornBytes]).toEqual([3, 0]);
+    expect(await texts(damaged, 1)).toEqual(["aaaa", "eeee"]);
+    expect(await damaged.append([text("ffff")])).toBe(6);
+  });
+
   it("cuts garbage off its end", async () => {
     const outbox = await openOutbox();
     await outbox.append([text("a")]);
