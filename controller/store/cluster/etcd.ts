@@ -121,10 +121,12 @@ export class Etcd {
     }
   }
 
-  /** It fails once its member is given up. */
+  /** It fails once its member is given up, also while it is being opened. */
   async open(connect: () => Promise<unknown>): Promise<EtcdStream> {
     const member = this.#member;
-    const stream = await connect();
+    let isGivenUp = false;
+    const forgetOpening = member.onGivenUp(() => (isGivenUp = true));
+    const stream = await connect().finally(forgetOpening);
     if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
     // The reader of the stream gets the error; without a listener a later error would end the process.
     stream.on("error", () => undefined);
@@ -133,6 +135,10 @@ export class Etcd {
       (stream as Duplex & { cancel(): void }).cancel();
       stream.destroy();
     };
+    if (isGivenUp) {
+      end();
+      throw new AppError("unavailable", "etcd's member was given up while a stream to it was opened.");
+    }
     const forget = member.onGivenUp(end);
     stream.once("close", forget);
     return { stream, end, giveUp: () => (end(), this.#leave(member)) };
