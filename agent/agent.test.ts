@@ -139,6 +139,9 @@ describe("commands", () => {
     });
     controller.command({ id: "c2", sentMs, deadlineMs: sentMs - 1, body: exec("true") });
     await controller.until("results", () => controller.bodies("result").length === 2);
+    expect(controller.bodies("result").find(({ commandId }) => commandId === "c1")).toMatchObject({
+      signal: "SIGTERM",
+    });
     expect(Object.fromEntries(controller.bodies("result").map(({ commandId, state }) => [commandId, state]))).toEqual({
       c1: "timeout",
       c2: "expired",

@@ -104,8 +104,8 @@ export class Commands {
     if (!running) return;
     try {
       const outcome = await runPlugin(plugin, { command, remainingMs, signal: running.abort.signal }, host);
-      const { state, code, message } = this.#judge(outcome, running);
-      await journal.finish({ commandId: command.id, state, code, message }, outcome.last);
+      const { last, ...judged } = this.#judge(outcome, running);
+      await journal.finish({ commandId: command.id, ...judged }, last);
     } catch (error) {
       // The outbox took nothing: the next start finds the command open and says `interrupted`.
       host.log("error", "result not written", { command: command.id, error: errorText(error) });

@@ -19,6 +19,21 @@ beforeEach(async () => {
 
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
+it("says which signal ended a command, by its name and as a shell numbers it", async () => {
+  for (const [name, code] of [
+    ["SIGKILL", 137],
+    ["SIGTERM", 143],
+    ["SIGABRT", 134],
+  ] as const)
+    expect(await exec({ line: `kill -${name.slice(3)} $$` })).toEqual({
+      ended: "exit",
+      code,
+      signal: name,
+      message: `ended by ${name}`,
+    });
+  expect(await exec({ line: "exit 137" })).not.toHaveProperty("signal");
+});
+
 // Only Linux shows the environment of other processes.
 describe.runIf(process.platform === "linux")("what a command started", () => {
   it("ends with it at its timeout, also in a session of its own", async () => {

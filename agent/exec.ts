@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { constants } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { errorText } from "../common/errors.ts";
@@ -25,20 +26,14 @@ export interface ExecResult {
   readonly ended: "exit" | "timeout" | "cancelled" | "unstarted";
   /** Exit code; 128 + signal number for a signal, 127 when it could not be started. */
   readonly code: number;
+  /** The name of the signal that ended the process, `SIGKILL`; absent: none did. */
+  readonly signal?: string;
   readonly message: string;
 }
 
 export type Exec = (options: ExecOptions) => Promise<ExecResult>;
 
 const SIGNAL_BASE = 128;
-const SIGNAL_NUMBERS: Readonly<Record<string, number>> = {
-  SIGHUP: 1,
-  SIGINT: 2,
-  SIGKILL: 9,
-  SIGSEGV: 11,
-  SIGPIPE: 13,
-  SIGTERM: 15,
-};
 
 export interface ExecWorld {
   readonly clock: Clock;
@@ -108,11 +103,11 @@ async function watch(child: ChildProcess, options: Watched, clock: Clock): Promi
   options.signal?.addEventListener("abort", cancel, { once: true });
   if (options.signal?.aborted) cancel();
   if (options.timeoutMs !== undefined) cancels.push(clock.after(options.timeoutMs, () => end("timeout")));
-  const exited = new Promise<{ code: number; message: string }>((resolve) => {
+  const exited = new Promise<Exited>((resolve) => {
     child.once("exit", (code, signal) => resolve(outcome(code, signal)));
   });
   const drained = Promise.all([drain(child.stdout, false, options), drain(child.stderr, true, options)]);
-  const { code, message } = await exited;
+  const exit = await exited;
   // Ending a process ends everything it started.
   if (ended !== "exit") {
     killGroup(child, "SIGKILL");
@@ -126,12 +121,15 @@ async function watch(child: ChildProcess, options: Watched, clock: Clock): Promi
     for (const stop of cancels) stop();
     options.signal?.removeEventListener("abort", cancel);
   }
-  return { ended, code, message };
+  return { ended, ...exit };
 }
 
-function outcome(code: number | null, signal: NodeJS.Signals | null): { code: number; message: string } {
+type Exited = Omit<ExecResult, "ended">;
+
+function outcome(code: number | null, signal: NodeJS.Signals | null): Exited {
   if (code !== null) return { code, message: code === 0 ? "" : `ended with code ${code}` };
-  return { code: SIGNAL_BASE + (SIGNAL_NUMBERS[signal ?? ""] ?? 0), message: `ended by ${signal ?? "a signal"}` };
+  if (signal === null) return { code: SIGNAL_BASE, message: "ended by a signal" };
+  return { code: SIGNAL_BASE + constants.signals[signal], signal, message: `ended by ${signal}` };
 }
 
 /**

@@ -31,6 +31,8 @@ export interface Runner {
 export interface Outcome {
   readonly state: "ok" | "failed" | "timeout" | "cancelled" | "interrupted";
   readonly code: number;
+  /** The name of the signal that ended the process; absent: none did. */
+  readonly signal?: string;
   readonly message: string;
   /** Entries that go into the same write as the result. */
   readonly last?: readonly Parameters<Host["emit"]>[0][number][];

@@ -136,6 +136,9 @@ export const JobOutputSelect = Type.Object({
 const JobOutputEnd = Type.Object({
   state: Type.String(),
   code: Type.Optional(Type.Integer()),
+  signal: Type.Optional(
+    Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
+  ),
   message: Type.String(),
 });
 export type JobOutputEnd = Static<typeof JobOutputEnd>;
@@ -212,6 +215,9 @@ export const JobBatchEnds = Type.Array(
           host: Type.String(),
           state: Type.String(),
           code: Type.Optional(Type.Integer()),
+          signal: Type.Optional(
+            Type.String({ description: "that ended the command: SIGKILL; absent: none, or its host does not tell" }),
+          ),
           message: Type.String(),
         }),
       ),

@@ -50,4 +50,34 @@ describe("odp exec", () => {
     expect(exitCodeOf([end("unreachable"), end("cancelled")])).toBe(255);
     expect(exitCodeOf([end("failed")])).toBe(1);
   });
+
+  test("a signal that ended the command is told, and is the exit code that a shell gives it", async () => {
+    const notes: string[] = [];
+    const killed = { state: "failed", signal: "SIGKILL" };
+    const code = await exec({
+      client: {
+        call: () => Promise.reject(new Error("nothing to cancel")),
+        async *lines() {
+          yield await Promise.resolve({
+            runs: [
+              { ...killed, host: "a", code: 137, message: "ended by SIGKILL" },
+              { ...killed, host: "b", message: "" },
+            ],
+            skipped: 0,
+          });
+        },
+      },
+      host: "a",
+      command: ["x"],
+      timeoutSeconds: 1,
+      cancel: new AbortController().signal,
+      leave: new AbortController().signal,
+      write: (_stream, data) => notes.push(Buffer.from(data).toString()),
+    });
+    expect({ code, notes }).toEqual({
+      code: 137,
+      notes: ["odp: a: failed: ended by SIGKILL\n", "odp: b: failed: SIGKILL: \n"],
+    });
+    expect(exitCodeOf([{ ...killed, host: "b", message: "" }])).toBe(137);
+  });
 });

@@ -1,3 +1,4 @@
+import { constants } from "node:os";
 import type { Client } from "../../common/client/client.ts";
 import { errorText } from "../../common/errors.ts";
 import { HostLines, type Stream, type Write } from "./host-lines.ts";
@@ -55,6 +56,7 @@ interface HostEnd {
   readonly host: string;
   readonly state: string;
   readonly code?: number;
+  readonly signal?: string;
   readonly message: string;
 }
 
@@ -134,9 +136,18 @@ export function lineOf(command: readonly string[]): string {
 
 /** The worst of all hosts. */
 export function exitCodeOf(runs: readonly HostEnd[]): number {
-  return runs.length === 0
-    ? FAILED
-    : Math.max(...runs.map(({ state, code }) => (state === "ok" ? 0 : (CODE_OF_STATE[state] ?? (code || FAILED)))));
+  return runs.length === 0 ? FAILED : Math.max(...runs.map(codeOf));
+}
+
+function codeOf({ state, code, signal }: HostEnd): number {
+  if (state === "ok") return 0;
+  return CODE_OF_STATE[state] ?? (code || codeOfSignal(signal));
+}
+
+/** As a shell numbers it. */
+function codeOfSignal(name: string | undefined): number {
+  const number = Object.entries(constants.signals).find(([signal]) => signal === name)?.[1];
+  return number === undefined ? FAILED : 128 + number;
 }
 
 function quoted(argument: string): string {
@@ -147,8 +158,10 @@ function quoted(argument: string): string {
 function notesOf({ runs, skipped, message }: End): readonly string[] {
   return [
     ...(message === undefined ? [] : [message]),
-    ...runs.flatMap(({ host, state, code, message: why }) =>
-      state === "ok" || (state === "failed" && code !== undefined) ? [] : [`${host}: ${state}: ${why}`],
+    ...runs.flatMap(({ host, state, code, signal, message: why }) =>
+      state === "ok" || (state === "failed" && code !== undefined && signal === undefined)
+        ? []
+        : [`${host}: ${state}: ${signal === undefined || why.includes(signal) ? why : `${signal}: ${why}`}`],
     ),
     ...(skipped > 0 ? [`${skipped} bytes of output were left out: they came faster than they were read.`] : []),
   ];

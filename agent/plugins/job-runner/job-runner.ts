@@ -47,12 +47,13 @@ function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cance
   return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };
 }
 
-function outcomeOf({ ended, code, message }: ExecResult, dropped: number): Outcome {
+function outcomeOf({ ended, code, signal, message }: ExecResult, dropped: number): Outcome {
   const note =
     dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
-  if (ended === "timeout") return { state: "timeout", code, message: `${note}: ended at its deadline` };
-  if (ended === "cancelled") return { state: "cancelled", code, message: note };
-  return { state: ended === "exit" && code === 0 ? "ok" : "failed", code, message: note };
+  const exit = { code, ...(signal !== undefined && { signal }) };
+  if (ended === "timeout") return { ...exit, state: "timeout", message: `${note}: ended at its deadline` };
+  if (ended === "cancelled") return { ...exit, state: "cancelled", message: note };
+  return { ...exit, state: ended === "exit" && code === 0 ? "ok" : "failed", message: note };
 }
 
 /** Output on its way: into the outbox as it comes, or, when it is not followed, kept for the result. */

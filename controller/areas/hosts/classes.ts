@@ -45,6 +45,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     columns: [
       ...columns("varchar", "command", "host", "state"),
       ...columns("int", "code"),
+      ...columns("varchar", "signal"),
       ...columns("text", "message"),
       ...columns("timestamp", "started", "ended"),
     ],

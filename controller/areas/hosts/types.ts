@@ -19,6 +19,8 @@ export interface CommandOutcome {
   readonly state: FinalState;
   /** Exit code, when a process ended by itself. */
   readonly code?: number;
+  /** The name of the signal that ended the process, `SIGKILL`; absent: none did, or its host does not tell. */
+  readonly signal?: string;
   /** For people: why it did not go well; empty when it did. */
   readonly message: string;
   readonly startedMs: number;

@@ -24,7 +24,7 @@ function patient() {
     dispatch: (command: SentCommand) => {
       sent.push(command);
       return new Promise<Partial<CommandOutcome>>((resolve) => {
-        const cancelled = () => resolve({ state: "cancelled", message: "ended by SIGTERM" });
+        const cancelled = () => resolve({ state: "cancelled", message: "ended by SIGTERM", signal: "SIGTERM" });
         ends.set(command.host, resolve);
         command.signal?.addEventListener("abort", cancelled, { once: true });
         if (command.signal?.aborted) cancelled();
@@ -49,11 +49,11 @@ test("any controller cancels a run on all its hosts, as often as it is asked; wh
   const { b, hosts, runId, finished } = await start();
   await begun(hosts, 2);
   expect([await b.cancelling.cancel(ADMIN, runId), await b.cancelling.cancel(ADMIN, runId)]).toEqual([true, true]);
-  const end = { state: "cancelled", message: "ended by SIGTERM (cancelled by administrator)" };
+  const end = { state: "cancelled", signal: "SIGTERM", message: "ended by SIGTERM (cancelled by administrator)" };
   expect(await finished).toMatchObject([end, end]);
   expect(await scene.rowsOf(runId)).toMatchObject([
-    { status: "cancelled" },
-    { status: "cancelled", message: end.message },
+    { status: "cancelled", signal: "SIGTERM" },
+    { status: "cancelled", signal: "SIGTERM", message: end.message },
   ]);
   expect(await b.cancelling.cancel(ADMIN, runId)).toBe(false);
   await b.maintain("matrix");

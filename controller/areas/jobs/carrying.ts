@@ -9,7 +9,7 @@ import type { CommandOutcome } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { CancelSignals, RunCancels } from "./cancels.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
-import type { PlacedRun, RunEndings } from "./endings.ts";
+import { exitOf, type PlacedRun, type RunEndings } from "./endings.ts";
 import { runNotice, type NotifiedState } from "./notices.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { RunOutput } from "./output.ts";
@@ -164,14 +164,15 @@ export class RunCarrying {
   async #end(held: VersionedRun, ended: Tried): Promise<HostRun> {
     const { host } = held.open;
     const end = await this.#with.endings.finish(held, ended);
-    const { state, code, message, tries = 1 } = end;
-    if (end.mine) this.publish(held.open, { status: state, code, message });
+    const { state, message, tries = 1 } = end;
+    const exit = exitOf(end);
+    if (end.mine) this.publish(held.open, { status: state, message, ...exit });
     return {
       host,
       state,
       message,
       output: ended.output.text,
-      ...(code === undefined ? {} : { code }),
+      ...exit,
       ...(tries > 1 && { tries }),
     };
   }

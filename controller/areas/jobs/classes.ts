@@ -73,7 +73,7 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
 const RUN_CLASS: SystemClass = {
   path: JOB_RUN_PATH,
   columns: [
-    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type", "origin"),
+    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type", "origin", "signal"),
     ...columns("int", "pid", "code", "tries"),
     ...textColumns("list", "cmds", "params", "failures"),
     ...columns("text", "out", "err", "message"),

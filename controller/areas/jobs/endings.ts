@@ -31,6 +31,7 @@ export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" |
 export interface StandingEnd {
   readonly state: FinalState;
   readonly code?: number;
+  readonly signal?: string;
   readonly message: string;
   readonly tries?: number;
   readonly mine: boolean;
@@ -98,7 +99,7 @@ export class RunEndings {
     }
   }
 
-  endOf(output: RunOutput, { state, code, message, endedMs, tries }: Ending): RunEnd {
+  endOf(output: RunOutput, { state, message, endedMs, tries, ...exit }: Ending): RunEnd {
     const { out, err, bytes: outputSize } = output;
     return {
       state,
@@ -108,7 +109,7 @@ export class RunEndings {
       outputSize,
       endedMs,
       decidedMs: this.#runtime.clock.nowMs(),
-      ...(code === undefined ? {} : { code }),
+      ...exitOf(exit),
       ...(tries !== undefined && { tries }),
     };
   }
@@ -189,10 +190,11 @@ export class RunEndings {
     const atMs = (ulidTimeMs(open.runId) ?? open.startedMs) - 1;
     const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
-    const { status, code, message, tries } = row?.values ?? {};
+    const { status, code, signal, message, tries } = row?.values ?? {};
     return {
       state: status as FinalState,
-      ...(typeof code === "number" ? { code } : {}),
+      ...(typeof code === "number" && { code }),
+      ...(typeof signal === "string" && { signal }),
       ...(typeof tries === "number" && { tries }),
       message: String(message ?? ""),
       mine: false,
@@ -200,8 +202,13 @@ export class RunEndings {
   }
 }
 
-function standing({ state, code, message, tries }: RunEnd, mine: boolean): StandingEnd {
-  return { state, message, mine, ...(code === undefined ? {} : { code }), ...(tries !== undefined && { tries }) };
+function standing({ state, message, tries, ...exit }: RunEnd, mine: boolean): StandingEnd {
+  return { state, message, mine, ...exitOf(exit), ...(tries !== undefined && { tries }) };
+}
+
+/** How a process ended, as far as that is known. */
+export function exitOf({ code, signal }: Pick<RunEnd, "code" | "signal">): Pick<RunEnd, "code" | "signal"> {
+  return { ...(code !== undefined && { code }), ...(signal !== undefined && { signal }) };
 }
 
 /** In a row that tells of an execution that no host was given. */
@@ -259,7 +266,7 @@ function failuresOf({ tries }: PlacedRun): Row {
   return tries ? { failures: [...tries.failures] } : {};
 }
 
-function endRow({ state, code, message, out, err, outputSize, endedMs, tries }: RunEnd): Row {
+function endRow({ state, message, out, err, outputSize, endedMs, tries, ...exit }: RunEnd): Row {
   return {
     status: state,
     message,
@@ -268,6 +275,6 @@ function endRow({ state, code, message, out, err, outputSize, endedMs, tries }: 
     outputsize: outputSize,
     etime: endedMs,
     ...(tries !== undefined && { tries }),
-    ...(code === undefined ? {} : { code }),
+    ...exitOf(exit),
   };
 }

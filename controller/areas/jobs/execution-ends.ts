@@ -4,7 +4,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { workOf } from "./carrying.ts";
 import { LetGo, Overtaken } from "./commands.ts";
-import type { RunEndings } from "./endings.ts";
+import { exitOf, type RunEndings } from "./endings.ts";
 import type { ExecutionJournal } from "./executions.ts";
 import type { JobOutputs } from "./outputs.ts";
 import type { Run } from "./plan.ts";
@@ -58,8 +58,8 @@ export class ExecutionEnds {
   }
 
   async recorded(run: Run, host: string): Promise<HostRun> {
-    const { state, code, message, tries = 1 } = await this.#with.endings.recorded(workOf(run, host));
-    return { host, state, message, output: "", ...(code === undefined ? {} : { code }), ...(tries > 1 && { tries }) };
+    const { state, message, tries = 1, ...exit } = await this.#with.endings.recorded(workOf(run, host));
+    return { host, state, message, output: "", ...exitOf(exit), ...(tries > 1 && { tries }) };
   }
 }
 

@@ -98,10 +98,11 @@ function hiddenOutput(): AppError {
   return new AppError("denied", "The output of runs is hidden from this user.");
 }
 
-function endOf({ status, code, message }: Row): JobOutputEnd {
+function endOf({ status, code, signal, message }: Row): JobOutputEnd {
   return {
     state: typeof status === "string" ? status : "",
     message: typeof message === "string" ? message : "",
     ...(typeof code === "number" && { code }),
+    ...(typeof signal === "string" && { signal }),
   };
 }

@@ -150,7 +150,7 @@ function executing({ runs, retrying, cancelling, query }: JobHostParts): readonl
       name: "run",
       summary: "Executes a job and waits for its end, as long as the script may take; the commands go on after that",
       parameters: RUN,
-      returns: "{runid, output, runs: [{host, state, code, message}]}",
+      returns: "{runid, output, runs: [{host, state, code, signal, message}]}",
       example: `${MADE}try { OUTPUT = job.run("example@demo").output } catch (unreachable) { OUTPUT = unreachable.code }`,
       changes: true,
       call: async ({ principal, signal }, ...[name, param, timeout]) => {

@@ -4,7 +4,8 @@ import { pathOf, startRow, type PlacedRun } from "./endings.ts";
 /** What a notification says of a run on one host. */
 export interface NotifiedState {
   readonly status: string;
-  readonly code?: number | undefined;
+  readonly code?: number;
+  readonly signal?: string;
   readonly message?: string;
 }
 

@@ -75,6 +75,8 @@ export type HostOrder = Omit<RunOrder, "hosts">;
 export interface RunEnd {
   readonly state: FinalState;
   readonly code?: number;
+  /** The name of the signal that ended the command; absent: none did, or its host does not tell. */
+  readonly signal?: string;
   readonly message: string;
   /** Absent: the run had one, or none. */
   readonly tries?: number;

@@ -61,6 +61,21 @@ test("a host that failed is tried again, others are not; the run tells the tries
   expect(await scene.openKeys(runId)).toEqual([]);
 });
 
+test("the signal that ended a command is told of each try, for callers and in MQL, where it is searched for", async () => {
+  const killed = { state: "failed", code: 137, signal: "SIGKILL", message: "ended by SIGKILL" } as const;
+  const runs = scene.controller("a", { dispatch: () => killed });
+  const { runId, finished } = await runs.execute(ADMIN, await define("killed", ["h1"], 1), {});
+  expect(await finished).toMatchObject([{ host: "h1", ...killed, tries: 2 }]);
+  const where = "signal = 'SIGKILL' AND runid = ?";
+  expect(await scene.query.rows(ADMIN, `SELECT * FROM /matrix/jobs/jobrun WHERE ${where}`, [runId])).toMatchObject([
+    { status: "failed", code: 137, signal: "SIGKILL", failures: ["failed 137 SIGKILL: ended by SIGKILL"] },
+  ]);
+  // The run that tries again the host has a row of its own, without what ended the one before.
+  const again = await scene.controller("a").retrying.retry(ADMIN, runId, {});
+  expect(await again.finished).toMatchObject([{ host: "h1", state: "ok" }]);
+  expect((await scene.rowsOf(again.runId))[0]).not.toMatchObject({ signal: "SIGKILL" });
+});
+
 test("each try has the time of the job, the run that of all; what was cancelled is not tried again", async () => {
   const left: number[] = [];
   const caller = new AbortController();

@@ -57,7 +57,7 @@ export function anotherTry(
   };
 }
 
-function failureOf({ state, code, message }: CommandOutcome): string {
-  const text = `${state}${code === undefined ? "" : ` ${code}`}${message === "" ? "" : `: ${message}`}`;
+function failureOf({ state, code, signal, message }: CommandOutcome): string {
+  const text = `${[state, code, signal].filter((part) => part !== undefined).join(" ")}${message === "" ? "" : `: ${message}`}`;
   return text.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS);
 }

@@ -35,6 +35,8 @@ export interface HostRun {
   readonly host: string;
   readonly state: FinalState;
   readonly code?: number;
+  /** The name of the signal that ended the command; absent: none did, or its host does not tell. */
+  readonly signal?: string;
   readonly message: string;
   /** Absent: one, or none. */
   readonly tries?: number;

@@ -327,8 +327,8 @@ export class WholeExecutions {
 /** What the script at the end finds of the run: the worst state, and that of each host. */
 function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
   const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
-  const runs = ends.map(({ host, state, code = null, message }) => {
-    return { host, state, code, message: message.slice(0, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
+  const runs = ends.map(({ host, state, code = null, signal = null, message }) => {
+    return { host, state, code, signal, message: message.slice(0, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
   });
   return { status, runs };
 }

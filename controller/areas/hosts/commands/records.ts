@@ -7,6 +7,7 @@ import { COMMAND_CLASS, OUTPUT_CLASS } from "../store.ts";
 import type { EntrySource, Target } from "../types.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
+const SIGNAL_MAX_CHARACTERS = 20;
 
 export interface CommandRecordsDependencies {
   readonly objects: Pick<Objects, "ingest" | "read" | "get">;
@@ -102,7 +103,7 @@ function pieceOf(commandId: string, { values }: ObjectRow): CommandOutput {
 }
 
 function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
-  const { state, code, message, started, ended } = values;
+  const { state, code, signal, message, started, ended } = values;
   return {
     commandId,
     state: textOf(state),
@@ -110,6 +111,7 @@ function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
     message: textOf(message),
     startedMs: Number(started ?? 0),
     endedMs: Number(ended ?? 0),
+    ...(typeof signal === "string" && { signal }),
   };
 }
 
@@ -125,12 +127,13 @@ function outputValues(host: string, entry: Entry): NewRecord["values"] | undefin
 
 function resultValues(host: string, entry: Entry): NewRecord["values"] | undefined {
   if (entry.body?.$case !== "result") return undefined;
-  const { commandId, code, message, startedMs, endedMs, state } = entry.body.value;
+  const { commandId, code, signal, message, startedMs, endedMs, state } = entry.body.value;
   return {
     command: commandId,
     host,
     state,
     code,
+    ...(signal !== undefined && { signal: signal.slice(0, SIGNAL_MAX_CHARACTERS) }),
     message: message.slice(0, MESSAGE_MAX_CHARACTERS),
     started: startedMs,
     ended: endedMs,

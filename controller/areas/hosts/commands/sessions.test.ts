@@ -57,6 +57,7 @@ test("a host that is away when its command is cancelled is told when it comes ba
     state: "cancelled",
     code: 143,
     message: "ended by SIGTERM",
+    signal: "SIGTERM",
     startedMs: 1,
     endedMs: 2,
   };
@@ -67,6 +68,7 @@ test("a host that is away when its command is cancelled is told when it comes ba
       entries: [{ sequence: 1, timeMs: 1, traceparent: "", body: { $case: "result", value } }],
     },
   });
-  expect(await outcome).toMatchObject({ state: "cancelled", message: "ended by SIGTERM" });
+  const ended = { state: "cancelled", message: "ended by SIGTERM", signal: "SIGTERM" };
+  expect(await outcome).toMatchObject(ended);
   second.close();
 });

@@ -171,7 +171,13 @@ export function endingOf(result: CommandResult): Ending {
     startedMs: result.startedMs,
     endedMs: result.endedMs,
     ...(exited && result.state !== "interrupted" ? { code: result.code } : {}),
+    ...(isSignal(result.signal) && { signal: result.signal }),
   };
+}
+
+/** An agent may say anything. */
+function isSignal(name: string | undefined): name is string {
+  return name !== undefined && /^SIG[A-Z0-9]{1,10}$/.test(name);
 }
 
 function finalState(state: string): FinalState {

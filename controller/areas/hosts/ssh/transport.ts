@@ -39,7 +39,7 @@ interface Work {
   readonly signal: AbortSignal;
 }
 
-type Ending = Pick<CommandOutcome, "state" | "message" | "code">;
+type Ending = Pick<CommandOutcome, "state" | "message" | "code" | "signal">;
 
 /** Hosts without an agent: the same commands over SSH. A command id is begun at most once. */
 export class SshTransport implements Transport {
@@ -251,11 +251,6 @@ function endingOf(end: ScriptEnd): Ending {
   if (end.code === 0) return { state: "ok", message: "", code: 0 };
   if (end.code !== undefined)
     return { state: "failed", message: `The command ended with code ${end.code}.`, code: end.code };
-  return {
-    state: "failed",
-    message:
-      end.signal === undefined
-        ? "The connection was lost while the command ran."
-        : `The command was ended by ${end.signal}.`,
-  };
+  if (end.signal === undefined) return { state: "failed", message: "The connection was lost while the command ran." };
+  return { state: "failed", message: `The command was ended by ${end.signal}.`, signal: end.signal };
 }

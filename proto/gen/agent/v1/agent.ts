@@ -244,6 +244,8 @@ export interface CommandResult {
   message: string;
   startedMs: number;
   endedMs: number;
+  /** that ended the process, by its name: SIGKILL */
+  signal?: string | undefined;
 }
 
 /** Exactly one per run of a command policy that was due while the agent worked by the policy. */
@@ -2502,7 +2504,7 @@ export const CommandOutput: MessageFns<CommandOutput> = {
 };
 
 function createBaseCommandResult(): CommandResult {
-  return { commandId: "", state: "", code: 0, message: "", startedMs: 0, endedMs: 0 };
+  return { commandId: "", state: "", code: 0, message: "", startedMs: 0, endedMs: 0, signal: undefined };
 }
 
 export const CommandResult: MessageFns<CommandResult> = {
@@ -2524,6 +2526,9 @@ export const CommandResult: MessageFns<CommandResult> = {
     }
     if (message.endedMs !== 0) {
       writer.uint32(48).int64(message.endedMs);
+    }
+    if (message.signal !== undefined) {
+      writer.uint32(58).string(message.signal);
     }
     return writer;
   },
@@ -2589,6 +2594,14 @@ export const CommandResult: MessageFns<CommandResult> = {
             message.endedMs = longToNumber(reader.int64());
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.signal = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2612,6 +2625,7 @@ export const CommandResult: MessageFns<CommandResult> = {
     message.message = object.message ?? "";
     message.startedMs = object.startedMs ?? 0;
     message.endedMs = object.endedMs ?? 0;
+    message.signal = object.signal ?? undefined;
     return message;
   },
 };
