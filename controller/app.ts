@@ -18,6 +18,7 @@ import { Networks } from "./network.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import { Admission } from "./http/admission.ts";
 import { checkInterface } from "./http/check.ts";
+import { browserHeaders, type HstsReach } from "./http/browsers.ts";
 import type { Endpoint } from "./http/endpoint.ts";
 import { documentSender } from "./http/compress.ts";
 import { EventStreams } from "./http/events.ts";
@@ -55,6 +56,8 @@ export interface HttpSettings {
   readonly version: string;
   /** Addresses and networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed; none when absent. */
   readonly trustedProxies?: readonly string[];
+  /** How far answers by HTTPS tell browsers to come back by HTTPS only; `subdomains` when absent. */
+  readonly hsts?: HstsReach;
   /** Addresses and networks that may read `/metrics`; the machine itself when absent. */
   readonly metricsReaders?: readonly string[];
   /** Host names this installation is known under: pages of theirs are pages of ours. */
@@ -94,11 +97,12 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const pipelines = new Pipelines();
   const peers = new Peers(settings.trustedProxies ?? []);
   const bounds = { pipelines, silence: new SilenceWatch(runtime), deadlines: settings.deadlines };
-  const app = createServer(bounds, { runtime, peers });
+  const beginning = { runtime, peers, hsts: settings.hsts ?? "subdomains" };
+  const app = createServer(bounds, beginning);
   await acceptAnyBody(app);
   // Only to set them: the sign-in gate reads them.
   await app.register(cookie, { hook: false });
-  observe(app, { runtime, peers }, metrics);
+  observe(app, beginning, metrics);
   answerFailures(app, runtime);
   addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, new Networks(settings.metricsReaders ?? LOOPBACK));
@@ -132,6 +136,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
 interface Beginning {
   readonly runtime: Runtime;
   readonly peers: Peers;
+  readonly hsts: HstsReach;
 }
 
 function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstance {
@@ -192,7 +197,7 @@ function observe(app: FastifyInstance, beginning: Beginning, metrics: HttpMetric
   });
 }
 
-function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers }: Beginning): void {
+function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers, hsts }: Beginning): void {
   const { headers } = request.raw;
   const contentType = headers["content-type"] ?? "";
   request.exchange = {
@@ -208,9 +213,7 @@ function begin(request: FastifyRequest, reply: FastifyReply, { runtime, peers }:
     headers["content-type"] = "application/octet-stream";
   void reply.headers({
     traceparent: request.exchange.traceparent,
-    "x-content-type-options": "nosniff",
-    "x-frame-options": "SAMEORIGIN",
-    "referrer-policy": "same-origin",
+    ...browserHeaders(request.exchange.peer.protocol, hsts),
   });
 }
 

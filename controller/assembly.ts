@@ -83,6 +83,7 @@ import { ExportService, ImportService, transferArea } from "./areas/transfer/ind
 import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import { nodeFiles } from "./files.ts";
+import type { HstsReach } from "./http/browsers.ts";
 import type { SignIn } from "./http/signin.ts";
 import type { OpenIdSettings } from "./openid-settings.ts";
 import { Maintenance } from "./maintenance.ts";
@@ -104,6 +105,8 @@ export interface AssemblyOptions {
   readonly publicNames: readonly string[];
   /** None when absent. */
   readonly trustedProxies?: readonly string[];
+  /** See `HttpSettings.hsts`. */
+  readonly hsts?: HstsReach;
   /** This machine when absent. */
   readonly metricsReaders?: readonly string[];
   /** Networks that scripts reach besides public addresses; none when absent. */
@@ -551,6 +554,7 @@ export async function assemble(options: AssemblyOptions) {
           version: options.version,
           publicNames,
           ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
+          ...(options.hsts && { hsts: options.hsts }),
           ...(options.metricsReaders && { metricsReaders: options.metricsReaders }),
         },
         levels: partsOf(areas, (area) => area.levels),

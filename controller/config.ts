@@ -5,6 +5,7 @@ import { parse } from "smol-toml";
 import { AppError, errorText } from "../common/errors.ts";
 import { WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
+import { HSTS_REACHES, type HstsReach } from "./http/browsers.ts";
 import { isNetwork } from "./network.ts";
 import type { KeySource } from "./secrets/index.ts";
 import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid-settings.ts";
@@ -16,6 +17,7 @@ export interface Settings {
   readonly agentPort: number;
   readonly publicNames: readonly string[];
   readonly trustedProxies: readonly string[];
+  readonly hsts: HstsReach;
   readonly metricsReaders: readonly string[];
   readonly outboundNetworks: readonly string[];
   readonly dataDir: string;
@@ -77,6 +79,12 @@ export const SETTINGS = [
     name: "trusted_proxies",
     meaning: "Addresses or networks (`10.0.0.0/8`) of proxies in front, whose X-Forwarded-For, -Host and -Proto count",
     default: "none",
+  },
+  {
+    name: "hsts",
+    meaning:
+      "Which names browsers that came by HTTPS, through a trusted proxy, are told to call by HTTPS only for a year, on every port: subdomains, host, off",
+    default: "subdomains",
   },
   {
     name: "metrics_readers",
@@ -256,6 +264,7 @@ function settle(given: Given): Settings {
     agentPort: portOf(given, "agent_port", port === 0 ? 0 : port + 1),
     publicNames: list(text("public_names", host)),
     trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
+    hsts: oneOf("hsts", text("hsts", "subdomains"), HSTS_REACHES),
     metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
     outboundNetworks: networks("outbound_networks", text("outbound_networks", "")),
     dataDir,

@@ -161,7 +161,7 @@ async function prepare(
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, trustedProxies, metricsReaders, outboundNetworks } = settings;
+  const { publicNames, trustedProxies, hsts, metricsReaders, outboundNetworks } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
@@ -171,6 +171,7 @@ async function prepare(
     controllerId,
     publicNames,
     trustedProxies,
+    hsts,
     metricsReaders,
     outboundNetworks,
     dataDir,

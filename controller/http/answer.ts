@@ -4,7 +4,16 @@ import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
 import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
 import { compressed, isCompressible } from "./compress.ts";
-import type { Answer, ContentAnswer, Endpoint, RowsAnswer, SessionChange, TicketChange } from "./endpoint.ts";
+import { CONTENT_POLICY, pageHeaders } from "./browsers.ts";
+import type {
+  Answer,
+  ContentAnswer,
+  Endpoint,
+  PageAnswer,
+  RowsAnswer,
+  SessionChange,
+  TicketChange,
+} from "./endpoint.ts";
 import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
@@ -47,11 +56,14 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
     }
     if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
-    if (!("redirect" in answer)) writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
+    if ("content" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
+    if (!("redirect" in answer || "page" in answer))
+      writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
     if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
     if ("ticket" in answer && answer.ticket !== undefined) setTicket(reply, answer.ticket, options.secure);
     if ("redirect" in answer) void reply.redirect(answer.redirect, 302);
     else if ("empty" in answer) void reply.send();
+    else if ("page" in answer) await sendPage(reply, answer, options);
     else if ("content" in answer) await sendContent(reply, answer, options);
     else {
       const { meta, warnings } = answer;
@@ -105,6 +117,10 @@ function setTicket(reply: FastifyReply, { text, lastingMs = 0 }: TicketChange, s
   const options = { path: "/", httpOnly: true, sameSite: "lax", secure } as const;
   if (text === undefined) void reply.clearCookie(ticketCookie(secure), options);
   else void reply.setCookie(ticketCookie(secure), text, { ...options, maxAge: Math.floor(lastingMs / 1_000) });
+}
+
+async function sendPage(reply: FastifyReply, { page, policy }: PageAnswer, options: AnswerOptions): Promise<void> {
+  await sendWhole(reply.headers(pageHeaders(policy)).type("text/html; charset=utf-8"), page, options);
 }
 
 async function sendContent(reply: FastifyReply, answer: ContentAnswer, options: AnswerOptions): Promise<void> {

@@ -97,7 +97,14 @@ export interface UploadedFile {
  * tells, once the first rows are there, that others were left out. `warnings` say what was accepted and does not do
  * what its sender may expect; the envelope has that member only when there are some.
  */
-export type Answer<O> = MessageAnswer<O> | RowsAnswer | ContentAnswer | EventsAnswer | EmptyAnswer | RedirectAnswer;
+export type Answer<O> =
+  | MessageAnswer<O>
+  | RowsAnswer
+  | ContentAnswer
+  | PageAnswer
+  | EventsAnswer
+  | EmptyAnswer
+  | RedirectAnswer;
 
 interface Envelope extends AnswerHead {
   readonly meta?: unknown;
@@ -120,6 +127,14 @@ export interface ContentAnswer extends AnswerHead {
   readonly content: Readable | Uint8Array | string;
   readonly contentType: string;
   readonly filename?: string;
+  readonly ticket?: TicketChange;
+}
+
+/** An HTML page of ours. Nothing keeps it, and no other page takes it in. */
+export interface PageAnswer {
+  readonly page: string;
+  /** The whole Content-Security-Policy. */
+  readonly policy: string;
   readonly ticket?: TicketChange;
 }
 

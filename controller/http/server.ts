@@ -8,6 +8,7 @@ import {
   HTTP_KEEP_ALIVE_MS,
   HTTP_RECEIVE_DEADLINE_MS,
 } from "../../common/limits.ts";
+import { BROWSER_LINES } from "./browsers.ts";
 import { failureEnvelope } from "./failure.ts";
 import type { Pipelines } from "./pipeline.ts";
 import type { SilenceWatch } from "./silence.ts";
@@ -68,7 +69,7 @@ function refuseConnection(socket: Duplex, { status, failure }: Refusal): void {
   const body = JSON.stringify(failureEnvelope(failure, ""));
   socket.end(
     `HTTP/1.1 ${status}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n\r\n${body}`,
+      `Content-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\n${BROWSER_LINES}\r\n${body}`,
   );
 }
 

@@ -7,6 +7,7 @@ import type { Audit } from "../areas/audit/index.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
 import type { Runtime } from "../runtime.ts";
 import { THREAD_TURNS } from "../turns.ts";
+import { BROWSER_LINES } from "./browsers.ts";
 import { asAppError, failureEnvelope, logFault, SIGN_IN_PATH } from "./failure.ts";
 import type { Fields } from "./fields.ts";
 import { takeInTurns } from "./incoming.ts";
@@ -218,6 +219,6 @@ function refuse(socket: Duplex, failure: AppError, traceparent: string): void {
   const status = signIn ? 200 : 500;
   socket.end(
     `HTTP/1.1 ${String(status)} ${STATUS_CODES[status] ?? ""}\r\nContent-Type: application/json; charset=utf-8\r\n` +
-      `Content-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\nTraceparent: ${traceparent}\r\n\r\n${body}`,
+      `Content-Length: ${String(Buffer.byteLength(body))}\r\nConnection: close\r\nTraceparent: ${traceparent}\r\n${BROWSER_LINES}\r\n${body}`,
   );
 }

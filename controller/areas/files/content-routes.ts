@@ -11,7 +11,8 @@ import type { FileService } from "./service.ts";
  */
 const HEADERS = {
   "cache-control": "private, no-cache",
-  "content-security-policy": "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads",
+  "content-security-policy":
+    "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads; frame-ancestors 'self'",
   "cross-origin-resource-policy": "same-origin",
 };
 

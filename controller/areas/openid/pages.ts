@@ -1,7 +1,8 @@
+import type { PageAnswer } from "../../http/endpoint.ts";
 import { escape, page } from "../users/index.ts";
 
 /** A link, because a form of a page of ours leads to our own addresses only. */
-export function departurePage(address: string): string {
+export function departurePage(address: string): PageAnswer {
   return page(
     "Link an account",
     `<h1>One more step</h1>

@@ -17,7 +17,6 @@ import type { OpenIdService } from "./service.ts";
 
 const LOGIN_PATH = "/user/login";
 const ACCOUNT_PATH = "/user/account";
-const HTML = "text/html; charset=utf-8";
 
 export function openidRoutes(openid: OpenIdService): readonly Endpoint[] {
   return [...signInRoutes(openid), ...ownRoutes(openid), ...adminRoutes(openid)];
@@ -52,8 +51,7 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
         try {
           return arrived(await openid.finish(arrivalOf(call)));
         } catch (error) {
-          if (call.client.browser && error instanceof CodeNeeded)
-            return { content: codePage(error), contentType: HTML, ticket: {} };
+          if (call.client.browser && error instanceof CodeNeeded) return { ...codePage(error), ticket: {} };
           return backToForm(call, error);
         }
       },
@@ -89,7 +87,7 @@ function ownRoutes(openid: OpenIdService): readonly Endpoint[] {
           const { address, ticket: text, lastingMs } = await openid.beginLink(call.principal, call.input.password);
           const ticket = { text, lastingMs };
           if (!call.client.browser) return { message: address, ticket };
-          return { content: departurePage(address), contentType: HTML, ticket };
+          return { ...departurePage(address), ticket };
         } catch (error) {
           return backToAccount(call, error);
         }

@@ -104,8 +104,8 @@ test("a person changes the own password with the present one, which ends the ses
 });
 
 test("nothing of the query or of a name becomes a tag", async () => {
-  const { body } = await open(`/user/account?error=${encodeURIComponent("<script>")}`);
+  const { body, headers } = await open(`/user/account?error=${encodeURIComponent("<script>")}`);
   expect(body).toContain("That did not work.");
   expect(body).not.toContain("<script>");
-  expect(body).toContain("default-src 'none'");
+  expect(headers["content-security-policy"]).toContain("default-src 'none'");
 });

@@ -1,4 +1,5 @@
 import encodeQR from "qr";
+import type { PageAnswer } from "../../http/endpoint.ts";
 import { escape, page } from "./pages.ts";
 import type { NewSecondFactor } from "./types.ts";
 
@@ -21,7 +22,7 @@ export interface AccountView {
   readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
 }
 
-export function accountPage({ user, error, recoveryCodes, provider }: AccountView): string {
+export function accountPage({ user, error, recoveryCodes, provider }: AccountView): PageAnswer {
   const problem = error === undefined ? "" : problemLine(PROBLEMS[error] ?? "That did not work. Please try again.");
   return page(
     "Your account",
@@ -36,7 +37,7 @@ ${provider === undefined ? "" : linkForm(provider)}
 }
 
 /** The secret is told here and nowhere again. */
-export function enrolPage({ uri, secret }: NewSecondFactor): string {
+export function enrolPage({ uri, secret }: NewSecondFactor): PageAnswer {
   return page(
     "Second factor",
     `<h1>Second factor</h1>
@@ -48,11 +49,11 @@ ${codeForm(false)}`,
 }
 
 /** After a wrong code; the secret is on the device. */
-export function confirmPage(): string {
+export function confirmPage(): PageAnswer {
   return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}`);
 }
 
-export function recoveryPage(codes: readonly string[]): string {
+export function recoveryPage(codes: readonly string[]): PageAnswer {
   return page(
     "Recovery codes",
     `<h1>The second factor is on</h1>

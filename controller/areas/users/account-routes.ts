@@ -13,13 +13,10 @@ import type { UserService } from "./service.ts";
 
 const PATH = "/user/account";
 const FACTOR_PATH = `${PATH}/secondfactor`;
-const HEADERS = { "cache-control": "no-store" };
 
-/** Of pages that tell what nobody else is to read. */
 const page = {
   permission: "public",
   output: Type.String(),
-  statuses: { 200: { summary: "The page", headers: { "cache-control": "Nothing keeps it" } } },
 } as const;
 
 /** The pages by which people manage how they sign in; programs have `/user/secondfactor`. */
@@ -36,7 +33,7 @@ export function accountRoutes(users: UserService, provider: string | undefined):
         const recoveryCodes = await users.secondFactor(principal);
         const isLinked = (await users.providers.own(principal)) !== undefined;
         const linking = provider === undefined ? undefined : { name: provider, isLinked };
-        return told(accountPage({ user: principal.user, error, recoveryCodes, provider: linking }));
+        return accountPage({ user: principal.user, error, recoveryCodes, provider: linking });
       },
     }),
     ...passwordRoutes(users),
@@ -89,7 +86,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
       body: "form",
       handler: async ({ principal, input: { password } }) => {
         requireSignedIn(principal);
-        return back(async () => told(enrolPage(await users.beginSecondFactor(principal, password))));
+        return back(async () => enrolPage(await users.beginSecondFactor(principal, password)));
       },
     }),
     endpoint({
@@ -103,9 +100,9 @@ function factorPages(users: UserService): readonly Endpoint[] {
         requireSignedIn(principal);
         return back(async () => {
           try {
-            return told(recoveryPage(await users.confirmSecondFactor(principal, code)));
+            return recoveryPage(await users.confirmSecondFactor(principal, code));
           } catch (error) {
-            if (isAppError(error, "invalid")) return told(confirmPage());
+            if (isAppError(error, "invalid")) return confirmPage();
             throw error;
           }
         });
@@ -127,10 +124,6 @@ function factorPages(users: UserService): readonly Endpoint[] {
       },
     }),
   ];
-}
-
-function told(content: string): Answer<string> {
-  return { content, contentType: "text/html; charset=utf-8", headers: HEADERS };
 }
 
 /** What went wrong is read on the page it came from. */

@@ -1,3 +1,6 @@
+import { createHash } from "node:crypto";
+import type { PageAnswer } from "../../http/endpoint.ts";
+
 /** The pages that are there before any console: they work without JavaScript. */
 
 const STYLE = `
@@ -46,7 +49,7 @@ export function loginPage(options: {
   readonly company: string;
   /** What the provider is called by which one may sign in, too. */
   readonly provider?: string | undefined;
-}): string {
+}): PageAnswer {
   const { error, company, provider } = options;
   const text = error === undefined ? undefined : (PROBLEMS[error] ?? "Signing in did not work. Please try again.");
   const problem = text === undefined ? "" : `<p class="wrong" role="alert" id="problem">${text}</p>`;
@@ -71,7 +74,7 @@ ${provider === undefined ? "" : `<p class="or">or</p><a class="button other" hre
 }
 
 /** The second step: the ticket stands for name and password. */
-export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): string {
+export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): PageAnswer {
   const problem = `<p class="wrong" role="alert" id="problem">This code is wrong, or was used before.</p>`;
   return page(
     "Sign in",
@@ -88,7 +91,11 @@ ${isWrong ? problem : ""}
   );
 }
 
-export function homePage(who: { readonly user: string; readonly company: string; readonly ospace: string }): string {
+export function homePage(who: {
+  readonly user: string;
+  readonly company: string;
+  readonly ospace: string;
+}): PageAnswer {
   return page(
     "Operations data platform",
     `<h1>Operations data platform</h1>
@@ -104,14 +111,20 @@ export function homePage(who: { readonly user: string; readonly company: string;
   );
 }
 
+const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
+const POLICY = `default-src 'none'; img-src data:; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
+
 /** Without scripts, and with nothing of other sites. */
-export function page(title: string, body: string): string {
+export function page(title: string, body: string): PageAnswer {
+  return { page: documentOf(title, body), policy: POLICY };
+}
+
+function documentOf(title: string, body: string): string {
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none'">
 <title>${escape(title)}</title>
 <link rel="icon" href="data:,">
 <style>${STYLE}</style>

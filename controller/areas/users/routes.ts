@@ -23,7 +23,6 @@ import { CodeNeeded } from "./tickets.ts";
 import type { SignedIn } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";
-const HTML = "text/html; charset=utf-8";
 
 export interface UserRouteServices {
   readonly users: UserService;
@@ -99,10 +98,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       output: Type.String(),
       handler: async ({ principal }) => {
         if (principal.user === "") return { redirect: LOGIN_PATH };
-        return {
-          content: homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace }),
-          contentType: HTML,
-        };
+        return homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace });
       },
     }),
     endpoint({
@@ -114,7 +110,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       output: Type.String(),
       handler: async ({ input }) => {
         const only = await tenants.only();
-        return { content: loginPage({ error: input.error, company: only?.name ?? "", provider }), contentType: HTML };
+        return loginPage({ error: input.error, company: only?.name ?? "", provider });
       },
     }),
     endpoint({
@@ -166,7 +162,7 @@ function signInByForm(users: UserService, call: Call<Static<typeof LoginInput>>)
 /** A person goes back to the form and reads why, or on to the code; a program gets its error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   if (call.client.browser && !call.client.maySignIn) return { redirect: `${LOGIN_PATH}?error=foreign` };
-  if (call.client.browser && error instanceof CodeNeeded) return { content: codePage(error), contentType: HTML };
+  if (call.client.browser && error instanceof CodeNeeded) return codePage(error);
   if (call.client.browser && isAppError(error, "denied", "limited", "invalid", "deadline"))
     return { redirect: `${LOGIN_PATH}?error=${error.code}` };
   throw error;

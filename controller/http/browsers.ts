@@ -1,0 +1,46 @@
+import type { Peer } from "./peer.ts";
+
+/** How far browsers are told to come back by HTTPS only: for the name they called, and for all names below it. */
+export const HSTS_REACHES = ["off", "host", "subdomains"] as const;
+export type HstsReach = (typeof HSTS_REACHES)[number];
+
+/** An answer that is shown as a page loads, runs and sends nothing. */
+const CLOSED = "default-src 'none'; base-uri 'none'; form-action 'none'";
+const BARE = `${CLOSED}; frame-ancestors 'none'`;
+/** What users stored or exported, and clients show in a frame of their page. */
+export const CONTENT_POLICY = `${CLOSED}; frame-ancestors 'self'`;
+
+const HEADERS = {
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "SAMEORIGIN",
+  "referrer-policy": "same-origin",
+  "content-security-policy": BARE,
+  "cross-origin-resource-policy": "same-origin",
+};
+
+const HSTS: Readonly<Record<HstsReach, string | undefined>> = {
+  off: undefined,
+  host: "max-age=31536000",
+  subdomains: "max-age=31536000; includeSubDomains",
+};
+
+/** What browsers are told with every answer, unless the answer says other of the same. */
+export function browserHeaders(protocol: Peer["protocol"], hsts: HstsReach): Readonly<Record<string, string>> {
+  const text = HSTS[hsts];
+  // A browser believes it by HTTPS alone (RFC 6797, 8.1).
+  return protocol === "https" && text !== undefined ? { ...HEADERS, "strict-transport-security": text } : HEADERS;
+}
+
+/** The same, as lines of a head that is written by hand; each ends its line. */
+export const BROWSER_LINES = Object.entries(HEADERS)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join("");
+
+/** Of a page of ours: nothing keeps it, and it has no use for what a device can do. */
+export function pageHeaders(policy: string): Readonly<Record<string, string>> {
+  return {
+    "content-security-policy": policy,
+    "cache-control": "no-store",
+    "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
+  };
+}
