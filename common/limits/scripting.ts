@@ -48,6 +48,15 @@ export const RULE_TRIAL_MAX_LINES = 200;
 export const RULE_TRIAL_MAX_CHARACTERS = MIB;
 /** What bodies keep by `setcache`, of one tenant, in the memory of a controller. */
 export const RULE_CACHED_TENANT_MAX_CHARACTERS = 4 * MIB;
+/** Classes that one rule keeps by `--cache_classes`; rows of each, and what they take as JSON; for how long. */
+export const RULE_CACHED_CLASSES_MAX = 8;
+export const RULE_CACHED_CLASS_MAX_ROWS = 10_000;
+export const RULE_CACHED_CLASS_MAX_CHARACTERS = 4 * MIB;
+export const RULE_CACHED_CLASS_MS = 10_000;
+/** Classes that a controller keeps for all rules. */
+export const RULE_CACHED_CLASSES_KEPT_MAX = 32;
+/** A connection that the body of a rule dials: until it is there at most. */
+export const RULE_DIAL_MAX_SECONDS = 10;
 /** From its call to its answer, of a script that a client runs; the call itself has `HTTP_CALL_DEADLINE_MS`. */
 export const SCRIPT_RUN_DEADLINE_MS = 100_000;
 /** Entries that one run leaves in its console log; what is beyond is counted in one more. */

@@ -9,6 +9,7 @@ import {
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { OpenAddresses } from "./addresses.ts";
+import { dial, type Dialled } from "./dial.ts";
 import { exchange, type Exchange } from "./exchange.ts";
 import type { OutboundAnswer, OutboundRequest, Resolve } from "./types.ts";
 
@@ -59,6 +60,25 @@ export class Outbound {
       if (signal.aborted) throw new AppError("cancelled", "http: the script is over.");
       if (isAppError(error)) throw error;
       throw new AppError("unavailable", `http: no answer of ${first.url.host}: ${errorText(error)}`);
+    } finally {
+      cancel();
+      this.#leave(tenant);
+    }
+  }
+
+  /**
+   * Whether a connection is taken within so many milliseconds. Errors: `denied` for an address that is not open,
+   * `limited`, `cancelled`.
+   */
+  async dial(tenant: string, to: Dialled & { readonly timeoutMs: number }, signal: AbortSignal): Promise<boolean> {
+    this.#enter(tenant);
+    const late = new AbortController();
+    const cancel = this.#clock.after(to.timeoutMs, () => late.abort());
+    try {
+      const both = AbortSignal.any([signal, late.signal]);
+      const isTaken = await dial(to, { open: this.#open, resolve: this.#resolve, signal: both });
+      if (signal.aborted) throw new AppError("cancelled", "dial: the script is over.");
+      return isTaken;
     } finally {
       cancel();
       this.#leave(tenant);

@@ -35,7 +35,7 @@ export async function exchange(
 }
 
 /** Connects to what it answers: no second look-up comes between the check and the connection. */
-function checkedLookup(open: ExchangeOptions["open"], resolve: Resolve): LookupFunction {
+export function checkedLookup(open: ExchangeOptions["open"], resolve: Resolve): LookupFunction {
   return (host, { all }, callback) => {
     const answer = async (): Promise<void> => {
       const found = (await resolve(host)).filter(({ address }) => open.includes(address));
@@ -77,7 +77,7 @@ function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string
   return Object.fromEntries(Object.entries(headers).map(([name, value = ""]) => [name, [value].flat().join(", ")]));
 }
 
-function closed(host: string): AppError {
+export function closed(host: string): AppError {
   const text = `http: ${host} is no open address. An administrator opens networks by the setting outbound_networks.`;
   return new AppError("denied", text);
 }

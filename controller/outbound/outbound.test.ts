@@ -265,3 +265,39 @@ test("a server that is not there, or breaks off, is unavailable", async () => {
   answer = (request) => request.socket.end("HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n");
   await expect(send()).rejects.toMatchObject({ code: "unavailable" });
 });
+
+describe("a connection that is dialled", () => {
+  const dial = (host: string, to = port, by = outbound(), signal = NEVER) =>
+    by.dial("matrix", { host, port: to, timeoutMs: 1_000 }, signal);
+
+  test("is taken or not, and never by an address that is closed, whatever name it has", async () => {
+    expect(await dial(OPEN)).toBe(true);
+    expect(await dial(OPEN, 1)).toBe(false);
+    await expect(dial(CLOSED)).rejects.toMatchObject({ code: "denied" });
+    const named = outbound({ resolve: resolving(OPEN, CLOSED) });
+    expect(await dial("name.example", port, named)).toBe(true);
+    await expect(dial("name.example", port, named)).rejects.toMatchObject({ code: "denied" });
+    expect(reachedClosed).toBe(0);
+  });
+
+  test("that takes too long is not there, and one of a script that is over is given up", async () => {
+    const clock = new TestClock();
+    let asked = (): void => undefined;
+    const asking = new Promise<void>((resolve) => (asked = resolve));
+    const by = outbound({
+      clock,
+      resolve: () => {
+        asked();
+        return new Promise(() => undefined);
+      },
+    });
+    const dialled = dial("name.example", port, by);
+    await asking;
+    clock.advance(1_000);
+    expect(await dialled).toBe(false);
+    const over = new AbortController();
+    const stopped = dial("name.example", port, by, over.signal);
+    over.abort();
+    await expect(stopped).rejects.toMatchObject({ code: "cancelled" });
+  });
+});

@@ -79,7 +79,7 @@ interface Work {
 }
 
 async function figure(name: string, goal: number, { text, line, count, bodies }: Work): Promise<Figure> {
-  const compiled = compileRule("/matrix/rules/a", text, { path: "/matrix/line", columns: COLUMNS });
+  const compiled = compileRule(text, { path: "/matrix/line", columns: COLUMNS });
   const supplements = { ...NO_SUPPLEMENTS, author: "admin" };
   const rule: Rule = { key: "/matrix/rules/a", digest: "", text, supplements, ...compiled };
   const rates: number[] = [];

@@ -18,9 +18,12 @@ import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/ind
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { rowGate } from "../query/index.ts";
+import { QueryService, rowGate, SearchService } from "../query/index.ts";
+import { queryHostObject } from "../query/host-objects.ts";
 import { RuleBodies, RuleMemory, RuleService } from "../rules/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "../rules/body-objects.ts";
+import { Outbound } from "../../outbound/index.ts";
+import { dialHostObject } from "../scripts/http.ts";
 import { IngestService, RecordWriter } from "./index.ts";
 
 const ADMIN = testPrincipal();
@@ -39,6 +42,7 @@ let logs: ConsoleLogService;
 let authors: Map<string, Principal>;
 let objectsOfHost: HostObjects;
 
+const DIAL = dialHostObject(new Outbound({ networks: ["127.0.0.1/32"], clock: realClock }));
 /** As the area of notifications has it. */
 const MESSAGE: HostObject = {
   name: "message",
@@ -96,6 +100,8 @@ beforeEach(async () => {
     RECORD_HOST_OBJECT,
     RULE_LOCAL_OBJECT,
     WEBSOCKET_HOST_OBJECT,
+    DIAL,
+    queryHostObject({ query: new QueryService({ objects, runtime }), search: new SearchService({ objects, runtime }) }),
     MESSAGE,
     ...(consoleLogArea(logs).hostObjects ?? []),
   ]);
@@ -354,7 +360,9 @@ describe("records that are passed on", () => {
 });
 
 describe("every function of rules", () => {
-  const examples = [RULE_LOCAL_OBJECT, RECORD_HOST_OBJECT, WEBSOCKET_HOST_OBJECT].flatMap(({ functions }) => functions);
+  const examples = [RULE_LOCAL_OBJECT, RECORD_HOST_OBJECT, WEBSOCKET_HOST_OBJECT, DIAL].flatMap(
+    ({ functions }) => functions,
+  );
 
   test.each(examples.map(({ name, example }) => [name, example] as const))(
     "%s does what its example shows",
@@ -366,6 +374,7 @@ describe("every function of rules", () => {
         await rules.put(ADMIN, `/matrix/rules/${key}`, `--class=/matrix/other\n--parser=${parser}\n--fields=name,n\n`);
       await rules.put(ADMIN, "/matrix/rules/hosts", "");
       await rules.putExtension(ADMIN, "/matrix/rules/hosts", "key:web-1\tval:front\n");
+      await objects.insert(ADMIN, "/matrix/keyed", [{ name: "a", note: "kept" }]);
       const rows = [...(await take(LINE + example, ["a,1"])), ...(await rowsOf("/matrix/other"))];
       expect(await said()).toEqual([]);
       const day = new Date(BASE_MS).toISOString().replace(/\D/g, "");
@@ -388,6 +397,8 @@ describe("every function of rules", () => {
         getcache: [{ name: "a", n: 1 }],
         ipinfo: [{ name: "a", n: 1, note: "private" }],
         send: [{ name: "a", n: 1 }],
+        classcache: [{ name: "a", n: 1, note: "kept" }],
+        dial: [{ name: "a", n: 1, note: "false" }],
       };
       expect(rows).toEqual(expected[name]);
     },
@@ -406,6 +417,33 @@ describe("every function of rules", () => {
     expect(rows).toEqual([{ name: "a", n: 1, note: "web-1 /var/log/a 4 front bob true loopback true x bc 2 7 1" }]);
     expect(await rowsOf("/matrix/keyed")).toEqual([{ name: "a", n: 1 }]);
     expect((await rowsOf("/matrix/other")).map(({ name }) => name)).toEqual(["{}", "x"]);
+  });
+
+  test("classcache finds what the author may see, of classes that the text names, and refuses others", async () => {
+    await objects.insert(ADMIN, "/matrix/keyed", [
+      { name: "a", n: 1, note: "one" },
+      { name: "b", n: 2, note: "two" },
+    ]);
+    const bob = {
+      ...ADMIN,
+      user: "bob",
+      data: [
+        { class: "/matrix/line", access: "write" },
+        { class: "/matrix/keyed", access: "read", where: "n < 2" },
+      ],
+    } as const;
+    authors.set("bob", bob);
+    const text = `${LINE}--cache_classes=/matrix/keyed\n_note = #classcache("/matrix/keyed") .. " " .. #classcache("/matrix/keyed", { n = OBJECT.n, name = OBJECT.name })`;
+    const ingest = controller();
+    await rules.put(bob, KEY, text);
+    await outbox.send(ingest, [recordsEntry(1, ["a,1", "b,2"], KEY)]);
+    expect((await rowsOf("/matrix/line")).map(({ note }) => note)).toEqual(["1 1", "1 0"]);
+    await rules.put(ADMIN, KEY, `${text} if OBJECT.name == "d" then classcache("/matrix/other") end`);
+    await outbox.send(ingest, [recordsEntry(2, ["b,2", "d,1"], KEY)]);
+    expect((await rowsOf("/matrix/line")).map(({ note }) => note).sort()).toEqual(["1 0", "1 1", "2 1"]);
+    expect(await said()).toEqual([
+      expect.stringContaining("has no /matrix/other in its option --cache_classes") as string,
+    ]);
   });
 
   test("a body reads raw records without any option line, and must name a class", async () => {

@@ -7,6 +7,7 @@ import { requirePermission } from "../permissions/index.ts";
 import { keyOf } from "../tables/index.ts";
 import { readExtension } from "./extension.ts";
 import type { RuleMemory } from "./memory.ts";
+import { cachedClasses, readRuleText } from "./options.ts";
 import type { PinnedTable } from "./supplements.ts";
 import type { Rule } from "./types.ts";
 
@@ -72,6 +73,27 @@ export const RECORD_HOST_OBJECT: HostObject = {
         const { memory, name } = runOf(context, key);
         const text = memory.get(context.principal.tenant, name);
         return text === undefined ? undefined : (JSON.parse(text) as Value);
+      },
+    }),
+    hostFunction({
+      name: "classcache",
+      summary: "Rows of a class that --cache_classes names: those with all these values, as they were at most 10 s ago",
+      parameters: [
+        { name: "class", schema: Type.String({ description: "As the option names it" }) },
+        {
+          name: "where",
+          schema: Type.Object({}, { additionalProperties: true, description: "{column: value, …}" }),
+          optional: true,
+        },
+      ],
+      returns: "list of rows, empty without one",
+      example:
+        '--cache_classes=/matrix/keyed\nlocal rows = classcache("/matrix/keyed", { name = OBJECT.name })\nsetvar("note", rows[1] and rows[1].note)',
+      call: async (context, path, where = {}) => {
+        const { rule, memory } = context.about as RuleRun;
+        if (!cachedClasses(readRuleText(rule.text)).includes(path))
+          throw new AppError("invalid", `The rule has no ${path} in its option --cache_classes.`);
+        return memory.classes.find(context, path, where as Readonly<Record<string, Value>>);
       },
     }),
     hostFunction({

@@ -19,7 +19,7 @@ function raw(text: string): RawRecord {
 }
 
 function parse(rule: string, ...lines: readonly string[]): readonly ParsedRecord[] {
-  return compileRule("/ns/rules/test", rule, access).parse(lines.map(raw));
+  return compileRule(rule, access).parse(lines.map(raw));
 }
 
 function values(rule: string, line: string): unknown {
@@ -43,16 +43,19 @@ describe("option lines", () => {
     expect(() => ruleClass("--class=/a\n--class=/b")).toThrow(/line 2: the option --class stands twice/);
   });
 
-  it("refuse by name what is not offered yet", () => {
-    expect(() => parse("--class=/ns/access\n--parser=json\n--mqltmpl=x")).toThrow(/uses --mqltmpl in line 3/);
+  it("name the class by a prepared INSERT, too, and never two", () => {
+    const insert = "--mqltmpl=insert into /ns/access (client) values (?)\n--mqltmpl_fields=a\n";
+    expect(ruleClass(insert)).toBe("/ns/access");
+    expect(ruleClass(`--class=/ns/access/\n${insert}`)).toBe("/ns/access");
+    expect(() => ruleClass(`--class=/ns/other\n${insert}`)).toThrow(/Line 2: --mqltmpl is for \/ns\/access, --class/);
   });
 
   it("end where a body begins, whose lines keep their numbers; with --direct there is none", () => {
     const text = '--class=/ns/access\n\n--parser=json\nsetvar("a", 1)\n-- class=/x';
-    const compiled = compileRule("/ns/rules/test", text, access);
+    const compiled = compileRule(text, access);
     expect(compiled.body).toEqual({ language: "lua", script: '\n\n\nsetvar("a", 1)\n-- class=/x', isIgnored: false });
-    expect(compileRule("/ns/rules/test", `--direct\n${text}`, access).body).toBeUndefined();
-    const javascript = compileRule("/ns/rules/test", "// --class: /ns/access\n//--language=js\nvar a = 1;", access);
+    expect(compileRule(`--direct\n${text}`, access).body).toBeUndefined();
+    const javascript = compileRule("// --class: /ns/access\n//--language=js\nvar a = 1;", access);
     expect(javascript.body).toMatchObject({ language: "javascript", script: "\n\nvar a = 1;" });
   });
 
@@ -64,6 +67,13 @@ describe("option lines", () => {
     ["--class=/ns/access\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
     ["--class=/ns/access\n--parser=grok\n--pattern_1=(?<client>(a+)", /not usable/],
     ["--class=/ns/access\n--parser=json\n--var_nope=field a", /no column nope/],
+    [
+      "--parser=json\n--mqltmpl=insert into /ns/access (nope) values (?)\n--mqltmpl_fields=a",
+      /Line 2: .*no column nope/,
+    ],
+    ["--class=/ns/access\n--parser=bitlog\n--fields=client,path", /three fields/],
+    ["--class=/ns/access\n--parser=bitlog\n--fields=client,path,path", /three fields/],
+    ["--class=/ns/access\n--parser=bitlog\n--fields_type=VAR,VAR,VAR", /no --fields_type/],
     ["--class=/ns/access\n--parser=json\n--var_client=a b c", /expected field f/],
   ])("that make no sense are refused: %j", (rule, message) => {
     expect(() => parse(rule)).toThrow(message);
@@ -73,9 +83,24 @@ describe("option lines", () => {
     ["--class=/ns/later\n--parser=xml", /no parser named xml/],
     ["--class=/ns/later\n--parser=grok\n--pattern_1=%{NOPE:a}", /no grok pattern named NOPE/],
     ["--class=/ns/later\n--parser=json\n--language=perl\nreturn 1", /lua or javascript, not in perl/],
+    ["--parser=json\n--mqltmpl=insert of what", /Line 2: --mqltmpl: .*line 1 column 8/],
+    ["--parser=json\n--mqltmpl=select a from /ns/later", /Line 2: --mqltmpl is one INSERT/],
+    ["--mqltmpl=insert into /ns/later (a) values (?); insert into /ns/later (a) values (?)", /one INSERT/],
+    ["--mqltmpl=insert into /ns/later (a) values (?), (?)\n--mqltmpl_fields=a,b", /one row/],
+    [
+      "--mqltmpl=insert into /ns/later (a, b) values (?, ?)\n--mqltmpl_fields=a",
+      /has 2 \?, and --mqltmpl_fields names 1/,
+    ],
+    ["--class=/ns/later\n--mqltmpl_fields=a", /Line 2: --mqltmpl_fields stands without --mqltmpl/],
+    ["--class=/ns/later\n--cache_classes=later\nreturn 1", /paths of classes, not later/],
+    ["--class=/ns/later\n--cache_classes=/ns/a WHERE x\nreturn 1", /paths of classes, not \/ns\/a WHERE x/],
+    [
+      `--class=/ns/later\n--cache_classes=${Array.from({ length: 9 }, (_, at) => `/ns/a${at}`).join()}\nreturn 1`,
+      /more than 8/,
+    ],
   ])("are looked at before their class is there: %j", (rule, message) => {
-    expect(() => checkRuleText("/ns/rules/test", rule)).toThrow(message);
-    expect(() => checkRuleText("/ns/rules/test", "--class=/ns/later\n--parser=text")).not.toThrow();
+    expect(() => checkRuleText(rule)).toThrow(message);
+    expect(() => checkRuleText("--class=/ns/later\n--parser=text")).not.toThrow();
   });
 });
 
@@ -130,6 +155,33 @@ describe("a csv rule", () => {
       path: "/p",
       status: "200",
     });
+  });
+});
+
+describe("a rule with a prepared INSERT", () => {
+  it("fills the columns that this names, by its fields in their order, and no others", () => {
+    const insert = "insert into /ns/access (path, client, status, note) values (?, 'fixed', 200, {'k': ?})";
+    const rule = `--parser=json\n--mqltmpl=${insert}\n--mqltmpl_fields=url, OBJECT.who\n`;
+    expect(values(rule, '{"url":"/a","who":"ann","verb":"GET","client":"x"}')).toEqual({
+      path: "/a",
+      client: "fixed",
+      status: 200,
+      note: { k: "ann" },
+    });
+    expect(values(`${rule}--var_verb=field verb\n`, '{"verb":"GET"}')).toMatchObject({ verb: "GET", note: {} });
+    expect(values(rule, "{}")).toEqual({ client: "fixed", status: 200, note: {} });
+  });
+});
+
+describe("a bitlog rule", () => {
+  it("has the file's name under hosts, its path, and the lines of the record", () => {
+    const rule = "--class=/ns/access\n--parser=bitlog\n--fields=client,path,note\n";
+    expect(values(rule, "ERROR one\r\n  at two")).toEqual({
+      client: `${raw("").host}:${raw("").source}`,
+      path: raw("").source,
+      note: ["ERROR one", "  at two"],
+    });
+    expect(values(`${rule}--var_verb=field path\n`, "x")).toMatchObject({ verb: raw("").source });
   });
 });
 
@@ -235,7 +287,7 @@ describe("lines that a host logs to slow the controller down", () => {
     ["%{EMAILADDRESS:clientip} x", "a.@"],
     ["%{PATH:clientip} x", "/a"],
   ])("are kept as errors within a second of the processor: %s, 256 KB of %j", (pattern, piece) => {
-    const rule = compileRule("/ns/rules/test", grok(pattern), access);
+    const rule = compileRule(grok(pattern), access);
     const before = process.cpuUsage();
     const [parsed] = rule.parse([raw(piece.repeat(RECORD_MAX_BYTES / piece.length))]);
     expect(parsed).toMatchObject({
@@ -266,9 +318,7 @@ describe("lines that a host logs to slow the controller down", () => {
 
 describe("parsing is costly", () => {
   const costly = (rule: string, ...lengths: readonly number[]): boolean =>
-    compileRule("/ns/rules/test", `--class=/ns/access\n${rule}`, access).isCostly(
-      lengths.map((length) => raw("x".repeat(length))),
-    );
+    compileRule(`--class=/ns/access\n${rule}`, access).isCostly(lengths.map((length) => raw("x".repeat(length))));
   const grok = (patterns: number): string =>
     `--parser=grok\n${Array.from({ length: patterns }, (_, at) => `--pattern_${at + 1}=%{WORD:path} ${at}`).join("\n")}`;
 

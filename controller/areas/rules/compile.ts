@@ -3,8 +3,10 @@ import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../com
 import type { Row, Value } from "../../../common/value.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
-import { bodyOf, isOn, names, readRuleText, single, type RuleText } from "./options.ts";
+import { bodyOf, cachedClasses, isOn, names, readRuleText, single, type RuleText } from "./options.ts";
 import {
+  BITLOG_FIELDS,
+  bitlogParser,
   csvParser,
   FIELD_TYPES,
   grokParser,
@@ -15,48 +17,52 @@ import {
   type Parser,
 } from "./parsers.ts";
 import { NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
+import { templateOf } from "./template.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
 export type CompiledRule = Pick<Rule, "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly">;
 
-/** Options that are known and not offered yet. */
-const NOT_OFFERED = ["mqltmpl", "mqltmpl_fields"];
-
 /**
- * The class path that `--class` names. `AppError("unsupported")` for what only scripts can do, `syntax` or `invalid`
- * for what cannot be used at all.
+ * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for what cannot be used at all.
  */
 export function ruleClass(text: string): string {
   const rule = readRuleText(text);
-  const path = single(rule, "class");
-  if (!path && bodyOf(rule)) return "";
-  if (!path) throw new AppError("invalid", NO_CLASS);
-  return path.replace(/\/+$/, "");
+  const path = classOption(rule);
+  if (path === undefined && bodyOf(rule)) return "";
+  if (path === undefined) throw new AppError("invalid", NO_CLASS);
+  return path;
+}
+
+function classOption(rule: RuleText): string | undefined {
+  const path = single(rule, "class")?.replace(/\/+$/, "") || undefined;
+  const template = templateOf(rule);
+  if (template === undefined || path === undefined || path === template.class) return path ?? template?.class;
+  throw new AppError("invalid", `Line ${template.line}: --mqltmpl is for ${template.class}, --class for ${path}.`);
 }
 
 /**
  * What can be said about a rule whose class is not there yet. An option that is missing is an error only when the rule
  * is used.
  */
-export function checkRuleText(key: string, text: string, supplements = NO_SUPPLEMENTS): void {
+export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void {
   const rule = readRuleText(text);
-  refuseWhatIsNotOffered(key, rule);
-  single(rule, "class");
+  classOption(rule);
   bodyOf(rule);
+  cachedClasses(rule);
   // The class to come will have the columns that the rule goes without.
   if (hasParser(rule)) parserOf(rule, ["text"], supplements);
 }
 
 const NO_CLASS = "The rule has no option --class, so it is not known where its records go.";
-const NO_PARSER = "The rule has no option --parser (text, json, csv or grok).";
+const NO_PARSER = "The rule has no option --parser (text, json, csv, grok or bitlog).";
 const NO_PATTERN = "The grok rule has no pattern: give --pattern_1=… or a grok expression in --fields.";
 
 /** What a rule lacks before it can be used. */
 export function missingOption(rule: RuleText): string | undefined {
   // A body may name classes, and read the raw record itself.
   if (bodyOf(rule)) return isGrok(rule) && expressionsOf(rule).length === 0 ? NO_PATTERN : undefined;
-  if (!single(rule, "class")) return NO_CLASS;
+  if (classOption(rule) === undefined) return NO_CLASS;
   if (!single(rule, "parser")) return NO_PARSER;
   return hasParser(rule) ? undefined : NO_PATTERN;
 }
@@ -90,11 +96,10 @@ export function grokExpressions(text: string): readonly string[] {
 /** What a rule is compiled for, and what it uses besides its text. */
 type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
 
-/** Compiles the rule `key` for its class. */
-export function compileRule(key: string, text: string, target: CompileTarget): CompiledRule {
+/** Compiles a rule for its class. */
+export function compileRule(text: string, target: CompileTarget): CompiledRule {
   const { supplements = NO_SUPPLEMENTS } = target;
   const rule = readRuleText(text);
-  refuseWhatIsNotOffered(key, rule);
   const columns = target.columns.map(({ name }) => name);
   const parser = parserOf(rule, columns, supplements);
   const mapping = mappingOf(rule, target, supplements.extension);
@@ -121,15 +126,6 @@ export function compileRule(key: string, text: string, target: CompileTarget): C
   };
 }
 
-function refuseWhatIsNotOffered(key: string, rule: RuleText): void {
-  const option = rule.options.find(({ name }) => NOT_OFFERED.includes(name));
-  if (option)
-    throw new AppError(
-      "unsupported",
-      `The rule ${key} uses --${option.name} in line ${option.line}, which is not offered yet.`,
-    );
-}
-
 function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supplements): Parser {
   const kind = (single(rule, "parser") ?? "").toLowerCase();
   const fields = fieldsOf(rule, kind, columns);
@@ -151,9 +147,10 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
       if (bodyOf(rule)) return textParser(RAW_FIELD);
       throw new AppError("invalid", NO_PARSER);
     case "bitlog":
-      throw new AppError("unsupported", "The parser bitlog is not offered yet.");
+      if (types.length > 0) throw new AppError("invalid", "The fields of bitlog have their types: no --fields_type.");
+      return bitlogParser(fields);
     default:
-      throw new AppError("invalid", `There is no parser named ${kind}; there are text, json, csv and grok.`);
+      throw new AppError("invalid", `There is no parser named ${kind}; there are text, json, csv, grok and bitlog.`);
   }
 }
 
@@ -161,6 +158,7 @@ function fieldsOf(rule: RuleText, kind: string, columns: readonly string[]): rea
   const value = single(rule, "fields");
   if (kind === "grok" && value?.includes("%{")) return [];
   const fields = names(value);
+  if (kind === "bitlog") return fields.length > 0 ? fields : BITLOG_FIELDS;
   return fields.length > 0 || kind === "grok" ? fields : columns;
 }
 
@@ -205,7 +203,10 @@ interface ParseWay {
 
 function parseRecords(records: readonly RawRecord[], { parser, mapping, hasBody }: ParseWay): readonly ParsedRecord[] {
   const parsed: ParsedRecord[] = [];
-  parser(records.map((record) => record.text)).forEach((result, ordinal) => {
+  parser(
+    records.map((record) => record.text),
+    records,
+  ).forEach((result, ordinal) => {
     const record = records[ordinal];
     if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping, hasBody }));
   });
@@ -214,8 +215,8 @@ function parseRecords(records: readonly RawRecord[], { parser, mapping, hasBody 
 
 /** The parser, which reports each field that no column takes. */
 function watched(parser: Parser, taken: ReadonlySet<string>, onUnused: (field: string) => void): Parser {
-  return (texts) => {
-    const results = parser(texts);
+  return (texts, records) => {
+    const results = parser(texts, records);
     for (const result of results) {
       if ("error" in result || result.fields === undefined) continue;
       for (const name of Object.keys(result.fields)) if (!taken.has(name)) onUnused(name);

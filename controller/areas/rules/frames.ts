@@ -64,6 +64,7 @@ function functions.cforward(rule, data) pass(rule, data) end
 function functions.dforward(rule, data) pass(rule, json.string(data == nil and O or data)) end
 functions.lookup, functions.getcache = record.lookup, record.getcache
 functions.setcache, functions.ipinfo = record.setcache, record.ipinfo
+functions.classcache, functions.dial = record.classcache, record.dial
 
 local omnibus = {
   length = function(text) return #text end,
@@ -137,7 +138,7 @@ const JAVASCRIPT = String.raw`
   global.forward = function (rule, data) { pass(rule, data); dropped = true; };
   global.cforward = pass;
   global.dforward = function (rule, data) { pass(rule, JSON.stringify(data === undefined ? O : data)); };
-  ["lookup", "getcache", "setcache", "ipinfo"].forEach(function (name) {
+  ["lookup", "getcache", "setcache", "ipinfo", "classcache", "dial"].forEach(function (name) {
     global[name] = function () { return global.record[name].apply(undefined, arguments); };
   });
   global.omnibus = {

@@ -156,8 +156,8 @@ test.each(SEEDS)(
       const text = changed(words, RULES);
       const lines = [words.of(LINES), changed(words, LINES), words.stream(12).join("")];
       const told = `seed ${seed} round ${round}: ${JSON.stringify({ text, lines })}`;
-      orRefused(() => checkRuleText("/ns/rules/r", text), told);
-      const rule = orRefused(() => compileRule("/ns/rules/r", text, CLASS), told);
+      orRefused(() => checkRuleText(text), told);
+      const rule = orRefused(() => compileRule(text, CLASS), told);
       if (!rule) continue;
       compiled += 1;
       const records = rule.parse(lines.map(raw));

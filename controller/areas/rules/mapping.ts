@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
 import { readExtension, type ExtensionRows } from "./extension.ts";
 import { names, type RuleOption, type RuleText } from "./options.ts";
+import { type InsertTemplate, templateOf, templateValue } from "./template.ts";
 import type { RawRecord, RuleTarget } from "./types.ts";
 
 /** Where a class column gets its value from. */
@@ -13,16 +14,30 @@ const NO_ROWS: ExtensionRows = new Map();
 export type Mapping = readonly (readonly [column: string, source: Source])[];
 
 /**
- * Each column gets the field of its own name, unless a line `--var_<column>` says where its value comes from. The raw
- * record's facts `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as
+ * Each column gets the field of its own name, or what `--mqltmpl` gives it, unless a line `--var_<column>` says where
+ * its value comes from. The raw record's facts `_host`, `_source`, `_time`, `_raw` and the named groups of the log policy's file match count as
  * fields.
  */
 export function mappingOf(rule: RuleText, target: RuleTarget, extension = ""): Mapping {
   const rows = looksUp(rule) ? readExtension(extension) : NO_ROWS;
-  const mapping = new Map<string, Source>(target.columns.map((column) => [column.name, field(column.name)]));
+  const template = templateOf(rule);
+  const mapping = new Map<string, Source>(
+    template ? prepared(template, target) : target.columns.map((column) => [column.name, field(column.name)]),
+  );
   for (const line of rule.options.filter(({ name }) => name.startsWith("var_")))
-    mapping.set(columnOf(line, target), sourceOf(line, rows));
+    mapping.set(columnOf({ name: line.name.slice("var_".length), line: line.line }, target), sourceOf(line, rows));
   return [...mapping];
+}
+
+function prepared(
+  { values, fields, line }: InsertTemplate,
+  target: RuleTarget,
+): readonly (readonly [string, Source])[] {
+  const sources = fields.map(operand);
+  return values.map(([name, node]) => [
+    columnOf({ name, line }, target),
+    (found, record) => templateValue(node, (index) => sources[index]?.(found, record)),
+  ]);
 }
 
 /** Whether the rule joins its extension table. */
@@ -33,14 +48,15 @@ export function looksUp(rule: RuleText): boolean {
 /** Names of the fields that some column gets its value from. */
 export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<string> {
   const named = rule.options.filter(({ name }) => name.startsWith("var_"));
-  const operands = named.flatMap(({ value }) => value.split(/[\s,:]+/)).map((word) => word.replace(/^OBJECT\./, ""));
-  return new Set([...target.columns.map((column) => column.name), ...operands]);
+  const template = templateOf(rule);
+  const words = [...named.flatMap(({ value }) => value.split(/[\s,:]+/)), ...(template?.fields ?? [])];
+  const operands = words.map((word) => word.replace(/^OBJECT\./, ""));
+  return new Set([...(template ? [] : target.columns.map((column) => column.name)), ...operands]);
 }
 
-function columnOf(line: RuleOption, target: RuleTarget): string {
-  const name = line.name.slice("var_".length);
+function columnOf({ name, line }: Pick<RuleOption, "name" | "line">, target: RuleTarget): string {
   if (name !== "tags" && !target.columns.some((column) => column.name === name)) {
-    throw new AppError("not_found", `Line ${line.line}: the class ${target.path} has no column ${name}.`);
+    throw new AppError("not_found", `Line ${line}: the class ${target.path} has no column ${name}.`);
   }
   return name;
 }

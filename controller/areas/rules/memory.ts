@@ -1,5 +1,6 @@
 import { RULE_CACHED_TENANT_MAX_CHARACTERS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
+import { ClassCache } from "./class-cache.ts";
 
 interface Cached {
   readonly text: string;
@@ -13,11 +14,14 @@ interface Kept {
 
 /** What bodies keep by `setcache`: in this process, of each tenant so much, the one written longest ago leaves first. */
 export class RuleMemory {
+  /** Of `--cache_classes`. */
+  readonly classes: ClassCache;
   readonly #clock: Clock;
   readonly #tenants = new Map<string, Kept>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.classes = new ClassCache(clock);
   }
 
   get(tenant: string, key: string): string | undefined {
@@ -41,6 +45,7 @@ export class RuleMemory {
 
   leave(tenant: string): void {
     this.#tenants.delete(tenant);
+    this.classes.leave();
   }
 }
 

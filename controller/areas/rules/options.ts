@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { RULE_CACHED_CLASSES_MAX } from "../../../common/limits.ts";
 
 /**
  * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class:
@@ -88,6 +89,20 @@ export function single(rule: RuleText, name: string): string | undefined {
   if (second) throw new AppError("syntax", `[Parser] line ${second.line}: the option --${name} stands twice.`);
   return found[0]?.value;
 }
+
+/** Paths of `--cache_classes`; a trailing slash stands for all subclasses, too. */
+export function cachedClasses(rule: RuleText): readonly string[] {
+  const paths = names(single(rule, "cache_classes"));
+  const wrong = paths.find((path) => !CLASS_PATH.test(path));
+  if (wrong !== undefined) throw new AppError("invalid", `--cache_classes names paths of classes, not ${wrong}.`);
+  if (paths.length > RULE_CACHED_CLASSES_MAX)
+    throw new AppError("too_large", `--cache_classes names more than ${RULE_CACHED_CLASSES_MAX} classes.`, {
+      details: { limit: "RULE_CACHED_CLASSES_MAX" },
+    });
+  return paths;
+}
+
+const CLASS_PATH = /^(?:\/[\p{L}\p{N}_]+)+\/?$/u;
 
 /** Comma-separated names, trimmed, empty ones left out. */
 export function names(value: string | undefined): readonly string[] {

@@ -4,13 +4,17 @@ import { GROK_STEPS_MAX } from "../../../common/limits.ts";
 import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Grok } from "./grok.ts";
+import type { RawRecord } from "./types.ts";
 
 /** What a raw text says, by the parser's own field names. `undefined`: nothing to keep. */
 export type Fields = Readonly<Record<string, Value>> | undefined;
 export type FieldsOrError = { readonly fields: Fields } | { readonly error: string };
 
-/** From raw texts to fields, one answer per text, in their order. */
-export type Parser = (texts: readonly string[]) => readonly FieldsOrError[];
+/** From raw texts to fields, one answer per text, in their order. `records` are those the texts are of. */
+export type Parser = (
+  texts: readonly string[],
+  records: readonly Pick<RawRecord, "host" | "source">[],
+) => readonly FieldsOrError[];
 
 export const FIELD_TYPES = ["INT", "FLOAT", "BOOL", "VAR"] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
@@ -42,6 +46,21 @@ export function csvParser(fields: readonly string[], types: readonly FieldType[]
     );
   };
   return (texts) => csvRows(texts).map((row) => ("columns" in row ? attempt(() => toFields(row.columns)) : row));
+}
+
+export const BITLOG_FIELDS = ["id", "file", "log"];
+
+/** Three fields: host and path as one text, which is the same for all records of a file; the path; a list of lines. */
+export function bitlogParser(fields: readonly string[]): Parser {
+  const [id = "", file = "", log = ""] = fields;
+  if (fields.length !== BITLOG_FIELDS.length || new Set(fields).size !== fields.length)
+    throw new AppError("invalid", "bitlog has three fields: an id, the file and its lines.");
+  return (texts, records) =>
+    texts.map((text, at) => {
+      if (text.trim() === "") return { fields: undefined };
+      const { host = "", source = "" } = records[at] ?? {};
+      return { fields: { [id]: `${host}:${source}`, [file]: source, [log]: text.split(/\r?\n/) } };
+    });
 }
 
 /** The first grok that matches a line gives its fields. */

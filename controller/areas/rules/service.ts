@@ -226,10 +226,10 @@ export class RuleService implements Rules {
 
   async #checkText(principal: Principal, key: string, text: string): Promise<void> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
-    checkRuleText(key, text, supplements);
+    checkRuleText(text, supplements);
     if (missingOption(readRuleText(text)) !== undefined) return;
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
-    if (view) compileRule(key, text, { ...targetOf(view), supplements });
+    if (view) compileRule(text, { ...targetOf(view), supplements });
   }
 
   /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
@@ -257,7 +257,7 @@ export class RuleService implements Rules {
 
   async #compileWith({ tenant }: Principal, rule: StoredRule, view: ClassView): Promise<void> {
     const { supplements } = await this.#store.supplement(tenant, rule);
-    compileRule(rule.key, rule.text, { ...targetOf(view), supplements });
+    compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
   async #compile(principal: Principal, stored: SupplementedRule): Promise<Rule> {
@@ -267,7 +267,7 @@ export class RuleService implements Rules {
     if (!compiled) {
       const path = ruleClass(stored.text);
       const target = path === "" ? NO_TARGET : targetOf(await this.#class(principal, path));
-      compiled = compileRule(stored.key, stored.text, { ...target, supplements: stored.supplements });
+      compiled = compileRule(stored.text, { ...target, supplements: stored.supplements });
       this.#remember(name, compiled);
     }
     return { ...stored, ...compiled };

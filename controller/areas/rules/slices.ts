@@ -88,10 +88,10 @@ export class ParseSlices {
 const NO_BODIES = "This controller runs no bodies of rules.";
 
 /** What a thread makes the rule of again. */
-function plain({ key, digest, text, class: path, columns, supplements }: Rule): PlainRule {
+function plain({ digest, text, class: path, columns, supplements }: Rule): PlainRule {
   const { patterns, extension } = supplements;
   const used = extension === undefined ? { patterns } : { patterns, extension };
-  return { key, digest, text, class: path, columns, supplements: used };
+  return { digest, text, class: path, columns, supplements: used };
 }
 
 /** At least one record, however long. */

@@ -3,7 +3,7 @@ import { compileRule, type CompiledRule } from "./compile.ts";
 import type { Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
-export interface PlainRule extends Pick<Rule, "key" | "digest" | "text" | "class" | "columns"> {
+export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns"> {
   /** What the parser uses. */
   readonly supplements: Pick<Supplements, "patterns" | "extension">;
 }
@@ -32,12 +32,12 @@ function parseRecords({ rule, records }: ParseInput): ParseOutput {
   return { parsed, unused };
 }
 
-function compiledRule({ key, digest, text, class: path, columns, supplements }: PlainRule): CompiledRule {
+function compiledRule({ digest, text, class: path, columns, supplements }: PlainRule): CompiledRule {
   const name = [digest, path, ...columns].join("\n");
   const known = compiled.get(name);
   if (known) return known;
   const target = { path, columns: columns.map((column) => ({ name: column })), supplements };
-  const made = compileRule(key, text, target);
+  const made = compileRule(text, target);
   const oldest = compiled.keys().next();
   if (compiled.size >= PARSE_THREAD_RULES_MAX && !oldest.done) compiled.delete(oldest.value);
   compiled.set(name, made);

@@ -25,7 +25,7 @@ function ruleOf(options: string, columns: readonly string[] = ["a", "b"], supple
   const text = `--class=/m/c\n${options}\n`;
   const target = { path: "/m/c", columns: columns.map((name) => ({ name })), supplements };
   const digest = digestOf(text, supplements);
-  return { key: "/m/rules/r", digest, text, supplements, ...compileRule("/m/rules/r", text, target) };
+  return { key: "/m/rules/r", digest, text, supplements, ...compileRule(text, target) };
 }
 
 function raw(text: string): RawRecord {

@@ -1,7 +1,8 @@
 import { nearestName } from "../../../common/text/nearest.ts";
 import { missingOption } from "./compile.ts";
-import { ALL_OPTIONS, isOption, readRuleText } from "./options.ts";
+import { ALL_OPTIONS, bodyOf, isOption, readRuleText } from "./options.ts";
 
+/** They are for bodies. */
 const WITHOUT_EFFECT = new Set(["cache_classes", "retry", "retry_total", "retry_interval"]);
 
 /**
@@ -14,8 +15,8 @@ export function ruleWarnings(text: string): readonly string[] {
   const rule = readRuleText(text);
   const missing = missingOption(rule);
   const idle = rule.options
-    .filter(({ name }) => WITHOUT_EFFECT.has(name))
-    .map(({ name, line }) => `Line ${line}: --${name} is accepted, but has no effect.`);
+    .filter(({ name }) => WITHOUT_EFFECT.has(name) && bodyOf(rule) === undefined)
+    .map(({ name, line }) => `Line ${line}: --${name} has no effect: the rule has no body.`);
   return [
     ...(missing === undefined ? [] : [`${missing} Until it has, its records are errors.`]),
     ...idle,

@@ -1,7 +1,7 @@
 import type { Area } from "../../area.ts";
 import type { Outbound } from "../../outbound/index.ts";
 import { CONCURRENT_HOST_OBJECT, webcontextHostObject, type WebContextParts } from "./host-objects.ts";
-import { httpHostObject } from "./http.ts";
+import { dialHostObject, httpHostObject } from "./http.ts";
 import { scriptRoutes } from "./routes.ts";
 import type { ScriptService } from "./service.ts";
 
@@ -14,6 +14,11 @@ export function scriptsArea({ scripts, outbound, ...parts }: ScriptParts): Area 
   return {
     name: "scripts",
     endpoints: scriptRoutes(scripts),
-    hostObjects: [CONCURRENT_HOST_OBJECT, webcontextHostObject(parts), httpHostObject(outbound)],
+    hostObjects: [
+      CONCURRENT_HOST_OBJECT,
+      webcontextHostObject(parts),
+      httpHostObject(outbound),
+      dialHostObject(outbound),
+    ],
   };
 }

@@ -1,9 +1,38 @@
 import { Type } from "typebox";
+import { RULE_DIAL_MAX_SECONDS } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Outbound, OutboundRequest } from "../../outbound/index.ts";
 import { type HostContext, hostFunction, type HostFunction, type HostObject } from "../../scripting/index.ts";
 
 type Sender = Pick<Outbound, "send">;
+
+/** `dial` for the bodies of rules, to whom `http` is closed: a record waits for no answer of another server. */
+export function dialHostObject(outbound: Pick<Outbound, "dial">): HostObject {
+  return {
+    name: "record",
+    summary: "What the body of a rule asks for; each function is a global one, too",
+    kinds: ["rule"],
+    functions: [
+      hostFunction({
+        name: "dial",
+        summary: "Whether a TCP connection is taken; private networks are closed until the administrator opens them",
+        parameters: [
+          { name: "host", schema: Type.String({ minLength: 1, maxLength: 253, description: "A name or an address" }) },
+          { name: "port", schema: Type.Integer({ minimum: 1, maximum: 65_535 }) },
+          {
+            name: "seconds",
+            schema: Type.Number({ exclusiveMinimum: 0, maximum: RULE_DIAL_MAX_SECONDS, description: "1 without it" }),
+            optional: true,
+          },
+        ],
+        returns: "true or false",
+        example: 'setvar("note", dial("127.0.0.1", 1, 0.5))',
+        call: ({ principal, signal }, host, port, seconds = 1) =>
+          outbound.dial(principal.tenant, { host, port, timeoutMs: seconds * 1_000 }, signal),
+      }),
+    ],
+  };
+}
 type Fields = Readonly<Record<string, unknown>>;
 
 const URL_TEXT = { name: "url", schema: Type.String({ description: "With http:// or https://" }) } as const;
