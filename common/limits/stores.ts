@@ -50,6 +50,10 @@ export const OBJECT_TOMBSTONE_KEEP_MS = 10 * 24 * 3_600_000;
  */
 export const OBJECT_PAGE_EXAMINED_MAX = 64;
 export const OBJECT_PAGE_MAX_BYTES = MIB;
+/** Entries of indexes that one page compares, at far less cost than an object. */
+export const INDEX_ENTRIES_EXAMINED_MAX = 512;
+/** Terms whose indexes leave out candidates of the rarest one. */
+export const TERMS_COMPARED_MAX = 4;
 /** Lists of cell keys that are kept for the entities read next, and how long they may be. */
 export const KEY_LISTS_MAX = 1_024;
 export const KEY_LIST_KEPT_MAX_BYTES = KIB;

@@ -197,6 +197,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
         },
         kept(request),
       )(page),
+    estimate: (request) => faults.read(() => objects.estimate(request)),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) =>
       paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),

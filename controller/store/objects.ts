@@ -42,6 +42,9 @@ export interface ObjectStore {
   /** Living entities that bear every term and lie in every range. At least one term or range. */
   find(request: FindRequest, page: PageRequest): Promise<Page<Entity>>;
 
+  /** What `find` would go by: an estimate, as nothing is read of the entities. */
+  estimate(request: FindRequest): Promise<FindEstimate>;
+
   /** Every living entity of the store once, in an order that stays: for backfill, export, scrubbing. */
   scan(page: PageRequest): Promise<Page<Entity>>;
 
@@ -182,6 +185,19 @@ export interface FindRequest {
   readonly ranges?: readonly NumberRange[];
   /** Those that are needed of what is found; absent: all. */
   readonly cells?: CellChoice;
+}
+
+export interface FindEstimate {
+  /** The rarest first; each once, as it is indexed. */
+  readonly terms: readonly TermEstimate[];
+}
+
+export interface TermEstimate {
+  readonly term: string;
+  /** About so many entities bear it; absent where that is not known. */
+  readonly count?: number;
+  /** `find` goes by its index; otherwise each entity is asked. */
+  readonly isRead: boolean;
 }
 
 /** Some cells of each entity. A store may hand out more; what is told of the whole entity stays what it is. */

@@ -21,6 +21,7 @@ import { rulesBench } from "./rules.ts";
 import { schedulesBench } from "./schedules.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
+import { termsBench } from "./terms.ts";
 import { tagsBench } from "./tags.ts";
 import { transferBench } from "./transfer.ts";
 
@@ -49,6 +50,7 @@ const BENCHES: readonly Bench[] = [
   configBench,
   contextBench,
   tagsBench,
+  termsBench,
   schedulesBench,
   rulesBench,
   fleetBench,

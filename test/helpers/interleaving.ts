@@ -111,6 +111,7 @@ function byTurns(objects: ObjectStore, turns: Interleaving, callsMax: number): O
     trace: (keys) => read(() => objects.trace(keys)),
     edges: (key, direction, page) => read(() => objects.edges(key, direction, page)),
     find: (request, page) => objects.find(request, page),
+    estimate: (request) => objects.estimate(request),
     scan: (page) => objects.scan(page),
     history: (key, range, page) => objects.history(key, range, page),
     append: (records) => write(() => objects.append(records)),

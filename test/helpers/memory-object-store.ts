@@ -17,6 +17,7 @@ import type {
   EntityKey,
   EntityTrace,
   EntityVersion,
+  FindEstimate,
   FindRequest,
   ObjectStore,
   Page,
@@ -232,6 +233,11 @@ export class MemoryObjectStore implements ObjectStore {
       terms.every((term) => state.terms.get(term)?.value === true) &&
       (request.ranges ?? []).every((range) => within(entity.numbers[range.slot], range));
     return this.#page(["find", request.terms, request.ranges ?? []], page, () => this.#state.living(fits));
+  }
+
+  async estimate(request: FindRequest): Promise<FindEstimate> {
+    checkFind(request);
+    return { terms: indexedTerms(request.terms).map((term) => ({ term, isRead: true })) };
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

@@ -101,6 +101,7 @@ export class StoppableStores implements Stores {
       trace: (keys) => this.#call("trace", () => inner.trace(keys)),
       get: (keys) => inner.get(keys),
       find: (request, page) => inner.find(request, page),
+      estimate: (request) => inner.estimate(request),
       scan: (page) => inner.scan(page),
       history: (key, range, page) => inner.history(key, range, page),
       edges: (key, direction, page) => inner.edges(key, direction, page),

@@ -68,6 +68,7 @@ function storesWith(change: (objects: ObjectStore) => Partial<ObjectStore>): Sto
         get: (keys) => objects.get(keys),
         trace: (keys) => objects.trace(keys),
         find: (request, page) => objects.find(request, page),
+        estimate: (request) => objects.estimate(request),
         scan: (page) => objects.scan(page),
         history: (key, range, page) => objects.history(key, range, page),
         edges: (key, direction, page) => objects.edges(key, direction, page),

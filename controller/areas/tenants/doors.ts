@@ -47,6 +47,7 @@ function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
     get: (keys, cells) => open(check, () => objects.get(keys, cells)),
     trace: (keys) => open(check, () => objects.trace(keys)),
     find: (request, page) => open(check, () => objects.find(request, page)),
+    estimate: (request) => open(check, () => objects.estimate(request)),
     scan: (page) => open(check, () => objects.scan(page)),
     history: (key, range, page) => open(check, () => objects.history(key, range, page)),
     edges: (key, direction, page) => open(check, () => objects.edges(key, direction, page)),

@@ -1,5 +1,5 @@
 import { OBJECT_PAGE_MAX, FIND_ROUNDS_PER_PAGE_MAX } from "../../../common/limits.ts";
-import type { Entity, FindRequest, Page, PageRequest } from "../objects.ts";
+import type { Entity, FindEstimate, FindRequest, Page, PageRequest } from "../objects.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import type { EntityTable, FoundEntity } from "./entities.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
@@ -14,8 +14,17 @@ export interface FinderParts {
   readonly postings: PostingTable;
 }
 
-/** Where a page goes on: a position among postings, or what the driver gave for an index of `present`. */
-type Place = { readonly position: Position } | { readonly state: string } | undefined;
+/**
+ * Where a page goes on: a position among postings and the terms whose postings are compared, or what the driver gave for
+ * an index of `present`.
+ */
+type Place = PostingPlace | { readonly state: string } | undefined;
+
+interface PostingPlace {
+  readonly position: Position;
+  /** By their places among the terms that are asked for. */
+  readonly compared: readonly number[];
+}
 
 /**
  * Finds entities by terms and ranges. Terms lie in postings, classes and numbers under indexes of `present`. Postings
@@ -37,9 +46,9 @@ export class Finder {
     const plain = terms.filter((term) => !isClassTerm(term));
     const classes = terms.filter(isClassTerm);
     if (await this.#byPostings(request, { plain, place }, deadline)) {
-      const after = place !== undefined && "position" in place ? place.position : undefined;
+      const after = place !== undefined && "position" in place ? place : undefined;
       const { items, next } = await this.#narrowed({ request, plain, classes, after, limit: page.limit }, deadline);
-      return next === undefined ? { items } : pageBefore(items, text, textOf({ position: next }));
+      return next === undefined ? { items } : pageBefore(items, text, textOf(next));
     }
     const size = Math.min(page.limit, OBJECT_PAGE_MAX);
     const state = place !== undefined && "state" in place ? place.state : undefined;
@@ -47,6 +56,21 @@ export class Finder {
     return found.state === undefined
       ? { items: found.items }
       : pageBefore(found.items, text, textOf({ state: found.state }));
+  }
+
+  async estimate(request: FindRequest): Promise<FindEstimate> {
+    const deadline = this.#of.tables.cassandra.deadline();
+    const terms = indexedTerms(request.terms);
+    const plain = terms.filter((term) => !isClassTerm(term));
+    const classes = terms.filter(isClassTerm);
+    const isRead = await this.#byPostings(request, { plain, place: undefined }, deadline);
+    const estimated = plain.length === 0 ? [] : await this.#of.postings.estimate(plain, deadline);
+    return {
+      terms: [
+        ...estimated.map((one) => ({ ...one, isRead: isRead && one.isRead })),
+        ...classes.map((term) => ({ term, isRead: !isRead })),
+      ],
+    };
   }
 
   async #byPostings(
@@ -60,22 +84,29 @@ export class Finder {
   }
 
   /** Goes on where few fit, with more at a time, but hands out what it has before a call takes long. */
-  async #narrowed(search: Search, deadline: Deadline): Promise<{ readonly items: Entity[]; readonly next?: Position }> {
+  async #narrowed(
+    search: Search,
+    deadline: Deadline,
+  ): Promise<{ readonly items: Entity[]; readonly next?: PostingPlace }> {
     const items: Entity[] = [];
-    let { after, limit } = search;
+    let { limit } = search;
+    let after = search.after?.position;
+    let compared = search.after?.compared;
     for (let round = 0; round < FIND_ROUNDS_PER_PAGE_MAX; round += 1) {
-      const { postings, next } = await this.#of.postings.find({ terms: search.plain, after, limit }, deadline);
+      const found = await this.#of.postings.find({ terms: search.plain, compared, after, limit }, deadline);
+      const { postings, next } = found;
+      compared = found.compared;
       const fitting = await this.#fitting(postings, search, deadline);
       const room = search.limit - items.length;
       items.push(...fitting.slice(0, room).map(({ entity }) => entity));
       const last = fitting[room - 1];
-      if (last !== undefined && fitting.length > room) return { items, next: last.posting };
+      if (last !== undefined && fitting.length > room) return { items, next: { position: last.posting, compared } };
       if (next === undefined) return { items };
       after = next;
       if (fitting.length === room) break;
       limit = Math.min(OBJECT_PAGE_MAX, 2 * limit);
     }
-    return { items, ...(after === undefined ? {} : { next: after }) };
+    return { items, ...(after === undefined || !compared ? {} : { next: { position: after, compared } }) };
   }
 
   /** Those that live, whose postings are not of a life before, in the classes and ranges. */
@@ -98,7 +129,7 @@ interface Search {
   readonly request: FindRequest;
   readonly plain: readonly string[];
   readonly classes: readonly string[];
-  readonly after: Position | undefined;
+  readonly after: PostingPlace | undefined;
   readonly limit: number;
 }
 

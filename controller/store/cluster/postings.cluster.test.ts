@@ -105,5 +105,15 @@ describeCluster("postings of a frequent term", () => {
     for (const limit of [11, 1_000]) expect(await found(one, [frequent, half], limit)).toEqual([...even].sort());
     expect(await found(one, [frequent, rare], 10)).toEqual(["k0", "k300"]);
     expect(await found(one, [frequent, "a4=none"], 10)).toEqual([]);
+    const { terms } = await one.estimate({ terms: [frequent, rare, half] });
+    expect(terms.map(({ term, isRead }) => [term, isRead])).toEqual([
+      [rare, true],
+      [half, false],
+      [frequent, false],
+    ]);
+    let turn = 0;
+    const pages = await all(17, (page) => [one, other][turn++ % 2]!.find({ terms: [frequent, half] }, page));
+    expect(turn).toBeGreaterThan(2);
+    expect(pages.map(({ key }) => key.id).sort()).toEqual([...even].sort());
   });
 });

@@ -3,13 +3,22 @@ import {
   POSTING_READS_PER_PAGE_MAX,
   POSTINGS_PER_READ_MIN,
   POSTINGS_PER_WRITE,
+  TERMS_COMPARED_MAX,
 } from "../../../common/limits.ts";
-import type { EntityKey } from "../objects.ts";
+import type { EntityKey, TermEstimate } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { keyHash } from "./hashes.ts";
 import { bucketOf, PostingLevels } from "./posting-levels.ts";
-import { BEGINNING, compare, PostingStream, type Position, type Posting } from "./posting-stream.ts";
+import {
+  BEGINNING,
+  compare,
+  END,
+  PostingStream,
+  type Position,
+  type Posting,
+  type ReadBucket,
+} from "./posting-stream.ts";
 import type { Tables } from "./tables.ts";
 
 export interface PostingWrite {
@@ -22,6 +31,8 @@ export interface PostingWrite {
 
 export interface PostingSearch {
   readonly terms: readonly string[];
+  /** Places of those that are compared, as an earlier page chose them; absent: still to be chosen. */
+  readonly compared?: readonly number[] | undefined;
   readonly after: Position | undefined;
   readonly limit: number;
 }
@@ -29,6 +40,8 @@ export interface PostingSearch {
 export interface FoundPostings {
   /** Those of the rarest term, narrowed by others that are not much more frequent. At most the limit. */
   readonly postings: readonly Posting[];
+  /** Places of the terms that were compared, the rarest first. */
+  readonly compared: readonly number[];
   /** Where to go on; absent at the end. */
   readonly next?: Position;
 }
@@ -80,19 +93,15 @@ export class PostingTable {
   }
 
   /** Where entities lie that bear every term, and perhaps others that do not. */
-  async find({ terms, after = BEGINNING, limit }: PostingSearch, deadline: Deadline): Promise<FoundPostings> {
-    const levels = await this.#levels.stored(terms, deadline);
-    const rowsPerRead = terms.length === 1 ? limit : Math.max(limit, POSTINGS_PER_READ_MIN);
-    const streams = terms.map(
-      (term) =>
-        new PostingStream({
-          read: (bucket, position) => this.#bucket(term, { bucket, after: position, limit: rowsPerRead }, deadline),
-          rowsPerRead,
-          level: levels.get(term) ?? 0,
-          after,
-        }),
-    );
-    const merged = new Intersection(after, await comparable(after, streams));
+  async find({ terms, compared, after = BEGINNING, limit }: PostingSearch, deadline: Deadline): Promise<FoundPostings> {
+    const read = compared?.map((place) => terms[place] ?? "") ?? terms;
+    // While it is still to be chosen among many, few rows of each are held.
+    const least = read.length > 1 + TERMS_COMPARED_MAX ? POSTINGS_PER_READ_MIN : limit;
+    const rowsPerRead = read.length === 1 ? limit : Math.max(least, POSTINGS_PER_READ_MIN);
+    const parts = await this.#begun({ terms: read, after, rowsPerRead }, deadline);
+    const chosen = compared === undefined ? selective(parts, after) : parts;
+    const places = compared ?? chosen.map(({ place }) => place);
+    const merged = new Intersection(after, chosen);
     const found: Posting[] = [...merged.step()];
     for (let reads = 1; found.length < limit && !merged.ended && reads < POSTING_READS_PER_PAGE_MAX; reads += 1) {
       await merged.refill();
@@ -100,8 +109,40 @@ export class PostingTable {
     }
     const last = found[limit - 1];
     if (last !== undefined && (found.length > limit || !merged.ended))
-      return { postings: found.slice(0, limit), next: last };
-    return merged.ended ? { postings: found } : { postings: found, next: merged.reached };
+      return { postings: found.slice(0, limit), compared: places, next: last };
+    return { postings: found, compared: places, ...(merged.ended ? {} : { next: merged.reached }) };
+  }
+
+  /** By the first postings of each: how many there are in all if the others lie as close. The rarest first. */
+  async estimate(terms: readonly string[], deadline: Deadline): Promise<readonly Required<TermEstimate>[]> {
+    const of = { terms, after: BEGINNING, rowsPerRead: POSTINGS_PER_READ_MIN };
+    const parts = await this.#begun(of, deadline);
+    const read = new Set(selective(parts, BEGINNING));
+    return byDensity(parts, BEGINNING).map((part) => ({
+      term: terms[part.place] ?? "",
+      count: Math.round(density(part, BEGINNING) * END.hash),
+      isRead: read.has(part),
+    }));
+  }
+
+  /** The streams of postings with the first rows of each. */
+  async #begun(
+    {
+      terms,
+      after,
+      rowsPerRead,
+    }: { readonly terms: readonly string[]; readonly after: Position; readonly rowsPerRead: number },
+    deadline: Deadline,
+  ): Promise<readonly Part[]> {
+    const levels = await this.#levels.stored(terms, deadline);
+    return Promise.all(
+      terms.map(async (term, place) => {
+        const read: ReadBucket = (bucket, position) =>
+          this.#bucket(term, { bucket, after: position, limit: rowsPerRead }, deadline);
+        const stream = new PostingStream({ read, rowsPerRead, level: levels.get(term) ?? 0, after });
+        return { place, stream, rows: await stream.next() };
+      }),
+    );
   }
 
   /** How far the rarest of these terms is spread. */
@@ -146,16 +187,29 @@ function rowOf(term: string, level: number, { hash, cid, id }: Position): CqlVal
 }
 
 interface Part {
+  /** Of its term among those that are asked for. */
+  readonly place: number;
   readonly stream: PostingStream;
   rows: readonly Posting[];
 }
 
-/** The rarest, and those that are not so much more frequent that reading them costs more than they spare. */
-async function comparable(after: Position, streams: readonly PostingStream[]): Promise<readonly Part[]> {
-  const parts = await Promise.all(streams.map(async (stream) => ({ stream, rows: await stream.next() })));
-  const density = ({ stream, rows }: Part): number => rows.length / (stream.reached.hash - after.hash + 1);
-  const rarest = Math.min(...parts.map(density));
-  return parts.filter((part) => density(part) <= rarest * POSTING_DENSITY_RATIO_MAX);
+/**
+ * The rarest, and those that are not so much more frequent that reading them costs more than they spare: at most
+ * `TERMS_COMPARED_MAX` beside it, so that a page holds the rows of few streams.
+ */
+function selective(parts: readonly Part[], after: Position): readonly Part[] {
+  const ranked = byDensity(parts, after);
+  const most = density(ranked[0]!, after) * POSTING_DENSITY_RATIO_MAX;
+  return ranked.filter((part) => density(part, after) <= most).slice(0, 1 + TERMS_COMPARED_MAX);
+}
+
+function byDensity(parts: readonly Part[], after: Position): readonly Part[] {
+  return parts.toSorted((a, b) => density(a, after) - density(b, after));
+}
+
+/** Postings for each hash, as far as the first rows tell. */
+function density({ stream, rows }: Part, after: Position): number {
+  return rows.length / (stream.reached.hash - after.hash + 1);
 }
 
 /** What several streams have in common, as far as all of them were read. */

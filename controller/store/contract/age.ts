@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
 import { again, all, bytes, uniqueCid, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
+import { severalTermsContract } from "./terms.ts";
 
 /**
  * How many times the numbers of the short form, in which Cassandra would only warn of what it refuses in the long one.
@@ -26,6 +27,8 @@ export interface AgeOptions {
   readonly rewrites?: number;
   /** What reads were warned of by the store since it was asked last; absent where a store has no such thing. */
   readonly warnings?: () => readonly string[];
+  /** What is found by several terms bears all of them. */
+  readonly isExact?: boolean;
 }
 
 /** What holds for a fresh object holds for one that was changed for years. */
@@ -41,6 +44,8 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
       baseUs = subject.clock.nowMs() * 1_000;
     });
     afterAll(async () => subject?.close());
+
+    severalTermsContract(() => subject, options);
 
     const write = (...changes: EntityChange[]): Promise<void> => again(() => objects.change(changes));
     const find = async (terms: readonly string[], limit = 100): Promise<readonly string[]> => {

@@ -1,5 +1,10 @@
-import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
-import type { Entity, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
+import {
+  INDEX_ENTRIES_EXAMINED_MAX,
+  OBJECT_PAGE_EXAMINED_MAX,
+  OBJECT_PAGE_MAX_BYTES,
+  TERMS_COMPARED_MAX,
+} from "../../../common/limits.ts";
+import type { Entity, FindEstimate, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
 import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
@@ -8,8 +13,10 @@ import { concat, following, prefixEnd } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
-/** With no more candidates than this no narrower index is looked for. */
+/** With no more candidates than this no range is counted. */
 const FEW_CANDIDATES = 64;
+/** A term that more than one of so many entities bears spares too few of them: the entity tells. */
+const COMPARED_ONE_IN = 2;
 /** A range is counted up to here to see whether it narrows more than the terms do. */
 const RANGE_COUNT_MAX = 1_000;
 
@@ -27,11 +34,17 @@ interface Question {
 /** What a page walks along: the entities of one term, or the numbers of one range. */
 type Driver = { readonly kind: "term" | "range"; readonly index: number };
 
+interface RankedTerm {
+  readonly term: string;
+  readonly index: number;
+  readonly count: number;
+}
+
 const DRIVER_BYTES = 2;
 
 /**
- * Entities by terms and ranges: walks along the narrowest index and checks the rest on the entity. Exact but for cut
- * terms.
+ * Entities by terms and ranges: walks along the narrowest index, leaves out what the indexes of other selective terms
+ * lack, and checks the rest on the entity. Exact but for cut terms.
  */
 export class Finder {
   readonly #options: FinderOptions;
@@ -49,18 +62,23 @@ export class Finder {
       question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
     ]);
     const after = cursors.read(page);
-    const driver = after === undefined ? this.#choose(question) : toDriver(after);
+    const { objects, terms } = this.#options.env.read();
+    const ranked = this.#ranked(question.terms);
+    const driver = after === undefined ? this.#choose(question, ranked) : toDriver(after);
+    const compared = this.#compared(ranked, driver);
     const matches = this.#matching(question, driver);
-    const { objects } = this.#options.env.read();
     const items: Entity[] = [];
-    let [examined, bytes, last] = [0, 0, after?.subarray(DRIVER_BYTES)];
+    let [entries, examined, bytes, last] = [0, 0, 0, after?.subarray(DRIVER_BYTES)];
     for (const position of this.#candidates(question, driver, last)) {
-      if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES) {
+      const isLong = entries >= INDEX_ENTRIES_EXAMINED_MAX || examined >= OBJECT_PAGE_EXAMINED_MAX;
+      if (isLong || items.length >= page.limit || bytes >= OBJECT_PAGE_MAX_BYTES) {
         return { items, cursor: cursors.write(concat(fromDriver(driver), last!)) };
       }
       last = position;
-      examined += 1;
+      entries += 1;
       const key = driver.kind === "term" ? position : numberOwner(position);
+      if (!compared.every(({ term }) => terms.doesExist(term, key))) continue;
+      examined += 1;
       const stored = objects.get(key);
       if (stored === undefined) continue;
       bytes += stored.length;
@@ -68,6 +86,14 @@ export class Finder {
       if (entity !== undefined) items.push(entity);
     }
     return { items };
+  }
+
+  estimate(request: FindRequest): FindEstimate {
+    const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
+    const ranked = this.#ranked(question.terms);
+    const driver = this.#choose(question, ranked);
+    const read = new Set([driverTerm(question, driver), ...this.#compared(ranked, driver).map(({ term }) => term)]);
+    return { terms: ranked.map(({ term, count }) => ({ term, count, isRead: read.has(term) })) };
   }
 
   /** The entity, if it exists and has all terms and ranges. */
@@ -97,17 +123,32 @@ export class Finder {
     return numbers.getKeys({ start: after === undefined ? start : following(after), end });
   }
 
+  /** The rarest first. */
+  #ranked(terms: readonly string[]): readonly RankedTerm[] {
+    if (terms.length === 1) return [{ term: terms[0]!, index: 0, count: this.#count(terms[0]!) }];
+    const counted = terms.map((term, index) => ({ term, index, count: this.#count(term) }));
+    return counted.sort((a, b) => a.count - b.count);
+  }
+
+  #count(term: string): number {
+    return this.#options.env.read().terms.getValuesCount(term);
+  }
+
+  /** Those by whose indexes candidates are left out before an entity is read. */
+  #compared(ranked: readonly RankedTerm[], driver: Driver): readonly RankedTerm[] {
+    const others = ranked.filter(({ index }) => driver.kind === "range" || index !== driver.index);
+    if (others.length === 0) return others;
+    const { entryCount } = this.#options.env.read().objects.getStats() as { readonly entryCount: number };
+    return others.filter(({ count }) => count * COMPARED_ONE_IN <= entryCount).slice(0, TERMS_COMPARED_MAX);
+  }
+
   /** The narrowest index, or the first that is narrow enough. */
-  #choose({ terms, ranges }: Question): Driver {
-    const { terms: termTable, numbers } = this.#options.env.read();
-    let best: Driver = { kind: "term", index: 0 };
-    if (terms.length === 1 && ranges.length === 0) return best;
-    let count = Infinity;
-    for (const [index, term] of terms.entries()) {
-      const matches = termTable.getValuesCount(term);
-      if (matches < count) [best, count] = [{ kind: "term", index }, matches];
-      if (count <= FEW_CANDIDATES) return best;
-    }
+  #choose({ ranges }: Question, ranked: readonly RankedTerm[]): Driver {
+    const { numbers } = this.#options.env.read();
+    const [rarest] = ranked;
+    let best: Driver = { kind: "term", index: rarest?.index ?? 0 };
+    let count = rarest?.count ?? Infinity;
+    if (count <= FEW_CANDIDATES) return best;
     for (const [index, range] of ranges.entries()) {
       const limit = Math.min(count, RANGE_COUNT_MAX);
       const matches = [...numbers.getKeys({ ...bounds(range), limit })].length;
@@ -124,6 +165,10 @@ function lies(value: number | undefined, range: NumberRange): boolean {
 function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end: Uint8Array } {
   const start = numberPrefix(range.slot, range.from ?? -Infinity);
   return { start, end: prefixEnd(numberPrefix(range.slot, range.to ?? Infinity))! };
+}
+
+function driverTerm({ terms }: Question, { kind, index }: Driver): string | undefined {
+  return kind === "term" ? terms[index] : undefined;
 }
 
 function fromDriver(driver: Driver): Uint8Array {

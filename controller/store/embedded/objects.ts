@@ -7,6 +7,7 @@ import type {
   EntityKey,
   EntityTrace,
   EntityVersion,
+  FindEstimate,
   FindRequest,
   ObjectStore,
   Page,
@@ -67,6 +68,11 @@ export class EmbeddedObjectStore implements ObjectStore {
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     checkFind(request);
     return this.#finder.find(request, page, this.#place);
+  }
+
+  async estimate(request: FindRequest): Promise<FindEstimate> {
+    checkFind(request);
+    return this.#finder.estimate(request);
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

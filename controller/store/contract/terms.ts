@@ -1,0 +1,131 @@
+import { describe, expect, test } from "vitest";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { again, all, seedOfRun, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
+
+const OBJECTS = 500;
+/** Together 10,000 changes. */
+const ROUNDS = 20;
+const QUESTIONS = 40;
+/** How many of the objects bear each term, about. */
+const SHARES = [0.9, 0.5, 0.2, 0.1, 0.1, 0.02] as const;
+
+/** Objects that took and left their terms again and again, beside what they bear now. */
+class Crowd {
+  readonly mark = uniqueName("a7=several");
+  readonly keys: readonly EntityKey[];
+  readonly #random = seededRandom(seedOfRun("several terms"));
+  readonly #borne: readonly Set<string>[];
+  readonly #objects: ObjectStore;
+  #timeUs: number;
+
+  constructor(objects: ObjectStore, baseUs: number) {
+    const cid = uniqueCid();
+    this.#objects = objects;
+    this.#timeUs = baseUs;
+    this.keys = Array.from({ length: OBJECTS }, (_, at) => ({ cid, id: `t${at}` }));
+    this.#borne = this.keys.map(() => new Set());
+  }
+
+  term(at: number): string {
+    return `${this.mark}-${at}`;
+  }
+
+  /** Some terms in random order. */
+  draw(): readonly string[] {
+    const drawn = SHARES.map((_, at) => this.term(at)).filter(() => this.#random.next() < 0.5);
+    return drawn.length > 1 ? drawn.sort(() => this.#random.next() - 0.5) : [this.term(3), this.term(4)];
+  }
+
+  limit(): number {
+    return [3, 40, 1_000][Math.floor(this.#random.next() * 3)] ?? 40;
+  }
+
+  bearers(terms: readonly string[]): readonly string[] {
+    return this.keys
+      .filter((_, at) => terms.every((term) => this.#borne[at]?.has(term)))
+      .map(({ id }) => id)
+      .sort();
+  }
+
+  count(term: string): number {
+    return this.bearers([term]).length;
+  }
+
+  /** Every object takes or leaves one term; the first time, it is born with its terms. */
+  async round(isFirst: boolean): Promise<void> {
+    this.#timeUs += 1;
+    const changes = this.keys.map((key, at): EntityChange => {
+      const borne = this.#borne[at]!;
+      const before = new Set(borne);
+      const drawn = Math.floor(this.#random.next() * SHARES.length);
+      for (const [n, share] of SHARES.entries()) {
+        if (!isFirst && n !== drawn) continue;
+        if (this.#random.next() < share) borne.add(this.term(n));
+        else borne.delete(this.term(n));
+      }
+      return {
+        key,
+        timeUs: this.#timeUs,
+        ...(isFirst ? { birth: true } : {}),
+        addTerms: [...borne],
+        dropTerms: [...before].filter((term) => !borne.has(term)),
+      };
+    });
+    await again(() => this.#objects.change(changes));
+  }
+}
+
+/** What engines promise of several terms together. */
+export function severalTermsContract(subject: () => ContractSubject, { isExact = false } = {}): void {
+  describe("several terms", () => {
+    test("of objects that were changed 10,000 times find those of a full scan, a few of each page and all", async () => {
+      const { objects } = subject().store;
+      const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);
+      for (let round = 0; round < ROUNDS; round += 1) await crowd.round(round === 0);
+      for (let question = 0; question < QUESTIONS; question += 1) {
+        const terms = crowd.draw();
+        const found = await all(crowd.limit(), (page) => objects.find({ terms }, page));
+        const ids = found.map(({ key }) => key.id);
+        expect(new Set(ids).size, "each once").toBe(ids.length);
+        expect(ids, terms.join(" and ")).toEqual(expect.arrayContaining([...crowd.bearers(terms)]));
+        if (isExact) expect(ids.sort(), terms.join(" and ")).toEqual(crowd.bearers(terms));
+      }
+    });
+
+    test("between pages whose terms change, those that bore them all the while are found", async () => {
+      const { objects } = subject().store;
+      const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);
+      await crowd.round(true);
+      const terms = [crowd.term(1), crowd.term(2)];
+      const staying = new Set(crowd.bearers(terms));
+      const found: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = { limit: 5, ...(cursor === undefined ? {} : { cursor }) };
+        const { items, cursor: next } = await again(() => objects.find({ terms }, page));
+        found.push(...items.map(({ key }) => key.id));
+        cursor = next;
+        if (found.length < 30) await crowd.round(false);
+        const bearers = new Set(crowd.bearers(terms));
+        for (const id of staying) if (!bearers.has(id)) staying.delete(id);
+      } while (cursor !== undefined);
+      expect(new Set(found).size, "each once").toBe(found.length);
+      expect(found).toEqual(expect.arrayContaining([...staying]));
+    });
+
+    test("are estimated, the rarest first", async () => {
+      const { objects } = subject().store;
+      const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);
+      await crowd.round(true);
+      const terms = [crowd.term(0), crowd.term(2), crowd.term(5)];
+      const estimate = await again(() => objects.estimate({ terms }));
+      expect(estimate.terms.map(({ term }) => term)).toEqual([...terms].reverse());
+      expect(estimate.terms[0]?.isRead).toBe(true);
+      for (const { term, count = 0 } of estimate.terms) {
+        expect(count).toBeGreaterThan(crowd.count(term) / 2);
+        expect(count).toBeLessThan(crowd.count(term) * 2);
+      }
+    });
+  });
+}
