@@ -131,6 +131,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     tokens: "the caller's own",
     removeToken: "the caller's own; refused to a principal that reads only",
     sessions: "the caller's own",
+    endOtherSessions: "the caller's own; refused to a principal that reads only",
     endSession: "the caller's own; refused to a principal that reads only",
     start: "at the start",
     stop: "at the end",

@@ -94,6 +94,9 @@ const UserId = Text(20);
 export const UserUpdateInput = Type.Object({
   userid: UserId,
   passwd: Type.Optional(Text(4_096)),
+  password: Type.Optional(
+    Type.String({ maxLength: 4_096, description: "The caller's present one; required with passwd for oneself" }),
+  ),
   ...DetailMembers,
 });
 
@@ -133,6 +136,19 @@ export const UserNodeReply = Type.Object({
   }),
 });
 
+export const EndSessionInput = Type.Object({
+  id: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  password: Type.String({ minLength: 1, maxLength: 4_096 }),
+});
+
+/** From the page of one's own account. */
+export const EndSessionsInput = Type.Object({
+  id: Type.Optional(
+    Type.String({ description: "One of one's sessions; absent or empty: all but this one", maxLength: 64 }),
+  ),
+  password: Type.String({ minLength: 1, maxLength: 4_096 }),
+});
+
 export const OwnIdInput = Type.Object({ id: Type.String({ pattern: "^[0-9a-f]{64}$" }) });
 
 export const SessionsReply = Type.Array(
@@ -140,6 +156,7 @@ export const SessionsReply = Type.Array(
     id: Type.String({ description: "Names the session; it does not sign in" }),
     createdMs: Type.Integer(),
     remote: Type.String({ description: "Address it was made from" }),
+    current: Type.Boolean({ description: "This call came by it" }),
   }),
 );
 

@@ -8,6 +8,7 @@ export function departurePage(address: string): PageAnswer {
     `<h1>One more step</h1>
 <p>Sign in at the provider with the account that is to be yours here.</p>
 <a class="button" href="${escape(address)}">Go on to the provider</a>
-<p class="aside"><a href="/user/account">Leave it</a></p>`,
+<p class="aside"><a href="/user/account">Leave it</a></p>
+<p class="aside"><a href="/user/logout">Sign out</a></p>`,
   );
 }

@@ -103,6 +103,42 @@ test("a person changes the own password with the present one, which ends the ses
   expect(await signIn(next)).toMatchObject({ status: "ok" });
 });
 
+test("a person sees where else he is signed in, and ends that with the password", async () => {
+  await http.users.create(testPrincipal(), { username: "walker", password: PASSWORD, rights: { role: "viewer" } });
+  const signIn = async (remote: string) =>
+    (await http.users.signIn({ company: "matrix", username: "walker", password: PASSWORD, remote, traceparent: "" }))
+      .session;
+  const isOpen = async (session: string) => (await http.users.bySession(session, "")) !== undefined;
+  const [here, lost, other, third] = [
+    await signIn("here"),
+    await signIn("192.0.2.7"),
+    await signIn("<b>"),
+    await signIn("r"),
+  ];
+  const own = { ...OWN, cookie: `matrixSession=${here}` };
+  const end = async (payload: object) => (await post("/user/account/sessions", payload, own)).headers.location;
+  const { body } = await open("/user/account", own);
+  const [, id = ""] = /value="([0-9a-f]{64})"> [\d: -]+ UTC, from 192\.0\.2\.7</.exec(body) ?? [];
+  expect(body.match(/type="radio"/g)).toHaveLength(4);
+  expect(body).toContain("from &lt;b&gt;<");
+
+  expect(await end({ id, password: "wrong" })).toBe("/user/account?error=denied");
+  expect(await isOpen(lost)).toBe(true);
+  expect(await end({ id, password: PASSWORD })).toBe("/user/account");
+  expect([await isOpen(lost), await isOpen(other)]).toEqual([false, true]);
+  expect(await end({ id, password: PASSWORD })).toBe("/user/account?error=not_found");
+  expect(await end({ id: "", password: "wrong" })).toBe("/user/account?error=denied");
+  expect(await end({ id: "", password: PASSWORD })).toBe("/user/account");
+  expect([await isOpen(here), await isOpen(other), await isOpen(third)]).toEqual([true, false, false]);
+  expect((await open("/user/account", own)).body).toContain("and nowhere else");
+});
+
+test("whoever is signed in can sign out on every page", async () => {
+  const pages = [await open("/"), await open("/user/account"), await post(FACTOR, { password: PASSWORD })];
+  const wrong = await post(`${FACTOR}/confirm`, { code: "000000" });
+  for (const { body } of [...pages, wrong]) expect(body).toMatch(/<a [^>]*href="\/user\/logout/);
+});
+
 test("nothing of the query or of a name becomes a tag", async () => {
   const { body, headers } = await open(`/user/account?error=${encodeURIComponent("<script>")}`);
   expect(body).toContain("That did not work.");

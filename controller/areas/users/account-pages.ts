@@ -1,28 +1,32 @@
 import encodeQR from "qr";
 import type { PageAnswer } from "../../http/endpoint.ts";
 import { escape, page } from "./pages.ts";
-import type { NewSecondFactor } from "./types.ts";
+import type { NewSecondFactor, SessionView } from "./types.ts";
 
 /** Texts for the codes these pages may come back with. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "The password is wrong.",
   invalid: "The new password is too easy to guess. Take a longer one.",
   limited: "Too many wrong passwords or codes. Please wait a little and try again.",
+  not_found: "That session is over already.",
   conflict: "Something else was changed meanwhile. Please begin again.",
   unavailable: "Something needed is away. Please try again later.",
   "openid-away": "The provider does not answer. Please try again later.",
 };
 
+const SIGN_OUT = `<p class="aside"><a href="/user/logout">Sign out</a></p>`;
+
 export interface AccountView {
   readonly user: string;
   readonly error: string | undefined;
+  readonly sessions: readonly SessionView[];
   /** Recovery codes that are left; absent without a second factor. */
   readonly recoveryCodes: number | undefined;
   /** What the OpenID provider is called, and whether an account there signs in as this user. */
   readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
 }
 
-export function accountPage({ user, error, recoveryCodes, provider }: AccountView): PageAnswer {
+export function accountPage({ user, error, sessions, recoveryCodes, provider }: AccountView): PageAnswer {
   const problem = error === undefined ? "" : problemLine(PROBLEMS[error] ?? "That did not work. Please try again.");
   return page(
     "Your account",
@@ -30,9 +34,11 @@ export function accountPage({ user, error, recoveryCodes, provider }: AccountVie
 <p>${escape(user)}</p>
 ${problem}
 ${changeForm()}
+${sessionsForm(sessions)}
 ${recoveryCodes === undefined ? beginForm() : removeForm(recoveryCodes)}
 ${provider === undefined ? "" : linkForm(provider)}
-<p class="aside"><a href="/">Back</a></p>`,
+<p class="aside"><a href="/">Back</a></p>
+${SIGN_OUT}`,
   );
 }
 
@@ -44,13 +50,14 @@ export function enrolPage({ uri, secret }: NewSecondFactor): PageAnswer {
 <p>Take this picture with an authenticator, or type the key into it. Then type the code that it shows.</p>
 <div class="picture" role="img" aria-label="The key as a QR code">${encodeQR(uri, "svg", { ecc: "medium", border: 4 })}</div>
 <dl><dt>Key</dt><dd class="code" id="secret">${escape(secret.replace(/(.{4})(?!$)/g, "$1 "))}</dd></dl>
-${codeForm(false)}`,
+${codeForm(false)}
+${SIGN_OUT}`,
   );
 }
 
 /** After a wrong code; the secret is on the device. */
 export function confirmPage(): PageAnswer {
-  return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}`);
+  return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}\n${SIGN_OUT}`);
 }
 
 export function recoveryPage(codes: readonly string[]): PageAnswer {
@@ -59,7 +66,8 @@ export function recoveryPage(codes: readonly string[]): PageAnswer {
     `<h1>The second factor is on</h1>
 <p>Keep these recovery codes where the device is not. Each signs you in once in place of a code. They are not shown again.</p>
 <ul class="codes">${codes.map((code) => `<li>${escape(code)}</li>`).join("")}</ul>
-<a class="button" href="/user/account">I have kept them</a>`,
+<a class="button" href="/user/account">I have kept them</a>
+${SIGN_OUT}`,
   );
 }
 
@@ -73,6 +81,29 @@ function changeForm(): string {
 <input id="new" name="newpassword" type="password" required autocomplete="new-password">
 <button type="submit">Change</button>
 </form>`;
+}
+
+/** One of them, or all but the one the page came by. */
+function sessionsForm(sessions: readonly SessionView[]): string {
+  const others = sessions.filter(({ current }) => !current);
+  const here = sessions.length > others.length ? "<p>You are signed in here" : "<p>You are signed in";
+  if (others.length === 0) return `<h2>Sessions</h2>\n${here}, and nowhere else.</p>`;
+  const choices = others.map(({ id, createdMs, remote }) =>
+    choice(id, `${new Date(createdMs).toISOString().slice(0, 16).replace("T", " ")} UTC, from ${remote}`),
+  );
+  return `<h2>Sessions</h2>
+${here}, and by these sessions:</p>
+<form method="post" action="/user/account/sessions">
+${choices.join("\n")}
+${choice("", "all of these", true)}
+<label for="sessions">Password</label>
+<input id="sessions" name="password" type="password" required autocomplete="current-password">
+<button type="submit">End</button>
+</form>`;
+}
+
+function choice(id: string, text: string, isChosen = false): string {
+  return `<label class="check"><input type="radio" name="id" value="${escape(id)}"${isChosen ? " checked" : ""}> ${escape(text)}</label>`;
 }
 
 function beginForm(): string {

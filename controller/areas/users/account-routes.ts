@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import {
   ChangePasswordInput,
+  EndSessionsInput,
   LoginPageInput,
   OwnPasswordInput,
   SecondFactorCodeInput,
@@ -26,19 +27,40 @@ export function accountRoutes(users: UserService, provider: string | undefined):
       ...page,
       method: "GET",
       path: PATH,
-      summary: "Page of one's own sign-in: second factor, account at the OpenID provider",
+      summary: "Page of one's own sign-in: password, sessions, second factor, account at the OpenID provider",
       input: LoginPageInput,
-      handler: async ({ principal, input: { error } }) => {
+      handler: async ({ principal, input: { error }, client: { session } }) => {
         if (principal.user === "") return { redirect: "/user/login" };
         const recoveryCodes = await users.secondFactor(principal);
         const isLinked = (await users.providers.own(principal)) !== undefined;
         const linking = provider === undefined ? undefined : { name: provider, isLinked };
-        return accountPage({ user: principal.user, error, recoveryCodes, provider: linking });
+        const sessions = await users.sessions(principal, session);
+        return accountPage({ user: principal.user, error, sessions, recoveryCodes, provider: linking });
       },
     }),
     ...passwordRoutes(users),
+    sessionsRoute(users),
     ...factorPages(users),
   ];
+}
+
+function sessionsRoute(users: UserService): Endpoint {
+  return endpoint({
+    ...page,
+    method: "POST",
+    path: `${PATH}/sessions`,
+    summary: "Ends one of one's sessions, or all others, from their page",
+    input: EndSessionsInput,
+    body: "form",
+    handler: async ({ principal, input: { id = "", password }, client: { session } }) => {
+      requireSignedIn(principal);
+      return back(async () => {
+        if (id === "") await users.endOtherSessions(principal, session, password);
+        else await users.endSession(principal, id, password);
+        return { redirect: PATH };
+      });
+    },
+  });
 }
 
 function passwordRoutes(users: UserService): readonly Endpoint[] {
@@ -131,7 +153,7 @@ async function back(work: () => Promise<Answer<string>>): Promise<Answer<string>
   try {
     return await work();
   } catch (error) {
-    if (isAppError(error, "denied", "invalid", "limited", "conflict", "unavailable"))
+    if (isAppError(error, "denied", "invalid", "limited", "conflict", "not_found", "unavailable"))
       return { redirect: `${PATH}?error=${error.code}` };
     throw error;
   }

@@ -18,7 +18,14 @@ import { linkKey, putLink } from "./link-store.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { Passwords } from "./passwords.ts";
-import { isAdministrator, NO_RIGHTS, requireGrouping, requireRights, type UserPowers } from "./powers.ts";
+import {
+  isAdministrator,
+  NO_RIGHTS,
+  requireGrouping,
+  requireOwnSignIn,
+  requireRights,
+  type UserPowers,
+} from "./powers.ts";
 import { USERS, type StoredUser, type UserRecord, type UserStore } from "./store.ts";
 import {
   idKey,
@@ -48,7 +55,17 @@ export interface DirectoryDependencies {
   readonly authored: readonly AuthoredWork[];
   readonly groups?: Pick<GroupService, "forget"> | undefined;
   readonly powers: UserPowers;
+  /** See `Credentials.again`. */
+  readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
+  readonly recorded: Recorded;
 }
+
+/** Makes a change that is on record by this name, with the user it is made to. */
+export type Recorded = <T>(
+  principal: Principal,
+  entry: { readonly action: string; readonly permission: string; readonly object: string },
+  change: () => Promise<T>,
+) => Promise<T>;
 
 // No control characters, no colon (it ends the name in Basic credentials), no slash, no space at the ends.
 const NAME = /^(?! )[^\p{C}/:]+(?<! )$/u;
@@ -67,8 +84,10 @@ export class UserDirectory {
   readonly #groups: DirectoryDependencies["groups"];
   readonly #authored: readonly AuthoredWork[];
   readonly #powers: UserPowers;
+  readonly #again: DirectoryDependencies["again"];
+  readonly #recorded: Recorded;
 
-  constructor({ runtime, users, tree, passwords, authored, groups, powers }: DirectoryDependencies) {
+  constructor({ runtime, users, tree, passwords, authored, groups, powers, again, recorded }: DirectoryDependencies) {
     this.#runtime = runtime;
     this.#users = users;
     this.#tree = tree;
@@ -76,6 +95,8 @@ export class UserDirectory {
     this.#authored = authored;
     this.#groups = groups;
     this.#powers = powers;
+    this.#again = again;
+    this.#recorded = recorded;
   }
 
   /**
@@ -228,13 +249,37 @@ export class UserDirectory {
     });
   }
 
-  /** Of a user or an organisation; `AppError("not_found")` for an unknown id, `invalid` for what it cannot have. */
+  /**
+   * Of a user or an organisation; `AppError("not_found")` for an unknown id, `invalid` for what it cannot have. The
+   * caller's own password takes the present one; one that is set for another is on record as that.
+   */
   async change(principal: Principal, id: string, change: NodeChange): Promise<void> {
     requirePermission(principal, "users:write");
     const found = await this.#located(principal, id);
     if (found.otype === "org") return this.#changeOrganization(principal, id, change);
-    const { isAdmin, password, ...others } = change;
     const { username } = found;
+    if (change.password === undefined) return this.#changeUser(principal, { id, username }, change);
+    const isOwn = username === principal.user;
+    const action = isOwn ? "change the own password" : "set the password of another user";
+    await this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
+      if (isOwn) await this.#proveOwn(principal, change.presentPassword);
+      await this.#changeUser(principal, { id, username }, change);
+    });
+  }
+
+  async #proveOwn(principal: Principal, presentPassword = ""): Promise<void> {
+    requireOwnSignIn(principal);
+    if (presentPassword === "")
+      throw new AppError("denied", "One's own password is changed with the present one: send it as password.");
+    await this.#again(principal, presentPassword);
+  }
+
+  async #changeUser(
+    principal: Principal,
+    { id, username }: { readonly id: string; readonly username: string },
+    change: NodeChange,
+  ): Promise<void> {
+    const { isAdmin, password, ...others } = change;
     const hash = password === undefined ? undefined : await this.#hash(principal, { username, password });
     if (isAdmin === true) requireRights(principal, { role: "administrator" });
     await this.#edit(principal, username, async (record) => {

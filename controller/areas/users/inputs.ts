@@ -31,6 +31,7 @@ export function changeUser(
   return directory.change(principal, input.userid, {
     details: detailsOf(input),
     ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
+    ...(input.password !== undefined && { presentPassword: input.password }),
     ...(input.grpset !== undefined && { groups: input.grpset }),
     ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
     ...(input.isactive !== undefined && { active: input.isactive }),

@@ -101,6 +101,39 @@ describe("users by HTTP", () => {
     expect(await call({ url: "/admin/users/1234567890123456789" })).toMatchObject({ code: "invalid" });
   });
 
+  test("one's own password takes the present one, and is not set by a token; that of another is on record as set", async () => {
+    const { id } = await tree("/admin");
+    const passwd = "four-yellow-tables-9";
+    const change = (payload: object) => call({ method: "POST", url: `/admin/users/${id}`, payload });
+    expect(await change({ passwd })).toMatchObject({ code: "denied", message: expect.stringContaining("present one") });
+    expect(await change({ passwd, password: "wrong" })).toMatchObject({ code: "denied" });
+    const scopes = ["users:*"];
+    const made = await call({ method: "POST", url: "/user/tokens", payload: { name: "t", scopes, days: 1 } });
+    const byToken = await http.app.inject({
+      method: "POST",
+      url: `/admin/users/${id}`,
+      payload: { passwd, password: PASSWORD },
+      headers: { authorization: `Bearer ${String(made.message)}` },
+    });
+    expect(byToken.json()).toMatchObject({ code: "denied" });
+    expect(
+      await call({ method: "POST", url: `/admin/users/${(await tree("/viewer")).id}`, payload: { passwd } }),
+    ).toMatchObject({ status: "ok" });
+    expect(http.trail.records).toContainEqual(
+      expect.objectContaining({
+        action: "set the password of another user",
+        object: "viewer",
+        user: "admin",
+        code: "ok",
+      }),
+    );
+    expect(await change({ firstname: "Ada" })).toMatchObject({ status: "ok" });
+    expect(await change({ passwd, password: PASSWORD })).toMatchObject({ status: "ok" });
+    expect(await http.users.bySession(session, "")).toBeUndefined();
+    const request = { company: "matrix", username: "admin", remote: "r", traceparent: "" };
+    expect(await http.users.signIn({ ...request, password: passwd })).toMatchObject({ home: "/" });
+  });
+
   test("take the permission, also for the move, and no member that is not named", async () => {
     const viewer = await http.signIn("viewer");
     const { id } = await tree("/viewer");

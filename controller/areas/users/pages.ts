@@ -13,7 +13,7 @@ h1{margin:0 0 .25rem;font-size:1.375rem;line-height:1.3}
 h2{margin:1.75rem 0 .25rem;font-size:1.0625rem}
 p{margin:0 0 1.25rem;color:var(--soft)}
 label{display:block;margin:1rem 0 .25rem;font-weight:600}
-input:not([type=checkbox]){width:100%;padding:.6rem .75rem;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:.4rem}
+input:not([type=checkbox],[type=radio]){width:100%;padding:.6rem .75rem;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--soft);border-radius:.4rem}
 .code{font-variant-numeric:tabular-nums;letter-spacing:.15em}
 .aside{margin:1.25rem 0 0;text-align:center}
 .check{display:flex;gap:.6rem;align-items:center;font-weight:400}

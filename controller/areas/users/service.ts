@@ -17,7 +17,7 @@ import { Passwords } from "./passwords.ts";
 import { ProviderSignIns } from "./provider-signins.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
-import { SessionStore, UserStore, type UserRecord } from "./store.ts";
+import { digestOf, SessionStore, UserStore, type UserRecord } from "./store.ts";
 import { confined, requireOwnSignIn, requireScopes, UserPowers } from "./powers.ts";
 import { Tickets } from "./tickets.ts";
 import { Tokens } from "./tokens.ts";
@@ -92,6 +92,8 @@ export class UserService implements Users {
       authored,
       groups,
       powers: this.#powers,
+      again: (principal, password) => this.#credentials.again(principal, password),
+      recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
     });
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
@@ -301,18 +303,27 @@ export class UserService implements Users {
       throw new AppError("not_found", "There is no such token.");
   }
 
-  /** The caller's own, at most a page. */
-  sessions({ tenant, user }: Principal): Promise<readonly SessionView[]> {
-    return this.#sessionsOf(tenant, user);
+  /** The caller's own, at most a page; `session` is the one the call came by. */
+  sessions({ tenant, user }: Principal, session?: string): Promise<readonly SessionView[]> {
+    return this.#sessionsOf(tenant, user, session);
   }
 
-  /** One of the caller's own; `AppError("not_found")` when it is not there. */
-  async endSession(principal: Principal, id: string): Promise<void> {
+  /** One of the caller's own, with the password; `AppError("not_found")` when it is not there. */
+  async endSession(principal: Principal, id: string, password: string): Promise<void> {
     requireOwnSignIn(principal);
-    const { tenant, user: username } = principal;
-    const end = (): Promise<boolean> => this.#sessionStore.removeOf({ tenant, username }, id);
-    if (!(await this.#recorded(principal, "end a session", end)))
-      throw new AppError("not_found", "There is no such session.");
+    await this.#recorded(principal, "end a session", async () => {
+      const user = await this.#credentials.again(principal, password);
+      if (!(await this.#sessionStore.removeOf(user, id))) throw new AppError("not_found", "There is no such session.");
+    });
+  }
+
+  /** All of the caller's own but `session`, with the password. */
+  async endOtherSessions(principal: Principal, session: string | undefined, password: string): Promise<void> {
+    requireOwnSignIn(principal);
+    await this.#recorded(principal, "end all other sessions", async () => {
+      const user = await this.#credentials.again(principal, password);
+      await this.#sessionStore.removeAllOf(user, session);
+    });
   }
 
   /** Those of another user. */
@@ -337,15 +348,24 @@ export class UserService implements Users {
     return sessions.length + tokens.length;
   }
 
-  async #sessionsOf(tenant: string, username: string): Promise<readonly SessionView[]> {
+  async #sessionsOf(tenant: string, username: string, session?: string): Promise<readonly SessionView[]> {
     const found = await this.#sessionStore.of(tenant, username);
-    return found.map(({ digest: id, createdMs, remote }) => ({ id, createdMs, remote }));
+    const own = session === undefined ? undefined : digestOf(session);
+    return found.map(({ digest: id, createdMs, remote }) => ({ id, createdMs, remote, current: id === own }));
   }
 
   /** A change of one's own, for which no permission is asked, is on record like any other. */
-  async #recorded<T>(principal: Principal, action: string, change: () => Promise<T>): Promise<T> {
+  #recorded<T>(principal: Principal, action: string, change: () => Promise<T>): Promise<T> {
+    return this.#onRecord(principal, { action, permission: "signin", object: principal.user }, change);
+  }
+
+  async #onRecord<T>(
+    principal: Principal,
+    named: { readonly action: string; readonly permission: string; readonly object: string },
+    change: () => Promise<T>,
+  ): Promise<T> {
     const { tenant, user, remote = "", traceparent } = principal;
-    const entry = { tenant, user, permission: "signin", action, object: user, remote, traceparent };
+    const entry = { tenant, user, ...named, remote, traceparent };
     await this.#audit.ready(tenant);
     try {
       const answer = await change();

@@ -1,5 +1,6 @@
 import { Type, type Static } from "typebox";
 import {
+  EndSessionInput,
   OwnIdInput,
   SessionsReply,
   TokenInput,
@@ -26,21 +27,22 @@ function sessionRoutes(users: UserService): readonly Endpoint[] {
       summary: "One's own open sessions",
       input: Type.Object({}),
       output: SessionsReply,
-      handler: async ({ principal }) => {
+      handler: async ({ principal, client: { session } }) => {
         requireSignedIn(principal);
-        return { message: [...(await users.sessions(principal))] };
+        return { message: [...(await users.sessions(principal, session))] };
       },
     }),
     endpoint({
       method: "DELETE",
       path: "/user/sessions/:id",
       permission: "public",
-      summary: "End one of one's own sessions",
-      input: OwnIdInput,
+      summary: "End one of one's own sessions; takes the password",
+      input: EndSessionInput,
       output: Type.String(),
-      handler: async ({ principal, input: { id } }) => {
+      body: "json",
+      handler: async ({ principal, input: { id, password } }) => {
         requireSignedIn(principal);
-        await users.endSession(principal, id);
+        await users.endSession(principal, id, password);
         return { message: "" };
       },
     }),

@@ -9,6 +9,7 @@ import { endpoint } from "../../http/endpoint.ts";
 import { UserService } from "./service.ts";
 import type { SessionView, TokenView } from "./types.ts";
 
+const payload = { password: PASSWORD };
 const DAY_MS = 86_400_000;
 const admin = testPrincipal();
 const me = (permission: "hosts:read" | "hosts:write") =>
@@ -103,7 +104,7 @@ describe("a token", () => {
     for (const options of [
       { method: "POST", url: "/user/tokens", payload: { name: "more", scopes: ["hosts:read"] } },
       { method: "DELETE", url: `/user/tokens/${id}` },
-      { method: "DELETE", url: `/user/sessions/${own}` },
+      { method: "DELETE", url: `/user/sessions/${own}`, payload },
       { method: "POST", url: "/user/password", payload: { password: PASSWORD, newpassword: "four-yellow-tables-9" } },
     ] as const)
       expect(await bearer(token, options), options.url).toMatchObject({ code: "denied" });
@@ -177,15 +178,20 @@ describe("sessions", () => {
     expect(seen).toHaveLength(2);
     expect(JSON.stringify(seen)).not.toContain(second);
     for (const { id } of seen)
-      expect(await call({ method: "DELETE", url: `/user/sessions/${id}` })).toMatchObject({ code: "not_found" });
+      expect(await call({ method: "DELETE", url: `/user/sessions/${id}`, payload })).toMatchObject({
+        code: "not_found",
+      });
     const { id: userid } = await http.users.directory.subtree(admin, "/viewer");
     const url = `/admin/users/${userid}/sessions`;
-    expect((await call({ url })).message).toEqual(seen);
+    expect((await call({ url })).message).toEqual(seen.map((one) => ({ ...one, current: false })));
     expect(await call({ method: "DELETE", url }, viewer)).toMatchObject({ code: "denied" });
     expect(await call({ method: "DELETE", url })).toMatchObject({ status: "ok", message: 2 });
     expect(await http.users.bySession(second, "")).toBeUndefined();
     const [{ id } = { id: "" }] = await list<SessionView>("/user/sessions");
-    expect(await call({ method: "DELETE", url: `/user/sessions/${id}` })).toMatchObject({ status: "ok" });
+    const own = { method: "DELETE", url: `/user/sessions/${id}` } as const;
+    expect(await call(own)).toMatchObject({ code: "invalid" });
+    expect(await call({ ...own, payload: { password: "wrong" } })).toMatchObject({ code: "denied" });
+    expect(await call({ ...own, payload })).toMatchObject({ status: "ok" });
     expect(await http.users.bySession(session, "")).toBeUndefined();
   });
 
@@ -195,7 +201,7 @@ describe("sessions", () => {
     const [{ id } = { id: "" }] = await list<SessionView>("/user/sessions");
     const headers = { cookie: `matrixSession=${session}`, "sec-fetch-site": "cross-site" };
     for (const options of [
-      { method: "DELETE", url: `/user/sessions/${id}` },
+      { method: "DELETE", url: `/user/sessions/${id}`, payload },
       { method: "POST", url: "/user/tokens", payload: { name: "x", scopes: ["hosts:read"] } },
     ] as const)
       expect((await http.app.inject({ ...options, headers })).json(), options.url).toMatchObject({ code: "denied" });

@@ -214,6 +214,13 @@ export class SessionStore {
     return true;
   }
 
+  /** Of those that `of` lists, all but `kept`. */
+  async removeAllOf(user: Pick<SessionRecord, "tenant" | "username">, kept: string | undefined): Promise<void> {
+    const own = kept === undefined ? undefined : digestOf(kept);
+    for (const { digest } of await this.of(user.tenant, user.username))
+      if (digest !== own) await this.removeOf(user, digest);
+  }
+
   async removeIf({ key, record, revision }: StoredSession): Promise<void> {
     const { kv } = await this.#stores.system();
     const then = [key, indexKey(record, key)].map((one) => ({ kind: "delete", key: one }) as const);
@@ -248,5 +255,10 @@ export async function repeated<T>(write: () => Promise<T>): Promise<T> {
 }
 
 function keyOf(id: string): string {
-  return SESSIONS + hash("sha256", id);
+  return SESSIONS + digestOf(id);
+}
+
+/** What names a session, and does not sign in. */
+export function digestOf(id: string): string {
+  return hash("sha256", id);
 }

@@ -118,6 +118,8 @@ export interface NodeChange {
   readonly isAdmin?: boolean;
   readonly active?: boolean;
   readonly password?: string;
+  /** The caller's own, which a new password of the caller takes. */
+  readonly presentPassword?: string;
 }
 
 /** One node of the tree as told to those who may see users. */
@@ -208,6 +210,8 @@ export interface SessionView {
   readonly createdMs: number;
   /** Where it was made. */
   readonly remote: string;
+  /** The call that asks came by it. */
+  readonly current: boolean;
 }
 
 /** Users of all tenants and their sessions. */
