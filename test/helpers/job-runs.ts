@@ -2,6 +2,7 @@ import type { Clock } from "../../common/time.ts";
 import type { Row } from "../../common/value.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
 import { jobClasses, JobRuns, JobService, RunCancelling, RunRetrying } from "../../controller/areas/jobs/index.ts";
+import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import type { BlobStore } from "../../controller/store/blobs.ts";
@@ -13,6 +14,7 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
 export interface SentCommand extends DispatchOptions {
   readonly host: string;
   readonly command: HostCommand;
+  readonly principal: Principal;
 }
 
 export interface TestController {
@@ -39,13 +41,13 @@ export async function openJobRuns() {
   const query = new QueryService({ objects, runtime });
   const controller = (own: string, { dispatch, sees = [], aheadMs = 0, stores = engine }: TestController = {}) => {
     const hosts: Pick<Hosts, "dispatch"> = {
-      dispatch: async (_principal, host, command, options) => ({
+      dispatch: async (principal, host, command, options) => ({
         host,
         state: "ok",
         message: "",
         startedMs: 1,
         endedMs: 2,
-        ...((await dispatch?.({ ...options, host, command })) ?? { code: 0 }),
+        ...((await dispatch?.({ ...options, host, command, principal })) ?? { code: 0 }),
       }),
     };
     const runs = new JobRuns({

@@ -1,4 +1,5 @@
 import { mapLimited } from "../../../common/concurrency.ts";
+import { AppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -16,6 +17,7 @@ import { RunOutput } from "./output.ts";
 import { keyOf, nameOf, type JobOutputs } from "./outputs.ts";
 import { inOrder, type Run } from "./plan.ts";
 import { anotherTry, triesOf, tryOf } from "./retries.ts";
+import { rightsKey, rightsNote } from "./rights.ts";
 import type { HostRun } from "./types.ts";
 
 export interface CarryingDependencies {
@@ -52,16 +54,30 @@ export class RunCarrying {
     this.#inFlight -= hosts;
   }
 
-  /** Entry first, so that a run never has a row that no controller would end. */
-  async open(run: Run, host: string): Promise<VersionedRun> {
-    const held = await this.#with.journal.begin(workOf(run, host));
-    await this.#with.endings.begin(held.open);
+  /**
+   * Opens the first host, with the rights of the run, in one transaction with `within`; `undefined`: a condition of it
+   * does not hold, nothing was opened. Entry first, so that a run never has a row that no controller would end.
+   */
+  openFirst(run: Run, within: KvTxn): Promise<VersionedRun | undefined> {
+    const [host = ""] = run.order.hosts;
+    const work = workOf(run, host);
+    if (run.order.hosts.length > 1) return this.#open(work, { ...within, then: [...within.then, rightsNote(run)] });
+    return this.#open({ ...work, order: { ...work.order, principal: run.order.principal } }, within);
+  }
+
+  /** Opens another host, unless the run is over on those that were opened `with` its rights. */
+  async openOther(run: Run, host: string, first: VersionedRun): Promise<VersionedRun> {
+    const held = await this.#open(workOf(run, host), {
+      if: [{ key: rightsKey(run.id), revision: first.revision }],
+      then: [],
+    });
+    if (!held)
+      throw new AppError("unavailable", `The job run ${run.id} was ended before all of its hosts were opened.`);
     return held;
   }
 
-  /** As `open`, in one transaction with `within`; `undefined`: a condition of it does not hold, nothing was opened. */
-  async openWithin(run: Run, host: string, within: KvTxn): Promise<VersionedRun | undefined> {
-    const held = await this.#with.journal.beginWithin(workOf(run, host), within);
+  async #open(work: NewWork<OpenRun>, within: KvTxn): Promise<VersionedRun | undefined> {
+    const held = await this.#with.journal.beginWithin(work, within);
     if (held) await this.#with.endings.begin(held.open);
     return held;
   }
@@ -214,7 +230,10 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
   return { ...outcome, message: `${outcome.message} (cancelled by ${by})`.trim() };
 }
 
+/** What a host's entry keeps of the run; without its rights. */
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
-  const { hosts, ...rest } = order;
-  return { id: nameOf({ runId, host }), runId, host, order: rest, place: hosts.indexOf(host), startedMs, deadlineMs };
+  const { hosts, principal, ...rest } = order;
+  const { tenant, ospace, user, traceparent } = principal;
+  const kept = { ...rest, principal: { tenant, ospace, user, traceparent } };
+  return { id: nameOf({ runId, host }), runId, host, order: kept, place: hosts.indexOf(host), startedMs, deadlineMs };
 }

@@ -45,6 +45,10 @@ export function executionJournal(dependencies: JournalDependencies): ExecutionJo
   return new Journal(dependencies, { prefix: PREFIX, tenantOf: ({ order }) => order.principal.tenant });
 }
 
+export function executionKey(runId: string): string {
+  return PREFIX + runId;
+}
+
 /** Whether an execution is not wholly over. */
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);

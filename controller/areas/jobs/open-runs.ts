@@ -69,8 +69,16 @@ export interface RunTries {
   readonly attempt: number;
 }
 
-/** What an entry of a host keeps of it: names of all hosts in each of them would be a million where there are a thousand. */
-export type HostOrder = Omit<RunOrder, "hosts">;
+/** Who asked for a run, without the rights of that time. */
+export type RunCaller = Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
+
+/**
+ * What an entry of a host keeps of it: names of all hosts in each of them would be a million where there are a thousand,
+ * and so would rights. These are with the only host of a run, else where `RunRights` finds them.
+ */
+export interface HostOrder extends Omit<RunOrder, "hosts" | "principal"> {
+  readonly principal: RunCaller | Principal;
+}
 
 export interface RunEnd {
   readonly state: FinalState;

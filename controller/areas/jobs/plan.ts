@@ -101,11 +101,11 @@ export async function plannedRun(
 }
 
 /** As it was begun elsewhere; what is left of its time is what this wall clock says. */
-export function resumedRun(runs: readonly OpenRun[], clock: Clock): Run | undefined {
+export function resumedRun(runs: readonly OpenRun[], principal: Principal, clock: Clock): Run | undefined {
   const [first] = runs;
   if (!first) return undefined;
   const { runId, startedMs, deadlineMs } = first;
-  const order = { ...first.order, hosts: runs.map(({ host }) => host) };
+  const order = { ...first.order, principal, hosts: runs.map(({ host }) => host) };
   const deadlineMonotonicMs = clock.monotonicMs() + deadlineMs - clock.nowMs();
   return { id: runId, order, limit: 0, queue: "", startedMs, deadlineMs, deadlineMonotonicMs };
 }

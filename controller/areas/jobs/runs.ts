@@ -24,6 +24,7 @@ import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
 import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
 import { namedQueue, queueOfSchedule } from "./queues.ts";
+import { RunRights } from "./rights.ts";
 import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
@@ -59,6 +60,7 @@ export class JobRuns {
   readonly #outputs: JobOutputs;
   readonly #targets: JobTargets;
   readonly #places: JobPlaces;
+  readonly #rights: RunRights;
   readonly #carrying: RunCarrying;
   readonly #takeover: RunTakeover;
   readonly #executions: ExecutionJournal;
@@ -72,6 +74,7 @@ export class JobRuns {
     const outputs = (this.#outputs = new JobOutputs(dependencies.stores));
     this.#targets = new JobTargets(dependencies);
     const places = (this.#places = new JobPlaces(dependencies));
+    const rights = (this.#rights = new RunRights(dependencies));
     const endings = (this.endings = new RunEndings({ ...dependencies, journal }));
     const cancels = (this.#cancels = new RunCancels(dependencies));
     const commands = new RunCommands(dependencies, journal.underWay.stopping);
@@ -83,7 +86,7 @@ export class JobRuns {
       endings,
       cancels,
     }));
-    this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings });
+    this.#takeover = new RunTakeover({ ...dependencies, journal, carrying, commands, endings, rights });
     const executions = (this.#executions = executionJournal(dependencies));
     const ends = new ExecutionEnds({ ...dependencies, executions, endings, outputs });
     const scripts = new ExecutionScripts({ ...dependencies, executions, carrying, endings });
@@ -256,7 +259,7 @@ export class JobRuns {
     try {
       if (isWhole(run)) return await this.#beginHeld(run, true);
       const open = await this.#open(run);
-      return { runId: run.id, finished: this.#withPlace(run, this.#carrying.start(run, open, room)) };
+      return { runId: run.id, finished: this.#untilEnd(run, this.#carrying.start(run, open, room)) };
     } catch (error) {
       this.#carrying.leave(room);
       // Maintenance ends the runs that were opened before the failure, or are being opened still.
@@ -271,25 +274,34 @@ export class JobRuns {
   }
 
   async #open(run: Run): Promise<readonly VersionedRun[]> {
-    const { hosts } = run.order;
-    const openAll = (some: readonly string[]): Promise<VersionedRun[]> =>
-      mapLimited(some, JOB_PARALLEL_HOSTS, (host) => this.#carrying.open(run, host));
-    if (run.limit === 0) return openAll(hosts);
-    const [first = "", ...others] = hosts;
-    const taken = await this.#places.take(run, (within) => this.#carrying.openWithin(run, first, within));
-    return [taken, ...(await openAll(others))];
+    const openFirst = (within: KvTxn): Promise<VersionedRun | undefined> => this.#carrying.openFirst(run, within);
+    const first = run.limit === 0 ? await openFirst({ if: [], then: [] }) : await this.#places.take(run, openFirst);
+    if (!first) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
+    const others = run.order.hosts.slice(1);
+    const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, (host) => this.#carrying.openOther(run, host, first));
+    return [first, ...opened];
   }
 
-  /** An execution that is let go of keeps its place: its runs are open. */
-  #withPlace<T>(run: Run, finished: Promise<T>): Promise<T> {
-    if (run.limit === 0) return finished;
+  /** An execution that is let go of keeps its place and its rights: its runs are open. */
+  #untilEnd<T>(run: Run, finished: Promise<T>): Promise<T> {
+    const { limit, order } = run;
+    if (limit === 0 && order.hosts.length === 1) return finished;
     const ended = finished.then(async (told) => {
-      await this.#places.giveBack(run);
+      if (limit > 0) await this.#places.giveBack(run);
+      if (order.hosts.length > 1) await this.#endRights(run);
       return told;
     });
     // A failure is logged where the execution is carried out, and not every caller waits for it.
     ended.catch(() => undefined);
     return ended;
+  }
+
+  async #endRights({ id, order }: Run): Promise<void> {
+    try {
+      await this.#rights.end(order.principal.tenant, id);
+    } catch (error) {
+      this.#with.runtime.log.info({ err: error, run: id }, "the rights of a job run are removed later");
+    }
   }
 
   /**
@@ -301,6 +313,7 @@ export class JobRuns {
     await this.#takeover.attend(tenant);
     await this.#whole.attend(tenant);
     await this.#cancels.sweep(tenant);
+    await this.#rights.sweep(tenant);
     await this.#outputs.sweep(tenant, this.#with.runtime.clock.nowMs());
   }
 

@@ -440,19 +440,19 @@ test("what the agent said decides, not that the controller was gone; without a w
 test("what is opened although its execution failed is ended, also by the controller that opened it", async () => {
   const [others, last, allOpening] = [held(undefined), held(undefined), held(undefined)];
   let opening = 0;
-  // As many as are opened at once: behind one that failed none is begun.
-  const hosts = ["broken", ...Array.from({ length: JOB_PARALLEL_HOSTS - 1 }, (_, at) => `h${at}`)];
+  // After the first, as many as are opened at once: behind one that failed none is begun.
+  const hosts = ["first", "broken", ...Array.from({ length: JOB_PARALLEL_HOSTS - 1 }, (_, at) => `h${at}`)];
   const lastHost = hosts.at(-1);
   let runId = "";
-  const insert: Used["insert"] = async (principal, path, rows, options) => {
-    if (runId === "") {
-      runId = String(rows[0]?.["runid"]);
-      throw new AppError("invalid", "no row for the first one");
-    }
+  const insert: Used["insert"] = async (principal, path, rows, settings) => {
+    const [{ runid, host } = {}] = rows;
+    if (host === "first") runId = String(runid);
+    if (host === "first" || options.aheadMs > 0) return objects.insert(principal, path, rows, settings);
+    if (host === "broken") throw new AppError("invalid", "no row for this one");
     opening += 1;
-    if (opening === hosts.length - 1) void allOpening.wait();
-    await (rows[0]?.["host"] === lastHost ? last : others).wait();
-    return objects.insert(principal, path, rows, options);
+    if (opening === hosts.length - 2) void allOpening.wait();
+    await (host === lastHost ? last : others).wait();
+    return objects.insert(principal, path, rows, settings);
   };
   const options = { objects: { ...used, insert }, aheadMs: 0 };
   const a = controller("a", options);
@@ -464,6 +464,22 @@ test("what is opened although its execution failed is ended, also by the control
   await a.maintain("matrix");
   const rows = await rowsOf(runId);
   expect(rows.map(({ status }) => status)).toEqual(hosts.map(() => "expired"));
+});
+
+test("a controller that stalls while it opens hosts opens none of a run that is over elsewhere", async () => {
+  let runId = "";
+  const insert: Used["insert"] = async (principal, path, rows, options) => {
+    if (runId === "") {
+      runId = String(rows[0]?.["runid"]);
+      // As the controller leaves it that ended the only host there was.
+      const { kv } = await engine.tenant("matrix");
+      await Promise.all([kv.delete(`jobs/open/${runId}/h1`), kv.delete(`jobs/rights/${runId}`)]);
+    }
+    return objects.insert(principal, path, rows, options);
+  };
+  const a = controller("a", { objects: { ...used, insert } });
+  await expect(execute(a, "h1", "h2", "h3")).rejects.toMatchObject({ code: "unavailable" });
+  expect(await openKeys(runId)).toEqual([]);
 });
 
 test("in mode one a host that could not be opened after another was not reached is ended as well", async () => {

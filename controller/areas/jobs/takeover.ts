@@ -7,12 +7,14 @@ import type { RunEndings } from "./endings.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { resumedRun } from "./plan.ts";
 import { triesOf } from "./retries.ts";
+import type { RunRights } from "./rights.ts";
 
 export interface TakeoverDependencies {
   readonly journal: RunJournal;
   readonly carrying: RunCarrying;
   readonly commands: RunCommands;
   readonly endings: RunEndings;
+  readonly rights: RunRights;
   readonly controllers: Controllers;
   readonly runtime: Runtime;
 }
@@ -61,6 +63,11 @@ export class RunTakeover {
 
   async #takeOver(orphans: readonly VersionedRun[]): Promise<void> {
     const { carrying, runtime } = this.#with;
+    const [first] = orphans;
+    const principal = first && (await this.#with.rights.of(first.open));
+    // Then its hosts' word ends it, after its deadline.
+    if (!principal)
+      return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
     if (!carrying.enter(orphans.length)) return;
     const taken: VersionedRun[] = [];
     for (const orphan of orphans) {
@@ -70,6 +77,7 @@ export class RunTakeover {
     carrying.leave(orphans.length - taken.length);
     const run = resumedRun(
       taken.map(({ open }) => open),
+      principal,
       runtime.clock,
     );
     if (run) void carrying.start(run, taken, taken.length);

@@ -1,0 +1,58 @@
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvOperation } from "../../store/kv.ts";
+import type { Principal } from "../permissions/index.ts";
+import { executionKey, type OpenExecution } from "./executions.ts";
+import { hasOpenHosts, type OpenRun, type RunCaller } from "./open-runs.ts";
+import type { Run } from "./plan.ts";
+
+const PREFIX = "jobs/rights/";
+
+/**
+ * The rights of who asked for a run, kept once however many hosts it has: in the entry of its execution where it has
+ * one, in that of its host where it has only that, else under KvStore `jobs/rights/<run>`, written with the entry of the
+ * first host and there for as long as one of its hosts is open.
+ */
+export class RunRights {
+  readonly #stores: Stores;
+
+  constructor({ stores }: { readonly stores: Stores }) {
+    this.#stores = stores;
+  }
+
+  /** `undefined`: they are not kept any more. */
+  async of({ runId, order: { principal } }: Pick<OpenRun, "runId" | "order">): Promise<Principal | undefined> {
+    if (isWhole(principal)) return principal;
+    const { kv } = await this.#stores.tenant(principal.tenant);
+    const execution = await kv.get(executionKey(runId));
+    if (execution) return decodeStored<OpenExecution>(execution.value).order.principal;
+    const entry = await kv.get(rightsKey(runId));
+    return entry && decodeStored<Principal>(entry.value);
+  }
+
+  /** Removes them where no host of the run is open. */
+  async end(tenant: string, runId: string): Promise<void> {
+    if (await hasOpenHosts(this.#stores, tenant, runId)) return;
+    const { kv } = await this.#stores.tenant(tenant);
+    await kv.delete(rightsKey(runId));
+  }
+
+  /** Removes what runs left whose controller went away. */
+  async sweep(tenant: string): Promise<void> {
+    const { kv } = await this.#stores.tenant(tenant);
+    for await (const { key } of entriesUnder(kv, PREFIX)) await this.end(tenant, key.slice(PREFIX.length));
+  }
+}
+
+export function rightsKey(runId: string): string {
+  return PREFIX + runId;
+}
+
+export function rightsNote({ id, order }: Pick<Run, "id" | "order">): KvOperation {
+  return { kind: "put", key: rightsKey(id), value: encodeJson(order.principal) };
+}
+
+function isWhole(principal: RunCaller | Principal): principal is Principal {
+  return "grants" in principal;
+}
