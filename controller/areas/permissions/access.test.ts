@@ -1,0 +1,192 @@
+import { describe, expect, test } from "vitest";
+import { isInside } from "../../../common/paths.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+import { classAccess, decidingRules, isUnrestricted } from "./access.ts";
+import type { ClassAccess, DataRule } from "./types.ts";
+
+const CASES = 800;
+const CLASSES = ["/", "/m", "/m/ent", "/m/entry", "/m/ent/box"];
+const COLUMNS = ["name", "load", "secret", "id"];
+const CONDITIONS = ["a = 1", "b = 2"];
+
+/** All ways in which the conditions are true of a row or false. */
+const ROWS: readonly ReadonlySet<string>[] = [[], ["a = 1"], ["b = 2"], CONDITIONS].map((held) => new Set(held));
+
+describe("what several groups open adds up, value by value", () => {
+  const random = seededRandom(11);
+  const one = <T>(items: readonly T[]): T => items[Math.floor(random.next() * items.length)] as T;
+  const some = <T>(items: readonly T[]): readonly T[] => items.filter(() => random.next() < 0.4);
+  const maybe = <T extends object>(part: () => T): Partial<T> => (random.next() < 0.35 ? part() : {});
+  const rule = (): DataRule => ({
+    class: one(CLASSES),
+    access: one(["none", "read", "write", "write"] as const),
+    ...maybe(() => ({ where: one(CONDITIONS) })),
+    ...maybe(() => ({ hidden: some(COLUMNS.slice(0, 3)) })),
+    ...maybe(() => ({ shown: some(COLUMNS.slice(0, 3)) })),
+    ...maybe(() => ({ anywhere: [{ where: one(CONDITIONS), fields: [one(["name", "ID", "absent"])] }] })),
+    ...maybe(() => ({ rowsOnly: true as const })),
+    ...maybe(() => ({ group: one(["g1", "g2", "g3"]) })),
+  });
+
+  test(`and nothing else is open, in ${CASES} random sets of rules`, () => {
+    for (let at = 0; at < CASES; at++) {
+      const data = Array.from({ length: 1 + Math.floor(random.next() * 5) }, rule);
+      const target = { path: one(CLASSES.slice(1)), columns: [{ name: "Name" }, { name: "load" }, { name: "secret" }] };
+      const access = classAccess({ data }, target);
+      const told = JSON.stringify({ data, target, access });
+      for (const row of ROWS) {
+        for (const column of COLUMNS) {
+          for (const verb of ["read", "write"] as const)
+            expect(opens(access, row, column, verb), `${verb} ${column} of ${[...row].join()}: ${told}`).toBe(
+              data.some(
+                (_, index) => firstOfGroup(data, index) && groupOpens(data, index, { target, row, column, verb }),
+              ),
+            );
+        }
+      }
+      expect(access.readable, told).toBe(access.parts.length > 0);
+      expect(access.writable, told).toBe(access.parts.some(({ writable }) => writable));
+      for (const row of ROWS)
+        expect(holds(access.where, row) && access.readable, told).toBe(
+          access.parts.some(({ where }) => holds(where, row)),
+        );
+      for (const column of COLUMNS)
+        expect(access.hidden.has(column), told).toBe(
+          access.parts.length > 0 && access.parts.every(({ hidden }) => hidden.has(column)),
+        );
+    }
+  });
+});
+
+describe("a part that another one covers is left out", () => {
+  const whole: DataRule = { class: "/", access: "write", group: "whole" };
+  test.each<[what: string, narrower: Partial<DataRule>]>([
+    ["of fewer rows", { where: "a = 1" }],
+    ["that only reads", { access: "read" }],
+    ["of fewer columns", { hidden: ["secret"] }],
+    ["of columns by name", { shown: ["name"] }],
+  ])("%s, in whichever order they come", (_, narrower) => {
+    const other: DataRule = { ...whole, ...narrower, group: "narrower" };
+    for (const data of [
+      [whole, other],
+      [other, whole],
+    ])
+      expect(classAccess({ data }, "/m").parts).toMatchObject([{ writable: true, where: undefined }]);
+  });
+
+  test.each<[what: string, one: Partial<DataRule>, other: Partial<DataRule>]>([
+    ["rows of other conditions", { where: "a = 1" }, { where: "b = 2" }],
+    ["other hidden columns", { hidden: ["a"] }, { hidden: ["b"] }],
+    ["other shown columns", { shown: ["a"] }, { shown: ["b"] }],
+    ["more columns to read, and fewer to write", { access: "read" }, { hidden: ["b"] }],
+    ["columns by name beside all but some", { shown: ["a"], access: "write" }, { hidden: ["a"] }],
+  ])("but not %s", (_, one, other) => {
+    const data = [
+      { ...whole, ...one, group: "one" },
+      { ...whole, ...other, group: "other" },
+    ];
+    expect(classAccess({ data }, "/m").parts).toHaveLength(2);
+  });
+
+  test("and of equal ones there is one", () => {
+    const data = ["one", "other"].map((group) => ({ ...whole, shown: ["a"], where: "a = 1", group }));
+    expect(classAccess({ data }, "/m").parts).toHaveLength(1);
+  });
+});
+
+test("columns shown by name leave those that every object has, and what is hidden as well stays hidden", () => {
+  const { hidden } = classAccess({ data: [{ class: "/", access: "read", shown: ["a", "b"], hidden: ["b"] }] }, "/m");
+  expect(["id", "class", "day", "vtime", "ctime", "mtime", "a"].filter((name) => hidden.has(name))).toEqual([]);
+  expect(hidden.has("b") && hidden.has("c")).toBe(true);
+});
+
+test("a condition on fields is asked of classes that have them all, in any case, and of one whose fields are unknown", () => {
+  const data: readonly DataRule[] = [
+    {
+      class: "/",
+      access: "read",
+      rowsOnly: true,
+      anywhere: [{ where: "owner = 'bob' and CTIME > 1", fields: ["owner", "CTIME"] }],
+    },
+  ];
+  expect(classAccess({ data }, { path: "/m", columns: [{ name: "OWNER" }] }).where).toBe("owner = 'bob' and CTIME > 1");
+  expect(classAccess({ data }, { path: "/m", columns: [{ name: "other" }] }).readable).toBe(false);
+  expect(classAccess({ data }, "/m").readable).toBe(true);
+});
+
+test("the deciding rules are one of each group, and of those of none", () => {
+  const data: readonly DataRule[] = [
+    { class: "/", access: "read" },
+    { class: "/m/ent", access: "write" },
+    { class: "/m", access: "read", group: "g" },
+    { class: "/other", access: "write", group: "h" },
+  ];
+  expect(decidingRules({ data }, "/m/ent/box")).toEqual([data[1], data[2]]);
+});
+
+describe("a class is open without restriction", () => {
+  const whole: DataRule = { class: "/m", access: "write" };
+  test("by one group alone, never by what two open together", () => {
+    expect(isUnrestricted({ data: [whole] }, "/m/ent")).toBe(true);
+    const halves: readonly DataRule[] = [
+      { ...whole, hidden: ["a"], group: "g" },
+      { ...whole, hidden: ["b"], group: "h" },
+    ];
+    expect(isUnrestricted({ data: halves }, "/m")).toBe(false);
+    expect(isUnrestricted({ data: [...halves, { ...whole, group: "i" }] }, "/m")).toBe(true);
+  });
+
+  test.each<Partial<DataRule>>([
+    { access: "read" },
+    { where: "a = 1" },
+    { hidden: ["a"] },
+    { shown: ["a"] },
+    { anywhere: [{ where: "a = 1", fields: ["a"] }] },
+  ])("not with %j, there or below", (restriction) => {
+    expect(isUnrestricted({ data: [{ ...whole, ...restriction }] }, "/m")).toBe(false);
+    expect(isUnrestricted({ data: [whole, { ...whole, class: "/m/ent", ...restriction }] }, "/m")).toBe(false);
+    expect(isUnrestricted({ data: [whole, { ...whole, class: "/m/ent", ...restriction }] }, "/m/other")).toBe(true);
+  });
+});
+
+function opens(access: ClassAccess, row: ReadonlySet<string>, column: string, verb: "read" | "write"): boolean {
+  return access.parts.some(
+    ({ writable, where, hidden }) => (verb === "read" || writable) && holds(where, row) && !hidden.has(column),
+  );
+}
+
+/** Of conditions as they are joined: `a`, or `(a) OR (b)`. */
+function holds(where: string | undefined, row: ReadonlySet<string>): boolean {
+  return where === undefined || where.split(" OR ").some((text) => row.has(text.replace(/[()]/g, "")));
+}
+
+function firstOfGroup(data: readonly DataRule[], index: number): boolean {
+  return data.findIndex(({ group }) => group === data[index]?.group) === index;
+}
+
+interface Value {
+  readonly target: { readonly path: string; readonly columns: readonly { readonly name: string }[] };
+  readonly row: ReadonlySet<string>;
+  readonly column: string;
+  readonly verb: "read" | "write";
+}
+
+/** The documented meaning of a group's rules, without any of the shortcuts. */
+function groupOpens(data: readonly DataRule[], index: number, { target, row, column, verb }: Value): boolean {
+  const deciding = data
+    .filter(({ group, class: path }) => group === data[index]?.group && isInside(path, target.path))
+    .reduce<DataRule | undefined>(
+      (best, rule) => (rule.class.length >= (best?.class.length ?? 0) ? rule : best),
+      undefined,
+    );
+  if (deciding === undefined || deciding.access === "none" || (verb === "write" && deciding.access !== "write"))
+    return false;
+  const has = (name: string): boolean =>
+    ["id", ...target.columns.map((field) => field.name.toLowerCase())].includes(name.toLowerCase());
+  const asked = (deciding.anywhere ?? []).filter(({ fields }) => fields.every(has)).map(({ where }) => where);
+  const conditions = [...(deciding.where === undefined ? [] : [deciding.where]), ...asked];
+  const hasRow = conditions.length === 0 ? !deciding.rowsOnly : conditions.some((text) => row.has(text));
+  const isHidden = (deciding.hidden ?? []).includes(column);
+  const isShown = deciding.shown === undefined || deciding.shown.includes(column) || column === "id";
+  return hasRow && isShown && !isHidden;
+}
