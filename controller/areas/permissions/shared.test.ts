@@ -25,6 +25,10 @@ test("what two grants have in common is what both allow", () => {
         );
 });
 
+test("two grants of other areas or verbs have nothing in common", () => {
+  expect([sharedGrant("jobs:read", "hosts:read"), sharedGrant("*:read", "jobs:write")]).toEqual([[], []]);
+});
+
 test("of many grants every pair counts", () => {
   const shared = sharedRights(
     caller({ grants: ["*:read", "jobs:write"] }),

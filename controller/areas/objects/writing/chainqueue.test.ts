@@ -64,3 +64,21 @@ test("the write that would close a circle of waiting chains is refused, through 
   inTwo.end();
   expect(await Promise.all([one, two, plain])).toEqual(["one in b", "two is done", "plain"]);
 });
+
+test("when one of two waiting jobs of a chain runs, the other one still counts", async () => {
+  const queue = new ChainQueue();
+  const [one, two] = [held(), held()];
+  const first = queue.run(["a"], undefined, one.work);
+  const second = queue.run(["b"], chain("two"), async () => {
+    await two.work();
+    await expect(queue.run(["x"], chain("two", "b"), () => Promise.resolve())).rejects.toMatchObject(circle);
+  });
+  const inA = queue.run(["a"], chain("one", "x"), () => Promise.resolve("in a"));
+  const inB = queue.run(["b"], chain("one", "x"), () => Promise.resolve("in b"));
+  const holder = queue.run(["x"], chain("one"), () => Promise.all([inA, inB]));
+  one.end();
+  await Promise.all([first, inA]);
+  two.end();
+  await second;
+  expect(await holder).toEqual(["in a", "in b"]);
+});
