@@ -58,6 +58,8 @@ export const SHARED_TERMS_ATTEMPTS_MAX = 16;
 export const INDEX_FILL_PAGE_ROWS = 200;
 /** Objects that are counted at once before that. */
 export const INDEX_COUNT_PAGE_ROWS = 1_000;
+/** How long a write that follows from what it reads waits for other controllers that do the same with the object. */
+export const OBJECT_TURN_WAIT_MS = 20_000;
 /** How long a call waits for definitions that have to be read anew. */
 export const CATALOG_RESUME_DEADLINE_MS = 5_000;
 export const CATALOG_RETRY_MS = 250;

@@ -359,7 +359,8 @@ export interface Assignment extends At {
   readonly kind: "assignment";
   readonly column: string;
   readonly operation: "set" | "add" | "take";
-  readonly value: ValueNode;
+  /** A value, unless it is set to what is made of the object as it is. */
+  readonly value: Operand;
   /** The column once more, as in `f = F + v`, where that is written in another case. */
   readonly repeated?: string;
 }

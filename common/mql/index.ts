@@ -12,4 +12,13 @@ export {
   printStatement,
   printWindow,
 } from "./print.ts";
-export { insideOf, mapCondition, mapOperand, operandsOf, partsOf, partsOfCondition, stepsOf } from "./walk.ts";
+export {
+  insideOf,
+  isValueNode,
+  mapCondition,
+  mapOperand,
+  operandsOf,
+  partsOf,
+  partsOfCondition,
+  stepsOf,
+} from "./walk.ts";

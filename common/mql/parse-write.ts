@@ -1,8 +1,10 @@
 import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
-import type { Assignment, Delete, Insert, InsertJson, Update, ValueNode } from "./ast.ts";
+import type { Assignment, Delete, Insert, InsertJson, Operand, Update, ValueNode } from "./ast.ts";
+import { parseExpression } from "./parse-condition.ts";
 import { parseClassRef, parseWhere } from "./parse-select.ts";
 import { parseCount, parseValue } from "./parse-value.ts";
 import { type ListBound, listOf, type Steps, type TokenReader } from "./reader.ts";
+import { isValueNode } from "./walk.ts";
 
 const COLUMNS: ListBound = {
   most: MQL_WRITTEN_COLUMNS_MAX,
@@ -99,27 +101,23 @@ function columnName(reader: TokenReader): string {
   return reader.expectName("a column");
 }
 
-/** `f = value`, `f = f + value`, `f = f - value`. */
+/** `f = value`, `f = f + value`, `f = f - value`, and `f = …` for what is computed of the object. */
 function assignment(reader: TokenReader): Assignment {
   const start = reader.token.start;
   const column = columnName(reader);
   reader.expectSign("=");
-  const repeated = repeatedColumn(reader, column);
-  const operation = repeated === undefined ? "set" : addOrTake(reader);
-  const value = parseValue(reader);
-  const other = repeated === undefined || repeated === column ? {} : { repeated };
-  return { kind: "assignment", column, operation, value, ...other, span: reader.spanFrom(start) };
+  const operand = parseExpression(reader);
+  const written = changedBy(operand, column) ?? { operation: "set", value: operand };
+  return { kind: "assignment", column, ...written, span: reader.spanFrom(start) };
 }
 
-function repeatedColumn(reader: TokenReader, column: string): string | undefined {
-  const { kind, text } = reader.token;
-  const isName = kind === "word" || kind === "name";
-  return isName && text.toLowerCase() === column.toLowerCase() && ["+", "-"].includes(reader.peek(1).text)
-    ? text
-    : undefined;
-}
-
-function addOrTake(reader: TokenReader): "add" | "take" {
-  reader.advance();
-  return reader.advance().text === "+" ? "add" : "take";
+/** What is added to the column, or taken from it, where nothing else is done to it. */
+function changedBy(operand: Operand, column: string): Pick<Assignment, "operation" | "value" | "repeated"> | undefined {
+  if (operand.kind !== "computed" || (operand.name !== "+" && operand.name !== "-")) return undefined;
+  const [left, value] = operand.operands;
+  const [repeated = "", ...members] = left?.kind === "field" && !left.window ? left.parts : [];
+  if (members.length > 0 || repeated.toLowerCase() !== column.toLowerCase()) return undefined;
+  if (value === undefined || !isValueNode(value)) return undefined;
+  const operation = operand.name === "+" ? "add" : "take";
+  return { operation, value, ...(repeated === column ? {} : { repeated }) };
 }

@@ -296,7 +296,7 @@ function update(node: Update): string {
   const signs = { set: "", add: " + ", take: " - " };
   const pairs = node.assignments.map(({ column, operation, value, repeated = column }) => {
     const again = operation === "set" ? "" : name(repeated);
-    return `${name(column)} = ${again}${signs[operation]}${printValue(value)}`;
+    return `${name(column)} = ${again}${signs[operation]}${printOperand(value)}`;
   });
   const tail = `${optional(" WHERE ", node.where, printCondition)}${node.refresh ? " REFRESH" : ""}`;
   return `UPDATE ${classRef(node.class)} SET ${pairs.join(", ")}${tail}`;

@@ -24,6 +24,7 @@ import {
   type Pushdown,
   type ReadExplanation,
   type ReadRequest,
+  type UpdateOptions,
   type SystemClass,
 } from "../../controller/areas/objects/index.ts";
 import { classAccess, type Principal, requirePermission } from "../../controller/areas/permissions/index.ts";
@@ -213,9 +214,16 @@ export class MemoryObjects implements Objects {
     );
   }
 
-  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[]): Promise<boolean> {
+  update(
+    principal: Principal,
+    ref: ObjectRef,
+    given: readonly Edit[],
+    { compute = () => [] }: UpdateOptions = {},
+  ): Promise<boolean> {
     const row = this.#find(principal, ref);
-    if (!row) return Promise.resolve(false);
+    const computed = row && compute(row);
+    if (!row || !computed) return Promise.resolve(false);
+    const edits = [...given, ...computed];
     const view = this.#writable(principal, row.class.path);
     const { edgeTypes } = this.#tenant(principal);
     for (const edit of edits)

@@ -217,14 +217,17 @@ export class TreeGenerator {
   }
 
   #update(): Statement {
-    const assignments = this.#some(1, 3, () => ({
-      kind: "assignment" as const,
-      column: this.#name(),
-      operation: this.#pick(["set", "add", "take"] as const),
-      value: this.#value(2),
-      span,
-    }));
+    const assignments = this.#some(1, 3, () => {
+      const operation = this.#pick(["set", "add", "take"] as const);
+      const value = operation === "set" && this.#coin() ? this.#assigned() : this.#value(2);
+      return { kind: "assignment" as const, column: this.#name(), operation, value, span };
+    });
     return { kind: "update", class: this.#class(), assignments, where: this.#where(), refresh: this.#coin(), span };
+  }
+
+  /** Behind a name a number with a minus would be a difference from it. */
+  #assigned(): Operand {
+    return { kind: "computed", name: "lower", operands: [this.#operand(1)], span };
   }
 
   #definition(): Statement {

@@ -18,11 +18,11 @@ import type {
   ObjectRow,
   ObjectVersion,
   PresetTime,
-  PresetUpdate,
   ReadExplanation,
   ReadRequest,
   SystemClass,
   TriggerDefinition,
+  UpdateOptions,
 } from "./types.ts";
 
 /** Durable subscriptions of changes. Rights: the permission `objects:write`. */
@@ -70,8 +70,8 @@ export interface Objects {
    * (upserts).
    */
   ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
-  /** False when there is no such object. */
-  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: PresetUpdate): Promise<boolean>;
+  /** False when there is no such object, or it is not to be changed. */
+  update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: UpdateOptions): Promise<boolean>;
   /** Writes the index entries of these objects again, and nothing else. Answers the number of objects. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
   /** State of every index of classes that the principal may read. */

@@ -44,11 +44,11 @@ import type {
   ObjectTriggers,
   ObjectVersion,
   PresetTime,
-  PresetUpdate,
   ReadExplanation,
   ReadRequest,
   SystemClass,
   TriggerDefinition,
+  UpdateOptions,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
 import { BeforeTriggers } from "./writing/beforetriggers.ts";
@@ -174,7 +174,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     principal: Principal,
     ref: ObjectRef,
     edits: readonly Edit[],
-    options: PresetUpdate = {},
+    options: UpdateOptions = {},
   ): Promise<boolean> {
     return this.#writing(principal, async (tenant, context) => {
       const places = writablePlaces(principal, context.snapshot, ref);

@@ -10,6 +10,7 @@ import { Indexer } from "./indexing/indexer.ts";
 import { IndexPasses } from "./indexing/indexpasses.ts";
 import { ObjectReader } from "./reading/reader.ts";
 import type { SystemClass } from "./types.ts";
+import { ObjectTurns } from "./writing/turns.ts";
 import { ObjectRemover } from "./writing/remover.ts";
 import { ObjectWriter } from "./writing/writer.ts";
 import { Writing } from "./writing/writing.ts";
@@ -54,7 +55,11 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     throw error;
   }
   const parts = { store: store.objects, runtime };
-  const writing = new Writing({ ...parts, number: () => catalog.followerNumber });
+  const writing = new Writing({
+    ...parts,
+    turns: new ObjectTurns({ kv: store.kv, runtime, retry }),
+    number: () => catalog.followerNumber,
+  });
   const writer = new ObjectWriter(writing);
   const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, retry) });
   indexer.start();

@@ -199,6 +199,15 @@ export interface PresetUpdate extends PresetTime {
   readonly retimed?: (writeUs: number) => Promise<void>;
 }
 
+export interface UpdateOptions extends PresetUpdate {
+  /**
+   * Makes further edits of the object as it is right before the write. Between both nobody writes the object who reads it
+   * so, through whatever controller. `undefined`: the object is not to be changed. May be called more than once, and
+   * throws what the update is to throw.
+   */
+  readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
+}
+
 /**
  * A read. `where` narrows it by indexes where possible, and may return more than asked: the caller checks again. All
  * conditions of `where` hold together.

@@ -168,10 +168,12 @@ export class QueryService implements Query {
     const statements = flat(batch.statements);
     if (statements.some(definesAnything))
       return this.#runScript({ ...batch, kind: "script", placeholders: 0 }, executions, caller);
-    const prepared = await preparedAll(statements, await this.#context(caller, executions));
+    const context = await this.#context(caller, executions);
+    const prepared = await preparedAll(statements, context);
     const { changes, isWhole } = batchChanges(prepared);
     if (this.#batches && changes.length > 0) {
-      if (isWhole) return this.#runJournalled({ batch, prepared, changes, values: executions[0] ?? [] }, caller);
+      const values = executions[0] ?? [];
+      if (isWhole) return this.#runJournalled({ batch, prepared, changes, values, startedMs: context.nowMs }, caller);
       await this.#batches.check(caller.principal, changes, caller.slices);
     }
     return this.#runOneByOne(prepared, caller);
@@ -193,11 +195,11 @@ export class QueryService implements Query {
   }
 
   async #runJournalled(
-    { batch, prepared, changes, values }: JournalledBatch,
+    { batch, prepared, changes, values, startedMs }: JournalledBatch,
     caller: Caller & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     const { principal, text, signal, slices } = caller;
-    const order = { principal, text, at: batch.span.start, values, ...toldOf([batch]) };
+    const order = { principal, text, at: batch.span.start, values, startedMs, ...toldOf([batch]) };
     const answer = await this.#batches?.run(order, changes, { signal, slices });
     for (const each of prepared) caller.relations.add(each.prepared.relations ?? []);
     const last = prepared.at(-1);
@@ -207,12 +209,13 @@ export class QueryService implements Query {
       : { meta: last.prepared.meta, rows: one(answer ?? []) };
   }
 
-  async #changesOf({ principal, text, at, values, done }: OpenBatch): Promise<readonly BatchChange[]> {
+  async #changesOf({ principal, text, at, values, startedMs, done }: OpenBatch): Promise<readonly BatchChange[]> {
     const slices = this.#slices(principal, undefined);
     const { statements } = await this.#texts.parsed(text, slices);
     const batch = batchAt(statements, at);
     if (!batch) throw new AppError("conflict", "[Exec] This version does not find the batch in its text.");
-    const context = await this.#context({ principal, signal: undefined, slices, memory: undefined }, [values]);
+    const caller = { principal, signal: undefined, slices, memory: undefined };
+    const context = await this.#context(caller, [values], startedMs);
     const { changes, isWhole } = batchChanges(
       await preparedAll(flat(batch.statements).filter(changesAnything).slice(done), context),
     );
@@ -227,6 +230,7 @@ export class QueryService implements Query {
   async #context(
     { principal, signal, slices, memory }: Omit<Caller, "text" | "relations">,
     executions: readonly Arguments[],
+    nowMs = this.#runtime.clock.nowMs(),
   ): Promise<PrepareContext> {
     const catalog = withSchemaClass(await this.#objects.catalog(principal));
     return {
@@ -234,6 +238,7 @@ export class QueryService implements Query {
       executions,
       objects: this.#objects,
       clock: this.#runtime.clock,
+      nowMs,
       sortFolder: this.#sortFolder,
       principal,
       signal,
@@ -248,6 +253,7 @@ interface JournalledBatch {
   readonly prepared: readonly PreparedStatement[];
   readonly changes: readonly BatchChange[];
   readonly values: Arguments;
+  readonly startedMs: number;
 }
 
 interface Caller {

@@ -70,6 +70,8 @@ export interface PrepareContext {
   readonly catalog: ClassCatalog;
   readonly objects: Objects;
   readonly clock: Clock;
+  /** What `now()` means: the same for a batch that another controller goes on with. */
+  readonly nowMs: number;
   readonly signal: AbortSignal | undefined;
   readonly executions: readonly Arguments[];
   readonly sortFolder: string | undefined;
@@ -185,10 +187,10 @@ async function eachChecked(
 
 function readingOf(
   written: Select | Union | Match,
-  { principal, catalog, objects, clock }: PrepareContext,
+  { principal, catalog, objects, nowMs }: PrepareContext,
   { values, leftOut }: { readonly values: Arguments; readonly leftOut: LeftOut },
 ): Reading {
-  const statement = settled(written, { nowMs: clock.nowMs(), values });
+  const statement = settled(written, { nowMs, values });
   if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
   return planReading(statement, principal, { catalog, values, leftOut });
 }
@@ -253,19 +255,21 @@ async function change(
     },
     async explain() {
       const scope = scopeOf(context.principal, catalog, statement.class);
-      const { where } = settled(statement, { nowMs: context.clock.nowMs(), values: first });
+      const { computed = [] } = only;
+      const { where } = settled(statement, { nowMs: context.nowMs, values: first });
       const reads = readsOf(scope, where, { values: first, veiled: true });
       return [
         ...(await readSteps(reads, context)),
         ...(where ? [`filter ${printCondition(where)}`] : []),
         `${type} what is found`,
+        ...(computed.length > 0 ? [`set ${computed.join(", ")} by each object as it is then`] : []),
       ];
     },
   };
 }
 
 function bindChange(written: Update | Delete, context: PrepareContext, values: Arguments): Change {
-  const statement = settled(written, { nowMs: context.clock.nowMs(), values });
+  const statement = settled(written, { nowMs: context.nowMs, values });
   const scope = scopeOf(context.principal, context.catalog, statement.class);
   if (statement.kind === "update") return bindUpdate(statement, { scope, values });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });

@@ -7,9 +7,9 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
-import type { Edit, NewRecord, PresetUpdate } from "../types.ts";
+import type { Edit, NewRecord, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
-import { entityRow } from "../values/entity.ts";
+import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
 import { RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
 import { recordId, recordOf } from "../values/records.ts";
@@ -33,7 +33,7 @@ interface MadeRecord {
   readonly announced: boolean;
 }
 
-interface PresetEdits extends PresetUpdate {
+interface AskedUpdate extends UpdateOptions {
   readonly edits: readonly Edit[];
 }
 
@@ -89,42 +89,52 @@ export class ObjectWriter {
     return writeTimes(refs, { clock: this.#writing.clock, ...this.#writing.source });
   }
 
-  /** False when none of the places has an object. */
-  async update(context: WriteContext, places: readonly Place[], { edits, ...preset }: PresetEdits): Promise<boolean> {
-    const { triggers } = context;
+  /** False when none of the places has an object, or it is not to be changed. */
+  async update(context: WriteContext, places: readonly Place[], asked: AskedUpdate): Promise<boolean> {
     const held = places.map(placeText);
-    return this.#writing.queue.run(held, triggers?.chain, async () => {
-      const [found] = await findEntities(this.#writing.store, [places]);
-      if (found === undefined) return false;
-      const { view, key } = found.place;
-      const old = { entity: found.entity, row: entityRow(view, found.entity) };
-      const asked = checkEdits(view, context.snapshot, edits);
-      const checked = triggers?.has(view)
-        ? await triggers.entity({ view, key: key.id, checked: asked, old }, held)
-        : asked;
-      const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
-      const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
-      const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
-      const timeUs = await timeOf(checked.edits, found.entity, { ...preset, laterUs });
-      const made = {
-        view,
-        key: key.id,
-        timeUs,
-        edits: editsOnce(checked.edits, old, timeUs),
-        old,
-        birth: false,
-        fresh: false,
-        ...links,
-      };
-      const [write = made] = await withPast([made], new Map([[key.id, found.entity]]), this.#writing.source);
-      const composed = compose(write);
-      checkKeyKept(view, key.id, { before: old.row, after: composed.row });
-      await context.publish(
-        () => [upsertEvent(write, composed.row, checked)],
-        () => this.#write(context, [write], [composed]),
-      );
-      return true;
-    });
+    const update = () => this.#update(context, places, asked);
+    return this.#writing.queue.run(held, context.triggers?.chain, () =>
+      asked.compute === undefined ? update() : this.#writing.turns.run(held.join(" "), context, update),
+    );
+  }
+
+  async #update(
+    context: WriteContext,
+    places: readonly Place[],
+    { edits, compute, ...preset }: AskedUpdate,
+  ): Promise<boolean> {
+    const { triggers } = context;
+    const [found] = await findEntities(this.#writing.store, [places]);
+    if (found === undefined) return false;
+    const { view, key } = found.place;
+    const computed = compute === undefined ? [] : compute(entityObject(view, found.entity));
+    if (computed === undefined) return false;
+    const old = { entity: found.entity, row: entityRow(view, found.entity) };
+    const asked = checkEdits(view, context.snapshot, [...edits, ...computed]);
+    const checked = triggers?.has(view)
+      ? await triggers.entity({ view, key: key.id, checked: asked, old }, places.map(placeText))
+      : asked;
+    const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
+    const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
+    const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+    const made = { edits: checked.edits, computed: new Set(computed.map(({ column }) => column)) };
+    const timeUs = await timeOf(made, found.entity, { ...preset, laterUs });
+    const write = await this.#withPast(
+      { view, key: key.id, timeUs, edits: editsOnce(made, old, timeUs), old, birth: false, fresh: false, ...links },
+      found.entity,
+    );
+    const composed = compose(write);
+    checkKeyKept(view, key.id, { before: old.row, after: composed.row });
+    await context.publish(
+      () => [upsertEvent(write, composed.row, checked)],
+      () => this.#write(context, [write], [composed]),
+    );
+    return true;
+  }
+
+  async #withPast(made: EntityWrite, entity: Entity): Promise<EntityWrite> {
+    const [write = made] = await withPast([made], new Map([[made.key, entity]]), this.#writing.source);
+    return write;
   }
 
   /** How many there were. Each list of places names one object. */

@@ -27,37 +27,50 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, c
   });
 }
 
-/** The time of an update: the preset one, unless that would lose what is added to a list, or taken from it. */
+/** The edits of one update. */
+export interface UpdateEdits {
+  readonly edits: readonly ColumnEdit[];
+  /** Names of columns whose values follow from what was read. */
+  readonly computed: ReadonlySet<string>;
+}
+
+/**
+ * The time of an update: the preset one, unless that would lose what is added to a list, taken from it or computed of
+ * the object.
+ */
 export async function timeOf(
-  edits: readonly ColumnEdit[],
+  { edits, computed }: UpdateEdits,
   entity: Entity,
   of: PresetUpdate & { readonly laterUs: () => number },
 ): Promise<number> {
   const { writeUs, retimed, laterUs } = of;
   if (writeUs === undefined) return laterUs();
-  if (!retimed || !edits.some((edit) => (listUs(edit, entity) ?? 0) > writeUs)) return writeUs;
+  if (!retimed || !edits.some((edit) => (readUs(edit, entity, computed) ?? 0) > writeUs)) return writeUs;
   const timeUs = laterUs();
   await retimed(timeUs);
   return timeUs;
 }
 
 /**
- * The edits of a write at a preset time, which may have been made already. A list is one cell: if its time is that one
- * or later, the edit was made or lost to a later write, so the list stays as it is.
+ * The edits of a write at a preset time, which may have been made already. A list is one cell, and so is what is
+ * computed: if its time is that one or later, the edit was made or lost to a later write, so the cell stays as it is.
  */
 export function editsOnce(
-  edits: readonly ColumnEdit[],
+  { edits, computed }: UpdateEdits,
   old: { readonly entity: Entity; readonly row: Row },
   writeUs: number,
 ): readonly ColumnEdit[] {
   return edits.map((edit) => {
-    const knownUs = listUs(edit, old.entity);
+    const knownUs = readUs(edit, old.entity, computed);
     return knownUs === undefined || knownUs < writeUs
       ? edit
       : { ...edit, operation: "set", value: old.row[edit.column.name] };
   });
 }
 
-function listUs({ column, operation }: ColumnEdit, entity: Entity): number | undefined {
-  return column.type === "list" && operation !== "set" ? entity.cells.get(column.cellKey)?.timeUs : undefined;
+/** The time of the cell whose new value follows from what is read. */
+function readUs({ column, operation }: ColumnEdit, entity: Entity, computed: ReadonlySet<string>): number | undefined {
+  const isComputed = computed.has(column.name);
+  if (!isComputed && (column.type !== "list" || operation === "set")) return undefined;
+  return entity.cells.get(column.cellKey)?.timeUs;
 }

@@ -6,11 +6,13 @@ import type { PublishedEvent } from "../values/events.ts";
 import { endEdges, type IncomingEdges } from "./incomingedges.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
+import type { ObjectTurns } from "./turns.ts";
 import { WriteClock } from "./writeclock.ts";
 
 export interface WritingDependencies {
   readonly store: ObjectStore;
   readonly runtime: Runtime;
+  readonly turns: ObjectTurns;
   /** Number of this controller among concurrent writers. */
   readonly number: () => number;
 }
@@ -32,10 +34,13 @@ export class Writing {
   /** By `<class number>:<key>`: writes of one object run one after the other. */
   readonly queue = new ChainQueue();
   readonly clock: WriteClock;
+  /** Writes that follow from what they read take turns with those of other controllers. */
+  readonly turns: ObjectTurns;
 
   constructor(of: WritingDependencies) {
     this.store = of.store;
     this.runtime = of.runtime;
+    this.turns = of.turns;
     this.clock = new WriteClock(of.runtime.clock, of.number);
   }
 

@@ -362,7 +362,9 @@ test("a batch that nobody went on with for too long is given up, and that is on 
         : (Reflect.get(target, name) as () => unknown).bind(target),
   });
   const batches = { stores: engine, controllers: { own: "first", has: () => true }, objects: failing, runtime: late };
-  await expect(new QueryService({ objects: failing, runtime, batches }).run(admin, script(7))).rejects.toMatchObject({
+  await expect(
+    new QueryService({ objects: failing, runtime: late, batches }).run(admin, script(7)),
+  ).rejects.toMatchObject({
     code: "unknown_outcome",
   });
   entries = [];

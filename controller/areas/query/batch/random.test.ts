@@ -26,7 +26,7 @@ class Statements {
     if (kind <= 1 && !path.endsWith("/"))
       return `insert into ${path} (host, size) values ${Array.from({ length: 1 + this.#below(3) }, () => `('${this.#host()}', ${this.#below(6)})`).join(", ")}`;
     if (kind === 4) return `delete from ${path} where ${this.#condition()}`;
-    return `update ${path} ${this.#of([`size = ${this.#below(6)}`, `notes = notes + ['${this.#host()}']`, `tags = tags + '${this.#host()}'`, `tags = tags - '${this.#host()}'`])} where ${this.#condition()}`;
+    return `update ${path} ${this.#of([`size = ${this.#below(6)}`, `size = size + 1`, `notes = case when size > 2 then null else split(host, '') end`, `notes = notes + ['${this.#host()}']`, `tags = tags + '${this.#host()}'`, `tags = tags - '${this.#host()}'`])} where ${this.#condition()}`;
   }
 
   #condition(): string {

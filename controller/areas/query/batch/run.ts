@@ -24,6 +24,7 @@ export interface BatchOrder {
   readonly text: string;
   readonly at: number;
   readonly values: Arguments;
+  readonly startedMs: number;
   /** For the audit trail. */
   readonly action: string;
   readonly object: string;
@@ -31,7 +32,6 @@ export interface BatchOrder {
 
 /** An unfinished batch, with all that another controller needs to continue it. KvStore: `batches/open/<id>`. */
 export interface OpenBatch extends OpenWork, BatchOrder {
-  readonly startedMs: number;
   /** Number of changes that are certainly made. */
   readonly done: number;
   /** Settled changes after those that are done; some of them may be made. */

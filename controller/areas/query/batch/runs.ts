@@ -62,11 +62,9 @@ export class BatchRuns {
     checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal, slices });
-    const startedMs = runtime.clock.nowMs();
     const open = {
       ...order,
-      id: ulidOf(startedMs, runtime.random.bytes(10)),
-      startedMs,
+      id: ulidOf(order.startedMs, runtime.random.bytes(10)),
       done: 0,
       settled,
     };

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import {
+  type Assignment,
   type Chain,
   type Condition,
   type Delete,
@@ -52,6 +53,11 @@ export function settled(statement: Settled, present: Present): Settled {
         chains: statement.chains.map((chain) => settledChain(chain, present)),
       };
     case "update":
+      return {
+        ...statement,
+        assignments: statement.assignments.map((assignment) => settledAssignment(assignment, present)),
+        where: statement.where && settledCondition(statement.where, present),
+      };
     case "delete":
       return statement.where ? { ...statement, where: settledCondition(statement.where, present) } : statement;
   }
@@ -90,6 +96,11 @@ function settledChain(chain: Chain, present: Present): Chain {
   const node = (one: GraphNode): GraphNode =>
     one.where ? { ...one, where: settledCondition(one.where, present) } : one;
   return { ...chain, start: node(chain.start), steps: chain.steps.map((step) => ({ ...step, node: node(step.node) })) };
+}
+
+function settledAssignment(assignment: Assignment, present: Present): Assignment {
+  const value = mapOperand(assignment.value, (inner) => timeOf(inner, undefined, present));
+  return value === assignment.value ? assignment : { ...assignment, value };
 }
 
 function settledCondition(condition: Condition, present: Present): Condition {

@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
-import type { Assignment, Delete, Update } from "../../../../common/mql/index.ts";
+import type { Delete, Update } from "../../../../common/mql/index.ts";
 import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
 import {
@@ -11,18 +11,27 @@ import {
   type Objects,
   type ReadRequest,
   type PresetUpdate,
+  type UpdateOptions,
 } from "../../objects/index.ts";
 import { requireMayChange } from "../../permissions/index.ts";
-import { kindOf } from "../expressions/kind.ts";
-import { type Arguments, literal, rowCount } from "../expressions/literal.ts";
+import { type Arguments, rowCount } from "../expressions/literal.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { readsOf } from "../plan/plan.ts";
-import { isPseudo } from "../plan/pseudo.ts";
 import type { RowChange } from "../plan/cells.ts";
 import { cellsOf, type Scope, visibility } from "../plan/scope.ts";
 import { filterOf, matching, type RunContext } from "../run/run.ts";
 import { workOf } from "../run/work.ts";
 import { Slices } from "../run/slice.ts";
+import {
+  type BoundEdit,
+  boundEdits,
+  checkEdited,
+  computedFor,
+  computesFor,
+  editsFor,
+  isOfRow,
+  type UpdateTarget,
+} from "./assignments.ts";
 import { withEdits } from "./edits.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
 
@@ -38,6 +47,8 @@ export interface Change {
   readonly reads: readonly ReadRequest[];
   /** Relations that it writes; absent: none. */
   readonly relations?: readonly WrittenRelation[];
+  /** What it sets that is made of each object; absent: nothing. */
+  readonly computed?: readonly string[];
   /** Edits of objects of that class; none where they are removed. */
   edits(view: ClassView): readonly Edit[];
   /** Makes the change and answers the number of changed objects. */
@@ -55,12 +66,7 @@ export interface Ref extends PresetUpdate {
 
 export function bindUpdate(statement: Update, target: UpdateTarget): Change {
   const { scope, values } = target;
-  const edits: readonly BoundEdit[] = statement.assignments.flatMap(({ operation, value, ...assignment }) => {
-    const column = editedName(assignment, scope);
-    const isRelation = scope.isRelation(column);
-    if (!isRelation) checkEdited(column, operation, scope);
-    return isPseudo(column) ? [] : [{ column, operation, value: literal(value, values) ?? undefined, isRelation }];
-  });
+  const edits = boundEdits(statement.assignments, target);
   const change = bindEdits(edits, {
     scope,
     where: statement.where,
@@ -70,26 +76,6 @@ export function bindUpdate(statement: Update, target: UpdateTarget): Change {
   });
   const written = edits.filter(({ isRelation, operation }) => isRelation && operation !== "take");
   return { ...change, relations: written.map(({ column, value }) => ({ type: column, value: value ?? null })) };
-}
-
-interface UpdateTarget {
-  readonly scope: Scope;
-  readonly values: Arguments;
-}
-
-/** In `f = F + v` both have to be the same column. */
-function editedName({ column, repeated = column }: Pick<Assignment, "column" | "repeated">, scope: Scope): string {
-  const name = scope.definedName(column) ?? column;
-  if (repeated === column || scope.definedName(repeated) === name) return name;
-  throw new AppError(
-    "invalid",
-    `[Valid] ${column} = ${repeated} … adds to a column or takes from it: both have to be the same.`,
-  );
-}
-
-/** An attribute named like an edge type relates objects of any class. */
-interface BoundEdit extends Edit {
-  readonly isRelation: boolean;
 }
 
 /** `DELETE column FROM …` clears the column. */
@@ -177,12 +163,18 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const filter = filterOf({ scope, where, values });
   const visible = visibility(scope);
   const editsOf = (view: ClassView) => editsFor(view, edits, scope);
+  const wholeEdits = (row: ObjectRow) => [...editsOf(row.class), ...computedFor(row, edits, scope)];
+  const compute: EditedObjects["compute"] = (row) => {
+    if (filter(row) !== true) return undefined;
+    checkEditedRow(row, wholeEdits(row), { scope, visible });
+    return computedFor(row, edits, scope);
+  };
   const find: Change["find"] = (context) => {
     const found = matching({ reads, filter, slices: new Slices(context), rowWork: workOf(where) }, context);
-    return collect(limited(found, limit), (row) => checkEditedRow(row, editsOf(row.class), { scope, visible }));
+    return collect(limited(found, limit), (row) => checkEditedRow(row, wholeEdits(row), { scope, visible }));
   };
   const make: Change["make"] = async (refs, context) => {
-    const count = await applyEdits(refs, edits, { scope, context });
+    const count = await applyEdits(refs, edits, { scope, context, compute });
     if (refresh)
       await context.objects.refresh(
         scope.principal,
@@ -190,27 +182,16 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
       );
     return count;
   };
-  return { scope, reads, edits: editsOf, find, make, run: async (context) => make(await find(context), context) };
-}
-
-function checkEdited(name: string, operation: Edit["operation"], scope: Scope): void {
-  if (name === "id") throw new AppError("invalid", "[Valid] The id of an object cannot be changed.");
-  if (isPseudo(name)) return;
-  const columns = scope.columnsNamed(name);
-  if (columns.length === 0) throw missingField(name);
-  const holdsSeveral = columns.some((column) => ["list", "map"].includes(kindOf(column).type));
-  if (operation !== "set" && !holdsSeveral) {
-    throw new AppError(
-      "invalid",
-      `[Valid] ${name} = ${name} ${operation === "add" ? "+" : "-"} … is for sets, lists and maps; ${name} is a ${columns[0]?.type ?? ""}.`,
-    );
-  }
-}
-
-/** Classes of a tree may lack some of the columns. */
-function editsFor(view: ClassView, edits: readonly BoundEdit[], scope: Scope): readonly Edit[] {
-  const kept = edits.filter((edit) => edit.isRelation || scope.column(view, edit.column) !== undefined);
-  return kept.map(({ column, operation, value }) => ({ column, operation, value }));
+  const computed = edits.filter(isOfRow).map(({ column }) => column);
+  return {
+    scope,
+    reads,
+    computed,
+    edits: editsOf,
+    find,
+    make,
+    run: async (context) => make(await find(context), context),
+  };
 }
 
 /** The principal must still see the object after the write. */
@@ -286,16 +267,18 @@ async function* limited<T>(pages: AsyncIterable<readonly T[]>, limit: number | u
   }
 }
 
-async function applyEdits(
-  refs: readonly Ref[],
-  edits: readonly BoundEdit[],
-  target: { readonly scope: Scope; readonly context: WriteContext },
-): Promise<number> {
-  const { scope, context } = target;
+interface EditedObjects {
+  readonly scope: Scope;
+  readonly context: WriteContext;
+  readonly compute: NonNullable<UpdateOptions["compute"]>;
+}
+
+async function applyEdits(refs: readonly Ref[], edits: readonly BoundEdit[], target: EditedObjects): Promise<number> {
+  const { context } = target;
   let count = 0;
   for (let at = 0; at < refs.length; at += QUERY_WRITES_IN_FLIGHT_MAX) {
     const slice = refs.slice(at, at + QUERY_WRITES_IN_FLIGHT_MAX);
-    const changed = await Promise.all(slice.map((ref) => applyEdit(ref, editsFor(ref.class, edits, scope), target)));
+    const changed = await Promise.all(slice.map((ref) => applyEdit(ref, edits, target)));
     count += changed.filter(Boolean).length;
     new Slices(context).check();
   }
@@ -304,13 +287,19 @@ async function applyEdits(
 
 async function applyEdit(
   ref: Ref,
-  edits: readonly Edit[],
-  target: { readonly scope: Scope; readonly context: WriteContext },
+  bound: readonly BoundEdit[],
+  { scope, context, compute }: EditedObjects,
 ): Promise<boolean> {
-  const { principal } = target.scope;
-  if (edits.length === 0) return false;
-  if (!ref.class.system)
-    return target.context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, presetTime(ref));
+  const { principal } = scope;
+  const edits = editsFor(ref.class, bound, scope);
+  const isComputed = computesFor(ref.class, bound, scope);
+  if (edits.length === 0 && !isComputed) return false;
+  if (!ref.class.system) {
+    return context.objects.update(principal, { id: ref.id, class: ref.class.path }, edits, {
+      ...presetTime(ref),
+      ...(isComputed ? { compute } : {}),
+    });
+  }
   const update = ref.class.guard?.update;
   if (!update) throw guarded("updated", ref.class);
   return update(principal, ref.id, edits);

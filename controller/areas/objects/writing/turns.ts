@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { OBJECT_TURN_WAIT_MS } from "../../../../common/limits.ts";
+import type { Runtime } from "../../../runtime.ts";
+import { entriesUnder } from "../../../store/entries.ts";
+import { encodeJson } from "../../../store/format.ts";
+import type { KvEntry, KvStore } from "../../../store/kv.ts";
+import type { Retry } from "../../../store/retry.ts";
+import type { WriteDefinitions } from "../definitions/confirm.ts";
+
+/** Below it, for each object, is an entry for each write that waits or has its turn, under the lease of its controller. */
+const TURNS_PREFIX = "objectturns/";
+
+interface TurnsDependencies {
+  readonly kv: KvStore;
+  readonly runtime: Runtime;
+  readonly retry: Retry;
+}
+
+/**
+ * Turns of the controllers at an object, for writes that follow from what they read. They come in the order in which
+ * their entries were made.
+ */
+export class ObjectTurns {
+  readonly #kv: KvStore;
+  readonly #runtime: Runtime;
+  readonly #retry: Retry;
+
+  constructor(of: TurnsDependencies) {
+    this.#kv = of.kv;
+    this.#runtime = of.runtime;
+    this.#retry = of.retry;
+  }
+
+  /**
+   * Runs the work while no other controller has a turn at the object. `AppError("unavailable")` where others have theirs
+   * for longer than `OBJECT_TURN_WAIT_MS`; `unknown_outcome` where the turn ended before the work did.
+   */
+  async run<T>(object: string, definitions: WriteDefinitions, work: () => Promise<T>): Promise<T> {
+    const held = definitions.held.isHeld() ? definitions.held : await definitions.resumed();
+    const prefix = `${TURNS_PREFIX}${createHash("sha256").update(object).digest("base64url")}/`;
+    const key = `${prefix}${Buffer.from(this.#runtime.random.bytes(12)).toString("hex")}`;
+    try {
+      await this.#retry.run(() => this.#kv.put(key, encodeJson({}), { lease: held.lease }));
+      await this.#come(prefix, key);
+      const result = await work();
+      if (held.isHeld()) return result;
+    } finally {
+      await this.#end(key);
+    }
+    throw new AppError(
+      "unknown_outcome",
+      "This controller was stopped while it wrote: whether the write stands is not known.",
+    );
+  }
+
+  async #come(prefix: string, key: string): Promise<void> {
+    const late = new AbortController();
+    const cancel = this.#runtime.clock.after(OBJECT_TURN_WAIT_MS, () => late.abort());
+    try {
+      while (!late.signal.aborted) {
+        const before = await this.#before(prefix, key);
+        if (before === undefined) return;
+        await this.#gone(before, late.signal);
+      }
+    } finally {
+      cancel();
+    }
+    throw new AppError(
+      "unavailable",
+      "Too many controllers write this object at once: nothing was written, try again.",
+      {
+        details: { limit: "OBJECT_TURN_WAIT_MS" },
+      },
+    );
+  }
+
+  /** The last entry that came before this one. */
+  #before(prefix: string, key: string): Promise<KvEntry | undefined> {
+    return this.#retry.run(async () => {
+      const entries: KvEntry[] = [];
+      for await (const entry of entriesUnder(this.#kv, prefix)) entries.push(entry);
+      const own = entries.find((entry) => entry.key === key);
+      if (!own) throw new AppError("unavailable", "This controller was stopped before it wrote: try again.");
+      return entries
+        .filter(({ createRevision }) => createRevision < own.createRevision)
+        .reduce<KvEntry | undefined>((last, entry) => {
+          return last === undefined || entry.createRevision > last.createRevision ? entry : last;
+        }, undefined);
+    });
+  }
+
+  async #gone({ key, revision }: KvEntry, signal: AbortSignal): Promise<void> {
+    try {
+      for await (const events of this.#kv.watch(key, { sinceRevision: revision, signal })) {
+        if (events.some((event) => event.kind === "delete")) return;
+      }
+    } catch (error) {
+      if (!isAppError(error, "compacted")) throw error;
+    }
+  }
+
+  async #end(key: string): Promise<void> {
+    try {
+      await this.#retry.run(() => this.#kv.delete(key));
+    } catch (error) {
+      // The turn ends with the lease.
+      if (!(error instanceof AppError)) throw error;
+    }
+  }
+}
