@@ -94,8 +94,8 @@ test("costly pieces are parsed by a thread, the others here, and each record kee
   const values = records.map(({ text }, at) => ({ text, where: wheres[at] }));
   expect(parsed).toEqual(values.map((row, ordinal) => ({ ok: true, ordinal, values: row })));
   expect(unused).toEqual(wheres);
-  const { key, digest, text, class: path, columns, supplements } = COSTLY;
-  const rule = { key, digest, text, class: path, columns, supplements };
+  const { digest, text, class: path, columns, supplements } = COSTLY;
+  const rule = { digest, text, class: path, columns, supplements };
   expect(calls).toEqual(
     [1, 3].map((at) => [
       "parseRecords",
