@@ -37,7 +37,7 @@ import {
   type Peers,
 } from "./areas/hosts/index.ts";
 import { licencesArea, LicenceService } from "./areas/licences/index.ts";
-import { ingestArea, IngestService, RecordWriter, SentPolicies } from "./areas/ingest/index.ts";
+import { ingestArea, IngestService, RecordWriter, RuleRetries, SentPolicies } from "./areas/ingest/index.ts";
 import {
   Firings,
   JobContexts,
@@ -358,7 +358,9 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     workers,
   });
+  const retries = new RuleRetries({ objects, clock: runtime.clock });
   const records = new RecordWriter({
+    retries,
     ...(bodies && { bodies }),
     gate: async (principal, path) =>
       rowGate({ principal, catalog: await objects.catalog(principal) }, path, { objects, clock: runtime.clock }),
@@ -428,7 +430,15 @@ export async function assemble(options: AssemblyOptions) {
     hostsArea({ hosts, entrance }),
     clusterArea({ cluster, membership }),
     { name: "peers", close: () => links.close() },
-    ingestArea({ ingest, sent }),
+    ingestArea({
+      ingest,
+      sent,
+      objects,
+      retries,
+      tryAgain: async (tenant) =>
+        retries.run(await actAs(tenant, ""), { rules, write: (batch) => records.write([batch]) }),
+      isFirst: () => membership.others().every(({ id }) => id > controllerId),
+    }),
     consoleLogArea(consoleLogs),
     jobsArea({
       jobs,

@@ -86,6 +86,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     close: "at the end",
   },
   RecordWriter: { [EVERY]: "the agent's certificate is the right" },
+  RuleRetries: { [EVERY]: "of records that the certificate of an agent brought; a body has the rights of its author" },
   RuleService: { leave: "a tenant is deleted" },
   RunLogs: { [EVERY]: "by services, for what their runs said" },
   SentPolicies: { [EVERY]: "the agent's certificate is the right" },

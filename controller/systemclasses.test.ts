@@ -64,6 +64,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/system/policy": "remove",
   "/matrix/system/policygap": "",
   "/matrix/system/policyrun": "",
+  "/matrix/system/ruleretry": "remove",
   "/matrix/system/tagmove": "",
   "/matrix/system/transfer": "",
   "/matrix/system/triggerevent": "update remove",

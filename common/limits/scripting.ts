@@ -55,6 +55,16 @@ export const RULE_CACHED_CLASS_MAX_CHARACTERS = 4 * MIB;
 export const RULE_CACHED_CLASS_MS = 10_000;
 /** Classes that a controller keeps for all rules. */
 export const RULE_CACHED_CLASSES_KEPT_MAX = 32;
+/** Records that rules try again: how often after the first time, and after how long, where nothing else is said. */
+export const RULE_RETRY_TOTAL = 3;
+export const RULE_RETRY_INTERVAL_MS = 60_000;
+export const RULE_RETRY_TOTAL_MAX = 100;
+/** From the first time to the last: within `RULE_TEXT_KEPT_MS`. */
+export const RULE_RETRY_SPAN_MAX_MS = 7 * 24 * 3_600_000;
+/** Records of a tenant that wait to be tried again; what is beyond is an error at once. */
+export const RULE_RETRIES_WAITING_MAX = 10_000;
+/** A record that waits is forgotten so long after it was set aside. */
+export const RULE_RETRIES_TTL_DAYS = 14;
 /** A connection that the body of a rule dials: until it is there at most. */
 export const RULE_DIAL_MAX_SECONDS = 10;
 /** From its call to its answer, of a script that a client runs; the call itself has `HTTP_CALL_DEADLINE_MS`. */

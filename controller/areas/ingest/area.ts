@@ -1,18 +1,31 @@
 import type { Area } from "../../area.ts";
+import type { Objects } from "../objects/index.ts";
+import { retryClass, type RuleRetries } from "./retries.ts";
 import type { SentPolicies } from "./sent-policies.ts";
 import type { IngestService } from "./service.ts";
 
 export interface IngestParts {
   readonly ingest: Pick<IngestService, "leave" | "close">;
+  readonly retries: Pick<RuleRetries, "leave">;
+  /** Tries records again that rules asked for, once they are due. */
+  readonly tryAgain: (tenant: string) => Promise<void>;
+  readonly objects: Pick<Objects, "remove">;
+  /** Whether this controller is the one of all that looks after records to be tried again. */
+  readonly isFirst: () => boolean;
   readonly sent: Pick<SentPolicies, "leave">;
 }
 
 /** Entries come over the agent port: it has no endpoints. */
-export function ingestArea({ ingest, sent }: IngestParts): Area {
+export function ingestArea({ ingest, sent, objects, retries, isFirst, tryAgain }: IngestParts): Area {
   return {
     name: "ingest",
+    classes: [retryClass(objects)],
+    maintain: async (tenant) => {
+      if (isFirst()) await tryAgain(tenant);
+    },
     leave: (tenant) => {
       ingest.leave(tenant);
+      retries.leave(tenant);
       sent.leave(tenant);
     },
     close: () => ingest.close(),

@@ -17,9 +17,17 @@ import type { NewRecord, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RowGate } from "../query/index.ts";
-import { ParseSlices, type RawRecord, type Rule, type RuleBodies, type RuleTasks } from "../rules/index.ts";
+import {
+  type ParseFault,
+  ParseSlices,
+  type RawRecord,
+  type Rule,
+  type RuleBodies,
+  type RuleTasks,
+} from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
 import { policyName } from "./batches.ts";
+import type { RuleRetries, Waiting } from "./retries.ts";
 
 /** Entries of one stream that were sent together, with what their rows follow from. */
 export interface PreparedBatch {
@@ -35,6 +43,17 @@ export interface PreparedBatch {
   readonly writeUs?: ReadonlyMap<number, number>;
   /** Entries that the agent lost before these: never in silence. */
   readonly missing: number;
+  /** The only record of the only entry is tried again. */
+  readonly again?: Again;
+}
+
+interface Again {
+  /** In the entry it came with. */
+  readonly ordinal: number;
+  /** This time included. */
+  readonly attempts: number;
+  /** What is told of it is told as of then. */
+  readonly dueMs: number;
 }
 
 /** Class paths, below the ospace, for what agents report of policies. */
@@ -53,6 +72,8 @@ interface RecordWriterOptions {
   readonly bodies?: Pick<RuleBodies, "work">;
   /** What the author of a body may write of a class; absent: bodies store nothing. */
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
+  /** Keeps records that are to be tried again; absent: they are errors. */
+  readonly retries?: Pick<RuleRetries, "keep">;
   /** Entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }
@@ -65,10 +86,12 @@ export class RecordWriter {
   readonly #workers: Workers<RuleTasks> | undefined;
   readonly #bodies: RecordWriterOptions["bodies"];
   readonly #gate: RecordWriterOptions["gate"];
+  readonly #retries: RecordWriterOptions["retries"];
   readonly #onFaults: (tenant: string) => void;
   readonly #decoder = new TextDecoder("utf-8");
 
-  constructor({ objects, classes, clock, workers, bodies, gate, onFaults = () => {} }: RecordWriterOptions) {
+  constructor({ objects, classes, clock, workers, bodies, gate, retries, onFaults = () => {} }: RecordWriterOptions) {
+    this.#retries = retries;
     this.#bodies = bodies;
     this.#gate = gate;
     this.#objects = objects;
@@ -78,15 +101,15 @@ export class RecordWriter {
     this.#classes = classes;
   }
 
-  /** Of one tenant. They are stored side by side. */
-  async write(batches: readonly PreparedBatch[]): Promise<void> {
+  /** Of one tenant. They are stored side by side. Answers how many records are kept to be tried again. */
+  async write(batches: readonly PreparedBatch[]): Promise<number> {
     const [first] = batches;
-    if (!first) return;
+    if (!first) return 0;
     const storing = new InFlight(INGEST_CHUNKS_IN_FLIGHT_MAX);
     const { tenant } = first.principal;
     const slices = new ParseSlices({ clock: this.#clock, tenant, workers: this.#workers, bodies: this.#bodies });
     const rows = new RowsByClass();
-    const works = batches.map((batch): Work => ({ batch, faults: new Faults(batch), storing, rows, slices }));
+    const works = batches.map((batch): Work => ({ batch, faults: new Faults(batch), storing, rows, slices, kept: 0 }));
     try {
       for (const work of works) await this.#writeRows(work);
       for (const [path, records] of rows.take(0))
@@ -95,6 +118,7 @@ export class RecordWriter {
       await storing.end();
     }
     for (const { batch, faults } of works) await this.#writeFaults(batch, faults);
+    return works.reduce((sum, { kept }) => sum + kept, 0);
   }
 
   /**
@@ -164,7 +188,8 @@ export class RecordWriter {
     }
   }
 
-  async #collectRecords(entry: Entry, records: Records, { batch, rows, faults, slices }: Work): Promise<void> {
+  async #collectRecords(entry: Entry, records: Records, work: Work): Promise<void> {
+    const { batch, rows, faults, slices } = work;
     const rule =
       batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
     const raw = records.records.map(
@@ -179,18 +204,53 @@ export class RecordWriter {
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const identity = entryIdentity(batch, entry);
     const { timeMs } = entry;
+    const first = batch.again?.ordinal ?? 0;
+    const waiting = new Set<number>();
     for (const parsed of await slices.parse(rule, raw)) {
-      const { ordinal, part = "" } = parsed;
-      if (!parsed.ok) faults.one({ entry, records, error: parsed.error, raw: raw[ordinal]?.text ?? "", ordinal, part });
-      else {
+      const { part = "" } = parsed;
+      const ordinal = first + parsed.ordinal;
+      if (parsed.ok) {
         const made = { values: parsed.values, timeMs, identity: identity + part, ordinal };
         rows.add(
           parsed.class ?? rule.class,
           { ...made, ...writeTime(batch, entry, ordinal) },
           { faults, records, by: parsed.by },
         );
+        continue;
       }
+      if (waiting.has(parsed.ordinal)) continue;
+      if (await this.#isKept(parsed, { entry, records, rule, work })) waiting.add(parsed.ordinal);
+      else
+        faults.one({ entry, records, error: told(parsed, batch), raw: raw[parsed.ordinal]?.text ?? "", ordinal, part });
     }
+    work.kept += waiting.size;
+  }
+
+  /** A record that is to be tried again is kept before its batch is acknowledged. */
+  async #isKept(
+    { again, ordinal, error }: ParseFault,
+    { entry, records, rule, work }: { entry: Entry; records: Records; rule: Rule; work: Work },
+  ): Promise<boolean> {
+    const {
+      principal,
+      source,
+      again: { ordinal: first, attempts } = { ordinal: 0, attempts: 0 },
+      writeUs,
+    } = work.batch;
+    const text = records.records[ordinal];
+    if (again === undefined || text === undefined || this.#retries === undefined || attempts >= again.total)
+      return false;
+    const waiting: Waiting = {
+      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [] } } },
+      streamId: source.streamId,
+      host: source.host,
+      digest: rule.digest,
+      ordinal: first + ordinal,
+      writeUs: writeUs?.get(entry.sequence),
+      error,
+      attempts,
+    };
+    return this.#retries.keep(principal, waiting, again.intervalMs);
   }
 
   /** What the body of a rule made is written with the rights of its author. */
@@ -243,6 +303,8 @@ interface Work {
   readonly faults: Faults;
   readonly storing: InFlight;
   readonly slices: ParseSlices;
+  /** Records that are kept to be tried again. */
+  kept: number;
 }
 
 interface Storing {
@@ -331,7 +393,7 @@ class Faults {
   refused({ record, records }: Placed, error: string): void {
     const { timeMs, writeUs, ordinal, identity } = record;
     const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };
-    const edtime = writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS);
+    const edtime = this.#toldMs(writeUs, timeMs);
     const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
     this.#records.push({
       values,
@@ -350,6 +412,10 @@ class Faults {
     return this.#records;
   }
 
+  #toldMs(writeUs: number | undefined, timeMs: number): number {
+    return this.#batch.again?.dueMs ?? (writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS));
+  }
+
   #countMore(fault: Fault): void {
     const known = this.#more.get(fault.entry);
     if (known) known.count += 1;
@@ -361,7 +427,7 @@ class Faults {
     { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
   ): void {
     const writeUs = this.#batch.writeUs?.get(entry.sequence);
-    const edtime = writeUs === undefined ? entry.timeMs : Math.floor(writeUs / US_PER_MS);
+    const edtime = this.#toldMs(writeUs, entry.timeMs);
     const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
     this.#records.push({
       values,
@@ -382,6 +448,11 @@ interface RawFault {
 const US_PER_MS = 1_000;
 /** Behind all records of an entry. */
 const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
+
+/** The error, with how often the record was tried again. */
+function told({ error }: ParseFault, { again }: PreparedBatch): string {
+  return again === undefined ? error : `${error} (tried again ${again.attempts} times)`;
+}
 
 function kept(raw: string): string {
   return raw.slice(0, RAW_KEPT_CHARACTERS);

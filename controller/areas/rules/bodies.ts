@@ -17,7 +17,7 @@ import type { Principal } from "../permissions/index.ts";
 import { RULE_FRAMES } from "./frames.ts";
 import type { RuleRun } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
-import type { RuleBody } from "./options.ts";
+import { readRuleText, retryOf, type RuleBody, type RuleRetry } from "./options.ts";
 import { readResult, rowsOf, type Passed } from "./results.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "./types.ts";
 
@@ -78,7 +78,14 @@ export class RuleBodies {
     const made =
       rule.body === undefined
         ? parsed.map((one) => (one.ok ? { ...one, by: author } : one))
-        : await this.#run({ ...work, body: rule.body, author, catalog, passed });
+        : await this.#run({
+            ...work,
+            body: rule.body,
+            retry: retryOf(readRuleText(rule.text)),
+            author,
+            catalog,
+            passed,
+          });
     return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
   }
 
@@ -198,6 +205,7 @@ export class RuleBodies {
 
 interface Running extends BodyWork {
   readonly body: RuleBody;
+  readonly retry: RuleRetry;
   readonly author: Principal;
   readonly catalog: ClassCatalog;
   readonly passed: Passed[];
@@ -215,14 +223,21 @@ function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[
 
 function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: Running): ParsedRecord[] {
   const { ordinal } = row;
-  if (outcome instanceof AppError) return [{ ok: false, ordinal, error: errorText(outcome), ...placeOf(outcome) }];
+  const { onFailure, total, intervalMs } = run.retry;
+  const again = { total, intervalMs };
+  const failed = (error: AppError): ParsedRecord[] => [
+    { ok: false, ordinal, error: errorText(error), ...placeOf(error), ...(onFailure && { again }) },
+  ];
+  if (outcome instanceof AppError) return failed(outcome);
   try {
     const result = readResult(outcome.results["RESULT"]);
+    if (result.again !== undefined)
+      return [{ ok: false, ordinal, error: `The rule asks for another try: ${result.again || "no reason"}.`, again }];
     for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
     return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, ...run })];
   } catch (error) {
     if (!isAppError(error)) throw error;
-    return [{ ok: false, ordinal, error: errorText(error) }];
+    return failed(error);
   }
 }
 

@@ -184,6 +184,12 @@ export const RULE_LOCAL_OBJECT: HostObject = {
       'dforward("/matrix/rules/json", { name = "d" })',
     ),
     local(
+      "retry",
+      ["reason"],
+      "Stores nothing now, and runs the rule for this record again after --retry_interval, --retry_total times at most",
+      '--cache_classes=/matrix/keyed\n--retry_interval=30s\nlocal rows = classcache("/matrix/keyed", { name = OBJECT.name })\nif #rows == 0 then retry("not there yet") end',
+    ),
+    local(
       "omnibus.extract",
       ["text", "pattern"],
       "What a pattern of the language captures first; besides length lower upper trim ltrim rtrim substr split replace match nmatch contains int real",
@@ -197,7 +203,7 @@ function local(name: string, parameters: readonly string[], summary: string, exa
     name,
     summary,
     parameters: parameters.map((parameter) => ({ name: parameter, schema: Type.Unknown() })),
-    returns: /^set|forward$/.test(name) ? "nothing" : "the value",
+    returns: /^set|forward$|^retry$/.test(name) ? "nothing" : "the value",
     example,
     call: () => Promise.reject(new AppError("unsupported", `${name} is answered by the text itself.`)),
   });

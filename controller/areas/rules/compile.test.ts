@@ -92,6 +92,12 @@ describe("option lines", () => {
       /has 2 \?, and --mqltmpl_fields names 1/,
     ],
     ["--class=/ns/later\n--mqltmpl_fields=a", /Line 2: --mqltmpl_fields stands without --mqltmpl/],
+    ["--class=/ns/later\n--retry=3\nreturn 1", /--retry is on or off, not 3/],
+    ["--class=/ns/later\n--retry_total=0\nreturn 1", /from 1 to 100, not 0/],
+    ["--class=/ns/later\n--retry_total=many\nreturn 1", /from 1 to 100, not many/],
+    ["--class=/ns/later\n--retry_interval=0s\nreturn 1", /a time such as 30s, 1 min or 2h, not 0s/],
+    ["--class=/ns/later\n--retry_interval=5 days\nreturn 1", /a time such as/],
+    ["--class=/ns/later\n--retry_total=100\n--retry_interval=2 hours\nreturn 1", /at most 7 days/],
     ["--class=/ns/later\n--cache_classes=later\nreturn 1", /paths of classes, not later/],
     ["--class=/ns/later\n--cache_classes=/ns/a WHERE x\nreturn 1", /paths of classes, not \/ns\/a WHERE x/],
     [

@@ -3,7 +3,7 @@ import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../com
 import type { Row, Value } from "../../../common/value.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
-import { bodyOf, cachedClasses, isOn, names, readRuleText, single, type RuleText } from "./options.ts";
+import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
 import {
   BITLOG_FIELDS,
   bitlogParser,
@@ -50,6 +50,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   classOption(rule);
   bodyOf(rule);
   cachedClasses(rule);
+  retryOf(rule);
   // The class to come will have the columns that the rule goes without.
   if (hasParser(rule)) parserOf(rule, ["text"], supplements);
 }

@@ -10,7 +10,7 @@ local byte, sub, match, gsub, find = string.byte, string.sub, string.match, stri
 local ceil, floor, json, strings = math.ceil, math.floor, json, strings
 local NAMES = { _raw = 1, _host = 2, _source = 3, _time = 4 }
 local DIGITS = { year = 4, month = 6, day = 8, hour = 10, minute = 12, second = 14 }
-local G, O, R, rows, row, forwards, dropped
+local G, O, R, rows, row, forwards, dropped, again
 local functions = {}
 
 -- Global variables that begin with _ stand for columns.
@@ -62,6 +62,7 @@ end
 function functions.forward(rule, data) pass(rule, data) dropped = true end
 function functions.cforward(rule, data) pass(rule, data) end
 function functions.dforward(rule, data) pass(rule, json.string(data == nil and O or data)) end
+function functions.retry(reason) again = reason == nil and "" or tostring(reason) end
 functions.lookup, functions.getcache = record.lookup, record.getcache
 functions.setcache, functions.ipinfo = record.setcache, record.ipinfo
 functions.classcache, functions.dial = record.classcache, record.dial
@@ -86,12 +87,12 @@ local function begin(globals)
   G, O, R = globals, globals.OBJECT, globals.RECORD
   rawset(G, "RECORD", nil)
   row = { set = {} }
-  rows, forwards, dropped = { row }, {}, false
+  rows, forwards, dropped, again = { row }, {}, false, nil
 end
 local function finish()
   take()
   local ignored = rawget(G, "_IGNORE")
-  local made = { rows = rows, forwards = forwards, dropped = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) }
+  local made = { rows = rows, forwards = forwards, again = again, dropped = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) }
   rawset(G, "RESULT", made)
 end
 return { begin = begin, finish = finish, functions = functions, libraries = { omnibus = omnibus } }
@@ -100,7 +101,7 @@ return { begin = begin, finish = finish, functions = functions, libraries = { om
 const JAVASCRIPT = String.raw`
 (function (global) {
   var O, R, own = Object.prototype.hasOwnProperty;
-  var row = { set: {} }, rows = [row], forwards = [], dropped = false;
+  var row = { set: {} }, rows = [row], forwards = [], dropped = false, again;
   var NAMES = { _raw: 0, _host: 1, _source: 2, _time: 3 };
   var DIGITS = { year: 4, month: 6, day: 8, hour: 10, minute: 12, second: 14 };
   function of(object, name) { return own.call(object, name) ? object[name] : undefined; }
@@ -136,6 +137,7 @@ const JAVASCRIPT = String.raw`
     return R[4].slice(0, count);
   };
   global.forward = function (rule, data) { pass(rule, data); dropped = true; };
+  global.retry = function (reason) { again = reason === undefined || reason === null ? "" : String(reason); };
   global.cforward = pass;
   global.dforward = function (rule, data) { pass(rule, JSON.stringify(data === undefined ? O : data)); };
   ["lookup", "getcache", "setcache", "ipinfo", "classcache", "dial"].forEach(function (name) {
@@ -170,7 +172,7 @@ const JAVASCRIPT = String.raw`
     finish: function () {
       take();
       var ignored = global._IGNORE;
-      global.RESULT = { rows: rows, forwards: forwards, dropped: dropped || (ignored !== undefined && ignored !== false && ignored !== 0) };
+      global.RESULT = { rows: rows, forwards: forwards, again: again, dropped: dropped || (ignored !== undefined && ignored !== false && ignored !== 0) };
     },
   };
 })`;

@@ -1,5 +1,11 @@
 import { AppError } from "../../../common/errors.ts";
-import { RULE_CACHED_CLASSES_MAX } from "../../../common/limits.ts";
+import {
+  RULE_CACHED_CLASSES_MAX,
+  RULE_RETRY_INTERVAL_MS,
+  RULE_RETRY_SPAN_MAX_MS,
+  RULE_RETRY_TOTAL,
+  RULE_RETRY_TOTAL_MAX,
+} from "../../../common/limits.ts";
 
 /**
  * A rule is a Lua text whose first comment lines are options: `--class=/ns/x`, also written `--class /x` or `--class:
@@ -100,6 +106,38 @@ export function cachedClasses(rule: RuleText): readonly string[] {
       details: { limit: "RULE_CACHED_CLASSES_MAX" },
     });
   return paths;
+}
+
+/** How a record that asked for it is tried again. */
+export interface RuleRetry {
+  /** `--retry`: every failure of the body asks for it; else the function `retry` alone. */
+  readonly onFailure: boolean;
+  /** Runs after the first one. */
+  readonly total: number;
+  readonly intervalMs: number;
+}
+
+/** Of `--retry`, `--retry_total` and `--retry_interval`; `AppError("invalid")` for values that are none. */
+export function retryOf(rule: RuleText): RuleRetry {
+  const on = single(rule, "retry");
+  if (on !== undefined && !/^(true|1|yes|false|0|no)?$/i.test(on))
+    throw new AppError("invalid", `--retry is on or off, not ${on}; --retry_total says how often.`);
+  const times = single(rule, "retry_total");
+  const total = times === undefined ? RULE_RETRY_TOTAL : Number(times);
+  if (times === "" || !Number.isInteger(total) || total < 1 || total > RULE_RETRY_TOTAL_MAX)
+    throw new AppError("invalid", `--retry_total is a number from 1 to ${RULE_RETRY_TOTAL_MAX}, not ${times}.`);
+  const intervalMs = intervalOf(single(rule, "retry_interval"));
+  if (total * intervalMs > RULE_RETRY_SPAN_MAX_MS)
+    throw new AppError("invalid", `A record is tried again for at most ${RULE_RETRY_SPAN_MAX_MS / 86_400_000} days.`);
+  return { onFailure: isOn(rule, "retry"), total, intervalMs };
+}
+
+function intervalOf(text: string | undefined): number {
+  if (text === undefined) return RULE_RETRY_INTERVAL_MS;
+  const [, count, unit = "m"] = /^(\d{1,6})\s*(?:([smh])[a-z]*)?$/i.exec(text) ?? [];
+  const intervalMs = Number(count) * ({ s: 1_000, m: 60_000, h: 3_600_000 }[unit.toLowerCase()] ?? NaN);
+  if (intervalMs > 0) return intervalMs;
+  throw new AppError("invalid", `--retry_interval is a time such as 30s, 1 min or 2h, not ${text}.`);
 }
 
 const CLASS_PATH = /^(?:\/[\p{L}\p{N}_]+)+\/?$/u;

@@ -17,6 +17,8 @@ export interface BodyResult {
   readonly rows: readonly BodyRow[];
   readonly passed: readonly Pick<Passed, "rule" | "text">[];
   readonly isDropped: boolean;
+  /** Why the body asked to be run again with this record; absent: it did not. */
+  readonly again: string | undefined;
 }
 
 interface BodyRow {
@@ -27,7 +29,7 @@ interface BodyRow {
 
 /** The frame wrote it, but the body may have written over the frame. */
 export function readResult(value: Value | undefined): BodyResult {
-  const { rows, forwards, dropped } = objectOf(value);
+  const { rows, forwards, dropped, again } = objectOf(value);
   const made = listOf(rows).map((row): BodyRow => {
     const { class: path, set } = objectOf(row);
     return { class: typeof path === "string" ? path.replace(/\/+$/, "") : undefined, set: objectOf(set) };
@@ -40,7 +42,7 @@ export function readResult(value: Value | undefined): BodyResult {
   });
   if (passed.length > RULE_FORWARDS_PER_RECORD_MAX)
     throw tooMany(`The rule passes one record on ${passed.length} times.`, "RULE_FORWARDS_PER_RECORD_MAX");
-  return { rows: made, passed, isDropped: dropped === true };
+  return { rows: made, passed, isDropped: dropped === true, again: typeof again === "string" ? again : undefined };
 }
 
 interface Of {

@@ -107,7 +107,7 @@ test("a rule is stored without option lines, and is an error when it is used", a
 });
 
 test("what a rule says without effect is told with its line when it is stored", async () => {
-  const value = `-- Access log: the shop's\n${text("name,n")}--nonsense=1\n--feilds=a\n-- pasrer = csv\n--retry=3\n`;
+  const value = `-- Access log: the shop's\n${text("name,n")}--nonsense=1\n--feilds=a\n-- pasrer = csv\n--retry\n`;
   expect(await rules.put(admin, "/matrix/rules/told", value)).toEqual([
     "Line 8: --retry has no effect: the rule has no body.",
     "Line 5: --nonsense is no option and was ignored.",

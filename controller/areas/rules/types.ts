@@ -38,6 +38,8 @@ export interface ParseFault {
   readonly ordinal: number;
   readonly error: string;
   readonly part?: string;
+  /** The record is to be tried again, as a whole: so often, after so long each time. */
+  readonly again?: { readonly total: number; readonly intervalMs: number };
   /** In the text of the rule, where its body went wrong. */
   readonly at?: { readonly line: number; readonly column: number };
 }

@@ -1,0 +1,199 @@
+import { type AppError, isAppError } from "../../../common/errors.ts";
+import {
+  CELL_MAX_BYTES,
+  DAY_SECONDS,
+  RULE_RETRIES_TTL_DAYS,
+  RULE_RETRIES_WAITING_MAX,
+} from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Row } from "../../../common/value.ts";
+import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import { columns, type ClassGuard, idFromColumns, type Objects, type SystemClass } from "../objects/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
+import type { Rule, Rules } from "../rules/index.ts";
+import type { PreparedBatch } from "./records.ts";
+
+/** Relative to the tenant's ospace: records that a rule will be run for again. */
+export const RETRY_PATH = "/system/ruleretry";
+
+export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
+  return {
+    path: RETRY_PATH,
+    columns: [
+      ...columns("varchar", "record", "rule", "host", "source"),
+      ...columns("timestamp", "due"),
+      ...columns("int", "attempts"),
+      ...columns("text", "error", "work"),
+    ],
+    keys: ["record"],
+    indexes: ["rule", "host"],
+    options: { keyMode: "md5", ttlSeconds: RULE_RETRIES_TTL_DAYS * DAY_SECONDS },
+    guard: guardOf(objects),
+  };
+}
+
+/** MQL may remove a record that waits: it is not tried again. */
+function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
+  return {
+    permission: "rules:write",
+    remove: ({ tenant, ospace, traceparent }, ids) =>
+      objects.remove(
+        systemPrincipal(tenant, ospace, traceparent),
+        ids.map((id) => ({ id, class: ospace + RETRY_PATH })),
+      ),
+  };
+}
+
+/** A record that a rule asked to be run for again, and what its rows follow from. */
+export interface Waiting {
+  /** With this record alone. */
+  readonly entry: Entry;
+  readonly streamId: string;
+  readonly host: string;
+  readonly digest: string;
+  /** Of the record in its entry as it came. */
+  readonly ordinal: number;
+  /** Of the first record of the entry. */
+  readonly writeUs: number | undefined;
+  readonly error: string;
+  /** How often it was tried again so far. */
+  readonly attempts: number;
+}
+
+/** One that was found again. */
+interface Found extends Omit<Waiting, "error"> {
+  readonly dueMs: number;
+}
+
+interface Dependencies {
+  readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read">;
+  readonly clock: Pick<Clock, "nowMs">;
+}
+
+interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "attempts"> {
+  readonly writeUs?: number;
+  /** The entry as an agent sends it, in Base64. */
+  readonly entry: string;
+}
+
+/**
+ * Records that wait to be tried again, as objects. A record that is set aside again, by a batch that is repeated or by
+ * another controller, is the same object; its rows have the ids they would have had the first time.
+ */
+export class RuleRetries {
+  readonly #with: Dependencies;
+  /** By tenant, since the last round. */
+  readonly #waiting = new Map<string, number>();
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /** False where too many wait already, or the record is too long to be kept: then it is an error. */
+  async keep(principal: Principal, waiting: Waiting, intervalMs: number): Promise<boolean> {
+    const { entry, host, error, attempts, writeUs, streamId, digest, ordinal } = waiting;
+    const before = this.#waiting.get(principal.tenant) ?? 0;
+    const work: Stored = {
+      streamId,
+      digest,
+      ordinal,
+      attempts,
+      ...(writeUs !== undefined && { writeUs }),
+      entry: Buffer.from(Entry.encode(entry).finish()).toString("base64"),
+    };
+    const text = JSON.stringify(work);
+    if ((attempts === 0 && before >= RULE_RETRIES_WAITING_MAX) || text.length >= CELL_MAX_BYTES) return false;
+    const records = entry.body?.$case === "records" ? entry.body.value : undefined;
+    const row: Row = {
+      ...keyOf(waiting),
+      rule: records?.rule ?? "",
+      source: records?.source ?? "",
+      host,
+      error,
+      attempts,
+      due: Math.floor(this.#with.clock.nowMs() + intervalMs),
+      work: text,
+    };
+    await this.#with.objects.insert(principal, principal.ospace + RETRY_PATH, [row]);
+    if (attempts === 0) this.#waiting.set(principal.tenant, before + 1);
+    return true;
+  }
+
+  /** Tries those that are due; what fails for a reason of the platform stays for the next round. */
+  async run(principal: Principal, parts: { readonly rules: Rules; readonly write: Write }): Promise<void> {
+    const { objects, clock } = this.#with;
+    const path = principal.ospace + RETRY_PATH;
+    const due: Found[] = [];
+    let all = 0;
+    for await (const page of objects.read(principal, { class: path, subtree: false }))
+      for (const { values } of page) {
+        all += 1;
+        if (Number(values["due"]) <= clock.nowMs()) due.push(waitingOf(values));
+      }
+    this.#waiting.set(principal.tenant, all);
+    for (const waiting of due) {
+      try {
+        const kept = await parts.write(await batchOf(principal, waiting, parts.rules));
+        if (kept === 0) await this.#remove(principal, waiting);
+      } catch (error) {
+        if (!isAppError(error, "unavailable", "deadline", "unknown_outcome", "limited")) throw error;
+      }
+    }
+  }
+
+  leave(tenant: string): void {
+    this.#waiting.delete(tenant);
+  }
+
+  async #remove(principal: Principal, waiting: Found): Promise<void> {
+    const { objects } = this.#with;
+    const view = (await objects.catalog(principal)).get(principal.ospace + RETRY_PATH);
+    const id = view && idFromColumns(view, keyOf(waiting));
+    if (view && id !== undefined) await objects.remove(principal, [{ id, class: view.path }]);
+  }
+}
+
+/** Answers how many records are to be tried once more. */
+type Write = (batch: PreparedBatch) => Promise<number>;
+
+function keyOf({ host, streamId, entry, ordinal }: Pick<Waiting, "host" | "streamId" | "entry" | "ordinal">): Row {
+  return { record: `${host}/${streamId}/${entry.sequence}/${ordinal}` };
+}
+
+function waitingOf({ host, work, due }: Row): Found {
+  const { entry, writeUs, ...stored } = JSON.parse(String(work)) as Stored;
+  return {
+    ...stored,
+    writeUs,
+    host: String(host),
+    entry: Entry.decode(Buffer.from(entry, "base64")),
+    dueMs: Number(due),
+  };
+}
+
+async function batchOf(principal: Principal, waiting: Found, rules: Rules): Promise<PreparedBatch> {
+  const { entry, host, streamId, digest, ordinal, attempts, writeUs, dueMs } = waiting;
+  const key = entry.body?.$case === "records" ? entry.body.value.rule : "";
+  return {
+    principal,
+    source: { tenant: principal.tenant, host, streamId },
+    entries: [entry],
+    rules: new Map([[key, await ruleOf(rules.pinned(principal, key, digest))]]),
+    foreign: NONE,
+    foreignCommands: NONE,
+    missing: 0,
+    again: { ordinal, attempts: attempts + 1, dueMs },
+    ...(writeUs !== undefined && { writeUs: new Map([[entry.sequence, writeUs]]) }),
+  };
+}
+
+async function ruleOf(rule: Promise<Rule>): Promise<Rule | AppError> {
+  try {
+    return await rule;
+  } catch (error) {
+    if (isAppError(error, "not_found", "invalid", "syntax", "too_large")) return error;
+    throw error;
+  }
+}
+
+const NONE: ReadonlySet<string> = new Set();
