@@ -47,6 +47,7 @@ import {
   JobScheduler,
   JobService,
   OutputFollowing,
+  RunAccess,
   RunCancelling,
   RunRetrying,
 } from "./areas/jobs/index.ts";
@@ -103,6 +104,8 @@ export interface AssemblyOptions {
   /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
+  /** Where hosts reach the HTTP interface; absent: commands of job runs are told that nobody said. */
+  readonly httpUrl?: string | undefined;
   /** None when absent. */
   readonly trustedProxies?: readonly string[];
   /** See `HttpSettings.hsts`. */
@@ -301,7 +304,9 @@ export async function assemble(options: AssemblyOptions) {
   });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
+  const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
   const runs = new JobRuns({
+    access,
     stores,
     runtime,
     secrets,
@@ -553,7 +558,7 @@ export async function assemble(options: AssemblyOptions) {
         endpoints,
         sockets,
         services: {
-          signIn: signInOf(users, groups, stores),
+          signIn: signInOf({ users, groups, access, gate: stores }),
           audit,
           ready: () => engine.ready(),
           storesAreRemote: engine.isRemote,
@@ -604,8 +609,15 @@ export async function assemble(options: AssemblyOptions) {
   };
 }
 
+interface SignInParts {
+  readonly users: SignIn;
+  readonly groups: Pick<GroupService, "onChange">;
+  readonly access: RunAccess;
+  readonly gate: TenantGate;
+}
+
 /** Nobody is signed in at a tenant that was deleted, whatever is remembered of its users. */
-function signInOf(users: SignIn, groups: Pick<GroupService, "onChange">, gate: TenantGate): SignIn {
+function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
   const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
     try {
       const principal = await found;
@@ -620,6 +632,7 @@ function signInOf(users: SignIn, groups: Pick<GroupService, "onChange">, gate: T
     bySession: async (session, traceparent) => present(users.bySession(session, traceparent)),
     byPassword: async (credentials, traceparent) => present(users.byPassword(credentials, traceparent)),
     byToken: async (token, traceparent) => present(users.byToken(token, traceparent)),
+    byRun: async (token, traceparent) => present(access.byRun(token, traceparent)),
     onChange: (listener) => {
       users.onChange(listener);
       groups.onChange(listener);

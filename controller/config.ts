@@ -16,6 +16,8 @@ export interface Settings {
   readonly port: number;
   readonly agentPort: number;
   readonly publicNames: readonly string[];
+  /** Without a path and a slash at its end; absent: commands of job runs do not reach the context of their run. */
+  readonly httpUrl: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly hsts: HstsReach;
   readonly metricsReaders: readonly string[];
@@ -74,6 +76,12 @@ export const SETTINGS = [
     name: "public_names",
     meaning: "Names or addresses agents and other controllers reach this controller by",
     default: "the host",
+  },
+  {
+    name: "http_url",
+    meaning:
+      "Where hosts reach the HTTP interface, as in `https://odp.example.com`, for commands that use the context of their run; of several controllers an address that leads to any of them",
+    default: "none: commands do not reach it",
   },
   {
     name: "trusted_proxies",
@@ -263,6 +271,7 @@ function settle(given: Given): Settings {
     port,
     agentPort: portOf(given, "agent_port", port === 0 ? 0 : port + 1),
     publicNames: list(text("public_names", host)),
+    httpUrl: httpUrlOf(text("http_url", "")),
     trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
     hsts: oneOf("hsts", text("hsts", "subdomains"), HSTS_REACHES),
     metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
@@ -301,6 +310,14 @@ function settle(given: Given): Settings {
     workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
   };
+}
+
+function httpUrlOf(text: string): string | undefined {
+  if (text === "") return undefined;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isBare = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
+  if (!isBare) throw wrong("http_url", "it must be an address without a path, such as https://odp.example.com");
+  return url.origin;
 }
 
 function keySource(given: Given, { store, dataDir }: Pick<Settings, "store" | "dataDir">): KeySource {

@@ -161,7 +161,7 @@ async function prepare(
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, trustedProxies, hsts, metricsReaders, outboundNetworks } = settings;
+  const { publicNames, httpUrl, trustedProxies, hsts, metricsReaders, outboundNetworks } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
@@ -170,6 +170,7 @@ async function prepare(
     secrets,
     controllerId,
     publicNames,
+    httpUrl,
     trustedProxies,
     hsts,
     metricsReaders,

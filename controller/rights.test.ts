@@ -93,6 +93,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   Slices: { [EVERY]: "no service" },
   StoredCommands: { [EVERY]: "asked by services for what they sent" },
   StoredTrail: { [EVERY]: "the store of the audit area" },
+  RunAccess: { environmentOf: "by runs, for their commands", byRun: "the token of a run is the right" },
   TagService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   TenantGate: { [EVERY]: "before sign-in" },
   TenantRemoval: { [EVERY]: "maintenance" },

@@ -13,6 +13,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
   readonly path: string;
   /** `public` needs no sign-in at all. A permission that ends in `:read` leaves no audit record when it is granted. */
   readonly permission: Permission | "public";
+  /** Commands of a job run call it, too, by the token of their run and without the permission: its service decides. */
+  readonly commands?: true;
   readonly summary: string;
   /**
    * One object: path parameters, query and body members together (body over query over path). Forms arrive as text and

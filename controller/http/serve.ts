@@ -139,7 +139,7 @@ class ServedCall {
     if (permission === "public") return;
     try {
       if (this.#identity?.isProven === false && mayCarrySession(this.#request)) await this.#readForm();
-      requirePermission(this.#principal(), permission);
+      if (!this.#isCommand(this.#principal())) requirePermission(this.#principal(), permission);
       if (this.#endpoint.events) requireMayChange(this.#principal());
     } catch (error) {
       if (isAppError(error, "denied")) await this.#record("denied", "denied");
@@ -235,14 +235,19 @@ class ServedCall {
       session === undefined
         ? await this.#present()
         : await this.#dependencies.signIn.bySession(session, this.#request.exchange.traceparent);
-    return now !== undefined && permission !== "public" && allows(now, permission);
+    return now !== undefined && permission !== "public" && (this.#isCommand(now) || allows(now, permission));
   }
 
   async #present(): Promise<Principal | undefined> {
     const { permission } = this.#endpoint;
     const now = await identify(this.#dependencies.signIn, this.#caller());
-    if (now === undefined || permission === "public" || !allows(now.principal, permission)) return undefined;
-    return now.principal;
+    if (now === undefined || permission === "public") return undefined;
+    return this.#isCommand(now.principal) || allows(now.principal, permission) ? now.principal : undefined;
+  }
+
+  /** It has no permission, and its service knows the one thing that is open to it. */
+  #isCommand(principal: Principal): boolean {
+    return this.#endpoint.commands === true && principal.context !== undefined;
   }
 
   #setDeadline(afterMs: number): void {
@@ -311,7 +316,8 @@ class ServedCall {
       headers,
       exchange: { peer, traceparent },
     } = this.#request;
-    return { headers, query: this.#query, own: this.#own(), remote: peer.remote, traceparent };
+    const { commands } = this.#endpoint;
+    return { headers, query: this.#query, own: this.#own(), remote: peer.remote, traceparent, commands };
   }
 
   #own(): OwnAddress {

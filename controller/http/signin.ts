@@ -14,6 +14,8 @@ export interface SignIn {
   byPassword(credentials: Credentials, traceparent: string): Promise<Principal | undefined>;
   /** Undefined for what is no token, or none any more. */
   byToken(token: string, traceparent: string): Promise<Principal | undefined>;
+  /** A command, by the token of its run; undefined for what is none, or none any more. Absent: commands do not call. */
+  byRun?(token: string, traceparent: string): Promise<Principal | undefined>;
   /** Tells of users whose rights or sessions changed at any controller, once what the others answer here shows it. */
   onChange(listener: (change: RightsChange) => void): void;
 }
@@ -40,6 +42,8 @@ export interface Caller {
   readonly own: OwnAddress;
   readonly remote: string;
   readonly traceparent: string;
+  /** Whether the endpoint takes calls of commands. */
+  readonly commands?: true | undefined;
 }
 
 /**
@@ -97,9 +101,12 @@ export function cookieIn(header: string | undefined, wanted: string): string | u
 }
 
 /** A page of another site cannot make a browser send one. */
-async function byBearer(signIn: SignIn, { headers, remote, traceparent }: Caller): Promise<Identity | undefined> {
+async function byBearer(signIn: SignIn, caller: Caller): Promise<Identity | undefined> {
+  const { headers, remote, traceparent } = caller;
   const token = /^bearer +([\w.~+/-]+=*)$/i.exec(headers.authorization ?? "")?.[1];
-  const principal = token === undefined ? undefined : await signIn.byToken(token, traceparent);
+  if (token === undefined) return undefined;
+  const command = caller.commands && (await signIn.byRun?.(token, traceparent));
+  const principal = command ?? (await signIn.byToken(token, traceparent));
   return principal && { principal: { ...principal, remote }, session: undefined, isProven: true };
 }
 

@@ -81,7 +81,7 @@ export class Installation {
   }
 
   #begin(changed: Readonly<Record<string, string>>): void {
-    const environment = { ODP_PORT: String(this.port), ...this.#settings, ...changed };
+    const environment = { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings, ...changed };
     this.#controller = new Program("controller", "dist/controller.js", environment);
     this.#session = "";
   }

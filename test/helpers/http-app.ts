@@ -60,6 +60,8 @@ export interface TestHttpOptions {
   readonly settings?: Partial<HttpSettings>;
   /** By which users may sign in; none when absent. */
   readonly openId?: OpenIdSettings;
+  /** By which commands of runs sign in; none do when absent. */
+  readonly byRun?: SignIn["byRun"];
 }
 
 /** The HTTP side on an engine of its own, with `admin` and `viewer` in the tenants `matrix` and `second`. */
@@ -88,7 +90,11 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
       ...(options.endpoints ?? []),
     ],
     sockets: options.sockets ?? [],
-    services: { signIn: signInOf(users, groups), audit, ready: () => engine.ready() },
+    services: {
+      signIn: { ...signInOf(users, groups), ...(options.byRun && { byRun: options.byRun }) },
+      audit,
+      ready: () => engine.ready(),
+    },
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
   });
   return {

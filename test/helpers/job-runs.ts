@@ -1,7 +1,14 @@
 import type { Clock } from "../../common/time.ts";
 import type { Row } from "../../common/value.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
-import { jobClasses, JobRuns, JobService, RunCancelling, RunRetrying } from "../../controller/areas/jobs/index.ts";
+import {
+  jobClasses,
+  JobRuns,
+  JobService,
+  RunAccess,
+  RunCancelling,
+  RunRetrying,
+} from "../../controller/areas/jobs/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
@@ -24,6 +31,8 @@ export interface TestController {
   readonly sees?: readonly string[];
   readonly aheadMs?: number;
   readonly stores?: Stores;
+  /** Where hosts reach the HTTP interface. */
+  readonly address?: string;
 }
 
 const WHO = testPrincipal();
@@ -39,7 +48,10 @@ export async function openJobRuns() {
   const jobs = new JobService({ stores: engine, runtime, objects });
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const query = new QueryService({ objects, runtime });
-  const controller = (own: string, { dispatch, sees = [], aheadMs = 0, stores = engine }: TestController = {}) => {
+  const controller = (own: string, of: TestController = {}) => {
+    const { dispatch, sees = [], aheadMs = 0, stores = engine, address } = of;
+    const clock = hastyClock(aheadMs);
+    const access = new RunAccess({ stores, runtime: { clock }, secrets: TEST_SECRETS, address });
     const hosts: Pick<Hosts, "dispatch"> = {
       dispatch: async (principal, host, command, options) => ({
         host,
@@ -57,11 +69,13 @@ export async function openJobRuns() {
       hosts,
       secrets: TEST_SECRETS,
       stored: { outcome: () => Promise.resolve(undefined) },
-      runtime: { ...runtime, clock: hastyClock(aheadMs) },
+      access,
+      runtime: { ...runtime, clock },
       notifications: { publish: () => undefined },
       controllers: { own, has: (id) => id === own || sees.includes(id) },
     });
     return Object.assign(runs, {
+      access,
       retrying: new RunRetrying({ runs, query }),
       cancelling: new RunCancelling({ runs, jobs, query }),
     });

@@ -1,6 +1,7 @@
 import type { CommandOutput, Exec } from "../../../proto/gen/agent/v1/agent.ts";
 import { AppError } from "../../../common/errors.ts";
 import { COMMAND_OUTPUT_ENTRY_BYTES, COMMAND_OUTPUT_KEPT_BYTES, JOB_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
+import { maskedOutputOf } from "../../../common/masking.ts";
 import type { ExecResult } from "../../exec.ts";
 import type { Host } from "../../host.ts";
 import type { CommandPlugin, CommandTask, Outcome } from "../../plugin.ts";
@@ -16,6 +17,7 @@ export const jobRunner: CommandPlugin = {
       host,
       exec.streamOutput ? AbortSignal.any([task.signal, deadline.signal]) : undefined,
     );
+    const masked = maskedOutputOf(exec.environment);
     const result = await host.exec({
       line: exec.line,
       cwd: exec.depot === "" ? undefined : folderOf(exec.depot, host),
@@ -23,12 +25,15 @@ export const jobRunner: CommandPlugin = {
       stdin: exec.stdin.length > 0 ? exec.stdin : undefined,
       timeoutMs: task.remainingMs,
       signal: task.signal,
-      onOutput: (data, stderr) => output.take(data, stderr),
+      onOutput: (data, stderr) => output.take(masked?.take(data, stderr) ?? data, stderr),
     });
+    for (const stderr of masked ? [false, true] : []) await output.take(masked?.rest(stderr) ?? EMPTY, stderr);
     deadline.cancel();
     return { ...outcomeOf(result, output.dropped), last: output.kept };
   },
 };
+
+const EMPTY = Buffer.alloc(0);
 
 function execOf({ command }: CommandTask): Exec {
   if (command.body?.$case !== "exec") throw new AppError("invalid", "This is no command line.");

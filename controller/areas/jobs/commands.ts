@@ -11,6 +11,7 @@ import type { RunOutput } from "./output.ts";
 import { openedEnvironment } from "./parameters.ts";
 import type { RunName } from "./outputs.ts";
 import type { Run } from "./plan.ts";
+import type { RunAccess } from "./run-access.ts";
 import { triesOf } from "./retries.ts";
 
 export interface CommandDependencies {
@@ -18,6 +19,8 @@ export interface CommandDependencies {
   readonly hosts: Pick<Hosts, "dispatch">;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly secrets: Pick<SecretBox, "open">;
+  /** What lets commands reach the context of their run; absent: nothing does. */
+  readonly access?: Pick<RunAccess, "environmentOf">;
 }
 
 /** Thrown where a run is left as it is, open, because this controller ends. */
@@ -119,9 +122,9 @@ export class RunCommands {
   }
 
   async #dispatch(run: Run, { host, line, take, commandId, isTakenOver }: Command): Promise<CommandOutcome> {
-    const { hosts, runtime, secrets } = this.#with;
+    const { hosts, runtime } = this.#with;
     const { clock, log } = runtime;
-    const { principal, sealed } = run.order;
+    const { principal } = run.order;
     const startedMs = clock.nowMs();
     const ended = (state: FinalState, message: string): CommandOutcome => ({
       host,
@@ -140,7 +143,7 @@ export class RunCommands {
       ...(isTakenOver && { mayRun: true as const }),
     };
     try {
-      const environment = openedEnvironment(secrets, { tenant: principal.tenant, runId: run.id }, sealed);
+      const environment = this.#environment(run, host);
       const work = this.#untilStopping(run.id, () =>
         hosts.dispatch(principal, host, { kind: "exec", line, environment }, options),
       );
@@ -152,6 +155,16 @@ export class RunCommands {
       log.warn({ err: error, host, commandId }, "a job could not be sent");
       return ended("failed", errorText(error));
     }
+  }
+
+  #environment({ id: runId, order }: Run, host: string): Readonly<Record<string, string>> {
+    const { secrets, access } = this.#with;
+    const { principal, sealed, sid } = order;
+    const { tenant, ospace, user } = principal;
+    return {
+      ...openedEnvironment(secrets, { tenant, runId }, sealed),
+      ...access?.environmentOf({ runId, host, tenant, ospace, user, sid }),
+    };
   }
 
   /** The work itself is not told to stop: the controller that takes the run over finds the command as it is by then. */

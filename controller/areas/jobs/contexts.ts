@@ -1,8 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import {
+  DAY_SECONDS,
   JOB_CONTEXT_NAME_MAX_BYTES,
   JOB_CONTEXT_READ_MAX_BYTES,
   JOB_CONTEXT_VALUE_MAX_BYTES,
+  JOB_RUN_TTL_DAYS,
 } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -39,7 +41,7 @@ export class JobContexts {
    * `JOB_CONTEXT_READ_MAX_BYTES`.
    */
   async read(principal: Principal, id: string, prefix = ""): Promise<Readonly<Record<string, string>>> {
-    requirePermission(principal, "jobs:read");
+    requireContext(principal, "jobs:read", id);
     checkName(id, ID);
     const found: [name: string, value: string][] = [];
     let bytes = 0;
@@ -54,23 +56,29 @@ export class JobContexts {
     return Object.fromEntries(found.sort(([one], [other]) => (one < other ? -1 : 1)));
   }
 
-  /** Inserts or replaces one value, with the ttl that is given now. */
+  /**
+   * Inserts or replaces one value, with the ttl that is given now. What a command of a run sets goes with the row of the
+   * run at the latest.
+   */
   async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
-    requirePermission(principal, "jobs:run");
+    requireContext(principal, "jobs:run", id);
     checkName(id, ID);
     checkName(name, NAME);
     if (Buffer.byteLength(value) > JOB_CONTEXT_VALUE_MAX_BYTES)
       throw new AppError("too_large", `A value has at most ${JOB_CONTEXT_VALUE_MAX_BYTES} bytes.`, {
         details: { limit: "JOB_CONTEXT_VALUE_MAX_BYTES" },
       });
-    const expiresAtMs = expiryOf(this.#runtime.clock, ttlSeconds);
+    const expiresAtMs = expiryOf(
+      this.#runtime.clock,
+      principal.context === undefined ? ttlSeconds : withRow(ttlSeconds),
+    );
     const texts = await this.#texts.of(principal.tenant);
     await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
   }
 
   /** `ok` also when there is none of that name. */
   async remove(principal: Principal, id: string, name: string): Promise<void> {
-    requirePermission(principal, "jobs:run");
+    requireContext(principal, "jobs:run", id);
     checkName(id, ID);
     checkName(name, NAME);
     await (await this.#texts.of(principal.tenant)).removeItem(id, name);
@@ -78,10 +86,21 @@ export class JobContexts {
 
   /** Removes what is there when it begins. Safe to repeat. */
   async clear(principal: Principal, id: string): Promise<void> {
-    requirePermission(principal, "jobs:run");
+    requireContext(principal, "jobs:run", id);
     checkName(id, ID);
     await (await this.#texts.of(principal.tenant)).removeItems(id);
   }
+}
+
+/** A command of a run has no permission, and the one context. */
+function requireContext(principal: Principal, permission: "jobs:read" | "jobs:run", id: string): void {
+  if (principal.context === undefined) return requirePermission(principal, permission);
+  if (principal.context !== id) throw new AppError("denied", `The run has the context ${principal.context} only.`);
+}
+
+function withRow(ttlSeconds = 0): number {
+  const mostSeconds = JOB_RUN_TTL_DAYS * DAY_SECONDS;
+  return ttlSeconds === 0 ? mostSeconds : Math.min(ttlSeconds, mostSeconds);
 }
 
 function tooMuch(): AppError {

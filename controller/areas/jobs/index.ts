@@ -8,6 +8,7 @@ export { OutputFollowing } from "./following.ts";
 export { jobRoutes, jobSockets } from "./routes.ts";
 export { RunCancelling } from "./cancelling.ts";
 export { RunRetrying } from "./retrying.ts";
+export { RunAccess } from "./run-access.ts";
 export { JobRuns } from "./runs.ts";
 export { JobScheduler } from "./scheduler.ts";
 export { JobService } from "./service.ts";

@@ -117,6 +117,13 @@ export async function isOpen(stores: Stores, tenant: string, run: RunName): Prom
   return (await kv.get(OPEN_RUNS + nameOf(run))) !== undefined;
 }
 
+/** Of one execution on one host; undefined once it is wholly over, or when there was none. */
+export async function runOnHost(stores: Stores, tenant: string, run: RunName): Promise<OpenRun | undefined> {
+  const { kv } = await stores.tenant(tenant);
+  const entry = await kv.get(OPEN_RUNS + nameOf(run));
+  return entry && decodeStored<OpenRun>(entry.value);
+}
+
 /** Of one execution, those that are not wholly over. */
 export async function openRunsOf(stores: Stores, tenant: string, runId: string): Promise<readonly OpenRun[]> {
   const { kv } = await stores.tenant(tenant);

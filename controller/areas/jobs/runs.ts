@@ -26,6 +26,7 @@ import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
 import { namedQueue, queueOfSchedule } from "./queues.ts";
 import { RunRights } from "./rights.ts";
 import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
+import type { RunAccess } from "./run-access.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
@@ -46,6 +47,8 @@ export interface RunDependencies {
   /** What runs serverJS; absent: this controller runs no scripts. */
   readonly scripts?: ServerScripts;
   readonly authors?: Authors;
+  /** What lets commands reach the context of their run; absent: nothing does. */
+  readonly access?: RunAccess;
   /** Hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
   readonly runsInFlightMax?: number;
 }

@@ -30,6 +30,11 @@ export interface Principal {
    * its user, and with a part it leaves nothing that runs later with all of them.
    */
   readonly byToken?: "whole" | "part";
+  /**
+   * The id of the one job context that is open to a command of a run, which signed in by the token of its run and has no
+   * other rights.
+   */
+  readonly context?: string;
   /** Why this principal reads only, whatever the user may do otherwise: `readingOnly` made it. */
   readonly readsOnlyBecause?: string;
 }

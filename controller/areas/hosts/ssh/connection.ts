@@ -9,7 +9,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { OutputPiece } from "../types.ts";
-import { watchedScript } from "./shell.ts";
+import { environmentText, watchedScript } from "./shell.ts";
 
 export interface SshAddress {
   readonly address: string;
@@ -80,8 +80,13 @@ export class SshConnection {
    */
   async run(
     script: string,
-    options: { readonly signal: AbortSignal; readonly onOutput?: (piece: OutputPiece) => void },
+    options: {
+      readonly signal: AbortSignal;
+      readonly environment?: Readonly<Record<string, string>>;
+      readonly onOutput?: (piece: OutputPiece) => void;
+    },
   ): Promise<ScriptEnd> {
+    const variables = environmentText(options.environment ?? {});
     let bytes = 0;
     let tooMuch = false;
     const end = await this.#exec(watchedScript(script), (stream) => {
@@ -94,6 +99,7 @@ export class SshConnection {
       };
       stream.on("data", take(false));
       stream.stderr.on("data", take(true));
+      stream.write(variables);
       return this.#end(stream, options.signal);
     });
     if (tooMuch)

@@ -7,22 +7,28 @@ export function quoted(text: string): string {
 }
 
 /**
- * Runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out,
+ * Reads the variables of the script first: in the process list of the host arguments are everybody's to read. Then it
+ * runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out,
  * connection lost) everything in the process group is told to end, then killed; this shell itself ends after the script.
- * Signals over SSH are no way: servers refuse them for root.
+ * Signals over SSH are no way: servers refuse them for root. Its own variables have names that no parameter has.
  */
 const WATCHED = [
   "exec 3<&0 </dev/null",
   "cd 2>/dev/null",
-  "ended=",
-  "trap 'ended=1' TERM",
+  "odp_given=",
+  `while IFS= read -r odp_line <&3 && [ "$odp_line" != . ]; do odp_given="$odp_given\${odp_line#,}`,
+  `"; done`,
+  '[ "$odp_line" = . ] || exit 127',
+  'eval "$odp_given"',
+  "odp_ended=",
+  "trap 'odp_ended=1' TERM",
   `(trap '' TERM; cat <&3 >/dev/null; kill -s TERM 0; sleep 1; kill -s KILL 0) >/dev/null 2>&1 &`,
-  "watcher=$!",
+  "odp_watcher=$!",
   `/bin/sh -c "$1" 3<&-`,
-  "code=$?",
-  '[ -z "$ended" ] || kill -s KILL 0',
-  "kill -s KILL $watcher",
-  "exit $code",
+  "odp_code=$?",
+  '[ -z "$odp_ended" ] || kill -s KILL 0',
+  "kill -s KILL $odp_watcher",
+  "exit $odp_code",
 ].join("\n");
 
 export function watchedScript(script: string): string {
@@ -33,16 +39,20 @@ export function watchedScript(script: string): string {
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** A command line, in a folder and with variables. */
-export function scriptOf(
-  line: string,
-  options: { readonly folder?: string; readonly environment?: Readonly<Record<string, string>> } = {},
-): string {
-  const exports = Object.entries(options.environment ?? {}).map(([name, value]) => {
+/** A command line, in a folder. */
+export function scriptOf(line: string, folder?: string): string {
+  return folder === undefined ? line : `cd -- ${quoted(folder)} || exit 127\n${line}`;
+}
+
+/** What the watcher of a script reads before the script begins: its variables, then a line that ends them. */
+export function environmentText(environment: Readonly<Record<string, string>>): string {
+  const exports = Object.entries(environment).map(([name, value]) => {
     if (!VARIABLE.test(name))
       throw new AppError("invalid", `${JSON.stringify(name)} is no name of an environment variable.`);
     return `export ${name}=${quoted(value)}`;
   });
-  const enter = options.folder === undefined ? [] : [`cd -- ${quoted(options.folder)} || exit 127`];
-  return [...exports, ...enter, line].join("\n");
+  const lines = exports.flatMap((one) => one.split("\n")).map((line) => `,${line}\n`);
+  const text = `${lines.join("")}.\n`;
+  if (Buffer.byteLength(text) <= SSH_COMMAND_MAX_BYTES) return text;
+  throw new AppError("too_large", `Over SSH the variables of a command have at most ${SSH_COMMAND_MAX_BYTES} bytes.`);
 }

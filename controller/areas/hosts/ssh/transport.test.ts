@@ -52,6 +52,29 @@ describe.skipIf(!sshd)("SSH", () => {
     expect(outcome.message).toBe(`The SSH key of swapped is ${server.fingerprint}, its record says ${wrong}.`);
   });
 
+  it("shows what a command is given in no process list, whatever its variables are called and hold", async () => {
+    await save("discreet");
+    const environment = {
+      PIN: "4711-is-the-pin",
+      line: "one\n.\n,two",
+      given: "g",
+      ended: "1",
+      code: "7",
+      watcher: "w",
+    };
+    const pieces: Uint8Array[] = [];
+    const list = `cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' ' ' | grep -c 4711-is-the-pin`;
+    const told = `printf '%s|' "$PIN" "$line" "$given" "$ended" "$code" "$watcher"`;
+    const outcome = await test.hosts.dispatch(
+      test.principal(),
+      "discreet",
+      { kind: "exec", line: `${list}; ${told}`.replace("4711-is", "4711[-]is"), environment },
+      { commandId: "discreet", timeoutMs: 20_000, onOutput: ({ data }) => void pieces.push(data) },
+    );
+    expect(outcome).toMatchObject({ state: "ok", code: 0 });
+    expect(Buffer.concat(pieces).toString()).toBe("0\n4711-is-the-pin|one\n.\n,two|g|1|7|w|");
+  });
+
   it("trusts no first key when it is not to", async () => {
     const strict = await openTestHosts({ beside: test, sshTrustFirstKey: false });
     await save("strict");

@@ -1,9 +1,18 @@
 import pLimit, { type LimitFunction } from "p-limit";
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { COMMAND_LINE_MAX_BYTES, SSH_CONNECTIONS_MAX, SSH_ENDING_MS } from "../../../../common/limits.ts";
+import { maskedOutputOf } from "../../../../common/masking.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
-import type { CommandOutcome, DispatchOptions, FinalState, HostCommand, Target, Transport } from "../types.ts";
+import type {
+  CommandOutcome,
+  DispatchOptions,
+  FinalState,
+  HostCommand,
+  OutputPiece,
+  Target,
+  Transport,
+} from "../types.ts";
 import { SshConnection, type ScriptEnd, type SshAddress } from "./connection.ts";
 import {
   checkedFiles,
@@ -152,12 +161,8 @@ export class SshTransport implements Transport {
   async #exec(connection: SshConnection, work: Work, command: HostCommand & { kind: "exec" }): Promise<Ending> {
     const placed = command.depot ? await this.#with.journal.depotOf(work.target, command.depot) : undefined;
     if (command.depot && !placed) throw new AppError("not_found", `The depot ${command.depot} is not on this host.`);
-    const environment = command.environment ?? {};
-    return this.#script(
-      connection,
-      work,
-      scriptOf(command.line, placed ? { environment, folder: workFolder(placed) } : { environment }),
-    );
+    const script = scriptOf(command.line, placed && workFolder(placed));
+    return this.#script(connection, work, { script, environment: command.environment ?? {} });
   }
 
   /** A depot whose command fails is taken back. */
@@ -173,7 +178,7 @@ export class SshTransport implements Transport {
     const blobs = await this.#with.blobs(target.tenant);
     await putDepot(connection, blobs, { files, place, attempt: attemptOf(options.commandId), signal });
     const end = command.command
-      ? await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) }))
+      ? await this.#script(connection, work, { script: scriptOf(command.command, workFolder(place)) })
       : DONE;
     if (end.state === "ok" && !signal.aborted) {
       await journal.put(target, { name: command.name, version: command.version, ...place });
@@ -190,7 +195,7 @@ export class SshTransport implements Transport {
       return { ...DONE, message: "It was not there." };
     const place = command.remotePath ? depotPlace(command.name, command.remotePath) : placed;
     if (command.command) {
-      const end = await this.#script(connection, work, scriptOf(command.command, { folder: workFolder(place) }));
+      const end = await this.#script(connection, work, { script: scriptOf(command.command, workFolder(place)) });
       if (end.state !== "ok") return end;
     }
     await removeDepot(connection, place, signal);
@@ -198,12 +203,17 @@ export class SshTransport implements Transport {
     return DONE;
   }
 
-  async #script(connection: SshConnection, { options, signal }: Work, script: string): Promise<Ending> {
-    // Nothing is passed on once the state is final.
-    const onOutput: DispatchOptions["onOutput"] = (piece) => {
-      if (!signal.aborted) options.onOutput?.(piece);
+  async #script(connection: SshConnection, { options, signal }: Work, of: Script): Promise<Ending> {
+    const { script, environment = {} } = of;
+    const masked = maskedOutputOf(environment);
+    const pass = (data: Uint8Array, stderr: boolean): void => {
+      // Nothing is passed on once the state is final.
+      if (!signal.aborted && data.length > 0) options.onOutput?.({ stderr, data });
     };
-    return endingOf(await connection.run(script, { signal, onOutput }));
+    const onOutput = ({ data, stderr }: OutputPiece): void => pass(masked?.take(data, stderr) ?? data, stderr);
+    const end = await connection.run(script, { signal, environment, onOutput });
+    for (const stderr of masked ? [false, true] : []) pass(masked?.rest(stderr) ?? EMPTY, stderr);
+    return endingOf(end);
   }
 
   #failure(target: Target, error: unknown): Ending {
@@ -214,7 +224,14 @@ export class SshTransport implements Transport {
   }
 }
 
+interface Script {
+  readonly script: string;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 class Unreachable extends Error {}
+
+const EMPTY = new Uint8Array();
 
 const noop = (): void => undefined;
 

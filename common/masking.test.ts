@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import { MaskedOutput, maskedOutputOf, RUN_CONTEXT_TOKEN } from "./masking.ts";
+
+function masked(secret: string, pieces: readonly string[]): string {
+  const output = new MaskedOutput(secret);
+  return [...pieces.map((piece) => output.take(Buffer.from(piece), false)), output.rest(false)].join("");
+}
+
+test("a secret is left out wherever it is cut, and nothing else is changed", () => {
+  const secret = "abcabd";
+  for (const text of [
+    `x${secret}y`,
+    `${secret}${secret}`,
+    `ababcabcabd${secret.slice(0, 5)}`,
+    "abcab",
+    "",
+    "no secret\n",
+  ])
+    for (let first = 0; first <= text.length; first++)
+      for (let second = first; second <= text.length; second++) {
+        const pieces = [text.slice(0, first), text.slice(first, second), text.slice(second)];
+        expect(masked(secret, pieces)).toBe(text.replaceAll(secret, "******"));
+      }
+});
+
+test("output waits for no more than what may be the beginning of the secret, on each pipe by itself", () => {
+  const output = new MaskedOutput("secret");
+  expect(String(output.take(Buffer.from("name: sec"), false))).toBe("name: ");
+  expect(String(output.take(Buffer.from("ret"), true))).toBe("ret");
+  expect(String(output.take(Buffer.from("tor\n"), false))).toBe("sector\n");
+});
+
+test("of variables without a token nothing is masked", () => {
+  expect(maskedOutputOf(undefined)).toBeUndefined();
+  expect(maskedOutputOf({ PATH: "/bin" })).toBeUndefined();
+  const output = maskedOutputOf({ [RUN_CONTEXT_TOKEN]: "odprun.sealed1.key.c2VjcmV0" });
+  expect(String(output?.take(Buffer.from("odprun.sealed1.key.c2VjcmV0\n"), false))).toBe("odprun.sealed1.key.******\n");
+});
