@@ -480,6 +480,40 @@ test("of one object's many changes, made by two controllers, each is told once",
   expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
 });
 
+test("rows of a batch that is repeated pass the triggers of then, and each is there once", async () => {
+  const controller = await opened();
+  await controller.put("mark", "OBJECT.owner = 'z'\nOBJECT.size = 1");
+  await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' first'", { of: "/matrix/line" });
+  await controller.put("tell", "odb.mql('insert into /matrix/copy of=?', OBJECT.name)", { before: "false" });
+  const timeMs = Date.now();
+  const boxes = Array.from({ length: 12 }, (_, ordinal) => ({
+    values: { name: `b${String(ordinal).padStart(2, "0")}` },
+    timeMs,
+    identity: "host/stream/1",
+    ordinal,
+    writeUs: timeMs * 1_000 + ordinal,
+  }));
+  const lines = boxes.map((record, at) => ({ ...record, values: { text: String(at) } }));
+  const batch = async (): Promise<void> => {
+    await controller.objects.ingest(admin, "/matrix/box", boxes);
+    await controller.objects.ingest(admin, "/matrix/line", lines);
+  };
+  await controller.objects.ingest(admin, "/matrix/box", boxes.slice(0, 5));
+  await batch();
+  await controller.put("mark", "OBJECT.owner = 'a'\nOBJECT.size = 2");
+  await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' second'", { of: "/matrix/line" });
+  await batch();
+  const kept = await controller.mql("select name, owner, size from /matrix/box order by name limit 1000");
+  // Both writes bear the times of the batch: of each column the greater value stands, whichever came last.
+  expect(kept).toEqual(boxes.map(({ values: { name } }) => ({ name, owner: "z", size: 2 })));
+  const texts = (await controller.mql("select text from /matrix/line limit 1000")).map(({ text }) => String(text));
+  expect(texts.sort()).toEqual(lines.map(({ values: { text } }) => `${text} second`).sort());
+  await controller.until(
+    () => controller.mql("select of from /matrix/copy limit 1000"),
+    (rows) => rows.length === boxes.length,
+  );
+});
+
 test("only changes that a trigger wants told are told", async () => {
   const { mql, first, ...controller } = bound(await opened());
   await mql("insert into /matrix/box name='silent'");
