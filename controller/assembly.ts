@@ -81,7 +81,7 @@ import { tagsArea, TagService } from "./areas/tags/index.ts";
 import { CompanyService, TenantGate, TenantRemoval, tenantsArea, TenantService } from "./areas/tenants/index.ts";
 import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
-import { passwordFault, usersArea, UserService } from "./areas/users/index.ts";
+import { usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import { nodeFiles } from "./files.ts";
 import type { HstsReach } from "./http/browsers.ts";
@@ -110,6 +110,8 @@ export interface AssemblyOptions {
   readonly trustedProxies?: readonly string[];
   /** See `HttpSettings.hsts`. */
   readonly hsts?: HstsReach;
+  /** See `UserDependencies.passwordWords`. */
+  readonly passwordWords?: readonly string[];
   /** This machine when absent. */
   readonly metricsReaders?: readonly string[];
   /** Networks that scripts reach besides public addresses; none when absent. */
@@ -174,6 +176,7 @@ export async function assemble(options: AssemblyOptions) {
     audit,
     groups,
     secrets,
+    ...(options.passwordWords && { passwordWords: options.passwordWords }),
     authored: [
       { endsWith: (principal, username) => jobs.endsWith(principal, username) },
       { endsWith: (principal, username) => triggers.endsWith(principal, username) },
@@ -237,7 +240,7 @@ export async function assemble(options: AssemblyOptions) {
     gate: stores,
     users,
     controllers: membership,
-    passwordFault,
+    passwordFault: users.passwordFault,
     onDue: () => removal.soon(),
     licenseOf: (tenant) => licences.shownOf(tenant),
   });

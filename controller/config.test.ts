@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { readSettings } from "./config.ts";
+import { exposureOf, readSettings } from "./config.ts";
 
 function fileWith(text: string): string {
   const path = join(mkdtempSync(join(tmpdir(), "odp-config-")), "odp.toml");
@@ -30,6 +30,15 @@ describe("settings", () => {
       demo: true,
       publicNames: ["127.0.0.1"],
     });
+  });
+
+  it("that open plain HTTP to others with no trusted proxy in front are told as a warning", () => {
+    const told = (host: string, proxies = ""): string | undefined =>
+      exposureOf(readSettings({ ODP_HOST: host, ODP_TRUSTED_PROXIES: proxies }));
+    for (const host of ["0.0.0.0", "::", "192.0.2.7", "odp.example"])
+      expect(told(host)).toMatch(/passwords and sessions cross the network as plain text/);
+    for (const host of ["127.0.0.1", "127.1.2.3", "::1", "localhost"]) expect(told(host)).toBeUndefined();
+    expect(told("0.0.0.0", "10.0.0.1")).toBeUndefined();
   });
 
   it("derive the agent port and the name space from what they belong to", () => {

@@ -6,7 +6,7 @@ import { AppError, errorText } from "../common/errors.ts";
 import { WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
 import { HSTS_REACHES, type HstsReach } from "./http/browsers.ts";
-import { isNetwork } from "./network.ts";
+import { isLoopback, isNetwork } from "./network.ts";
 import type { KeySource } from "./secrets/index.ts";
 import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid-settings.ts";
 
@@ -20,6 +20,7 @@ export interface Settings {
   readonly httpUrl: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly hsts: HstsReach;
+  readonly passwordWords: readonly string[];
   readonly metricsReaders: readonly string[];
   readonly outboundNetworks: readonly string[];
   readonly dataDir: string;
@@ -93,6 +94,12 @@ export const SETTINGS = [
     meaning:
       "Which names browsers that came by HTTPS, through a trusted proxy, are told to call by HTTPS only for a year, on every port: subdomains, host, off",
     default: "subdomains",
+  },
+  {
+    name: "password_words",
+    meaning:
+      "Words of this place, separated by commas, that do not make a password, as the names of the user and the company do not: of the house, its products, its sites",
+    default: "none",
   },
   {
     name: "metrics_readers",
@@ -274,6 +281,7 @@ function settle(given: Given): Settings {
     httpUrl: httpUrlOf(text("http_url", "")),
     trustedProxies: networks("trusted_proxies", text("trusted_proxies", "")),
     hsts: oneOf("hsts", text("hsts", "subdomains"), HSTS_REACHES),
+    passwordWords: list(text("password_words", "")),
     metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
     outboundNetworks: networks("outbound_networks", text("outbound_networks", "")),
     dataDir,
@@ -318,6 +326,15 @@ function httpUrlOf(text: string): string | undefined {
   const isBare = url && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`;
   if (!isBare) throw wrong("http_url", "it must be an address without a path, such as https://odp.example.com");
   return url.origin;
+}
+
+/** What an operator is to know who opens plain HTTP to others; undefined when nothing is amiss. */
+export function exposureOf({ host, trustedProxies }: Pick<Settings, "host" | "trustedProxies">): string | undefined {
+  if (isLoopback(host) || trustedProxies.length > 0) return undefined;
+  return (
+    `the HTTP interface listens on ${host}, without TLS and with no proxy in front that is trusted: passwords and sessions cross the network as plain text. ` +
+    "Put a proxy with TLS in front and name it in trusted_proxies"
+  );
 }
 
 function keySource(given: Given, { store, dataDir }: Pick<Settings, "store" | "dataDir">): KeySource {

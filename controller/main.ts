@@ -12,7 +12,7 @@ import { assemble, type Assembly } from "./assembly.ts";
 import { systemPrincipal } from "./areas/permissions/index.ts";
 import type { Tenant } from "./areas/tenants/index.ts";
 import type { Administrator } from "./areas/users/index.ts";
-import { readSettings, type Settings } from "./config.ts";
+import { exposureOf, readSettings, type Settings } from "./config.ts";
 import { Demonstration } from "./demo.ts";
 import { LocalAgent } from "./local-agent.ts";
 import { findLocalUser, giveFolder } from "./local-user.ts";
@@ -115,6 +115,8 @@ async function run(settings: Settings): Promise<void> {
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
   });
+  const exposure = exposureOf(settings);
+  if (exposure !== undefined) runtime.log.warn(exposure);
   const administrator = await firstTenant(assembly, settings, patience);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
@@ -161,7 +163,7 @@ async function prepare(
   const engine = await patience.during(() => openEngine(settings, runtime));
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, httpUrl, trustedProxies, hsts, metricsReaders, outboundNetworks } = settings;
+  const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, outboundNetworks } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
@@ -173,6 +175,7 @@ async function prepare(
     httpUrl,
     trustedProxies,
     hsts,
+    passwordWords,
     metricsReaders,
     outboundNetworks,
     dataDir,

@@ -20,6 +20,13 @@ export class Networks {
   }
 }
 
+const LOOPBACK = new Networks(["127.0.0.0/8", "::1"]);
+
+/** Whether only this machine reaches what listens there. */
+export function isLoopback(host: string): boolean {
+  return host === "localhost" || LOOPBACK.includes(host);
+}
+
 /** Whether a text is an address, or a network as address and length of its prefix. */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix, ...more] = text.split("/");

@@ -157,7 +157,7 @@ export const OPENID_SUBJECT_MAX_CHARACTERS = 255;
 /** Groups of the provider that are looked at, of one user. */
 export const OPENID_GROUPS_MAX = 2_000;
 export const RECOVERY_CODES = 10;
-export const RECOVERY_CODE_BYTES = 10;
+export const RECOVERY_CODE_BYTES = 16;
 
 // Tenants.
 export const TENANTS_MAX = 10_000;

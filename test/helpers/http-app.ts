@@ -58,6 +58,8 @@ export interface TestHttpOptions {
   readonly sockets?: readonly SocketEndpoint[];
   readonly runtime?: Runtime;
   readonly settings?: Partial<HttpSettings>;
+  /** See `UserDependencies.passwordWords`. */
+  readonly passwordWords?: readonly string[];
   /** By which users may sign in; none when absent. */
   readonly openId?: OpenIdSettings;
   /** By which commands of runs sign in; none do when absent. */
@@ -72,7 +74,9 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
   const trail = new MemoryTrail();
   const audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });
   const groups = new GroupService({ runtime, stores: engine });
-  const users = new UserService({ runtime, stores: engine, tenants, audit, groups, secrets: TEST_SECRETS });
+  const { passwordWords = [] } = options;
+  const secrets = TEST_SECRETS;
+  const users = new UserService({ runtime, stores: engine, tenants, audit, groups, secrets, passwordWords });
   await populate(tenants, users);
   const openid = new OpenIdService({
     runtime,

@@ -1,4 +1,7 @@
+import { dictionary } from "@zxcvbn-ts/language-common";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { PASSWORD_MIN_CHARACTERS, RECOVERY_CODE_BYTES, SECOND_FACTOR_SECRET_BYTES } from "../../common/limits.ts";
+import { passwordPolicy } from "../../controller/areas/users/policy.ts";
 import { realClock } from "../helpers/clock.ts";
 import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
@@ -40,4 +43,31 @@ test("the names of the user and of the company do not make a password", async ()
       http.users.create(testPrincipal(), { username: "quintessa", password, rights }),
       password,
     ).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("easy to guess") });
+});
+
+test("none of the 3,000 commonest passwords that are long enough is taken, in whatever letters", () => {
+  const fault = passwordPolicy([]);
+  const commonest = dictionary["passwords-common"]
+    .filter((one) => one.length >= PASSWORD_MIN_CHARACTERS)
+    .slice(0, 3_000);
+  expect(commonest).toHaveLength(3_000);
+  expect(commonest.filter((password) => fault(password) === "")).toEqual([]);
+  expect(commonest.slice(0, 100).filter((password) => fault(password.toUpperCase()) === "")).toEqual([]);
+});
+
+test("words of an installation do not make a password there", async () => {
+  await using other = await openTestHttp({ passwordWords: ["Zwickelburg", "halle nord"] });
+  const create = (service: TestHttp, password: string) =>
+    service.users.create(testPrincipal(), { username: "words", password, rights });
+  for (const password of ["zwickelburg", "Zwickelburg1", "halle nord"])
+    await expect(create(other, password), password).rejects.toMatchObject({ code: "invalid" });
+  const session = await other.signIn("viewer");
+  const check = { method: "POST", url: "/user/vali_password", payload: "zwickelburg" } as const;
+  expect(await other.call(session, check)).toMatchObject({ message: expect.stringContaining("easy to guess") });
+  expect(await create(http, "zwickelburg")).toMatchObject({ username: "words" });
+});
+
+test("seeds and recovery codes have the bits that no digest of them gives away", () => {
+  expect(RECOVERY_CODE_BYTES * 8).toBeGreaterThanOrEqual(128);
+  expect(SECOND_FACTOR_SECRET_BYTES * 8).toBeGreaterThanOrEqual(128);
 });

@@ -1,5 +1,5 @@
-/** Passwords and words that guessers try first, the commonest first. */
-export const COMMON_PASSWORDS: readonly string[] = `
+/** Words of this trade, and passwords that the list of the library does not have: guessers try them early, too. */
+export const OWN_WORDS: readonly string[] = `
 123456 password 123456789 12345678 12345 qwerty 1234567 111111 123123 abc123 1234567890 password1 1234 iloveyou 000000
 admin letmein welcome monkey dragon sunshine princess football master login shadow passw0rd superman qazwsx michael
 baseball trustno1 charlie starwars whatever freedom jordan hunter batman soccer ashley bailey access flower mustang
@@ -16,40 +16,3 @@ january february march april june july august september october november decembe
 friday saturday sunday`
   .trim()
   .split(/\s+/);
-
-const ROWS = [
-  "`~1!2@3#4$5%6^7&8*9(0)-_=+",
-  "qQwWeErRtTyYuUiIoOpP[{]}\\|",
-  "aAsSdDfFgGhHjJkKlL;:'\"",
-  "zZxXcCvVbBnNmM,<.>/?",
-];
-/** How far each row of keys stands to the right of the one above. */
-const SHIFT = [0, 1, 1, 1];
-
-/** For each character the keys beside its own: left, above left, above right, right, below right, below left. */
-export const KEYBOARD: Readonly<Record<string, (string | null)[]>> = keyboard();
-
-function keyboard(): Record<string, (string | null)[]> {
-  const starts = SHIFT.map((_, row) => SHIFT.slice(0, row + 1).reduce((sum, one) => sum + one, 0));
-  const keyAt = (row: number, column: number): string | null => {
-    const at = column - (starts[row] ?? 0);
-    return at < 0 ? null : ROWS[row]?.slice(2 * at, 2 * at + 2) || null;
-  };
-  const graph: Record<string, (string | null)[]> = {};
-  ROWS.forEach((keys, row) => {
-    for (let at = 0; at < keys.length; at += 2) {
-      const column = at / 2 + (starts[row] ?? 0);
-      const beside = [
-        [row, column - 1],
-        [row - 1, column],
-        [row - 1, column + 1],
-        [row, column + 1],
-        [row + 1, column],
-        [row + 1, column - 1],
-      ] as const;
-      const neighbours = beside.map(([atRow, atColumn]) => keyAt(atRow, atColumn));
-      for (const character of keys.slice(at, at + 2)) graph[character] = neighbours;
-    }
-  });
-  return graph;
-}

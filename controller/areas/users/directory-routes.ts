@@ -17,15 +17,16 @@ import type { Principal } from "../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ROOT_PATH } from "./organizations.ts";
 import { changeUser, createNode } from "./inputs.ts";
-import { passwordFault } from "./policy.ts";
+import type { PasswordPolicy } from "./policy.ts";
 
 export interface DirectoryRouteServices {
   readonly directory: UserDirectory;
   readonly setTenantHome: (principal: Principal, home: string) => Promise<void>;
+  readonly passwordFault: PasswordPolicy;
 }
 
 export function directoryRoutes(services: DirectoryRouteServices): readonly Endpoint[] {
-  return [...treeRoutes(services), ...homeRoutes(services), ...passwordRoutes()];
+  return [...treeRoutes(services), ...homeRoutes(services), ...passwordRoutes(services)];
 }
 
 function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] {
@@ -122,7 +123,7 @@ function homeRoutes({ directory, setTenantHome }: DirectoryRouteServices): reado
   ];
 }
 
-function passwordRoutes(): readonly Endpoint[] {
+function passwordRoutes({ passwordFault }: DirectoryRouteServices): readonly Endpoint[] {
   const define = (of: Pick<Endpoint, "path" | "permission" | "summary">): Endpoint =>
     endpoint({
       ...of,

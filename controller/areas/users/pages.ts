@@ -21,7 +21,7 @@ input:not([type=checkbox],[type=radio]){width:100%;padding:.6rem .75rem;font:inh
 button,.button{display:block;width:100%;margin-top:1.5rem;padding:.7rem;font:inherit;font-weight:600;text-align:center;text-decoration:none;color:var(--card);background:var(--accent);border:0;border-radius:.4rem;cursor:pointer}
 .picture{margin:0 auto 1.25rem;max-width:14rem;background:#fff;border-radius:.4rem}
 .picture svg{display:block;width:100%;height:auto}
-.codes{columns:2;column-gap:1rem;padding:0;list-style:none;font-family:ui-monospace,monospace;font-size:.8125rem;white-space:nowrap}
+.codes{padding:0;list-style:none;font-family:ui-monospace,monospace;font-size:.8125rem;white-space:nowrap}
 .or{margin:1.25rem 0 0;text-align:center}
 .other{margin-top:1rem;color:var(--accent);background:none;border:1px solid currentColor}
 :focus-visible{outline:3px solid var(--accent);outline-offset:2px}

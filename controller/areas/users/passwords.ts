@@ -5,7 +5,7 @@ import {
   PASSWORD_CHECKS_WAITING_MAX,
   PASSWORD_MAX_BYTES,
 } from "../../../common/limits.ts";
-import { passwordFault } from "./policy.ts";
+import type { PasswordPolicy } from "./policy.ts";
 
 /** argon2id as OWASP recommends it: 19 MiB, two passes. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
@@ -14,13 +14,18 @@ const PREFIX = `$argon2id$v=19$m=${String(COST.memoryCost)},t=${String(COST.time
 
 /** Hashes and checks passwords, a bounded number at a time, because each takes memory and a core. */
 export class Passwords {
+  readonly #policy: PasswordPolicy;
   #running = 0;
   readonly #waiting: (() => void)[] = [];
   #decoy: Promise<string> | undefined;
 
+  constructor(policy: PasswordPolicy) {
+    this.#policy = policy;
+  }
+
   /** `AppError("invalid")` for a password that is not accepted; `known` as of `passwordFault`. */
   async hash(password: string, known: readonly string[]): Promise<string> {
-    const fault = passwordFault(password, known);
+    const fault = this.#policy(password, known);
     if (fault !== "") throw new AppError("invalid", fault);
     return this.hashGenerated(password);
   }

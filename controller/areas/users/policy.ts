@@ -5,13 +5,22 @@ import {
   PASSWORD_MIN_CHARACTERS,
   PASSWORD_SCORE_MIN,
 } from "../../../common/limits.ts";
-import { COMMON_PASSWORDS, KEYBOARD } from "./common-passwords.ts";
+import { adjacencyGraphs, dictionary } from "@zxcvbn-ts/language-common";
+import { OWN_WORDS } from "./common-passwords.ts";
 
 const ESTIMATE = new ZxcvbnFactory({
-  dictionary: { passwords: [...COMMON_PASSWORDS] },
-  graphs: { keyboard: KEYBOARD },
+  dictionary: { passwords: dictionary["passwords-common"], own: [...OWN_WORDS] },
+  graphs: { qwerty: adjacencyGraphs.qwerty, keypad: adjacencyGraphs.keypad },
   maxLength: PASSWORD_ESTIMATED_MAX_CHARACTERS,
 });
+
+/** Answers as `passwordFault`. */
+export type PasswordPolicy = (password: string, known?: readonly string[]) => string;
+
+/** With the words of an installation, which make no password here. */
+export function passwordPolicy(words: readonly string[]): PasswordPolicy {
+  return (password, known = []) => passwordFault(password, [...known, ...words]);
+}
 
 /**
  * Why a password is not accepted, as its author may read it; empty when it is. `known` are words that a guesser tries

@@ -42,7 +42,7 @@ export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
     ...signInsRoutes(users),
     ...factorRoutes(users),
     ...accountRoutes(users, provider),
-    ...directoryRoutes({ directory: users.directory, setTenantHome }),
+    ...directoryRoutes({ directory: users.directory, setTenantHome, passwordFault: users.passwordFault }),
   ];
 }
 

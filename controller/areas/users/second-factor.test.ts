@@ -78,6 +78,8 @@ describe("a second factor", () => {
     expect(await signIn()).toBe("in");
     const { message } = await post("/user/secondfactor/confirm", { code: codeOf(secret) });
     expect(new Set(message as string[]).size).toBe(RECOVERY_CODES);
+    // 128 bits, 5 to a character.
+    for (const one of message as string[]) expect(one).toMatch(/^([a-z2-7]{4}-){6}[a-z2-7]{2}$/);
     expect((await call({ url: "/user/secondfactor" })).message).toEqual({
       active: true,
       recoverycodes: RECOVERY_CODES,

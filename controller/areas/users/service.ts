@@ -14,6 +14,7 @@ import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { LinkStore } from "./link-store.ts";
 import { Passwords } from "./passwords.ts";
+import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
 import { ProviderSignIns } from "./provider-signins.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
@@ -48,6 +49,8 @@ export interface UserDependencies {
   readonly groups?: Pick<GroupService, "rightsOf" | "forget">;
   /** Seals second factors; absent: nobody enrols one. */
   readonly secrets?: SecretBox;
+  /** Words of this installation that make no password; none when absent. */
+  readonly passwordWords?: readonly string[];
 }
 
 export interface Administrator {
@@ -59,6 +62,7 @@ export interface Administrator {
 
 export class UserService implements Users {
   readonly directory: UserDirectory;
+  readonly passwordFault: PasswordPolicy;
   /** Users of an OpenID provider. */
   readonly providers: ProviderSignIns;
   readonly #runtime: Runtime;
@@ -76,14 +80,24 @@ export class UserService implements Users {
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
-  constructor({ runtime, stores, tenants, audit, groups, secrets, authored = [] }: UserDependencies) {
+  constructor({
+    runtime,
+    stores,
+    tenants,
+    audit,
+    groups,
+    secrets,
+    authored = [],
+    passwordWords = [],
+  }: UserDependencies) {
+    this.passwordFault = passwordPolicy(passwordWords);
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
     this.#powers = new UserPowers(groups);
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
-    const passwords = new Passwords();
+    const passwords = new Passwords(this.passwordFault);
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
