@@ -104,6 +104,8 @@ export const POSTING_READS_PER_PAGE_MAX = 64;
 export const CELLS_CHOSEN_MAX = 16;
 /** Entities of one class read by one statement. */
 export const ENTITIES_PER_READ = 20;
+/** Entities of a class counted by one statement, which reads one number of each. */
+export const COUNTED_ROWS_PER_READ = 2_000;
 /** Partitions the edges of an object are spread over, each way. A changed number is a changed format. */
 export const EDGE_BUCKETS = 8;
 /** Days of versions one page of a history looks into before it is handed out short, and at once. */

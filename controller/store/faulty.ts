@@ -198,6 +198,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
         kept(request),
       )(page),
     estimate: (request) => faults.read(() => objects.estimate(request)),
+    countClass: (term, cursor) => faults.read(() => objects.countClass(term, cursor)),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) =>
       paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),

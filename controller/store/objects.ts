@@ -45,6 +45,12 @@ export interface ObjectStore {
   /** What `find` would go by: an estimate, as nothing is read of the entities. */
   estimate(request: FindRequest): Promise<FindEstimate>;
 
+  /**
+   * How many living entities bear a term that names a class, told in parts: their sum is exact. The cursor is one that
+   * an earlier part of the same term gave.
+   */
+  countClass(term: string, cursor?: string): Promise<ClassCount>;
+
   /** Every living entity of the store once, in an order that stays: for backfill, export, scrubbing. */
   scan(page: PageRequest): Promise<Page<Entity>>;
 
@@ -190,6 +196,12 @@ export interface FindRequest {
 export interface FindEstimate {
   /** The rarest first; each once, as it is indexed. */
   readonly terms: readonly TermEstimate[];
+}
+
+export interface ClassCount {
+  readonly count: number;
+  /** Absent with the last part. */
+  readonly cursor?: string;
 }
 
 export interface TermEstimate {

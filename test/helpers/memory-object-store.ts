@@ -17,6 +17,7 @@ import type {
   EntityKey,
   EntityTrace,
   EntityVersion,
+  ClassCount,
   FindEstimate,
   FindRequest,
   ObjectStore,
@@ -238,6 +239,12 @@ export class MemoryObjectStore implements ObjectStore {
   async estimate(request: FindRequest): Promise<FindEstimate> {
     checkFind(request);
     return { terms: indexedTerms(request.terms).map((term) => ({ term, isRead: true })) };
+  }
+
+  async countClass(term: string): Promise<ClassCount> {
+    checkFind({ terms: [term] });
+    const bearing = this.#state.living((_, state) => state.terms.get(term)?.value === true);
+    return { count: [...bearing].length };
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

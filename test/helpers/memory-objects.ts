@@ -290,6 +290,10 @@ export class MemoryObjects implements Objects {
     return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
   }
 
+  count(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   onChange(_listener: (events: readonly ObjectChange[]) => void): () => void {
     return () => undefined;
   }

@@ -102,6 +102,7 @@ export class StoppableStores implements Stores {
       get: (keys) => inner.get(keys),
       find: (request, page) => inner.find(request, page),
       estimate: (request) => inner.estimate(request),
+      countClass: (term, cursor) => inner.countClass(term, cursor),
       scan: (page) => inner.scan(page),
       history: (key, range, page) => inner.history(key, range, page),
       edges: (key, direction, page) => inner.edges(key, direction, page),

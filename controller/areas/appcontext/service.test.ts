@@ -69,6 +69,7 @@ function storesWith(change: (objects: ObjectStore) => Partial<ObjectStore>): Sto
         trace: (keys) => objects.trace(keys),
         find: (request, page) => objects.find(request, page),
         estimate: (request) => objects.estimate(request),
+        countClass: (term, cursor) => objects.countClass(term, cursor),
         scan: (page) => objects.scan(page),
         history: (key, range, page) => objects.history(key, range, page),
         edges: (key, direction, page) => objects.edges(key, direction, page),

@@ -6,6 +6,7 @@ import type {
   ClassChange,
   ClassSpec,
   ClassView,
+  CountRequest,
   EdgeRequest,
   EdgeType,
   Edit,
@@ -21,6 +22,7 @@ import type {
   ReadExplanation,
   ReadRequest,
   SystemClass,
+  Tally,
   TriggerDefinition,
   UpdateOptions,
 } from "./types.ts";
@@ -95,6 +97,11 @@ export interface Objects {
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
   explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation>;
+  /**
+   * Counts exactly the objects that fulfil all of `where`, without making rows of them. `undefined` where indexes cannot
+   * tell: then the caller reads.
+   */
+  count(principal: Principal, request: CountRequest): Promise<AsyncIterable<readonly Tally[]> | undefined>;
 
   /**
    * Edges from or to objects, each once, in no order. Leaves out edges with an end that does not exist or is of a class

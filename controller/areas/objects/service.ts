@@ -19,6 +19,7 @@ import { edgesAsOf } from "./history/edgesasof.ts";
 import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
 import { removedAmong, removedPlaces } from "./history/removed.ts";
 import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
+import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
 import { planRead } from "./reading/readplan.ts";
@@ -31,6 +32,7 @@ import type {
   ClassChange,
   ClassSpec,
   ClassView,
+  CountRequest,
   EdgeRequest,
   EdgeType,
   Edit,
@@ -47,6 +49,7 @@ import type {
   ReadExplanation,
   ReadRequest,
   SystemClass,
+  Tally,
   TriggerDefinition,
   UpdateOptions,
 } from "./types.ts";
@@ -244,6 +247,12 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     if (asOfMs === undefined) return planRead(snapshot, request, readable).explanation;
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, readable), past);
+  }
+
+  async count(principal: Principal, request: CountRequest): Promise<AsyncIterable<readonly Tally[]> | undefined> {
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    const counts = planCount(planRead(snapshot, request, readable), request);
+    return counts && tallies(tenant.store.objects, counts, request.signal);
   }
 
   async *edges(

@@ -231,6 +231,19 @@ export interface ReadRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Objects of a class or tree, to be counted. */
+export interface CountRequest extends Pick<ReadRequest, "class" | "subtree" | "where" | "signal"> {
+  /** Counts for each value of this column; absent: all together. */
+  readonly by?: string;
+}
+
+/** A part of a count: of one value there may be several. */
+export interface Tally {
+  /** Absent where the column is not set, and where nothing was asked for by value. */
+  readonly value?: Value;
+  readonly count: number;
+}
+
 export interface EdgeRequest {
   /** `out`: from the objects that are named; `in`: to them. */
   readonly direction: "out" | "in";

@@ -2,7 +2,7 @@ import type { Statement } from "../../../common/mql/index.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, ObjectRow, ReadRequest } from "../objects/index.ts";
+import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { scopeOf, visibility } from "./plan/scope.ts";
 import type { ColumnMeta } from "./types.ts";
@@ -48,6 +48,23 @@ export class Measures {
     for await (const page of pages) {
       measured.waitedMs += clock.monotonicMs() - sinceMs;
       for (const row of page) if (visible(row) === true) measured.rows++;
+      yield page;
+      sinceMs = clock.monotonicMs();
+    }
+    measured.waitedMs += clock.monotonicMs() - sinceMs;
+  }
+
+  /** The same counts. They are told to those only who see all of the rows. */
+  async *count(
+    { class: path, subtree }: CountRequest,
+    counts: AsyncIterable<readonly Tally[]>,
+  ): AsyncGenerator<readonly Tally[], void> {
+    const { clock } = this.#options;
+    const measured = this.#of(`${path}${subtree ? "/" : ""}`);
+    let sinceMs = clock.monotonicMs();
+    for await (const page of counts) {
+      measured.waitedMs += clock.monotonicMs() - sinceMs;
+      for (const { count } of page) measured.rows += count;
       yield page;
       sinceMs = clock.monotonicMs();
     }

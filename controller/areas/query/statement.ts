@@ -427,6 +427,11 @@ function runContext(context: PrepareContext): RunContext {
       const pages = objects.read(principal, request);
       return measures ? measures.read(request, pages) : pages;
     },
+    async count(request) {
+      if (readsSchema(request, context)) return undefined;
+      const counts = await objects.count(principal, request);
+      return counts && measures ? measures.count(request, counts) : counts;
+    },
   };
 }
 
@@ -434,7 +439,7 @@ function writeContext(context: PrepareContext, values: Arguments): WriteContext 
   return { ...runContext(context), objects: context.objects, values };
 }
 
-function readsSchema(request: ReadRequest, { catalog }: PrepareContext): boolean {
+function readsSchema(request: Pick<ReadRequest, "class">, { catalog }: PrepareContext): boolean {
   const view = request.class === SCHEMA_CLASS_PATH ? catalog.get(request.class) : undefined;
   return view !== undefined && isSchemaClass(view);
 }

@@ -1,10 +1,11 @@
 import type { types } from "cassandra-driver";
 import { AppError } from "../../../common/errors.ts";
-import { ENTITIES_PER_READ, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { COUNTED_ROWS_PER_READ, ENTITIES_PER_READ, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import type {
   CellChoice,
   Cells,
+  ClassCount,
   Entity,
   EntityChange,
   EntityKey,
@@ -17,7 +18,7 @@ import type {
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
-import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import { pageBefore, readCursor, requestText, writeCursor } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
@@ -137,6 +138,18 @@ export class EntityTable {
     const query = `SELECT cid, id, ${PRESENT}${selection.text} FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
     const params = [...selection.params, ...conditions.map((condition) => condition.value)];
     return this.#pageOfEntities({ query, params }, page, selection);
+  }
+
+  /** By the index of classes, of each entity its birth alone. */
+  async countClass(term: string, cursor?: string): Promise<ClassCount> {
+    const { cassandra, keyspace } = this.#tables;
+    const request = requestText(keyspace, "countClass", term);
+    const page = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };
+    const place = { size: COUNTED_ROWS_PER_READ, state: readCursor(request, page) };
+    const statement = { query: `SELECT birth FROM ${this.#table} WHERE classes CONTAINS ?`, params: [term] };
+    const { rows, state } = await cassandra.page(statement, place, cassandra.deadline());
+    const count = rows.filter(({ birth }) => birth !== null).length;
+    return { count, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

@@ -2,6 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
   CellChoice,
+  ClassCount,
   Edge,
   Entity,
   EntityChange,
@@ -73,6 +74,11 @@ export class CassandraObjectStore implements ObjectStore {
   async estimate(request: FindRequest): Promise<FindEstimate> {
     checkFind(request);
     return this.#finder.estimate(request);
+  }
+
+  async countClass(term: string, cursor?: string): Promise<ClassCount> {
+    checkFind({ terms: [term] });
+    return this.#entities.countClass(term, cursor);
   }
 
   scan(page: PageRequest): Promise<Page<Entity>> {

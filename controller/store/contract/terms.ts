@@ -114,6 +114,19 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
       expect(found).toEqual(expect.arrayContaining([...staying]));
     });
 
+    test("a class is counted as it is, whatever its objects went through", async () => {
+      const { objects } = subject().store;
+      const timeUs = subject().clock.nowMs() * 1_000;
+      const [cid, term] = [uniqueCid(), `s${uniqueCid()}`];
+      const keys = Array.from({ length: 150 }, (_, at) => ({ cid, id: `n${at}` }));
+      const born = keys.map((key): EntityChange => ({ key, timeUs, birth: true, addTerms: [term] }));
+      await again(() => objects.change(born));
+      await again(() => objects.change(keys.slice(0, 60).map((key) => ({ key, timeUs: timeUs + 1, death: true }))));
+      await again(() => objects.change(born.slice(0, 10).map((change) => ({ ...change, timeUs: timeUs + 2 }))));
+      expect(await counted(objects, term)).toBe(100);
+      expect(await counted(objects, `s${uniqueCid()}`)).toBe(0);
+    });
+
     test("are estimated, the rarest first", async () => {
       const { objects } = subject().store;
       const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);
@@ -128,4 +141,14 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
       }
     });
   });
+}
+
+async function counted(objects: ObjectStore, term: string): Promise<number> {
+  let [sum, cursor] = [0, undefined as string | undefined];
+  do {
+    const part = await again(() => objects.countClass(term, cursor));
+    sum += part.count;
+    cursor = part.cursor;
+  } while (cursor !== undefined);
+  return sum;
 }

@@ -56,13 +56,7 @@ export class Expiry {
   }
 
   #sweepSome(nowMs: number): number {
-    const due = [
-      ...this.#env.tables.expiry.getKeys({
-        start: u64(0),
-        end: u64(Math.floor(nowMs) + 1),
-        limit: EXPIRY_SWEEP_MAX_ENTRIES,
-      }),
-    ];
+    const due = dueKeys(this.#env, nowMs, EXPIRY_SWEEP_MAX_ENTRIES);
     for (const key of due) {
       void this.#env.tables.expiry.remove(key);
       this.#visit(key[8]!, key.subarray(9), { atMs: readU64(key, 0), nowMs });
@@ -82,4 +76,13 @@ export class Expiry {
         .then(() => this.#schedule());
     });
   }
+}
+
+/** Whether indexes may still name what has expired. */
+export function isAnyDue(env: Environment, nowMs: number): boolean {
+  return dueKeys(env, nowMs, 1).length > 0;
+}
+
+function dueKeys(env: Environment, nowMs: number, limit: number): readonly Uint8Array[] {
+  return [...env.read().expiry.getKeys({ start: u64(0), end: u64(Math.floor(nowMs) + 1), limit })];
 }

@@ -1,13 +1,15 @@
 import {
   INDEX_ENTRIES_EXAMINED_MAX,
   OBJECT_PAGE_EXAMINED_MAX,
+  OBJECT_PAGE_MAX,
   OBJECT_PAGE_MAX_BYTES,
   TERMS_COMPARED_MAX,
 } from "../../../common/limits.ts";
-import type { Entity, FindEstimate, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
+import type { ClassCount, Entity, FindEstimate, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
 import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
+import { isAnyDue } from "./expiry.ts";
 import type { KeyLists } from "./key-lists.ts";
 import { concat, following, prefixEnd } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
@@ -94,6 +96,15 @@ export class Finder {
     const driver = this.#choose(question, ranked);
     const read = new Set([driverTerm(question, driver), ...this.#compared(ranked, driver).map(({ term }) => term)]);
     return { terms: ranked.map(({ term, count }) => ({ term, count, isRead: read.has(term) })) };
+  }
+
+  /** From the index alone, unless something that has expired may still be in it. */
+  countClass(term: string, cursor: string | undefined, place: string): ClassCount {
+    const { env, nowMs } = this.#options;
+    if (cursor === undefined && !isAnyDue(env, nowMs())) return { count: this.#count(term) };
+    const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
+    const { items, cursor: next } = this.find({ terms: [term] }, page, place);
+    return { count: items.length, ...(next === undefined ? {} : { cursor: next }) };
   }
 
   /** The entity, if it exists and has all terms and ranges. */

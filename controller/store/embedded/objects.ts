@@ -1,6 +1,7 @@
 import { CHANGE_SLICE_MAX } from "../../../common/limits.ts";
 import { checkBatch, checkChange, checkFind, checkRecord, checkRecordId } from "../checks.ts";
 import type {
+  ClassCount,
   Edge,
   Entity,
   EntityChange,
@@ -73,6 +74,11 @@ export class EmbeddedObjectStore implements ObjectStore {
   async estimate(request: FindRequest): Promise<FindEstimate> {
     checkFind(request);
     return this.#finder.estimate(request);
+  }
+
+  async countClass(term: string, cursor?: string): Promise<ClassCount> {
+    checkFind({ terms: [term] });
+    return this.#finder.countClass(term, cursor, this.#place);
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

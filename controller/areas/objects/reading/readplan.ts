@@ -22,6 +22,7 @@ export interface ReadPlan {
 
 /** Entities of classes whose indexes narrow the condition in the same way. */
 export interface Branch {
+  readonly views: readonly LoadedClass[];
   readonly narrowing: Narrowing;
   /** Names of the columns that are read; absent: all. */
   readonly columns: ReadonlySet<string> | undefined;
@@ -32,6 +33,8 @@ export interface Find {
   readonly request: FindRequest;
   /** Class numbers it is asked about; a store may answer more. */
   readonly cids: ReadonlySet<number>;
+  /** Only objects of these classes bear its terms. */
+  readonly isWholeScope: boolean;
   /** Which term of the union it asks for; objects with an earlier term come from that find. */
   readonly unionAt: number | undefined;
   /** It asks for the objects that have more words than the index. */
@@ -129,7 +132,7 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
   const cells = columns && cellsOf(group.views, columns);
   const chosen = cells === undefined ? {} : { cells };
   const finds: Find[] = [];
-  for (const { terms: scopeTerms, cids } of scopesOf(snapshot, request, group)) {
+  for (const { terms: scopeTerms, cids, isWhole } of scopesOf(snapshot, request, group)) {
     for (const [unionAt, unionTerm] of narrowing.union === undefined
       ? [[undefined, undefined] as const]
       : narrowing.union.terms.entries()) {
@@ -137,6 +140,7 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
       finds.push({
         request: { terms: [...terms, ...narrowing.words, ...scopeTerms], ranges, ...chosen },
         cids,
+        isWholeScope: isWhole,
         unionAt,
         moreWords: false,
       });
@@ -144,34 +148,46 @@ function branchOf(snapshot: Snapshot, request: ReadRequest, group: Group): Branc
       finds.push({
         request: { terms: [...terms, MORE_WORDS_TERM, ...scopeTerms], ranges },
         cids,
+        isWholeScope: isWhole,
         unionAt,
         moreWords: true,
       });
     }
   }
-  return { narrowing, columns, finds };
+  return { views: group.views, narrowing, columns, finds };
 }
 
 /** Part of a group's classes, and the term that its objects bear; none where the other terms are enough. */
 interface ClassScope {
   readonly terms: readonly string[];
+  /** Only objects of its classes bear the term. */
+  readonly isWhole: boolean;
   readonly cids: ReadonlySet<number>;
 }
 
 /** Together they are the classes of the group, each once. */
 function scopesOf(snapshot: Snapshot, request: ReadRequest, group: Group): readonly ClassScope[] {
   const cids = group.views.map((view) => view.cid);
-  if (indexIsOfGroup(snapshot, group)) return [{ terms: [], cids: new Set(cids) }];
+  if (indexIsOfGroup(snapshot, group)) return [{ terms: [], isWhole: true, cids: new Set(cids) }];
   const root = request.class === "/" ? snapshot.byCid(ROOT_CID) : snapshot.get(request.class);
   const whole = root !== undefined && request.subtree && group.views.length > 1;
   const entities = whole
     ? snapshot.tree(root.path).filter((view) => view.kind === "entity" && view.provide === undefined)
     : [];
   if (whole && (entities.length === group.views.length || group.views.length > SINGLE_CLASSES_MAX)) {
-    const own = cids.includes(root.cid) ? [{ terms: [ownTerm(root.cid)], cids: new Set([root.cid]) }] : [];
-    return [...own, { terms: [belowTerm(root.cid)], cids: new Set(cids.filter((cid) => cid !== root.cid)) }];
+    const own = cids.includes(root.cid)
+      ? [{ terms: [ownTerm(root.cid)], isWhole: true, cids: new Set([root.cid]) }]
+      : [];
+    return [
+      ...own,
+      {
+        terms: [belowTerm(root.cid)],
+        isWhole: entities.length === group.views.length,
+        cids: new Set(cids.filter((cid) => cid !== root.cid)),
+      },
+    ];
   }
-  return cids.map((cid) => ({ terms: [ownTerm(cid)], cids: new Set([cid]) }));
+  return cids.map((cid) => ({ terms: [ownTerm(cid)], isWhole: true, cids: new Set([cid]) }));
 }
 
 /** Whether only objects of the group's classes can bear the terms of an indexed column. */

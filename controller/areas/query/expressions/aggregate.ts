@@ -24,6 +24,8 @@ export interface AggregateSpec<R> {
   readonly parameter: number;
   /** Time of the last write of the object that the value belongs to. */
   readonly writtenMs: (row: R) => number;
+  /** How many objects a row of `count(*)` stands for; absent: one. */
+  readonly weight?: (row: R) => number;
 }
 
 /** The row of a group. */
@@ -145,7 +147,7 @@ function accumulatorOf<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R
   if (spec.distinct) return distinct(spec, memory);
   switch (spec.name) {
     case "count":
-      return count(spec.source);
+      return count(spec);
     case "sum":
     case "avg":
       return sum(spec);
@@ -165,11 +167,11 @@ function accumulatorOf<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R
   }
 }
 
-function count<R>(source: Source<R> | undefined): Accumulator<R> {
+function count<R>({ source, weight }: AggregateSpec<R>): Accumulator<R> {
   let rows = 0;
   return {
     add(row) {
-      if (source === undefined || isSet(source.read(row))) rows += 1;
+      if (source === undefined || isSet(source.read(row))) rows += weight?.(row) ?? 1;
     },
     result: () => rows,
   };

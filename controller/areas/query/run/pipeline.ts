@@ -189,7 +189,7 @@ export function answeredKinds<R>(shape: Shape<R>, name: string): readonly Kind[]
   });
 }
 
-function groupsOf<R>(shape: Shape<R>, group: GroupPlan) {
+export function groupsOf<R>(shape: Shape<R>, group: GroupPlan) {
   const { fields } = shape;
   const keys = group.keys.map((field) => fields.source(field));
   const specs = group.aggregates.map(({ name, field, distinct, parameter }): AggregateSpec<R> => {
@@ -201,14 +201,7 @@ function groupsOf<R>(shape: Shape<R>, group: GroupPlan) {
 
 function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const { keys, specs, groups } = groupsOf(shape, group);
-  const answer = {
-    memory: input.memory,
-    passes: havingOf(groups),
-    outputs: shape.outputs.flatMap((output) =>
-      output.kind === "value" ? [{ name: output.name, source: sourceOfGroup(output.value, groups) }] : [],
-    ),
-    orders: shape.orderBy.map((item) => sourceOfGroup(item.value, groups)),
-  };
+  const answer = answerOf(shape, groups, input.memory);
   return collected(input, new Grouping(keys, specs, input.memory), (grouping) =>
     groupRows(rowsOf(grouping.rows(), groups, input.memory), groups, answer),
   );
@@ -222,7 +215,7 @@ function rowsOf(
   return group.fill ? filled(rows, { plan: group.fill, kinds: resultKinds, memory }) : rows;
 }
 
-async function* collected<R>(
+export async function* collected<R>(
   input: HoldingInput<R>,
   grouping: Grouping<R>,
   rowsOf: (grouping: Grouping<R>) => Iterable<Row | undefined>,
@@ -231,7 +224,18 @@ async function* collected<R>(
   yield* paged(rowsOf(grouping), input.slices, input.rowWork);
 }
 
-interface Groups {
+export function answerOf<R>(shape: Shape<R>, groups: Groups, memory: MemoryShare): GroupAnswer {
+  return {
+    memory,
+    passes: havingOf(groups),
+    outputs: shape.outputs.flatMap((output) =>
+      output.kind === "value" ? [{ name: output.name, source: sourceOfGroup(output.value, groups) }] : [],
+    ),
+    orders: shape.orderBy.map((item) => sourceOfGroup(item.value, groups)),
+  };
+}
+
+export interface Groups {
   readonly shape: Shape<never>;
   readonly group: GroupPlan;
   readonly keyKinds: readonly Kind[];
@@ -239,7 +243,7 @@ interface Groups {
 }
 
 /** What is made of each group. */
-interface GroupAnswer {
+export interface GroupAnswer {
   readonly memory: MemoryShare;
   readonly passes: Predicate<GroupRow>;
   readonly outputs: readonly { readonly name: string; readonly source: Source<GroupRow> }[];
@@ -247,7 +251,7 @@ interface GroupAnswer {
 }
 
 /** Undefined for each group that makes no row at once. */
-function* groupRows(
+export function* groupRows(
   rows: Iterable<GroupRow | undefined>,
   groups: Groups,
   answer: GroupAnswer,

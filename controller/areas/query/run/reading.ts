@@ -1,8 +1,10 @@
 import { printCondition, type Select, type Union } from "../../../../common/mql/index.ts";
+import type { Row } from "../../../../common/value.ts";
 import type { ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { type JoinPlan, planJoin } from "../plan/join.ts";
+import { countPlan } from "../plan/counting.ts";
 import { cursorAfter } from "../plan/paging.ts";
 import {
   describeShape,
@@ -19,7 +21,8 @@ import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { answeredKinds, shaped } from "./pipeline.ts";
 import { withRelations } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
-import { filterOf, matching, type RowReading } from "./run.ts";
+import { countedOr } from "./counted.ts";
+import { filterOf, matching, type RowReading, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 import { readingWithSubSelects } from "./subselects.ts";
 import { planUnion, united } from "./union.ts";
@@ -69,22 +72,24 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
   const onPageEnd = (keys: readonly SortKey[]): void => {
     cursor = plan.paging && cursorAfter(plan.paging, keys);
   };
+  const counting = countPlan(plan);
+  const fromRows = (context: RunContext): AsyncIterable<readonly Row[]> => {
+    const slices = new Slices(context);
+    const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
+    const source = plan.relations ? withRelations(found, plan.relations, { ...context, slices }) : found;
+    return shaped(plan, {
+      source,
+      slices,
+      bytesOf: rowBytes,
+      onPageEnd,
+      onMore: notes(leftOut),
+      sortFolder: context.sortFolder,
+    });
+  };
   return {
     meta: selectMeta(plan, { leftOut, cursor: () => cursor }),
     kindsOf: (name) => answeredKinds(plan, name),
-    rows(context) {
-      const slices = new Slices(context);
-      const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
-      const source = plan.relations ? withRelations(found, plan.relations, { ...context, slices }) : found;
-      return shaped(plan, {
-        source,
-        slices,
-        bytesOf: rowBytes,
-        onPageEnd,
-        onMore: notes(leftOut),
-        sortFolder: context.sortFolder,
-      });
-    },
+    rows: (context) => (counting ? countedOr(plan, counting, context, () => fromRows(context)) : fromRows(context)),
     async describe(stepsOf) {
       const edges = plan.relations ? [`edges of ${plan.relations.types.join(", ")}`] : [];
       return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...edges, ...describeShape(plan)];

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ObjectRow, Objects, ReadRequest } from "../../objects/index.ts";
+import type { CountRequest, ObjectRow, Objects, ReadRequest, Tally } from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
 import type { Arguments } from "../expressions/literal.ts";
@@ -13,6 +13,8 @@ import type { SliceContext, Slices } from "./slice.ts";
 
 export interface RunContext extends SliceContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
+  /** Counts without rows; absent, or `undefined` for a request: they have to be read. */
+  readonly count?: ((request: CountRequest) => Promise<AsyncIterable<readonly Tally[]> | undefined>) | undefined;
   /** Reads the ends of selected relations. */
   readonly objects: Pick<Objects, "edges" | "get">;
   /** Where sorts may put what memory should not hold. */
