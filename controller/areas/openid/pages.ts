@@ -1,8 +1,7 @@
-import type { PageAnswer } from "../../http/endpoint.ts";
-import { escape, page } from "../users/index.ts";
+import { escape, page, type Page } from "../users/index.ts";
 
 /** A link, because a form of a page of ours leads to our own addresses only. */
-export function departurePage(address: string): PageAnswer {
+export function departurePage(address: string): Page {
   return page(
     "Link an account",
     `<h1>One more step</h1>

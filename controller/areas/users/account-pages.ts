@@ -1,6 +1,5 @@
 import encodeQR from "qr";
-import type { PageAnswer } from "../../http/endpoint.ts";
-import { escape, page } from "./pages.ts";
+import { escape, page, type Page } from "./pages.ts";
 import type { NewSecondFactor, SessionView } from "./types.ts";
 
 /** Texts for the codes these pages may come back with. */
@@ -26,7 +25,7 @@ export interface AccountView {
   readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
 }
 
-export function accountPage({ user, error, sessions, recoveryCodes, provider }: AccountView): PageAnswer {
+export function accountPage({ user, error, sessions, recoveryCodes, provider }: AccountView): Page {
   const problem = error === undefined ? "" : problemLine(PROBLEMS[error] ?? "That did not work. Please try again.");
   return page(
     "Your account",
@@ -43,7 +42,7 @@ ${SIGN_OUT}`,
 }
 
 /** The secret is told here and nowhere again. */
-export function enrolPage({ uri, secret }: NewSecondFactor): PageAnswer {
+export function enrolPage({ uri, secret }: NewSecondFactor): Page {
   return page(
     "Second factor",
     `<h1>Second factor</h1>
@@ -56,11 +55,11 @@ ${SIGN_OUT}`,
 }
 
 /** After a wrong code; the secret is on the device. */
-export function confirmPage(): PageAnswer {
+export function confirmPage(): Page {
   return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}\n${SIGN_OUT}`);
 }
 
-export function recoveryPage(codes: readonly string[]): PageAnswer {
+export function recoveryPage(codes: readonly string[]): Page {
   return page(
     "Recovery codes",
     `<h1>The second factor is on</h1>

@@ -1,6 +1,6 @@
 export { usersArea } from "./area.ts";
 export { isOwnPath } from "./homes.ts";
-export { codePage, escape, page } from "./pages.ts";
+export { codePage, escape, page, type Page } from "./pages.ts";
 export { CodeNeeded } from "./tickets.ts";
 export { ProviderSignIns } from "./provider-signins.ts";
 export { userRoutes } from "./routes.ts";

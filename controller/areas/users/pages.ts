@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import type { PageAnswer } from "../../http/endpoint.ts";
 
 /** The pages that are there before any console: they work without JavaScript. */
 
@@ -49,7 +48,7 @@ export function loginPage(options: {
   readonly company: string;
   /** What the provider is called by which one may sign in, too. */
   readonly provider?: string | undefined;
-}): PageAnswer {
+}): Page {
   const { error, company, provider } = options;
   const text = error === undefined ? undefined : (PROBLEMS[error] ?? "Signing in did not work. Please try again.");
   const problem = text === undefined ? "" : `<p class="wrong" role="alert" id="problem">${text}</p>`;
@@ -74,7 +73,7 @@ ${provider === undefined ? "" : `<p class="or">or</p><a class="button other" hre
 }
 
 /** The second step: the ticket stands for name and password. */
-export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): PageAnswer {
+export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): Page {
   const problem = `<p class="wrong" role="alert" id="problem">This code is wrong, or was used before.</p>`;
   return page(
     "Sign in",
@@ -91,11 +90,7 @@ ${isWrong ? problem : ""}
   );
 }
 
-export function homePage(who: {
-  readonly user: string;
-  readonly company: string;
-  readonly ospace: string;
-}): PageAnswer {
+export function homePage(who: { readonly user: string; readonly company: string; readonly ospace: string }): Page {
   return page(
     "Operations data platform",
     `<h1>Operations data platform</h1>
@@ -114,8 +109,14 @@ export function homePage(who: {
 const STYLE_HASH = createHash("sha256").update(STYLE).digest("base64");
 const POLICY = `default-src 'none'; img-src data:; style-src 'sha256-${STYLE_HASH}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`;
 
+/** A page and its Content-Security-Policy, as routes answer it. */
+export interface Page {
+  readonly page: string;
+  readonly policy: string;
+}
+
 /** Without scripts, and with nothing of other sites. */
-export function page(title: string, body: string): PageAnswer {
+export function page(title: string, body: string): Page {
   return { page: documentOf(title, body), policy: POLICY };
 }
 
