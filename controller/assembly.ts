@@ -49,6 +49,7 @@ import {
   OutputFollowing,
   RunAccess,
   RunCancelling,
+  RunRetention,
   RunRetrying,
 } from "./areas/jobs/index.ts";
 import {
@@ -308,6 +309,7 @@ export async function assemble(options: AssemblyOptions) {
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
   const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
+  const retention = new RunRetention({ stores, objects, runtime });
   const runs = new JobRuns({
     access,
     stores,
@@ -321,6 +323,7 @@ export async function assemble(options: AssemblyOptions) {
     controllers: membership,
     scripts: { runOfJob: (...script) => serverScripts.runOfJob(...script) },
     authors: users,
+    retention,
   });
   const firings = new Firings({
     stores,
@@ -456,6 +459,7 @@ export async function assemble(options: AssemblyOptions) {
       cancelling: new RunCancelling({ runs, jobs, query }),
       audit,
       query,
+      retention,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
       groups: new JobGroups({ stores, secrets, runtime }),

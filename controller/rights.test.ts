@@ -79,6 +79,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   ParseSlices: { [EVERY]: "no service" },
   RuleBodies: { [EVERY]: "for services that checked a permission of theirs; a body has the rights of its author" },
   RuleMemory: { [EVERY]: "no service" },
+  RunRetention: { ran: "by the service that runs jobs", sweep: "maintenance" },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",

@@ -52,6 +52,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/trigger": "",
   "/matrix/filesystem": "update",
   "/matrix/jobs/jobdef": "update remove",
+  "/matrix/jobs/jobgroup": "",
   "/matrix/jobs/jobrun": "",
   "/matrix/ldap": "",
   "/matrix/system/audit": "",

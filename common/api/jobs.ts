@@ -4,8 +4,10 @@ import {
   JOB_COMMANDS_MAX,
   JOB_DEFAULT_S,
   JOB_HOSTS_MAX,
+  JOB_KEEP_MAX,
   JOB_RETRIES_MAX,
   JOB_RETRY_DELAY_MAX_S,
+  JOB_RUN_TTL_DAYS,
   JOB_TAIL_MAX_BYTES,
   SCHEDULE_TEXT_MAX_CHARACTERS,
 } from "../limits.ts";
@@ -47,6 +49,13 @@ const members = {
   ),
   retrydelay: Type.Optional(
     Type.Integer({ minimum: 0, maximum: JOB_RETRY_DELAY_MAX_S, description: "seconds before each of these tries" }),
+  ),
+  keep: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: JOB_KEEP_MAX,
+      description: `most runs that are kept of it, the newest, with their output; 0: all of the last ${JOB_RUN_TTL_DAYS} days`,
+    }),
   ),
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
 };
@@ -105,6 +114,7 @@ export const JobRecord = Type.Object({
   queue: Type.String(),
   retry: Type.Integer(),
   retrydelay: Type.Integer(),
+  keep: Type.Integer(),
   next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
   tag: Type.Array(Type.String()),
   system: Type.Boolean({ description: "belongs to the platform" }),

@@ -171,6 +171,16 @@ export const JOB_RETRIES_MAX = 20;
 export const JOB_RETRY_DELAY_MAX_S = 3_600;
 /** Of the message of a try that was not the last. */
 export const JOB_TRY_MESSAGE_MAX_CHARACTERS = 200;
+/** The most runs that a job may say are kept of it. */
+export const JOB_KEEP_MAX = 10_000;
+/** How many jobs a controller counts the runs of, for their `keep`, and looks after in one step. */
+export const JOB_RETENTION_JOBS_MAX = 10_000;
+export const JOB_RETENTION_JOBS_PER_SWEEP = 20;
+/** Rows of one job that one step removes, and how many at once. */
+export const JOB_RETENTION_ROWS_PER_SWEEP = 1_000;
+export const JOB_RETENTION_PARALLEL = 16;
+/** Old runs are looked for whenever this part of those that are kept has come anew. */
+export const JOB_RETENTION_PART = 0.1;
 
 // Schedules of jobs.
 export const SCHEDULE_TEXT_MAX_CHARACTERS = 500;

@@ -7,6 +7,7 @@ import {
   JobService,
   RunAccess,
   RunCancelling,
+  RunRetention,
   RunRetrying,
 } from "../../controller/areas/jobs/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
@@ -62,7 +63,9 @@ export async function openJobRuns() {
         ...((await dispatch?.({ ...options, host, command, principal })) ?? { code: 0 }),
       }),
     };
+    const retention = new RunRetention({ stores, objects, runtime });
     const runs = new JobRuns({
+      retention,
       stores,
       jobs,
       objects,
@@ -76,6 +79,7 @@ export async function openJobRuns() {
     });
     return Object.assign(runs, {
       access,
+      retention,
       retrying: new RunRetrying({ runs, query }),
       cancelling: new RunCancelling({ runs, jobs, query }),
     });

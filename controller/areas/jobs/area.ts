@@ -1,10 +1,11 @@
 import type { Area } from "../../area.ts";
 import type { Query } from "../query/index.ts";
-import { jobClasses } from "./classes.ts";
+import { jobClasses, jobGroupClass } from "./classes.ts";
 import type { JobContexts } from "./contexts.ts";
 import type { JobGroups } from "./groups.ts";
 import { jobHostObject } from "./host-objects.ts";
 import type { JobScheduler } from "./scheduler.ts";
+import type { RunRetention } from "./retention.ts";
 import { contextRoutes, groupRoutes, jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
 
 export function jobsArea(
@@ -12,19 +13,23 @@ export function jobsArea(
     readonly contexts: JobContexts;
     readonly groups: JobGroups;
     readonly scheduler: JobScheduler;
+    readonly retention: RunRetention;
     readonly query: Pick<Query, "rows">;
   },
 ): Area {
-  const { jobs, runs, contexts, groups, scheduler } = parts;
+  const { jobs, runs, contexts, groups, scheduler, retention } = parts;
   return {
     name: "jobs",
     endpoints: [...jobRoutes(parts), ...contextRoutes(contexts), ...groupRoutes(groups)],
     sockets: jobSockets(parts),
     hostObjects: [jobHostObject(parts)],
-    classes: jobClasses(jobs),
+    classes: [...jobClasses(jobs), jobGroupClass(groups)],
     start: () => scheduler.start(),
     stop: () => scheduler.stop(),
-    maintain: (tenant) => runs.maintain(tenant),
+    maintain: async (tenant) => {
+      await runs.maintain(tenant);
+      await retention.sweep(tenant);
+    },
     close: () => runs.close(),
   };
 }

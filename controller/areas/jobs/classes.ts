@@ -1,4 +1,4 @@
-import type { JobRecord } from "../../../common/api/jobs.ts";
+import type { GroupView, JobRecord } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
@@ -7,6 +7,8 @@ import type { Principal } from "../permissions/index.ts";
 
 /** Relative to the tenant's ospace. */
 export const JOB_DEFINITION_PATH = "/jobs/jobdef";
+/** Groups of hosts that jobs name. */
+export const JOB_GROUP_PATH = "/jobs/jobgroup";
 /** One object for each execution and host. */
 export const JOB_RUN_PATH = "/jobs/jobrun";
 
@@ -39,7 +41,7 @@ function definitionClass(jobs: JobOwner): SystemClass {
         "creator",
       ),
       ...columns("text", "description", "begin", "end"),
-      ...columns("int", "timeout", "limit", "enable", "retry", "retrydelay"),
+      ...columns("int", "timeout", "limit", "enable", "retry", "retrydelay", "keep"),
       { name: "system", type: "boolean" },
       ...textColumns("list", "host", "exec", "arg", "tag"),
       ...columns("timestamp", "created", "changed"),
@@ -69,6 +71,28 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
   return operation === "add" ? [...new Set([...tags, ...given])] : tags.filter((tag) => !given.includes(tag));
 }
 
+/** Without what is told to the proxies of its hosts. */
+export function jobGroupClass(groups: { list(principal: Principal): Promise<readonly GroupView[]> }): SystemClass {
+  return {
+    path: JOB_GROUP_PATH,
+    columns: [...columns("varchar", "gtype", "name"), ...textColumns("list", "hosts")],
+    keys: ["gtype", "name"],
+    guard: {},
+    async *provide(principal) {
+      const path = principal.ospace + JOB_GROUP_PATH;
+      yield (await groups.list(principal)).map(
+        ({ gtype, name, hosts }): Row => ({
+          id: `jobgroup:${gtype}/${name}`,
+          class: path,
+          gtype,
+          name,
+          hosts: hosts.map(({ host }) => host),
+        }),
+      );
+    },
+  };
+}
+
 /** An entity, because it changes once: from running to its final state. */
 const RUN_CLASS: SystemClass = {
   path: JOB_RUN_PATH,
@@ -81,7 +105,7 @@ const RUN_CLASS: SystemClass = {
     ...columns("timestamp", "stime", "etime", "deadline", "due"),
   ],
   keys: ["runid", "host"],
-  indexes: ["runid", "host", "name", "status"],
+  indexes: ["runid", "host", "name", "status", "stime"],
   options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
   guard: {},
 };

@@ -32,6 +32,7 @@ export function emptyJob(name: JobName): StoredJob {
     queue: "",
     retry: 0,
     retrydelay: 0,
+    keep: 0,
     tag: [],
     createdMs: 0,
     changedMs: 0,
@@ -41,7 +42,7 @@ export function emptyJob(name: JobName): StoredJob {
 
 const ALGORITHMS: readonly string[] = ["roundrobin", "leastload", "random", "sticky"];
 /** Members that change nothing of what is executed. */
-const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "tag"];
+const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "keep", "tag"];
 
 /** The definition with the members that are given; refuses what cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {

@@ -7,6 +7,7 @@ export { JobGroups } from "./groups.ts";
 export { OutputFollowing } from "./following.ts";
 export { jobRoutes, jobSockets } from "./routes.ts";
 export { RunCancelling } from "./cancelling.ts";
+export { RunRetention } from "./retention.ts";
 export { RunRetrying } from "./retrying.ts";
 export { RunAccess } from "./run-access.ts";
 export { JobRuns } from "./runs.ts";

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { ulidTimeMs } from "../../../common/ids.ts";
 import { BLOB_CHUNK_MAX_BYTES, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
+import type { BlobStore } from "../../store/blobs.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -72,14 +73,26 @@ export class JobOutputs {
     let removed = 0;
     for await (const entry of entriesUnder(kv, OUTPUT)) {
       if (entry.key >= `${OUTPUT}${day(nowMs)}`) break;
-      const last = decodeStored<Attempt>(entry.value);
-      for (let attempt = last.attempt; attempt >= 0; attempt--)
-        await blobs.removeStream(streamOf({ ...last, attempt }));
+      await removeAll(blobs, decodeStored<Attempt>(entry.value));
       await kv.delete(entry.key);
       removed++;
     }
     return removed;
   }
+
+  /** Removes the output of a run that is over; safe to repeat. */
+  async remove(tenant: string, run: RunName): Promise<void> {
+    const { kv, blobs } = await this.#stores.tenant(tenant);
+    const entry = await kv.get(outputKey(run));
+    if (!entry) return;
+    await removeAll(blobs, decodeStored<Attempt>(entry.value));
+    await kv.delete(entry.key);
+  }
+}
+
+/** Those of all attempts. */
+async function removeAll(blobs: Pick<BlobStore, "removeStream">, last: Attempt): Promise<void> {
+  for (let attempt = last.attempt; attempt >= 0; attempt--) await blobs.removeStream(streamOf({ ...last, attempt }));
 }
 
 /** To be written together with the entry of the run. */

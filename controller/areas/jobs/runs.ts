@@ -24,6 +24,7 @@ import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
 import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
 import { namedQueue, queueOfSchedule } from "./queues.ts";
+import type { RunRetention } from "./retention.ts";
 import { RunRights } from "./rights.ts";
 import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
 import type { RunAccess } from "./run-access.ts";
@@ -49,6 +50,8 @@ export interface RunDependencies {
   readonly authors?: Authors;
   /** What lets commands reach the context of their run; absent: nothing does. */
   readonly access?: RunAccess;
+  /** Keeps of each job as many runs as it says; absent: all, for their days. */
+  readonly retention?: Pick<RunRetention, "ran">;
   /** Hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
   readonly runsInFlightMax?: number;
 }
@@ -220,6 +223,7 @@ export class JobRuns {
       const { kv } = await stores.tenant(principal.tenant);
       return inOrderOf(hosts, { kv, random: runtime.random, job: formatJobName(of), algorithm: of.algorithm });
     };
+    this.#with.retention?.ran(principal, job);
     return plannedRun(principal, job, { request, runtime, secrets, targets, ordered, dueMs: request.dueMs });
   }
 

@@ -283,6 +283,7 @@ function record(
     ...job,
     retry: job.retry ?? 0,
     retrydelay: job.retrydelay ?? 0,
+    keep: job.keep ?? 0,
     host: [...job.host],
     exec: [...job.exec],
     arg: [...job.arg],

@@ -26,6 +26,8 @@ export interface StoredJob {
   /** How often a host that failed is tried again, and the seconds before; absent: never. */
   readonly retry?: number;
   readonly retrydelay?: number;
+  /** Most runs that are kept of it; 0 or absent: those of so many days. */
+  readonly keep?: number;
   readonly tag: readonly string[];
   readonly createdMs: number;
   readonly changedMs: number;
