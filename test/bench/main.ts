@@ -5,6 +5,7 @@ import { configBench } from "./config.ts";
 import { contextBench } from "./context.ts";
 import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
+import { firingsBench } from "./firings.ts";
 import { fleetBench } from "./fleet.ts";
 import { line, machine, type Bench } from "./frame.ts";
 import { hostileBench } from "./hostile.ts";
@@ -18,6 +19,7 @@ import { neighboursBench } from "./neighbours.ts";
 import { objectsBench } from "./objects.ts";
 import { recoveryBench } from "./recovery.ts";
 import { rulesBench } from "./rules.ts";
+import { runsBench } from "./runs.ts";
 import { schedulesBench } from "./schedules.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
@@ -52,6 +54,8 @@ const BENCHES: readonly Bench[] = [
   tagsBench,
   termsBench,
   schedulesBench,
+  firingsBench,
+  runsBench,
   rulesBench,
   fleetBench,
   hostileBench,

@@ -1,0 +1,139 @@
+import { Firings, jobClasses, JobRuns, JobScheduler, JobService } from "../../controller/areas/jobs/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { decodeStored, encodeJson } from "../../controller/store/format.ts";
+import type { KvStore } from "../../controller/store/kv.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { quantile, type Bench, type Figure } from "./frame.ts";
+import { anonymousMb } from "./process.ts";
+
+/** Smaller for a trial. */
+const SCHEDULES = Number(process.env["ODP_BENCH_SCHEDULES"] ?? 100_000);
+const PER_SECOND = Number(process.env["ODP_BENCH_FIRINGS"] ?? 1_000);
+/** Each schedule that fires does so once in so many seconds, at a moment of its own. */
+const PERIOD_S = 10;
+const MEASURED_MS = 30_000;
+const PUTS_PER_TXN = 100;
+const DEFINITION = "jobs/definition/";
+const principal = testPrincipal();
+
+/**
+ * Schedules that a controller reads from the store and fires, on hosts that answer at once; embedded, as a library. Late
+ * is what the run is on record after it was due.
+ */
+export const firingsBench: Bench = {
+  name: "firings",
+  async run() {
+    const engine = await openTestEngine();
+    const random = { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
+    const runtime = { ...testRuntime(realClock), random };
+    const objects = new ObjectService({ stores: engine, runtime });
+    const jobs = new JobService({ stores: engine, runtime, objects });
+    for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
+    const runs = new JobRuns({
+      ...{ stores: engine, runtime, jobs, objects, secrets: TEST_SECRETS },
+      hosts: {
+        dispatch: (_principal, host) =>
+          Promise.resolve({ host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 }),
+      },
+      stored: { outcome: () => Promise.resolve(undefined) },
+      notifications: { publish: () => undefined },
+      controllers: { own: "bench", has: () => true },
+    });
+    const firings = new Firings({
+      ...{ stores: engine, runtime, endings: runs.endings, zone: "UTC" },
+      authors: { present: () => Promise.resolve(principal) },
+      ospaceOf: () => Promise.resolve("/matrix"),
+      runs: {
+        goesOn: (tenant, runId) => runs.goesOn(tenant, runId),
+        fire: async (who, name, firing) => {
+          const isBegun = await runs.fire(who, name, firing);
+          late.push(Date.now() - (dueMs.get(name) ?? Number.NaN));
+          return isBegun;
+        },
+      },
+    });
+    const late: number[] = [];
+    /** With its jitter, as the scheduler was told. */
+    const dueMs = new Map<string, number>();
+    const noted = (name: string, atMs: number | undefined): number | undefined => {
+      if (atMs !== undefined && atMs > Date.now()) dueMs.set(name, atMs);
+      return atMs;
+    };
+    let [read, loadedMs] = [0, 0];
+    const began = performance.now();
+    const scheduler = new JobScheduler({
+      ...{ stores: engine, runtime, controllers: { own: "bench" } },
+      tenants: { list: () => Promise.resolve([{ name: "matrix" }]) },
+      firings: {
+        attend: async (tenant, name) => noted(name, await firings.attend(tenant, name)),
+        firstMs: (name, job, state) => {
+          if (++read === SCHEDULES) loadedMs = performance.now() - started;
+          return noted(name, firings.firstMs(name, job, state));
+        },
+      },
+    });
+    let started = began;
+    try {
+      await define(jobs, (await engine.tenant("matrix")).kv);
+      console.log(`  ${SCHEDULES} schedules stored in ${Math.round(performance.now() - began)} ms`);
+      started = performance.now();
+      scheduler.start();
+      while (loadedMs === 0) await pause(100);
+      await pause(2 * PERIOD_S * 1_000);
+      late.length = 0;
+      await pause(MEASURED_MS);
+      return figures([...late], loadedMs);
+    } finally {
+      await scheduler.stop();
+      await runs.close();
+      await objects.close();
+      await engine[Symbol.asyncDispose]();
+    }
+  },
+};
+
+/** As many of them as are to fire do so in turn, the others once in a year. */
+async function define(jobs: JobService, kv: KvStore): Promise<void> {
+  await jobs.save(principal, { name: "pattern", exec: ["x"], host: ["h1"], schedule: "0 0 1 1 *" });
+  const entry = await kv.get(`${DEFINITION}pattern`);
+  if (!entry) throw new Error("The pattern of the jobs is not there.");
+  const pattern = decodeStored<{ readonly name: string; readonly schedule: string }>(entry.value);
+  await kv.delete(entry.key);
+  for (let from = 0; from < SCHEDULES; from += PUTS_PER_TXN) {
+    const then = Array.from({ length: Math.min(PUTS_PER_TXN, SCHEDULES - from) }, (_, at) => {
+      const name = `job-${from + at}`;
+      const schedule =
+        from + at < PER_SECOND * PERIOD_S ? `every ${PERIOD_S}s; jitter=${PERIOD_S - 1}s` : pattern.schedule;
+      return {
+        kind: "put",
+        key: DEFINITION + name,
+        value: encodeJson({ ...pattern, name, schedule, scheduledMs: Date.now() }),
+      } as const;
+    });
+    await kv.txn({ if: [], then });
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+function figures(late: readonly number[], loadedMs: number): readonly Figure[] {
+  const perSecond = (late.length * 1_000) / MEASURED_MS;
+  console.log(`  ${late.length} firings, late p50 ${quantile(late, 0.5)} ms, most ${Math.max(...late)} ms`);
+  const limit = { againstName: "limit", kind: "most", goal: 1 } as const;
+  return [
+    { ...{ name: `${SCHEDULES} schedules read from the store`, unit: "ms", ours: loadedMs, against: 5_000 }, ...limit },
+    {
+      ...{ name: "firings a second", unit: "firings/s", ours: perSecond, against: PER_SECOND },
+      ...{ againstName: "those that are due", kind: "ratio", goal: 0.99 },
+    },
+    { ...{ name: "a firing's lateness, p99", unit: "ms", ours: quantile(late, 0.99), against: 100 }, ...limit },
+    {
+      ...{ name: "memory of the process", unit: "MB", ours: anonymousMb(process.pid), against: 1_024 },
+      ...limit,
+    },
+  ];
+}

@@ -1,0 +1,132 @@
+import { jobClasses, JobRuns, JobService } from "../../controller/areas/jobs/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { systemPrincipal } from "../../controller/areas/permissions/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { quantile, type Bench, type Figure } from "./frame.ts";
+
+/** `ODP_BENCH_RUNS=1000000` for the whole goal. */
+const STORED = Number(process.env["ODP_BENCH_RUNS"] ?? 100_000);
+const ROWS_PER_BATCH = 1_000;
+const QUERIES = 200;
+const RUNS = 500;
+const QUERY_MAX_MS = 100;
+const SLOWER_MOST = 1.05;
+const KEPT_MS = 30 * 86_400_000;
+const JOBS = 500;
+const HOSTS = 1_000;
+const PATH = "/matrix/jobs/jobrun";
+const principal = testPrincipal();
+
+/** Runs that are stored, asked for as operators do, and what they add to the time of the next one; embedded, as a library. */
+export const runsBench: Bench = {
+  name: "runs",
+  async run() {
+    const engine = await openTestEngine();
+    const runtime = { ...testRuntime(realClock), random: randomness() };
+    const objects = new ObjectService({ stores: engine, runtime });
+    const query = new QueryService({ objects, runtime });
+    const jobs = new JobService({ stores: engine, runtime, objects });
+    for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
+    const runs = new JobRuns({
+      ...{ stores: engine, runtime, jobs, objects, secrets: TEST_SECRETS },
+      hosts: {
+        dispatch: (_principal, host) =>
+          Promise.resolve({ host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 }),
+      },
+      stored: { outcome: () => Promise.resolve(undefined) },
+      notifications: { publish: () => undefined },
+      controllers: { own: "bench", has: () => true },
+    });
+    try {
+      await jobs.save(principal, { name: "next", exec: ["x"], host: ["h1"] });
+      await nextRuns(runs);
+      const before = await nextRuns(runs);
+      const nowMs = Date.now();
+      await fill(objects, nowMs);
+      const after = await nextRuns(runs);
+      return [...(await queryFigures(query, nowMs)), slower(before, after)];
+    } finally {
+      await runs.close();
+      await objects.close();
+      await engine[Symbol.asyncDispose]();
+    }
+  },
+};
+
+function randomness() {
+  return { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
+}
+
+async function fill(objects: ObjectService, nowMs: number): Promise<void> {
+  const platform = systemPrincipal("matrix", "/matrix", "");
+  for (let from = 0; from < STORED; from += ROWS_PER_BATCH) {
+    const rows = Array.from({ length: Math.min(ROWS_PER_BATCH, STORED - from) }, (_, at) => rowOf(from + at, nowMs));
+    await objects.insert(platform, PATH, rows);
+  }
+}
+
+/** Runs of thirty days at an even pace, one in fifty of which failed. */
+function rowOf(n: number, nowMs: number) {
+  const stime = stimeOf(n, nowMs);
+  return {
+    ...{ runid: `run-${n}`, host: `host-${n % HOSTS}`, name: `job-${n % JOBS}`, dir: "", type: "job" },
+    ...{ status: n % 50 === 0 ? "failed" : "ok", cmds: ["x"], out: `the output of run ${n}`, err: "", message: "" },
+    ...{ stime, etime: stime + 1_000, deadline: stime + 60_000, code: 0, outputsize: 20, source: "admin" },
+  };
+}
+
+function stimeOf(n: number, nowMs: number): number {
+  return Math.floor(nowMs - KEPT_MS + (n * KEPT_MS) / STORED);
+}
+
+async function queryFigures(query: QueryService, nowMs: number): Promise<readonly Figure[]> {
+  const since = (rows: number): number => Math.floor(nowMs - (rows * KEPT_MS) / STORED);
+  const columns = "SELECT runid, host, name, status, stime FROM";
+  const newest = "ORDER BY stime DESC LIMIT 50";
+  const asked: readonly (readonly [string, string, (n: number) => readonly (string | number)[]])[] = [
+    ["the newest 50", "stime >= ?", () => [since(100)]],
+    ["of a job", "name = ?", (n) => [`job-${n % JOBS}`]],
+    [
+      "of a host since a day",
+      "host = ? AND stime >= ?",
+      (n) => [`host-${(STORED - 1 - n) % HOSTS}`, nowMs - 86_400_000],
+    ],
+    ["that failed since a day", "status = 'failed' AND stime >= ?", () => [nowMs - 86_400_000]],
+  ];
+  const figures: Figure[] = [];
+  for (const [name, where, values] of asked) {
+    const times: number[] = [];
+    for (let n = 0; n < QUERIES; n++) {
+      const began = performance.now();
+      const found = await query.rows(principal, `${columns} ${PATH} WHERE ${where} ${newest}`, values(n));
+      times.push(performance.now() - began);
+      if (found.length === 0) throw new Error(`No runs were found: ${where}.`);
+    }
+    figures.push({
+      ...{ name: `of ${STORED} stored runs ${name}, p95`, unit: "ms", ours: quantile(times, 0.95) },
+      ...{ against: QUERY_MAX_MS, againstName: "limit", kind: "most", goal: 1 },
+    });
+  }
+  return figures;
+}
+
+/** The processor's time of a run on one host, from its request to its end on record. */
+async function nextRuns(runs: JobRuns): Promise<number> {
+  const before = process.cpuUsage();
+  for (let n = 0; n < RUNS; n++) await (await runs.execute(principal, "next", {})).finished;
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000 / RUNS;
+}
+
+function slower(before: number, after: number): Figure {
+  console.log(
+    `  the next run takes ${after.toFixed(2)} ms, ${before.toFixed(2)} ms before there were runs, of the processor`,
+  );
+  return {
+    ...{ name: `the next run with ${STORED} stored ones, beside one without`, unit: "times" },
+    ...{ ours: after / before, against: SLOWER_MOST, againstName: "limit", kind: "most", goal: 1 },
+  };
+}
