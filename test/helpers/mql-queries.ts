@@ -1,22 +1,23 @@
-import type {
-  Call,
-  Condition,
-  Count,
-  Expression,
-  Field,
-  Fill,
-  Item,
-  Join,
-  NumberNode,
-  Operand,
-  OrderItem,
-  Select,
-  SelectItem,
-  Source as FromSource,
-  Tail,
-  Union,
-  ValueNode,
-  WindowItem,
+import {
+  type Call,
+  type Condition,
+  type Count,
+  type Expression,
+  type Field,
+  type Fill,
+  type Item,
+  type Join,
+  type NumberNode,
+  type Operand,
+  type OrderItem,
+  type Select,
+  type SelectItem,
+  type Source as FromSource,
+  type Tail,
+  type Union,
+  type ValueNode,
+  type WindowItem,
+  printOperand,
 } from "../../common/mql/index.ts";
 import type { Value } from "../../common/value.ts";
 import {
@@ -66,7 +67,20 @@ export class QueryGenerator {
     if (roll === 0) return this.#union(sources);
     if (roll === 1) return this.#joined(sources);
     const source = this.#source(sources);
-    return roll < 4 ? this.#grouped(source) : this.#listed(source);
+    return this.#placed(roll < 4 ? this.#grouped(source) : this.#listed(source));
+  }
+
+  /** Some of the order by the places of columns instead of what stands there. */
+  #placed(select: Select): Select {
+    const first = select.items.findIndex(({ kind }) => kind === "star");
+    const texts = select.items
+      .slice(0, first < 0 ? undefined : first)
+      .map((one) => (one.kind === "item" ? printOperand(one.value) : ""));
+    const orderBy = select.orderBy.map((order): OrderItem => {
+      const at = texts.indexOf(printOperand(order.value));
+      return at >= 0 && this.#dice.chance(0.3) ? { ...order, value: number(at + 1) } : order;
+    });
+    return { ...select, orderBy };
   }
 
   /** A class, or what a SELECT over some answers. */

@@ -222,7 +222,7 @@ export class Reference {
       const row: Row = {};
       for (const item of select.items)
         if (item.kind === "item") row[item.alias ?? nameOf(item.value)] = group.read(item.value);
-      return { row, keys: select.orderBy.map(({ value }) => group.read(value)) };
+      return { row, keys: select.orderBy.map(({ value }) => group.read(aliased(value, select))) };
     });
   }
 
@@ -559,6 +559,8 @@ function nameOf(value: Operand): string {
 
 /** What an alias of the select list stands for. */
 function aliased(value: Operand, { items }: Select): Operand {
+  const placed = value.kind === "number" ? items[Number(value.text) - 1] : undefined;
+  if (placed?.kind === "item") return placed.value;
   const item = items.find(
     (one): one is Item =>
       one.kind === "item" && value.kind === "field" && value.parts.length === 1 && one.alias === value.parts[0],

@@ -89,9 +89,13 @@ export type Expression =
   | { readonly kind: "aggregate"; readonly index: number }
   | { readonly kind: "computed"; readonly node: Operand };
 
-export type Output =
-  | { readonly kind: "star" }
-  | { readonly kind: "value"; readonly name: string; readonly value: Expression };
+export interface ValueOutput {
+  readonly kind: "value";
+  readonly name: string;
+  readonly value: Expression;
+}
+
+export type Output = { readonly kind: "star" } | ValueOutput;
 
 export interface OrderPlan {
   readonly label: string;
@@ -105,6 +109,20 @@ type Draft =
   | { readonly kind: "value"; readonly value: Expression; readonly name: string }
   | { readonly kind: "value"; readonly value: Expression; readonly field: BoundField };
 
+/**
+ * The output that a number behind ORDER BY means, counted from 1; undefined for what is no number. `AppError("invalid")`
+ * where none has that place.
+ */
+export function outputAt(operand: Operand, outputs: readonly Output[]): ValueOutput | undefined {
+  if (operand.kind !== "number") return undefined;
+  const place = Number(operand.text);
+  const star = outputs.findIndex((output) => output.kind === "star");
+  const output = outputs[place - 1];
+  if (output?.kind === "value" && (star < 0 || place <= star)) return output;
+  const complaint = star < 0 ? `the SELECT answers columns 1 to ${outputs.length}` : "of * the columns have no places";
+  throw new AppError("invalid", `[Valid] ORDER BY ${operand.text}: ${complaint}.`);
+}
+
 /** Turns names of the select list, ORDER BY and HAVING into expressions, over rows or over groups. */
 export class OutputBinder {
   readonly #names: Names;
@@ -117,6 +135,7 @@ export class OutputBinder {
   readonly #aggregatePlaces = new Map<string, number>();
   readonly #aliases = new Map<string, Expression>();
   readonly #windows: WindowPlan[] = [];
+  #outputs: readonly Output[] = [];
 
   constructor(select: Select, names: Names, values: Arguments) {
     this.#names = names;
@@ -164,18 +183,27 @@ export class OutputBinder {
       draft.kind === "star" ? [] : "field" in draft ? [draft.field.short] : [draft.name],
     );
     const repeated = repeatedTexts(shorts);
-    return drafts.map((draft) => {
+    this.#outputs = drafts.map((draft) => {
       if (draft.kind === "star" || "name" in draft) return draft;
       const { field, value } = draft;
       return { kind: "value", value, name: repeated.has(field.short) ? field.label : field.short };
     });
+    return this.#outputs;
   }
 
+  /** Call after `outputs`: a whole number means the column at that place. */
   order(item: OrderItem): OrderPlan {
     return about(item.span, () => this.#order(item));
   }
 
   #order(item: OrderItem): OrderPlan {
+    const placed = outputAt(item.value, this.#outputs);
+    if (placed) {
+      const { name, value } = placed;
+      if (value.kind === "field" && value.field.isRelation)
+        throw new AppError("invalid", `[Valid] ${name} is a relation: it makes no order.`);
+      return { label: name, value, descending: item.descending };
+    }
     const alias =
       item.value.kind === "field" && item.value.parts.length === 1
         ? this.#aliases.get(item.value.parts[0] ?? "")

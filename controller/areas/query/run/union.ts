@@ -7,9 +7,10 @@ import { nameAmong } from "../../objects/index.ts";
 import type { Names } from "../expressions/fields.ts";
 import { ANY, type Kind } from "../expressions/kind.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
 import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
 import { type SortEntry, sortKey } from "../expressions/sort.ts";
-import { callName, type Output, type Shape } from "../plan/outputs.ts";
+import { callName, type Output, outputAt, type Shape } from "../plan/outputs.ts";
 import { pagingRefused } from "../plan/paging.ts";
 import { sortOf } from "../plan/plan.ts";
 import { cutAt, windowed } from "./pages.ts";
@@ -85,8 +86,9 @@ async function* distinct(pages: AsyncIterable<readonly Row[]>, memory: MemorySha
 }
 
 function orderOf(item: OrderItem, parts: readonly Part[]): UnionOrder {
-  const written = writtenName(item.value);
-  const name = answeredName(written, parts);
+  const placed = about(item.span, () => outputAt(item.value, parts[0]?.outputs ?? []));
+  const written = placed?.name ?? writtenName(item.value);
+  const name = placed?.name ?? answeredName(written, parts);
   const kinds = new Set(parts.flatMap((part) => part.outputs.flatMap((output) => kindsOf(output, name, part))));
   if (kinds.size === 0)
     throw new AppError("not_found", `Field ${written} Not Exist: a UNION is ordered by what its parts answer.`);
