@@ -27,7 +27,7 @@ import {
 } from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
 import { policyName } from "./batches.ts";
-import type { RuleRetries, Waiting } from "./retries.ts";
+import type { RetryKeeper, Waiting } from "./types.ts";
 
 /** Entries of one stream that were sent together, with what their rows follow from. */
 export interface PreparedBatch {
@@ -73,7 +73,7 @@ interface RecordWriterOptions {
   /** What the author of a body may write of a class; absent: bodies store nothing. */
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Keeps records that are to be tried again; absent: they are errors. */
-  readonly retries?: Pick<RuleRetries, "keep">;
+  readonly retries?: RetryKeeper;
   /** Entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }

@@ -12,6 +12,7 @@ import { columns, type ClassGuard, idFromColumns, type Objects, type SystemClass
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
 import type { PreparedBatch } from "./records.ts";
+import type { RetryKeeper, Waiting } from "./types.ts";
 
 /** Relative to the tenant's ospace: records that a rule will be run for again. */
 export const RETRY_PATH = "/system/ruleretry";
@@ -44,22 +45,6 @@ function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
   };
 }
 
-/** A record that a rule asked to be run for again, and what its rows follow from. */
-export interface Waiting {
-  /** With this record alone. */
-  readonly entry: Entry;
-  readonly streamId: string;
-  readonly host: string;
-  readonly digest: string;
-  /** Of the record in its entry as it came. */
-  readonly ordinal: number;
-  /** Of the first record of the entry. */
-  readonly writeUs: number | undefined;
-  readonly error: string;
-  /** How often it was tried again so far. */
-  readonly attempts: number;
-}
-
 /** One that was found again. */
 interface Found extends Omit<Waiting, "error"> {
   readonly dueMs: number;
@@ -80,7 +65,7 @@ interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "atte
  * Records that wait to be tried again, as objects. A record that is set aside again, by a batch that is repeated or by
  * another controller, is the same object; its rows have the ids they would have had the first time.
  */
-export class RuleRetries {
+export class RuleRetries implements RetryKeeper {
   readonly #with: Dependencies;
   /** By tenant, since the last round. */
   readonly #waiting = new Map<string, number>();
@@ -89,7 +74,6 @@ export class RuleRetries {
     this.#with = dependencies;
   }
 
-  /** False where too many wait already, or the record is too long to be kept: then it is an error. */
   async keep(principal: Principal, waiting: Waiting, intervalMs: number): Promise<boolean> {
     const { entry, host, error, attempts, writeUs, streamId, digest, ordinal } = waiting;
     const before = this.#waiting.get(principal.tenant) ?? 0;
