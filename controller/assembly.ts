@@ -10,7 +10,7 @@ import { AppError, isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
 import { AnchorFile, Anchoring, auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
-import { clusterArea, ClusterService, Membership } from "./areas/cluster/index.ts";
+import { clusterArea, ClusterService, Membership, ScrubService } from "./areas/cluster/index.ts";
 import {
   configArea,
   ConfigCache,
@@ -162,10 +162,11 @@ export async function assemble(options: AssemblyOptions) {
   const anchoring = options.auditAnchorFile
     ? new Anchoring({ runtime, file: new AnchorFile(options.auditAnchorFile, nodeFiles) })
     : undefined;
+  const bornMs = async (tenant: string): Promise<number> => (await tenants.get(tenant))?.createdMs ?? 0;
   const audit = new AuditService({
     runtime,
     keys: secrets,
-    bornMs: async (tenant) => (await tenants.get(tenant))?.createdMs ?? 0,
+    bornMs,
     ...(anchoring && { anchoring }),
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
@@ -224,6 +225,7 @@ export async function assemble(options: AssemblyOptions) {
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
   const cluster = new ClusterService({ engine });
+  const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
   const licences: LicenceService = new LicenceService({
     stores,
     runtime,
@@ -439,7 +441,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
     hostsArea({ hosts, entrance }),
-    clusterArea({ cluster, membership }),
+    clusterArea({ cluster, membership, scrubs }),
     { name: "peers", close: () => links.close() },
     ingestArea({
       ingest,

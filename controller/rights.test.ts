@@ -46,6 +46,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     reconcile: "repair",
     refresh: "tells agents what is stored already",
   },
+  ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },
   ImportService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   IngestService: { [EVERY]: "the agent's certificate is the right" },
   JobScheduler: { start: "at the start", stop: "at the end" },

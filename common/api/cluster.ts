@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { SCRUB_RATE_DEFAULT, SCRUB_RATE_MAX } from "../limits.ts";
 
 export const ClusterInfoInput = Type.Object({});
 
@@ -12,3 +13,49 @@ export const DataNode = Type.Object({
 });
 
 export const ClusterInfoOutput = Type.Object({ datastore: Type.Array(DataNode) });
+
+const Moment = Type.Integer({ description: "Milliseconds since 1970" });
+
+export const ScrubReport = Type.Object({
+  id: Type.String(),
+  user: Type.String({ description: "Who began it" }),
+  state: Type.String({ description: "`running`, `done`, `stopped` or `failed`" }),
+  message: Type.String({ description: "Why it failed" }),
+  startedMs: Moment,
+  endedMs: Type.Optional(Moment),
+  rate: Type.Integer({ description: "Comparisons with the store a second, at most" }),
+  step: Type.String({ description: "`objects`, `indexes`, `sources`, `targets` or `contents`" }),
+  looked: Type.Object(
+    {
+      objects: Type.Integer(),
+      indexes: Type.Integer(),
+      sources: Type.Integer(),
+      targets: Type.Integer(),
+      contents: Type.Integer(),
+    },
+    { description: "Objects, rows of indexes, edges at their sources and at their targets, and contents so far" },
+  ),
+  bytes: Type.Integer({ description: "Of contents" }),
+  missing: Type.Integer({ description: "Rows of indexes and edges that were missing, and are added" }),
+  superfluous: Type.Integer({ description: "Rows of indexes and edges that nothing stands behind, and are removed" }),
+  damaged: Type.Integer({ description: "Contents that are not what their digest says; nothing mends them" }),
+  examples: Type.Array(Type.String(), { description: "The first of what was wrong" }),
+});
+
+export const ScrubBegin = Type.Object({
+  rate: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: SCRUB_RATE_MAX,
+      description: `Comparisons with the store a second, at most; ${SCRUB_RATE_DEFAULT} when absent`,
+    }),
+  ),
+});
+
+export const ScrubStatusInput = Type.Object({});
+
+export const ScrubStatus = Type.Object({
+  running: Type.Optional(ScrubReport),
+  last: Type.Optional(ScrubReport),
+  due: Type.Boolean({ description: "None was done to its end for seven days" }),
+});

@@ -113,3 +113,27 @@ export const VERSION_DAYS_PER_PAGE = 64;
 export const VERSION_DAYS_AT_ONCE = 8;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
+
+// Scrubbing.
+/**
+ * What is derived is taken away only when it is older than this: longer than a write counts as prompt, the longest call
+ * and how far clocks are apart, together.
+ */
+export const SCRUB_AGE_MIN_MS = 3_600_000;
+/** A write that is made or repeated later than this after its time is late: what is derived of it bears the present. */
+export const WRITE_LATE_MS = 1_800_000;
+/** Rows of an index, objects or edges that are looked at together. */
+export const SCRUB_PAGE_ROWS = 200;
+/** Comparisons with the store at once. */
+export const SCRUB_CHECKS_AT_ONCE = 16;
+/** Comparisons a second of one tenant, unless its scrub says otherwise, and how many it may say. */
+export const SCRUB_RATE_DEFAULT = 2_000;
+export const SCRUB_RATE_MAX = 100_000;
+/** Bytes of a content that count as one comparison. */
+export const SCRUB_BYTES_PER_CHECK = 16 * KIB;
+/** What was wrong that is told one by one; the rest is counted. */
+export const SCRUB_EXAMPLES_MAX = 50;
+/** Between notes of how far a scrub is: as much is looked at again when its controller dies. */
+export const SCRUB_PROGRESS_MS = 5_000;
+/** A tenant that was not scrubbed for so long is due: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
+export const SCRUB_DUE_MS = 7 * 24 * 3_600_000;

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import { setTimeout } from "node:timers/promises";
 import { Command } from "commander";
 import { Client } from "../../common/client/client.ts";
 import { AppError, errorText } from "../../common/errors.ts";
@@ -7,12 +8,14 @@ import packageJson from "../../package.json" with { type: "json" };
 import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { makeKeyFile } from "./key.ts";
+import { exitCodeOf, followScrub, statusOf } from "./scrub.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
 
 /** `odp`: the command line. A client of the HTTP interface like any other. */
 
 const CALL_TIMEOUT_MS = 120_000;
+const SCRUB_LOOK_EVERY_MS = 2_000;
 /** As a shell says of what SIGINT ended. */
 const CANCELLED = 130;
 const { version } = packageJson;
@@ -123,6 +126,32 @@ job
   .action(async (runid: string, { param }: { param?: string }) =>
     show(await client().call("POST", `/job/retry/${encodeURIComponent(runid)}`, { body: { param } })),
   );
+
+interface ScrubWords {
+  readonly rate?: string;
+  readonly status?: boolean;
+  readonly stop?: boolean;
+}
+
+program
+  .command("scrub")
+  .description(
+    "compare indexes and edges of the tenant with its objects, and contents with their digests, and mend what can be mended (0: sound or mended, 2: a content is damaged, or it was stopped); goes on when this command ends",
+  )
+  .option("--rate <n>", "comparisons with the store a second, at most")
+  .option("--status", "only show how far it is, what the last one found, and whether one is due")
+  .option("--stop", "stop the one that is under way")
+  .action(async ({ rate, status, stop }: ScrubWords) => {
+    if (status) return show(await statusOf(client()));
+    if (stop) return show(await client().call("DELETE", "/cluster/scrub"));
+    const signal = ended();
+    const pause = () => setTimeout(SCRUB_LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);
+    const following = { client: client(), pause, signal, note: (text: string) => console.error(text) };
+    const report = await followScrub(following, rate === undefined ? undefined : Number(rate));
+    if (report === undefined) return;
+    show(report);
+    process.exitCode = exitCodeOf(report);
+  });
 
 const audit = program.command("audit").description("check or export the audit trail of the tenant");
 

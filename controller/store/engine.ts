@@ -1,12 +1,14 @@
 import type { BlobStore } from "./blobs.ts";
 import type { KvStore } from "./kv.ts";
 import type { ObjectStore } from "./objects.ts";
+import type { ScrubStore } from "./scrub.ts";
 
-/** The three seams of one tenant. Nothing crosses from one tenant's store to another's. */
+/** The three seams of one tenant, and what is derived in them. Nothing crosses from one tenant's store to another's. */
 export interface TenantStore {
   readonly kv: KvStore;
   readonly objects: ObjectStore;
   readonly blobs: BlobStore;
+  readonly scrub: ScrubStore;
 }
 
 /** Where the areas get their stores from. */

@@ -17,6 +17,7 @@ import type {
   PageRequest,
   TimelineRequest,
 } from "./objects.ts";
+import type { ScrubStore } from "./scrub.ts";
 
 export interface FaultyOptions {
   /** A seeded one replays the same faults for the same calls. */
@@ -62,6 +63,7 @@ export function faultyStore(store: TenantStore, options: FaultyOptions): TenantS
     kv: faultyKv(store.kv, faults),
     objects: faultyObjects(store.objects, faults),
     blobs: faultyBlobs(store.blobs, faults),
+    scrub: faultyScrub(store.scrub, faults),
   };
 }
 
@@ -318,6 +320,18 @@ async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, pa
   if (faults.happens(EMPTY_PAGE_RATE) && limit !== page.limit) return { items: [], cursor: outer(inner) };
   const answer = await read(request, kept);
   return answer.cursor === undefined ? answer : { items: answer.items, cursor: outer(answer.cursor) };
+}
+
+function faultyScrub(scrub: ScrubStore, faults: Faults): ScrubStore {
+  return {
+    postings: (page) => faults.read(() => scrub.postings(page)),
+    missing: (entities) => faults.read(() => scrub.missing(entities)),
+    add: (changes) => faults.write(() => scrub.add(changes)),
+    remove: (postings) => faults.write(() => scrub.remove(postings)),
+    edges: (from, page) => faults.write(() => scrub.edges(from, page)),
+    contents: (page) => faults.read(() => scrub.contents(page)),
+    verify: (digest, paced) => faults.read(() => scrub.verify(digest, paced)),
+  };
 }
 
 function faultyBlobs(blobs: BlobStore, faults: Faults): BlobStore {

@@ -86,10 +86,9 @@ export class Interleaving {
  * are not delayed.
  */
 export function interleaved(stores: Stores, turns: Interleaving, callsMax = Infinity): Stores {
-  const wrap = ({ kv, blobs, objects }: TenantStore): TenantStore => ({
-    kv,
-    blobs,
-    objects: byTurns(objects, turns, callsMax),
+  const wrap = (store: TenantStore): TenantStore => ({
+    ...store,
+    objects: byTurns(store.objects, turns, callsMax),
   });
   return { system: () => stores.system(), tenant: async (name) => wrap(await stores.tenant(name)) };
 }

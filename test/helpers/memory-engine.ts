@@ -1,5 +1,6 @@
 import type { Clock } from "../../common/time.ts";
 import type { Engine, TenantStore } from "../../controller/store/engine.ts";
+import type { ScrubStore } from "../../controller/store/scrub.ts";
 import type { StoreCall } from "./memory-call.ts";
 import { MemoryBlobState, MemoryBlobStore } from "./memory-blob-store.ts";
 import { MemoryKvState, MemoryKvStore } from "./memory-kv.ts";
@@ -9,6 +10,17 @@ export const AT_ONCE: StoreCall = {
   read: (_name, action) => Promise.resolve().then(action),
   write: (_name, action) => Promise.resolve().then(action),
   watch: (action) => Promise.resolve().then(action),
+};
+
+/** It looks through everything at every call. */
+const NOTHING_DERIVED: ScrubStore = {
+  postings: () => Promise.resolve({ items: [] }),
+  missing: (entities) => Promise.resolve(entities.map(() => [])),
+  add: () => Promise.resolve(),
+  remove: () => Promise.resolve(),
+  edges: () => Promise.resolve({ looked: 0, missing: 0, superfluous: 0, examples: [] }),
+  contents: () => Promise.resolve({ items: [] }),
+  verify: () => Promise.resolve("gone"),
 };
 
 interface TenantState {
@@ -69,6 +81,7 @@ export class MemoryDatabase {
         kv: new MemoryKvStore({ state: state.kv, call, clock }),
         objects: new MemoryObjectStore({ state: state.objects, call }),
         blobs: new MemoryBlobStore({ state: state.blobs, call }),
+        scrub: NOTHING_DERIVED,
       };
       stores.set(name, known);
       return known;

@@ -32,8 +32,8 @@ export class StoppableStores implements Stores {
   }
 
   async tenant(name: string): Promise<TenantStore> {
-    const { kv, blobs, objects } = await this.#stores.tenant(name);
-    return { kv: this.#kv(kv), blobs, objects: this.#objects(objects) };
+    const store = await this.#stores.tenant(name);
+    return { ...store, kv: this.#kv(store.kv), objects: this.#objects(store.objects) };
   }
 
   /** Holds the next call of that kind. */

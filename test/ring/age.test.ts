@@ -8,7 +8,7 @@ import { openRing } from "../helpers/ring.ts";
 const VERSIONS = 1_600;
 const EDGES = 3_000;
 const BATCH = 100;
-const BASE_US = 1_700_000_000_000_000;
+const BASE_US = Date.now() * 1_000;
 const AGED: EntityKey = { cid: 9, id: "aged" };
 const FRESH: EntityKey = { cid: 9, id: "fresh" };
 

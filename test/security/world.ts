@@ -91,10 +91,11 @@ function counting(inner: Engine): Counted {
       close: () => inner.close(),
     },
   };
-  const watched = ({ kv, objects, blobs }: TenantStore): TenantStore => ({
+  const watched = ({ kv, objects, blobs, scrub }: TenantStore): TenantStore => ({
     kv: recording(kv, { put: ([key]) => !isSession(key), delete: ([key]) => !isSession(key), txn: () => true }),
     objects: recording(objects, { change: () => true, removeRecords: () => true }),
     blobs: recording(blobs, { put: () => true, append: () => true, unmark: () => true, removeStream: () => true }),
+    scrub: recording(scrub, { add: () => true, remove: () => true }),
   });
   const recording = <T extends object>(
     store: T,

@@ -1,6 +1,54 @@
-import { ClusterInfoInput, ClusterInfoOutput } from "../../../common/api/cluster.ts";
+import type { Static } from "typebox";
+import {
+  ClusterInfoInput,
+  ClusterInfoOutput,
+  ScrubBegin,
+  ScrubReport,
+  ScrubStatus,
+  ScrubStatusInput,
+} from "../../../common/api/cluster.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { ScrubReport as Report, ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
+
+export function scrubRoutes(scrubs: ScrubService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "POST",
+      path: "/cluster/scrub",
+      permission: "cluster:write",
+      summary: "Begin to compare indexes, edges and contents of the tenant with what they follow from, and mend them",
+      input: ScrubBegin,
+      output: ScrubReport,
+      handler: async ({ principal, input }) => ({ message: plain(await scrubs.begin(principal, input)) }),
+    }),
+    endpoint({
+      method: "GET",
+      path: "/cluster/scrub",
+      permission: "cluster:read",
+      summary: "How far the scrub of the tenant is, what the last one found, and whether one is due",
+      input: ScrubStatusInput,
+      output: ScrubStatus,
+      handler: async ({ principal }) => {
+        const { running, last, due } = await scrubs.status(principal);
+        return { message: { ...(running && { running: plain(running) }), ...(last && { last: plain(last) }), due } };
+      },
+    }),
+    endpoint({
+      method: "DELETE",
+      path: "/cluster/scrub",
+      permission: "cluster:write",
+      summary: "Stop the scrub of the tenant that is under way",
+      input: ScrubStatusInput,
+      output: ScrubReport,
+      handler: async ({ principal }) => ({ message: plain(await scrubs.stop(principal)) }),
+    }),
+  ];
+}
+
+function plain(report: Report): Static<typeof ScrubReport> {
+  return { ...report, examples: [...report.examples] };
+}
 
 export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
   return [

@@ -78,7 +78,8 @@ test("content stays while a file names it, and is swept when none does any more"
 });
 
 test("who is late to let go of the old content does not take it from who has written it again", async () => {
-  const { kv, objects: store, blobs } = await engine.tenant("matrix");
+  const inner = await engine.tenant("matrix");
+  const { objects: store, blobs } = inner;
   let letGo = (): void => undefined;
   const gate = new Promise<void>((resolve) => (letGo = resolve));
   let reached = (): void => undefined;
@@ -100,7 +101,7 @@ test("who is late to let go of the old content does not take it from who has wri
     readStream: missing,
     removeStream: missing,
   };
-  const tenant = () => Promise.resolve({ kv, objects: store, blobs: late });
+  const tenant = () => Promise.resolve({ ...inner, objects: store, blobs: late });
   const otherObjects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   otherObjects.registerSystemClass(FILE_CLASS);
   const lateFiles = new FileService({

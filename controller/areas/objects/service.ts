@@ -18,6 +18,7 @@ import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
 import { edgesAsOf } from "./history/edgesasof.ts";
 import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
 import { removedAmong, removedPlaces } from "./history/removed.ts";
+import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
 import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
 import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
@@ -215,6 +216,17 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
         refs.map((ref) => writablePlaces(principal, context.snapshot, ref)),
       );
     });
+  }
+
+  /**
+   * Compares a page of objects with their indexes, or of indexes with their objects, whatever their class, and mends what
+   * differs. Safe while others write.
+   */
+  async scrubIndexes(principal: Principal, request: IndexScrubRequest): Promise<IndexScrubPage> {
+    requirePermission(principal, "cluster:write");
+    const { store, catalog } = await this.#tenant(principal);
+    const snapshot = async (): Promise<Snapshot> => (await catalog.resumed()).snapshot;
+    return new IndexScrub({ ...store, snapshot }).page(request);
   }
 
   async indexStates(principal: Principal): Promise<readonly IndexStatus[]> {

@@ -58,6 +58,7 @@ export type Permission =
   | "appcontext:write"
   | "audit:read"
   | "cluster:read"
+  | "cluster:write"
   | "config:read"
   | "config:write"
   | "consolelog:read"

@@ -2,6 +2,7 @@ import type { TenantStore } from "../../store/engine.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { ObjectStore } from "../../store/objects.ts";
+import type { ScrubStore } from "../../store/scrub.ts";
 
 /** Throws when the stores are closed. A promise where that has to be looked up first. */
 export type Check = () => void | Promise<void>;
@@ -15,6 +16,7 @@ export function closable(store: TenantStore, closed: AbortSignal, check: Check):
     kv: closableKv(store.kv, closed, check),
     objects: closableObjects(store.objects, check),
     blobs: closableBlobs(store.blobs, check),
+    scrub: closableScrub(store.scrub, check),
   };
 }
 
@@ -56,6 +58,18 @@ function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
     timeline: (request, page) => open(check, () => objects.timeline(request, page)),
     getRecords: (keys) => open(check, () => objects.getRecords(keys)),
     removeRecords: (keys) => open(check, () => objects.removeRecords(keys)),
+  };
+}
+
+function closableScrub(scrub: ScrubStore, check: Check): ScrubStore {
+  return {
+    postings: (page) => open(check, () => scrub.postings(page)),
+    missing: (entities) => open(check, () => scrub.missing(entities)),
+    add: (changes) => open(check, () => scrub.add(changes)),
+    remove: (postings) => open(check, () => scrub.remove(postings)),
+    edges: (from, page) => open(check, () => scrub.edges(from, page)),
+    contents: (page) => open(check, () => scrub.contents(page)),
+    verify: (digest, paced) => open(check, () => scrub.verify(digest, paced)),
   };
 }
 

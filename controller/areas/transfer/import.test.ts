@@ -254,8 +254,8 @@ async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
   const dying: Stores = {
     system: () => engine.system(),
     async tenant(name) {
-      const { kv, blobs, objects } = await engine.tenant(name);
-      return { kv: mortality.mortal(kv), blobs: mortality.mortal(blobs), objects };
+      const store = await engine.tenant(name);
+      return { ...store, kv: mortality.mortal(store.kv), blobs: mortality.mortal(store.blobs) };
     },
   };
   const objects = mortality.mortal(transfer.objects);

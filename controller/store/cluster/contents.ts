@@ -256,6 +256,13 @@ export class Contents {
   }
 }
 
+/** A content as a row of `contents` names it; undefined for rows of another kind and what a sweep has condemned. */
+export function contentOf(row: types.Row): BlobInfo | undefined {
+  const digest = digestOf(String(row.content));
+  if (digest === undefined || row.kind !== "upload" || row.size === null || row.condemned === true) return undefined;
+  return { digest, size: Number(row.size) };
+}
+
 function toUpload(row: types.Row): Upload {
   return {
     name: String(row.name),

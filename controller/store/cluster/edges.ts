@@ -6,7 +6,7 @@ import type { Deadline } from "./deadline.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import { plainBytes, type EntityTable, type FoundEntity } from "./entities.ts";
 import { hashOf } from "./hashes.ts";
-import { ttlSeconds, type Tables } from "./tables.ts";
+import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
 /** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
@@ -14,8 +14,8 @@ const EDGES_ENDED_MAX = 100_000;
 const BUCKETS = Array.from({ length: EDGE_BUCKETS }, (_, bucket) => bucket).join(", ");
 
 /** One row each, by `outgoingKey` and `incomingKey`. */
-const OUTGOING_KEY = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
-const INCOMING_KEY = "to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?";
+export const OUTGOING_KEY = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
+export const INCOMING_KEY = "to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?";
 
 /**
  * Edges in `edges_out` by source, each end in buckets. `edges_in` is derived from that, by target: a row is added before
@@ -55,12 +55,13 @@ export class EdgeTable {
   writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
     const { cassandra, keyspace } = this.#tables;
     const { key, timeUs, addEdges = [], expiresAtMs } = change;
-    const times = [BigInt(timeUs), ttlSeconds(cassandra.runtime.clock, expiresAtMs)];
+    const ttl = ttlSeconds(cassandra.runtime.clock, expiresAtMs);
+    const derivedTime = BigInt(derivedTimeUs(cassandra, timeUs));
     const incoming = `UPDATE ${keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE ${INCOMING_KEY}`;
     const outgoing = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${OUTGOING_KEY}`;
     return addEdges.map(async (edge) => {
-      await cassandra.write([{ query: incoming, params: [...times, ...incomingKey(key, edge)] }], deadline);
-      const params = [...times, edgeValue(edge.value), ...outgoingKey(key, edge)];
+      await cassandra.write([{ query: incoming, params: [derivedTime, ttl, ...incomingKey(key, edge)] }], deadline);
+      const params = [BigInt(timeUs), ttl, edgeValue(edge.value), ...outgoingKey(key, edge)];
       await cassandra.write([{ query: outgoing, params }], deadline);
     });
   }
@@ -159,11 +160,11 @@ interface Drop {
 
 type Row = Record<string, unknown>;
 
-function outgoingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
+export function outgoingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
   return [cid, id, hashOf(type, to.cid, to.id) % EDGE_BUCKETS, type, to.cid, to.id];
 }
 
-function incomingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
+export function incomingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
   return [to.cid, to.id, hashOf(type, cid, id) % EDGE_BUCKETS, type, cid, id];
 }
 

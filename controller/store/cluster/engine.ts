@@ -13,6 +13,7 @@ import { dataNodes } from "./nodes.ts";
 import { cassandraIsReady, etcdIsReady, readinessDefinition } from "./readiness.ts";
 import { TenantRegistry } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
+import { CassandraScrub } from "./scrub.ts";
 
 export interface ClusterEngineOptions {
   /** Such as `http://10.0.0.1:2379`. */
@@ -142,10 +143,13 @@ class ClusterEngine implements Engine {
     const tables = { cassandra: this.#cassandra, keyspace: keyspaceOf(this.#prefix, name) };
     const kv = new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name));
     const sweep = new KvSweep({ kv, runtime: this.#etcd.runtime });
+    const objects = new CassandraObjectStore(tables);
+    const blobs = new CassandraBlobStore(tables);
     return {
       kv,
-      objects: new CassandraObjectStore(tables),
-      blobs: new CassandraBlobStore(tables),
+      objects,
+      blobs,
+      scrub: new CassandraScrub({ tables, objects, blobs }),
       close() {
         // A step under way ends with its call.
         void sweep.close();

@@ -26,7 +26,7 @@ import { Finder } from "./finder.ts";
 import { PostingTable } from "./postings.ts";
 import { RecordTable } from "./records.ts";
 import { selectionOf } from "./selection.ts";
-import { ttlSeconds, type Tables } from "./tables.ts";
+import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 import { VersionTable } from "./versions.ts";
 
 export class CassandraObjectStore implements ObjectStore {
@@ -128,9 +128,11 @@ export class CassandraObjectStore implements ObjectStore {
     const besides = [...this.#versions.writes(change, deadline), ...this.#edges.writes(change, deadline)];
     const terms = postingTerms(change.addTerms);
     const ttl = ttlSeconds(cassandra.runtime.clock, change.expiresAtMs);
+    // What is only added to an index is of values that are there, so no scrub has taken it away.
+    const postedUs = isIndexOnly(change) ? timeUs : derivedTimeUs(cassandra, timeUs);
     await allWritten([
       ...besides,
-      ...(terms.length > 0 ? [this.#postings.add({ key, terms, timeUs, ttl }, deadline)] : []),
+      ...(terms.length > 0 ? [this.#postings.add({ key, terms, timeUs: postedUs, ttl }, deadline)] : []),
     ]);
     const entity = cassandra.write(this.#entities.statements(change), deadline);
     await (besides.length > 0 ? afterOthers(entity) : entity);
@@ -152,6 +154,10 @@ async function afterOthers(writes: Promise<unknown>): Promise<void> {
     if (!isAppError(error, "unavailable")) throw error;
     throw new AppError("unknown_outcome", `A change was written in part: ${error.message}`, { cause: error });
   }
+}
+
+function isIndexOnly({ birth, cells }: EntityChange): boolean {
+  return birth === undefined && cells === undefined;
 }
 
 function postingTerms(terms: readonly string[] | undefined): readonly string[] {

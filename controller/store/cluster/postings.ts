@@ -1,8 +1,10 @@
+import { mapLimited } from "../../../common/concurrency.ts";
 import {
   POSTING_DENSITY_RATIO_MAX,
   POSTING_READS_PER_PAGE_MAX,
   POSTINGS_PER_READ_MIN,
   POSTINGS_PER_WRITE,
+  SCRUB_CHECKS_AT_ONCE,
   TERMS_COMPARED_MAX,
 } from "../../../common/limits.ts";
 import type { EntityKey, TermEstimate } from "../objects.ts";
@@ -90,6 +92,18 @@ export class PostingTable {
       terms.flatMap((term) => this.#removal(term, levels.get(term) ?? 0, posting)),
       deadline,
     );
+  }
+
+  /** Those of the terms under which the entity does not lie. */
+  async unposted(key: EntityKey, terms: readonly string[], deadline: Deadline): Promise<readonly string[]> {
+    const levels = await this.#levels.stored(terms, deadline);
+    const hash = keyHash(key);
+    const found = await mapLimited(terms, SCRUB_CHECKS_AT_ONCE, (term) => {
+      const buckets = Array.from({ length: (levels.get(term) ?? 0) + 1 }, (_, level) => bucketOf(hash, level));
+      const query = `SELECT id FROM ${this.#tables.keyspace}.postings WHERE term = ? AND bucket IN (${buckets.join(", ")}) AND hash = ? AND cid = ? AND id = ?`;
+      return this.#tables.cassandra.read({ query, params: [term, hash, key.cid, key.id] }, deadline);
+    });
+    return terms.filter((_, at) => found[at]?.length === 0);
   }
 
   /** Where entities lie that bear every term, and perhaps others that do not. */

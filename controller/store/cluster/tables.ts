@@ -1,3 +1,4 @@
+import { WRITE_LATE_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Cassandra } from "./cassandra.ts";
 
@@ -9,6 +10,15 @@ export interface Tables {
 
 /** Cassandra's own limit: twenty years. */
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
+
+/**
+ * The time of what is derived of a write. A scrub takes away what is derived of a write that was given up, at its own
+ * time and for good: where the write is repeated long after, it needs a later one.
+ */
+export function derivedTimeUs(cassandra: Cassandra, timeUs: number): number {
+  const presentUs = cassandra.nextTimeUs();
+  return presentUs - timeUs > WRITE_LATE_MS * 1_000 ? presentUs : timeUs;
+}
 
 /** Seconds to live for Cassandra, 0 for ever; what has already expired lives one more second. */
 export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {

@@ -8,7 +8,7 @@ import { compareBytes, following, prefixEnd } from "./keys.ts";
 import { edgeKey, edgeTypePrefix, EXPIRY_KINDS, ownerPrefix } from "./object-keys.ts";
 
 /** `live` and a moment at which it vanishes (0: never), or removed and the moment at which that is forgotten. */
-type Packed = readonly [
+export type PackedEdge = readonly [
   type: string,
   fromCid: number,
   fromId: string,
@@ -63,7 +63,7 @@ export class Edges {
     const prefix = ownerPrefix(from);
     const rows = [...this.#options.env.tables.edgesOut.getRange({ start: prefix, end: prefixEnd(prefix)! })];
     for (const { key, value } of rows) {
-      const packed = decodeStored<Packed>(value);
+      const packed = decodeStored<PackedEdge>(value);
       if (packed[5] <= deathUs) this.#remove(key, packed);
     }
   }
@@ -72,13 +72,13 @@ export class Edges {
   visit(key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
     const stored = this.#options.env.tables.edgesOut.get(key);
     if (stored === undefined) return;
-    const packed = decodeStored<Packed>(stored);
+    const packed = decodeStored<PackedEdge>(stored);
     if (packed[8] !== due.atMs) return;
     if (!packed[7]) void this.#options.env.tables.edgesOut.remove(key);
     else
       this.#put(
         key,
-        [...packed.slice(0, 6), null, false, due.nowMs + OBJECT_TOMBSTONE_KEEP_MS] as unknown as Packed,
+        [...packed.slice(0, 6), null, false, due.nowMs + OBJECT_TOMBSTONE_KEEP_MS] as unknown as PackedEdge,
         packed,
       );
   }
@@ -105,25 +105,25 @@ export class Edges {
     if (direction === "out" && !this.#options.alive(key)) return { items: [] };
     const found = [...rows];
     const items = found
-      .map((row) => decodeStored<Packed>(row.value))
+      .map((row) => decodeStored<PackedEdge>(row.value))
       .filter((packed) => this.#visible(packed, direction, nowMs))
       .map(toEdge);
     return found.length < page.limit ? { items } : { items, cursor: cursors.write(found.at(-1)!.key) };
   }
 
-  #visible(packed: Packed, direction: "out" | "in", nowMs: number): boolean {
+  #visible(packed: PackedEdge, direction: "out" | "in", nowMs: number): boolean {
     if (!packed[7] || (packed[8] > 0 && packed[8] <= nowMs)) return false;
     return direction === "out" || this.#options.alive({ cid: packed[1], id: packed[2] });
   }
 
-  #merge(incoming: Packed): void {
-    const key = edgeKey({ cid: incoming[1], id: incoming[2] }, incoming[0], { cid: incoming[3], id: incoming[4] });
+  #merge(incoming: PackedEdge): void {
+    const key = sourceKey(incoming);
     const stored = this.#options.env.tables.edgesOut.get(key);
-    const current = stored === undefined ? undefined : decodeStored<Packed>(stored);
+    const current = stored === undefined ? undefined : decodeStored<PackedEdge>(stored);
     if (current === undefined || wins(incoming, current)) this.#put(key, incoming, current);
   }
 
-  #put(key: Uint8Array, packed: Packed, current: Packed | undefined): void {
+  #put(key: Uint8Array, packed: PackedEdge, current: PackedEdge | undefined): void {
     const { env, expiry } = this.#options;
     const value = encodePacked(packed);
     void env.tables.edgesOut.put(key, value);
@@ -133,7 +133,7 @@ export class Edges {
     if (packed[8] > 0) expiry.add(packed[8], EXPIRY_KINDS.edge, key);
   }
 
-  #remove(key: Uint8Array, packed: Packed): void {
+  #remove(key: Uint8Array, packed: PackedEdge): void {
     const { env, expiry } = this.#options;
     void env.tables.edgesOut.remove(key);
     void env.tables.edgesIn.remove(mirrorKey(packed));
@@ -141,17 +141,23 @@ export class Edges {
   }
 }
 
-function mirrorKey(packed: Packed): Uint8Array {
+/** Where it lies at its target. */
+export function mirrorKey(packed: PackedEdge): Uint8Array {
   return edgeKey({ cid: packed[3], id: packed[4] }, packed[0], { cid: packed[1], id: packed[2] });
 }
 
-function wins(incoming: Packed, current: Packed): boolean {
+/** Where it lies at its source. */
+export function sourceKey(packed: PackedEdge): Uint8Array {
+  return edgeKey({ cid: packed[1], id: packed[2] }, packed[0], { cid: packed[3], id: packed[4] });
+}
+
+function wins(incoming: PackedEdge, current: PackedEdge): boolean {
   if (incoming[5] !== current[5]) return incoming[5] > current[5];
   if (!current[7]) return false;
   return !incoming[7] || compareBytes(incoming[6] ?? EMPTY, current[6] ?? EMPTY) > 0;
 }
 
-function toEdge([type, fromCid, fromId, toCid, toId, timeUs, value]: Packed): Edge {
+function toEdge([type, fromCid, fromId, toCid, toId, timeUs, value]: PackedEdge): Edge {
   const edge = { type, from: { cid: fromCid, id: fromId }, to: { cid: toCid, id: toId }, timeUs };
   return value === null ? edge : { ...edge, value: new Uint8Array(value) };
 }

@@ -8,6 +8,7 @@ import type { EmbeddedRuntime } from "./runtime.ts";
 import { hasEnvironment, openEnvironment } from "./new-environment.ts";
 import { EmbeddedKvStore } from "./kv.ts";
 import { EmbeddedObjectStore } from "./objects.ts";
+import { EmbeddedScrub } from "./scrub.ts";
 
 export interface EmbeddedTenant extends TenantStore {
   readonly kv: EmbeddedKvStore;
@@ -30,7 +31,8 @@ export async function openTenant(folder: string, runtime: EmbeddedRuntime): Prom
   await makeFolder(nodeFiles, folder);
   const env = await openEnvironment(environmentIn(folder), runtime.clock);
   const kv = new EmbeddedKvStore(env, runtime);
-  const objects = new EmbeddedObjectStore({ env, runtime, place: basename(folder) });
+  const place = basename(folder);
+  const objects = new EmbeddedObjectStore({ env, runtime, place });
   const blobs = await EmbeddedBlobStore.open({ env, folder: join(folder, "blobs"), files: nodeFiles, runtime });
   await env.upgraded();
   await kv.open();
@@ -39,6 +41,7 @@ export async function openTenant(folder: string, runtime: EmbeddedRuntime): Prom
     kv,
     objects,
     blobs,
+    scrub: new EmbeddedScrub({ env, objects, blobs, place, nowMs: () => runtime.clock.nowMs() }),
     async close() {
       await sweep.close();
       kv.close();

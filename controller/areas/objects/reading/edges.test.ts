@@ -276,8 +276,8 @@ async function diesRemoving(mortality: Mortality, id: string): Promise<boolean> 
   const stores = {
     system: () => engine.system(),
     tenant: async (name: string) => {
-      const { kv, blobs, objects: inner } = await engine.tenant(name);
-      return { kv, blobs, objects: mortality.mortal(inner) };
+      const inner = await engine.tenant(name);
+      return { ...inner, objects: mortality.mortal(inner.objects) };
     },
   };
   const service = new ObjectService({ stores, runtime: { ...testRuntime(realClock), random: seededRandom(5) } });

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  clusterRuntime,
+  clusterSettings,
+  describeCluster,
+  openTestClusterEngine,
+  type TestClusterEngine,
+} from "../../../test/helpers/cluster.ts";
+import type { TenantStore } from "../engine.ts";
+import type { EntityKey } from "../objects.ts";
+import { Cassandra } from "./cassandra.ts";
+import { keyspaceOf } from "./schema.ts";
+
+const CID = 7;
+const nowUs = (): number => Date.now() * 1_000;
+/** So that nothing counts as young. */
+const ALL = { limit: 100, beforeUs: 4e15 };
+
+describeCluster("a scrub of the cluster's tables", () => {
+  let engine: TestClusterEngine;
+  let store: TenantStore;
+  let cassandra: Cassandra;
+  let keyspace: string;
+  beforeAll(async () => {
+    engine = await openTestClusterEngine({ tenants: ["matrix"] });
+    store = await engine.tenant("matrix");
+    keyspace = keyspaceOf(engine.prefix, "matrix");
+    const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
+    cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+  });
+  afterAll(async () => {
+    await cassandra?.close();
+    await engine?.[Symbol.asyncDispose]();
+  });
+
+  const key = (id: string): EntityKey => ({ cid: CID, id });
+  const linked = (from: string, to: string) =>
+    store.objects.change([
+      { key: key(from), timeUs: nowUs(), birth: true, addEdges: [{ type: "uses", to: key(to) }] },
+      { key: key(to), timeUs: nowUs(), birth: true },
+    ]);
+  const sourcesOf = async (to: string): Promise<readonly string[]> =>
+    (await store.objects.edges(key(to), "in", { limit: 100 })).items.map(({ from }) => from.id).sort();
+  const run = (query: string): Promise<void> => cassandra.write([{ query, params: [] }], cassandra.deadline());
+  const countIn = async (table: string, column: string, id: string): Promise<number> => {
+    const query = `SELECT type FROM ${keyspace}.${table} WHERE ${column} = '${id}' ALLOW FILTERING`;
+    return (await cassandra.read({ query, params: [] }, cassandra.deadline())).length;
+  };
+
+  test("adds an edge at its target where it was lost, and tells it", async () => {
+    await linked("a", "hub");
+    await run(`TRUNCATE ${keyspace}.edges_in`);
+    expect(await sourcesOf("hub")).toEqual([]);
+    const checked = await store.scrub.edges("source", ALL);
+    expect(checked).toMatchObject({ missing: 1, superfluous: 0, examples: ["missing: edge uses from 7:a to 7:hub"] });
+    expect(await sourcesOf("hub")).toEqual(["a"]);
+    expect(await store.scrub.edges("source", ALL)).toMatchObject({ missing: 0 });
+  });
+
+  test("removes at a target what no source has, unless it is young", async () => {
+    await linked("b", "core");
+    await run(`TRUNCATE ${keyspace}.edges_out`);
+    expect(await store.scrub.edges("target", { ...ALL, beforeUs: nowUs() - 3_600_000_000 })).toMatchObject({
+      superfluous: 0,
+    });
+    expect(await countIn("edges_in", "to_id", "core")).toBe(1);
+    expect((await store.scrub.edges("target", ALL)).superfluous).toBeGreaterThan(0);
+    expect(await countIn("edges_in", "to_id", "core")).toBe(0);
+    expect(await store.scrub.edges("target", ALL)).toMatchObject({ superfluous: 0 });
+  });
+
+  test("removes the edges that a removal left, at both ends, and none of the life after it", async () => {
+    await linked("c", "rack");
+    const query = `UPDATE ${keyspace}.present USING TIMESTAMP ? SET died = ? WHERE cid = ? AND id = ?`;
+    const diedUs = BigInt(nowUs());
+    await cassandra.write([{ query, params: [diedUs, diedUs, CID, "c"] }], cassandra.deadline());
+    await store.objects.change([
+      { key: key("c"), timeUs: nowUs() + 1_000, birth: true, addEdges: [{ type: "feeds", to: key("rack") }] },
+    ]);
+    expect(await store.scrub.edges("source", ALL)).toMatchObject({ superfluous: 1, missing: 0 });
+    expect([await countIn("edges_out", "id", "c"), await countIn("edges_in", "to_id", "rack")]).toEqual([1, 1]);
+    expect(await sourcesOf("rack")).toEqual(["c"]);
+  });
+
+  test("tells a content whose chunk is lost or changed, and no other", async () => {
+    const [sound, lost, changed] = await Promise.all(
+      ["sound", "lost", "changed"].map((text) => store.blobs.put([Buffer.from(text)], "test")),
+    );
+    const uploads = async (digest = ""): Promise<string> => {
+      const query = `SELECT name FROM ${keyspace}.contents WHERE content = ? AND kind = 'upload'`;
+      const [row] = await cassandra.read({ query, params: [`b/${digest}`] }, cassandra.deadline());
+      return `u/${String(row?.name)}`;
+    };
+    await run(`DELETE FROM ${keyspace}.chunks WHERE content = '${await uploads(lost?.digest)}' AND part = 0`);
+    await run(
+      `UPDATE ${keyspace}.chunks SET bytes = 0x00 WHERE content = '${await uploads(changed?.digest)}' AND part = 0 AND position = 0`,
+    );
+    const { items } = await store.scrub.contents({ limit: 100 });
+    expect(items.map(({ digest }) => digest).sort()).toEqual([sound, lost, changed].map((info) => info?.digest).sort());
+    const states = new Map<string | undefined, string>();
+    for (const { digest } of items) states.set(digest, await store.scrub.verify(digest, () => Promise.resolve()));
+    expect([sound, lost, changed].map((info) => states.get(info?.digest))).toEqual(["sound", "damaged", "damaged"]);
+  });
+});

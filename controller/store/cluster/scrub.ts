@@ -1,0 +1,121 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
+import type { BlobInfo, BlobStore } from "../blobs.ts";
+import type { EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
+import type { ContentState, EdgeCheck, Posting, ScrubStore, TermsOf } from "../scrub.ts";
+import { indexedTerms, isClassTerm } from "../terms.ts";
+import { contentOf } from "./contents.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import { EdgeScrub } from "./edge-scrub.ts";
+import { EntityTable } from "./entities.ts";
+import { PostingTable } from "./postings.ts";
+import { ttlSeconds, type Tables } from "./tables.ts";
+
+export interface CassandraScrubParts {
+  readonly tables: Tables;
+  readonly objects: Pick<ObjectStore, "change">;
+  readonly blobs: Pick<BlobStore, "stat" | "read">;
+}
+
+/** What is derived in the tables of one tenant. Each comparison is a call of its own, with its own deadline. */
+export class CassandraScrub implements ScrubStore {
+  readonly #tables: Tables;
+  readonly #of: CassandraScrubParts;
+  readonly #entities: EntityTable;
+  readonly #postings: PostingTable;
+  readonly #edges: EdgeScrub;
+
+  constructor(of: CassandraScrubParts) {
+    const { tables } = of;
+    this.#of = of;
+    this.#tables = tables;
+    this.#entities = new EntityTable(tables);
+    this.#postings = new PostingTable(tables);
+    this.#edges = new EdgeScrub(tables);
+  }
+
+  async postings(page: PageRequest): Promise<Page<Posting>> {
+    const { cassandra, keyspace } = this.#tables;
+    const request = requestText(keyspace, "scrub", "postings");
+    const place = { size: page.limit, state: readCursor(request, page) };
+    const statement = { query: `SELECT term, cid, id, time FROM ${keyspace}.postings`, params: [] };
+    const { rows, state } = await cassandra.page(statement, place, cassandra.deadline());
+    const items = rows.map((row) => ({
+      term: String(row.term),
+      key: { cid: Number(row.cid), id: String(row.id) },
+      timeUs: Number(row.time),
+    }));
+    return state === undefined ? { items } : pageBefore(items, request, state);
+  }
+
+  missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {
+    return mapLimited(entities, SCRUB_CHECKS_AT_ONCE, (of) => this.#missing(of));
+  }
+
+  /** What is posted bears the present: whatever was removed of it is older. */
+  async add(changes: readonly EntityChange[]): Promise<void> {
+    const { cassandra } = this.#tables;
+    await this.#of.objects.change(
+      changes.map((change) => ({ ...change, addTerms: (change.addTerms ?? []).filter(isClassTerm) })),
+    );
+    await mapLimited(changes, SCRUB_CHECKS_AT_ONCE, ({ key, addTerms = [], expiresAtMs }) => {
+      const terms = addTerms.filter((term) => !isClassTerm(term));
+      const posted = {
+        key,
+        terms,
+        timeUs: cassandra.nextTimeUs(),
+        ttl: ttlSeconds(cassandra.runtime.clock, expiresAtMs),
+      };
+      return this.#postings.add(posted, cassandra.deadline());
+    });
+  }
+
+  async remove(postings: readonly Posting[]): Promise<void> {
+    await mapLimited(postings, SCRUB_CHECKS_AT_ONCE, ({ term, key, timeUs }) =>
+      this.#postings.remove({ key, terms: [term], timeUs }, this.#tables.cassandra.deadline()),
+    );
+  }
+
+  edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck> {
+    return from === "source" ? this.#edges.fromSources(page) : this.#edges.fromTargets(page);
+  }
+
+  async contents(page: PageRequest): Promise<Page<BlobInfo>> {
+    const { cassandra, keyspace } = this.#tables;
+    const request = requestText(keyspace, "scrub", "contents");
+    const place = { size: page.limit, state: readCursor(request, page) };
+    const query = `SELECT content, kind, size, condemned FROM ${keyspace}.contents`;
+    const { rows, state } = await cassandra.page({ query, params: [] }, place, cassandra.deadline());
+    const items = rows.flatMap((row) => contentOf(row) ?? []);
+    return state === undefined ? { items } : pageBefore(items, request, state);
+  }
+
+  async verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState> {
+    const { blobs } = this.#of;
+    if ((await blobs.stat(digest)) === undefined) return "gone";
+    const reading = blobs.read(digest)[Symbol.asyncIterator]();
+    for (;;) {
+      const part = await reading.next().catch(damageOf);
+      if (part === "damaged") return (await blobs.stat(digest)) === undefined ? "gone" : "damaged";
+      if (part.done) return "sound";
+      await paced(part.value.length);
+    }
+  }
+
+  async #missing({ entity: { key }, terms }: TermsOf): Promise<readonly string[]> {
+    const deadline = this.#tables.cassandra.deadline();
+    const all = indexedTerms(terms);
+    const [found] = await this.#entities.find([key], deadline, { keys: [], prefixes: [] });
+    if (found === undefined) return [];
+    const classes = all.filter((term) => isClassTerm(term) && !found.classes.includes(term));
+    const posted = all.filter((term) => !isClassTerm(term));
+    return [...classes, ...(await this.#postings.unposted(key, posted, deadline))];
+  }
+}
+
+/** A chunk is not there, or not what it was. */
+function damageOf(error: unknown): "damaged" {
+  if (isAppError(error, "not_found", "internal")) return "damaged";
+  throw error;
+}

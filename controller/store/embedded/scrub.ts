@@ -1,0 +1,206 @@
+import { isAppError } from "../../../common/errors.ts";
+import { SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
+import { decodeStored, encodePacked } from "../format.ts";
+import type { BlobInfo } from "../blobs.ts";
+import type { EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
+import type { ContentState, EdgeCheck, Posting, ScrubStore, TermsOf } from "../scrub.ts";
+import { indexedTerms } from "../terms.ts";
+import { Cursors } from "./cursor.ts";
+import { mirrorKey, sourceKey, type PackedEdge } from "./edges.ts";
+import { decodeEntity } from "./entity-form.ts";
+import type { EntityState } from "./entity-state.ts";
+import type { Environment } from "./environment.ts";
+import { bytesText, concat, following, readU32, textBytes, u32 } from "./keys.ts";
+import { entityKeyBytes, numberKey, parseEntityKey } from "./object-keys.ts";
+import type { EmbeddedBlobStore } from "./blobs.ts";
+import type { EmbeddedObjectStore } from "./objects.ts";
+
+const PRESENT = encodePacked(1);
+const FIRST = Uint8Array.of(0);
+const FIRST_TERM = "\u0000";
+const LENGTH_BYTES = 4;
+
+export interface EmbeddedScrubParts {
+  readonly env: Environment;
+  readonly objects: EmbeddedObjectStore;
+  readonly blobs: EmbeddedBlobStore;
+  /** Names this store in cursors. */
+  readonly place: string;
+  readonly nowMs: () => number;
+}
+
+/** Indexes share the commits of what they are made from: what is found here was damaged, or written by a defect. */
+export class EmbeddedScrub implements ScrubStore {
+  readonly #of: EmbeddedScrubParts;
+
+  constructor(parts: EmbeddedScrubParts) {
+    this.#of = parts;
+  }
+
+  async postings(page: PageRequest): Promise<Page<Posting>> {
+    const cursors = new Cursors([this.#of.place, "scrub", "postings"]);
+    const after = cursors.read(page);
+    const items: Posting[] = [];
+    for (const { term, bytes } of this.#rowsOfTerms(after)) {
+      const key = parseEntityKey(bytes);
+      items.push({ term, key, timeUs: this.#state(key)?.terms.get(term)?.timeUs ?? 0 });
+      if (items.length === page.limit) return { items, cursor: cursors.write(placeOf(term, bytes)) };
+    }
+    return { items };
+  }
+
+  async missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {
+    return entities.map(({ entity: { key }, terms }) => {
+      const state = this.#state(key);
+      if (state === undefined || state.birthUs === 0) return [];
+      const tables = this.#of.env.read();
+      const bytes = entityKeyBytes(key);
+      const own = state.indexed();
+      const all = new Set([...indexedTerms(terms), ...own.terms]);
+      return [
+        ...[...all].filter((term) => !tables.terms.doesExist(term, bytes)),
+        ...numberKeys(own.numbers, bytes)
+          .filter(({ row }) => !tables.numbers.doesExist(row))
+          .map(({ slot }) => `number ${slot}`),
+      ];
+    });
+  }
+
+  async add(changes: readonly EntityChange[]): Promise<void> {
+    const timeUs = this.#of.nowMs() * 1_000;
+    const numbered = changes.map(({ addTerms: _terms, ...change }) => change);
+    const borne = changes.map(({ numbers: _numbers, ...change }) => ({ ...change, timeUs }));
+    await this.#of.objects.change([...numbered, ...borne]);
+    await this.#of.env.write(() => changes.forEach(({ key }) => this.#complete(key)));
+  }
+
+  async remove(postings: readonly Posting[]): Promise<void> {
+    const borne: EntityChange[] = [];
+    await this.#of.env.write(() => {
+      for (const { term, key, timeUs } of postings) {
+        const mark = this.#state(key)?.indexed().terms.has(term) ? this.#state(key)?.terms.get(term) : undefined;
+        if (mark === undefined) void this.#of.env.tables.terms.remove(term, entityKeyBytes(key));
+        else if (mark.timeUs <= timeUs) borne.push({ key, timeUs: mark.timeUs, dropTerms: [term] });
+      }
+    });
+    if (borne.length > 0) await this.#of.objects.change(borne);
+  }
+
+  async edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck> {
+    const cursors = new Cursors([this.#of.place, "scrub", "edges", from]);
+    const after = cursors.read(page);
+    const start = after === undefined ? FIRST : following(after);
+    const table = from === "source" ? "edgesOut" : "edgesIn";
+    const rows = [...this.#of.env.read()[table].getRange({ start, limit: page.limit })];
+    const wrong: string[] = [];
+    await this.#of.env.write(() => {
+      for (const { key, value } of rows) {
+        const edge = decodeStored<PackedEdge>(value);
+        const mended = from === "source" ? this.#addAtTarget(key, edge) : this.#removeAtTarget(key, edge);
+        if (mended) wrong.push(`${from === "source" ? "missing" : "superfluous"}: ${textOf(edge)}`);
+      }
+    });
+    const [missing, superfluous] = from === "source" ? [wrong.length, 0] : [0, wrong.length];
+    const checked = { looked: rows.length, missing, superfluous, examples: wrong };
+    const last = rows.at(-1);
+    return last === undefined || rows.length < page.limit ? checked : { ...checked, cursor: cursors.write(last.key) };
+  }
+
+  async contents(page: PageRequest): Promise<Page<BlobInfo>> {
+    const cursors = new Cursors([this.#of.place, "scrub", "contents"]);
+    const after = cursors.read(page);
+    const start = after === undefined ? FIRST : following(after);
+    const keys = [...this.#of.env.read().blobs.getKeys({ start, limit: page.limit })];
+    const items: BlobInfo[] = [];
+    for (const key of keys) {
+      const digest = bytesText(key);
+      items.push((await this.#of.blobs.stat(digest)) ?? { digest, size: 0 });
+    }
+    const last = keys.at(-1);
+    return last === undefined || keys.length < page.limit ? { items } : { items, cursor: cursors.write(last) };
+  }
+
+  async verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState> {
+    const { blobs, env } = this.#of;
+    try {
+      for await (const part of blobs.read(digest)) await paced(part.length);
+      return "sound";
+    } catch (error) {
+      if (!isAppError(error, "not_found", "unavailable")) throw error;
+      const row = env.read().blobs.get(textBytes(digest));
+      if (row === undefined) return "gone";
+      // Of a content that is being taken in there is a row before there is a file.
+      const isYoung = decodeStored<number>(row) + SCRUB_AGE_MIN_MS > this.#of.nowMs();
+      return error.code === "not_found" && isYoung ? "gone" : "damaged";
+    }
+  }
+
+  *#rowsOfTerms(after: Uint8Array | undefined): Iterable<{ readonly term: string; readonly bytes: Uint8Array }> {
+    const { terms } = this.#of.env.read();
+    const begun = after === undefined ? undefined : placeIn(after);
+    if (begun !== undefined)
+      for (const bytes of terms.getValues(begun.term, { start: following(begun.bytes) }))
+        yield { term: begun.term, bytes };
+    for (const term of terms.getKeys({ start: begun?.term ?? FIRST_TERM })) {
+      if (term === begun?.term) continue;
+      for (const bytes of terms.getValues(term)) yield { term, bytes };
+    }
+  }
+
+  #state(key: EntityKey): EntityState | undefined {
+    const stored = this.#of.env.read().objects.get(entityKeyBytes(key));
+    return stored === undefined ? undefined : decodeEntity(stored);
+  }
+
+  /** Inside a write transaction. */
+  #complete(key: EntityKey): void {
+    const { terms, numbers } = this.#of.env.tables;
+    const bytes = entityKeyBytes(key);
+    const own = this.#state(key)?.indexed();
+    if (own === undefined) return;
+    for (const term of own.terms) if (!terms.doesExist(term, bytes)) void terms.put(term, bytes);
+    for (const { row } of numberKeys(own.numbers, bytes)) if (!numbers.doesExist(row)) void numbers.put(row, PRESENT);
+  }
+
+  /** Inside a write transaction: the edge as it lies now. */
+  #addAtTarget(key: Uint8Array, found: PackedEdge): boolean {
+    const { edgesOut, edgesIn } = this.#of.env.tables;
+    const stored = edgesOut.get(key);
+    const mirror = mirrorKey(found);
+    if (stored === undefined || !decodeStored<PackedEdge>(stored)[7] || edgesIn.doesExist(mirror)) return false;
+    void edgesIn.put(mirror, stored);
+    return true;
+  }
+
+  /** Inside a write transaction. */
+  #removeAtTarget(key: Uint8Array, found: PackedEdge): boolean {
+    const { edgesOut, edgesIn } = this.#of.env.tables;
+    const stored = edgesOut.get(sourceKey(found));
+    if (!edgesIn.doesExist(key) || (stored !== undefined && decodeStored<PackedEdge>(stored)[7])) return false;
+    void edgesIn.remove(key);
+    return true;
+  }
+}
+
+function numberKeys(
+  numbers: readonly (number | undefined)[],
+  bytes: Uint8Array,
+): { readonly slot: number; readonly row: Uint8Array }[] {
+  return numbers.flatMap((number, slot) =>
+    number === undefined ? [] : [{ slot, row: numberKey(slot, number, bytes) }],
+  );
+}
+
+function placeOf(term: string, bytes: Uint8Array): Uint8Array {
+  const text = textBytes(term);
+  return concat(u32(text.length), text, bytes);
+}
+
+function placeIn(place: Uint8Array): { readonly term: string; readonly bytes: Uint8Array } {
+  const end = LENGTH_BYTES + readU32(place, 0);
+  return { term: bytesText(place.subarray(LENGTH_BYTES, end)), bytes: place.subarray(end) };
+}
+
+function textOf([type, fromCid, fromId, toCid, toId]: PackedEdge): string {
+  return `edge ${type} from ${fromCid}:${fromId} to ${toCid}:${toId}`;
+}

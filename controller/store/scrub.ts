@@ -1,0 +1,58 @@
+import type { BlobInfo } from "./blobs.ts";
+import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "./objects.ts";
+
+/**
+ * The seam for scrubbing: what is derived from entities and edges, as it lies, and contents by their digests. Everything
+ * here is safe while others write, and idempotent. What a store derives may say too much for a while and never too
+ * little; only a loss of data or a defect makes it say too little.
+ */
+export interface ScrubStore {
+  /** Rows by which entities are found by terms, each at least once, in an order that stays. */
+  postings(page: PageRequest): Promise<Page<Posting>>;
+  /** For each entity in their order: those of the terms under which it is not found. */
+  missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]>;
+  /**
+   * Living entities are found by these terms and numbers from then on, whatever was removed of them before. Only for
+   * changes that write nothing else.
+   */
+  add(changes: readonly EntityChange[]): Promise<void>;
+  /**
+   * Takes away these rows, and none that was written after the time it bears. Only for rows that are older than
+   * `SCRUB_AGE_MIN_MS` and of entities that do not live or do not bear the term.
+   */
+  remove(postings: readonly Posting[]): Promise<void>;
+  /**
+   * Compares a page of edges with what lies at their other end: `source` looks from the sources and adds what is missing
+   * at targets, `target` looks from the targets and removes what no source has. What is younger than `beforeUs` is left.
+   */
+  edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck>;
+  /** All contents, each at least once, in an order that stays; those of a sweep or an upload under way perhaps not. */
+  contents(page: PageRequest): Promise<Page<BlobInfo>>;
+  /** Reads a content to its end. `paced` is called with each part's bytes and waited for; what it throws goes on. */
+  verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState>;
+}
+
+/** `gone`: it was removed meanwhile, or is not wholly there yet. */
+export type ContentState = "sound" | "damaged" | "gone";
+
+export interface TermsOf {
+  readonly entity: Entity;
+  readonly terms: readonly string[];
+}
+
+export interface Posting {
+  readonly term: string;
+  readonly key: EntityKey;
+  readonly timeUs: number;
+}
+
+export interface EdgeCheck {
+  readonly looked: number;
+  /** Edges that were added at their targets. */
+  readonly missing: number;
+  /** Rows of edges that were removed: their source does not have them, or has ended. */
+  readonly superfluous: number;
+  /** Some of what was wrong, for people. */
+  readonly examples: readonly string[];
+  readonly cursor?: string;
+}
