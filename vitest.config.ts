@@ -6,7 +6,7 @@ import { defineConfig } from "vitest/config";
  */
 const AREAS_ON_CLUSTER = [
   "controller/areas/scripts/*.test.ts",
-  "controller/areas/{appcontext,audit,cluster,files,groups,ingest,licences,policies,schema,tables,tags,tenants,users,openid}/*.test.ts",
+  "controller/areas/{appcontext,audit,cluster,files,groups,ingest,keys,licences,policies,schema,tables,tags,tenants,users,openid}/*.test.ts",
   "controller/store/{once,journal/journal}.test.ts",
   "controller/areas/{config,consolelog}/*.test.ts",
   "controller/areas/triggers/*.test.ts",

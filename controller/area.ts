@@ -3,6 +3,7 @@ import type { Endpoint } from "./http/endpoint.ts";
 import type { Level } from "./http/metrics.ts";
 import type { SocketEndpoint } from "./http/socket.ts";
 import type { HostObject } from "./scripting/index.ts";
+import type { SealedKind } from "./secrets/index.ts";
 
 /**
  * What an area gives to the controller that holds it. `assembly.ts` makes the services, lists the areas and loops over
@@ -16,6 +17,13 @@ export interface Area {
   readonly classes?: readonly SystemClass[];
   /** What scripts find of it. */
   readonly hostObjects?: readonly HostObject[];
+  /** What it keeps sealed: sealed anew when the key changes. Whatever is stored with `seal` belongs here. */
+  readonly sealed?: readonly SealedKind[];
+  /**
+   * What it derives of a key by these contexts proves what it keeps, also when the key is not there any more: these
+   * parts of former keys are kept.
+   */
+  readonly derivations?: readonly string[];
   /** For `/metrics`. */
   readonly levels?: readonly Level[];
   /** Begins what runs by itself; called when every tenant is repaired, before the ports open. */

@@ -22,6 +22,7 @@ import {
   ConfigService,
   ConfigWatch,
   schemaOwner,
+  sealedConfig,
 } from "./areas/config/index.ts";
 import { consoleLogArea, ConsoleLogService } from "./areas/consolelog/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
@@ -32,10 +33,12 @@ import {
   hostsArea,
   HostService,
   ownAddresses,
+  sealedHosts,
   StoredCommands,
   type EntrySink,
   type Peers,
 } from "./areas/hosts/index.ts";
+import { KeptParts, keysArea, keysKnown, KeyService, Resealing } from "./areas/keys/index.ts";
 import { licencesArea, LicenceService } from "./areas/licences/index.ts";
 import { ingestArea, IngestService, RecordWriter, RuleRetries, SentPolicies } from "./areas/ingest/index.ts";
 import {
@@ -51,6 +54,7 @@ import {
   RunCancelling,
   RunRetention,
   RunRetrying,
+  sealedJobs,
 } from "./areas/jobs/index.ts";
 import {
   NotificationHub,
@@ -82,7 +86,7 @@ import { tagsArea, TagService } from "./areas/tags/index.ts";
 import { CompanyService, TenantGate, TenantRemoval, tenantsArea, TenantService } from "./areas/tenants/index.ts";
 import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
-import { usersArea, UserService } from "./areas/users/index.ts";
+import { sealedUsers, usersArea, UserService } from "./areas/users/index.ts";
 import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
 import { nodeFiles } from "./files.ts";
 import type { HstsReach } from "./http/browsers.ts";
@@ -92,7 +96,7 @@ import { Maintenance } from "./maintenance.ts";
 import { Outbound } from "./outbound/index.ts";
 import type { Runtime } from "./runtime.ts";
 import { HostObjects, ThreadScripts } from "./scripting/index.ts";
-import type { SecretBox } from "./secrets/index.ts";
+import type { KeyRing, KeySource } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
 import type { ControllerTasks } from "./worker.ts";
 import { WorkerPool } from "./workers/index.ts";
@@ -101,7 +105,11 @@ import { WorkerPool } from "./workers/index.ts";
 export interface AssemblyOptions {
   readonly engine: Engine;
   readonly runtime: Runtime;
-  readonly secrets: SecretBox;
+  readonly secrets: KeyRing;
+  /** Where the keys come from; a setting when absent. */
+  readonly keySource?: KeySource;
+  /** How long all controllers seal with a new key before the rest is sealed anew; `KEY_SETTLE_MS` when absent. */
+  readonly keySettleMs?: number;
   /** The id of this run of this controller. */
   readonly controllerId: string;
   readonly publicNames: readonly string[];
@@ -191,7 +199,17 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     controllerId,
     version: options.version,
+    keys: () => ({ opening: secrets.opening, sealing: secrets.keyId }),
   });
+  secrets.begin(keysKnown(membership.all()));
+  await membership.tellKeys();
+  const parts = new KeptParts({
+    kv: (await stores.system()).kv,
+    secrets,
+    runtime,
+    contexts: () => partsOf(areas, ({ derivations }) => derivations),
+  });
+  await parts.load();
   const query = new QueryService({
     objects,
     runtime,
@@ -221,6 +239,7 @@ export async function assemble(options: AssemblyOptions) {
   const ruleMemory = new RuleMemory(runtime.clock);
   const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
   const config = new ConfigService(configuration);
+  const history = new ConfigHistory(configuration);
   const files = new FileService({ stores, objects, runtime, controllers: membership });
   const workers =
     options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
@@ -336,6 +355,7 @@ export async function assemble(options: AssemblyOptions) {
     ospaceOf,
     zone: options.zone ?? "UTC",
   });
+  const jobGroups = new JobGroups({ stores, secrets, runtime });
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
@@ -421,6 +441,28 @@ export async function assemble(options: AssemblyOptions) {
     controllers: membership,
     keysOf: () => areas.flatMap((area) => area.keysOf?.bind(area) ?? []),
   });
+  const sealedKinds = () => partsOf(areas, ({ sealed }) => sealed);
+  const keySource = options.keySource ?? { kind: "text", text: "" };
+  const resealing = new Resealing({
+    secrets,
+    runtime,
+    controllers: membership,
+    tenants,
+    parts,
+    kinds: sealedKinds,
+    rereads: keySource.kind === "file",
+    settleMs: options.keySettleMs,
+  });
+  const keys = new KeyService({
+    secrets,
+    source: keySource,
+    resealing,
+    kinds: sealedKinds,
+    controllers: membership,
+    tenants,
+    companies,
+    isFirst: (tenant) => tenants.isFirst(tenant),
+  });
   // In the order in which they outlive each other: the last ends first.
   const areas: readonly Area[] = checkAreas([
     tenantsArea({ companies, gate: stores, removal }),
@@ -440,8 +482,9 @@ export async function assemble(options: AssemblyOptions) {
     },
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
-    hostsArea({ hosts, entrance }),
+    hostsArea({ hosts, entrance, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
     clusterArea({ cluster, membership, scrubs }),
+    keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({
       ingest,
@@ -464,7 +507,8 @@ export async function assemble(options: AssemblyOptions) {
       retention,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
-      groups: new JobGroups({ stores, secrets, runtime }),
+      groups: jobGroups,
+      sealed: sealedJobs(stores, secrets),
     }),
     depotsArea({ depots, deployments }),
     policiesArea(policies),
@@ -477,9 +521,10 @@ export async function assemble(options: AssemblyOptions) {
       changes,
       config,
       schemas: new ConfigSchemas(configuration, config),
-      history: new ConfigHistory(configuration),
+      history,
       imports: new ConfigImport(configuration),
       watch: new ConfigWatch(configuration),
+      sealed: sealedConfig(stores, secrets),
     }),
     filesArea(files),
     notificationsArea({ notifications, rights, log: runtime.log }),
@@ -488,7 +533,7 @@ export async function assemble(options: AssemblyOptions) {
     tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
     groupsArea({ groups, explaining: new ExplainService({ groups, users, endpoints: () => endpoints }) }),
     triggersArea({ triggers, objects }),
-    usersArea({ users, tenants, provider: options.openId?.name }),
+    usersArea({ users, sealed: sealedUsers(stores, secrets), tenants, provider: options.openId?.name }),
     openidArea(
       new OpenIdService({
         runtime,
@@ -547,6 +592,9 @@ export async function assemble(options: AssemblyOptions) {
 
   return {
     endpoints,
+    areas,
+    /** What the areas state that they keep sealed. */
+    sealedKinds,
     sockets,
     agents,
     tenants,
@@ -556,9 +604,15 @@ export async function assemble(options: AssemblyOptions) {
     query,
     rules,
     hosts,
+    keys,
+    resealing,
     depots,
     policies,
     jobs,
+    jobGroups,
+    config,
+    history,
+    audit,
     runs,
     peerServices,
     http: (): Promise<FastifyInstance> =>

@@ -170,6 +170,7 @@ async function prepare(
     engine,
     runtime,
     secrets,
+    keySource: secretKey,
     controllerId,
     publicNames,
     httpUrl,

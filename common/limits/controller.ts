@@ -64,3 +64,15 @@ export const GROUP_READ_ATTEMPTS_MAX = 8;
 export const GROUP_SETS_KEPT_MAX = 1_000;
 /** Users of each group that an explanation names. */
 export const EXPLAINED_USERS_MAX = 100;
+
+// Keys that seal secrets.
+/** Key files are read again, and what is sealed with former keys is looked for, this often. */
+export const KEY_FOLLOW_INTERVAL_MS = 15_000;
+/** Every controller seals with the new key for so long before the rest is sealed anew: longer than calls take, and clocks differ. */
+export const KEY_SETTLE_MS = 30_000;
+/** Where all that is left has to end by itself, it is looked at again this often. */
+export const KEY_LOOK_AGAIN_MS = 600_000;
+/** Tenants whose things are sealed anew at the same time, each one thing after the other. */
+export const KEY_TENANTS_AT_ONCE = 4;
+/** A look at all that is sealed. */
+export const KEY_STATUS_DEADLINE_MS = 300_000;

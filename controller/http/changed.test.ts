@@ -31,6 +31,7 @@ const WITHOUT_NAME = [
   "DELETE /consolelog/trigger/truncate",
   "POST /admin/perms/app/refresh",
   "POST /fs",
+  "POST /key/reload",
   "POST /license/import",
   "POST /mxobject/import",
   "POST /mxobject/importclass",

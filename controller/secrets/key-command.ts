@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { AppError } from "../../common/errors.ts";
 import { SECRET_KEY_COMMAND_DEADLINE_MS, SECRET_KEY_TEXT_MAX_BYTES } from "../../common/limits.ts";
 import { parseKeys } from "./keys.ts";
-import { secretBox, type SecretBox } from "./secret-box.ts";
+import { secretBox, type KeyRing } from "./key-ring.ts";
 
 export interface KeyCommandOptions {
   /** A line for the shell, such as `vault kv get -field=key secret/odp`. */
@@ -16,8 +16,9 @@ export interface KeyCommandOptions {
  * `SECRET_KEY_TEXT_MAX_BYTES`, or has not ended by its deadline: then it is killed with all it started. What it writes
  * as output is in no error.
  */
-export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<SecretBox> {
-  return secretBox(parseKeys(await outputOf(options), "What the command of secret_key_command writes"));
+export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<KeyRing> {
+  const read = async () => parseKeys(await outputOf(options), "What the command of secret_key_command writes");
+  return secretBox(await read(), read);
 }
 
 function outputOf({ command, deadlineMs = SECRET_KEY_COMMAND_DEADLINE_MS }: KeyCommandOptions): Promise<string> {

@@ -5,7 +5,7 @@ import type { Files } from "../../common/files.ts";
 import { SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
 import { isCode, isMissing, makeFolder, nodeFiles, syncFolder, writeWholly } from "../files.ts";
 import { parseKeys } from "./keys.ts";
-import { secretBox, type SecretBox } from "./secret-box.ts";
+import { secretBox, type KeyRing } from "./key-ring.ts";
 
 export interface KeyFileOptions {
   readonly file: string;
@@ -15,7 +15,7 @@ export interface KeyFileOptions {
 }
 
 /** Reads the key file. With `create` a missing one is made (mode 0600); of several that make it at once one wins. */
-export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox> {
+export async function openSecretKey(options: KeyFileOptions): Promise<KeyRing> {
   const files = options.files ?? nodeFiles;
   const text = (await read(files, options.file)) ?? (options.create ? await create(files, options.file) : undefined);
   if (text === undefined)
@@ -25,7 +25,12 @@ export async function openSecretKey(options: KeyFileOptions): Promise<SecretBox>
     );
   // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
   if (options.create) await syncFolder(files, dirname(options.file));
-  return secretBox(parseKeys(text, `The key file ${options.file}`));
+  const source = `The key file ${options.file}`;
+  return secretBox(parseKeys(text, source), async () => {
+    const now = await read(files, options.file);
+    if (now === undefined) throw new AppError("unavailable", `${source} is not there any more.`);
+    return parseKeys(now, source);
+  });
 }
 
 async function read(files: Files, file: string): Promise<string | undefined> {

@@ -20,48 +20,32 @@ export interface SecretBox {
   derive(context: string, keyId?: string): Uint8Array;
 }
 
-interface Key {
+export interface Key {
   readonly id: string;
   readonly sealing: Uint8Array;
   readonly deriving: Uint8Array;
 }
 
-/** The first key seals, all of them open. Each has 32 bytes. */
-export function secretBox(keys: readonly Uint8Array[]): SecretBox {
-  const known = keys.map(expand);
-  const current = known[0];
-  if (!current) throw new AppError("invalid", "There is no key to seal secrets with.");
-  const byId = (id: string) => keyNamed(known, id);
-  return {
-    keyId: current.id,
-    seal: (secret, context) => seal(current, secret, context),
-    open: (sealed, context) => Buffer.from(openSealed(byId, sealed, context)).toString("utf8"),
-    openBytes: (sealed, context) => openSealed(byId, sealed, context),
-    derive: (context, keyId) => derive(keyId === undefined ? current : byId(keyId), context),
-  };
-}
-
-function expand(master: Uint8Array): Key {
+export function expand(master: Uint8Array): Key {
   if (master.length !== 32) throw new AppError("invalid", "A key for secrets has 32 bytes.");
   const part = (use: string, bytes: number) => new Uint8Array(hkdfSync("sha256", master, "", `odp/${use}`, bytes));
   return { id: Buffer.from(part("id", 6)).toString("hex"), sealing: part("seal", 32), deriving: part("derive", 32) };
 }
 
-function keyNamed(keys: readonly Key[], id: string): Key {
-  const key = keys.find((one) => one.id === id);
-  if (!key)
-    throw new AppError("unavailable", `A secret was sealed with the key ${id}, which the key file does not have.`);
-  return key;
+/** The id of the key that a sealed text was sealed with; undefined of another text. */
+export function keyIdOf(sealed: string): string | undefined {
+  const [form, id] = sealed.split(".", 2);
+  return form === FORM ? id : undefined;
 }
 
-function seal(key: Key, secret: string | Uint8Array, context: string): string {
+export function seal(key: Key, secret: string | Uint8Array, context: string): string {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", key.sealing, nonce).setAAD(Buffer.from(context));
   const body = Buffer.concat([cipher.update(secret), cipher.final()]);
   return [FORM, key.id, Buffer.concat([nonce, body, cipher.getAuthTag()]).toString("base64url")].join(".");
 }
 
-function openSealed(byId: (id: string) => Key, sealed: string, context: string): Uint8Array {
+export function openSealed(byId: (id: string) => Key, sealed: string, context: string): Uint8Array {
   const [form, id, text, ...rest] = sealed.split(".");
   if (form !== FORM || id === undefined || text === undefined || rest.length > 0) throw damaged(context);
   const bytes = Buffer.from(text, "base64url");
@@ -83,6 +67,6 @@ function damaged(context: string, cause?: unknown): AppError {
   );
 }
 
-function derive(key: Key, context: string): Uint8Array {
+export function derive(key: Key, context: string): Uint8Array {
   return createHmac("sha256", key.deriving).update(context).digest();
 }

@@ -1,7 +1,7 @@
 import { openSecretKey } from "./key-file.ts";
 import { secretKeyOfCommand } from "./key-command.ts";
 import { parseKeys } from "./keys.ts";
-import { secretBox, type SecretBox } from "./secret-box.ts";
+import { secretBox, type KeyRing } from "./key-ring.ts";
 
 /** Where the keys that seal secrets come from. None of these is the store. */
 export type KeySource =
@@ -10,7 +10,7 @@ export type KeySource =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "command"; readonly command: string };
 
-export async function secretsOf(source: KeySource): Promise<SecretBox> {
+export async function secretsOf(source: KeySource): Promise<KeyRing> {
   switch (source.kind) {
     case "file":
       return openSecretKey(source);

@@ -41,7 +41,7 @@ describe("secret box", () => {
     const rotated = secretBox([randomBytes(32), key]);
     expect(rotated.open(box.seal("old", "c"), "c")).toBe("old");
     expect(rotated.keyId).not.toBe(box.keyId);
-    expect(() => box.open(rotated.seal("new", "c"), "c")).toThrow(/which the key file does not have/);
+    expect(() => box.open(rotated.seal("new", "c"), "c")).toThrow(/which this controller does not have/);
     expect(rotated.derive("t", box.keyId)).toEqual(box.derive("t"));
   });
 });

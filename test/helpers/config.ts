@@ -55,6 +55,7 @@ export function configWorld(stores: Stores, options: ConfigWorldOptions = {}) {
   const dependencies = { entries, cache, changes, objects, runtime, secrets: TEST_SECRETS, owners };
   const config = new ConfigService(dependencies);
   const area = configArea({
+    sealed: [],
     cache,
     changes,
     config,

@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import type { Anchoring } from "./anchoring.ts";
+import { KEY_CONTEXT } from "./chain.ts";
 import { auditRoutes } from "./routes.ts";
 import type { AuditService } from "./service.ts";
 import { AUDIT_CLASS } from "./store.ts";
@@ -9,6 +10,7 @@ export function auditArea(audit: AuditService, anchoring?: Anchoring): Area {
     name: "audit",
     endpoints: auditRoutes(audit),
     classes: [AUDIT_CLASS],
+    derivations: [KEY_CONTEXT],
     ...(anchoring && {
       levels: [
         {

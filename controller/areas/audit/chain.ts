@@ -71,7 +71,8 @@ export class Chain {
   }
 }
 
-const KEY_CONTEXT = "audit/chain";
+/** What is derived of keys for the chain. */
+export const KEY_CONTEXT = "audit/chain";
 const HASH = /^([0-9a-f]+):[0-9a-f]{64}$/;
 
 /** By the present key when `keyId` names no other. */

@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import { FollowedKeys } from "../../store/follow.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
-import type { Member } from "./types.ts";
+import type { Member, MemberKeys } from "./types.ts";
 
 const PREFIX = "controllers/";
 
@@ -16,6 +16,8 @@ export interface MembershipDependencies {
   /** The id of this controller. */
   readonly controllerId: string;
   readonly version: string;
+  /** As they are now; absent: nothing is told of them. */
+  readonly keys?: () => MemberKeys;
 }
 
 /**
@@ -67,7 +69,18 @@ export class Membership {
   /** All that can be reached but this one, in the order in which they came. */
   others(): readonly Member[] {
     const others = [...this.#members.values()].filter(({ id, addresses }) => id !== this.own && addresses.length > 0);
-    return others.sort((a, b) => a.sinceMs - b.sinceMs || (a.id < b.id ? -1 : 1));
+    return others.sort(byAge);
+  }
+
+  /** Tells the others the keys as they are now. */
+  async tellKeys(): Promise<void> {
+    await this.#register();
+  }
+
+  /** All that are there, this one first, the others in the order in which they came. */
+  all(): readonly Member[] {
+    const others = [...this.#members.values()].filter(({ id }) => id !== this.own);
+    return [this.#present(), ...others.sort(byAge)];
   }
 
   /** The id of this controller. */
@@ -119,7 +132,7 @@ export class Membership {
     const known = this.#lease;
     const lease = known && !known.lost.aborted ? known : await kv.lease(CONTROLLER_LEASE_MS);
     try {
-      await kv.put(PREFIX + this.own, encodeJson(this.#self), { lease: lease.id });
+      await kv.put(PREFIX + this.own, encodeJson(this.#present()), { lease: lease.id });
     } catch (error) {
       // Else it would be kept alive for nothing.
       if (lease !== known) await lease.revoke().catch(() => undefined);
@@ -129,10 +142,19 @@ export class Membership {
     return lease;
   }
 
+  #present(): Member {
+    const keys = this.#with.keys?.();
+    return { ...this.#self, ...(keys && { keys }) };
+  }
+
   #change(change: () => void): void {
     change();
     for (const listener of this.#listeners) listener();
   }
+}
+
+export function byAge(a: Member, b: Member): number {
+  return a.sinceMs - b.sinceMs || (a.id < b.id ? -1 : 1);
 }
 
 /** Resolves when the lease is lost or the signal fires. */

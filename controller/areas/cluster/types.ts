@@ -8,4 +8,12 @@ export interface Member {
   readonly url: string;
   readonly version: string;
   readonly sinceMs: number;
+  /** The keys it opens secrets with, and the one it seals with. Absent of earlier versions. */
+  readonly keys?: MemberKeys;
+}
+
+/** By their ids. */
+export interface MemberKeys {
+  readonly opening: readonly string[];
+  readonly sealing: string;
 }

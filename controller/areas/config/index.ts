@@ -6,6 +6,7 @@ export { ConfigHistory } from "./history.ts";
 export { ConfigImport } from "./import.ts";
 export { anyKey } from "./keys.ts";
 export type { ConfigOwner } from "./rights.ts";
+export { sealedConfig } from "./sealed.ts";
 export { ConfigSchemas } from "./schemas.ts";
 export { ConfigService } from "./service.ts";
 export { schemaOwner } from "./typed.ts";

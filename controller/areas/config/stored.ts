@@ -29,20 +29,28 @@ export interface Entry extends Version {
   readonly revision: number;
 }
 
-const VALUES = "config";
+const VALUE = "config";
 const HISTORY = "config-history";
+/** Under these lie all entries, and all versions: keys begin with a slash. */
+export const VALUES = `${VALUE}/`;
+export const SLOTS = `${HISTORY}/`;
 
 export function valueKey(key: string): string {
-  return VALUES + key;
+  return VALUE + key;
 }
 
 /** Of an entry in the store. */
 export function keyOf(stored: string): string {
-  return stored.slice(VALUES.length);
+  return stored.slice(VALUE.length);
 }
 
 export function slotPrefix(key: string): string {
   return `${HISTORY}${key}//`;
+}
+
+/** The key whose version lies in a slot. */
+export function keyOfSlot(stored: string): string {
+  return stored.slice(HISTORY.length, stored.lastIndexOf("//"));
 }
 
 export function slotKey(key: string, n: number): string {

@@ -1,4 +1,5 @@
 import type { Area } from "../../area.ts";
+import type { SealedKind } from "../../secrets/index.ts";
 import { hostClasses } from "./classes.ts";
 import type { Entrance } from "./entrance.ts";
 import { hostRoutes } from "./routes.ts";
@@ -6,15 +7,17 @@ import type { HostService } from "./service.ts";
 
 export interface HostParts {
   readonly hosts: HostService;
+  readonly sealed: readonly SealedKind[];
   /** Where a new host joins; absent: hosts are not told. */
   readonly entrance?: (() => Entrance) | undefined;
 }
 
-export function hostsArea({ hosts, entrance }: HostParts): Area {
+export function hostsArea({ hosts, sealed, entrance }: HostParts): Area {
   return {
     name: "hosts",
     endpoints: hostRoutes(hosts, entrance),
     classes: hostClasses(hosts),
+    sealed,
     levels: [
       {
         name: "odp_agent_sessions",

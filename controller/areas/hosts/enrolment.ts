@@ -21,7 +21,7 @@ import { full, type HostRoom } from "./room.ts";
 import { checkHostName } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
-const TOKENS = "enrolment/tokens/";
+export const TOKENS = "enrolment/tokens/";
 const HOSTS = "enrolment/hosts/";
 const TOKEN_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
@@ -34,7 +34,7 @@ interface Room extends KvTxn {
 const NO_CONDITION: Room = { if: [], then: [] };
 
 /** Nothing secret: the token's secret is made anew from its id and the key outside the store. */
-interface StoredToken {
+export interface StoredToken {
   readonly tenant: string;
   readonly host?: string;
   readonly expiresAtMs: number;

@@ -6,6 +6,7 @@ export { controllerOf, identityOf } from "./authority/identity.ts";
 export { entranceOf } from "./entrance.ts";
 export { ownAddresses, type HostServiceDependencies } from "./components.ts";
 export { quoted } from "./ssh/shell.ts";
+export { sealedHosts } from "./sealed.ts";
 export { HostService } from "./service.ts";
 export { StoredCommands } from "./commands/stored.ts";
 export { COMMAND_CLASS, OUTPUT_CLASS } from "./store.ts";

@@ -1,4 +1,5 @@
 import type { Area } from "../../area.ts";
+import type { SealedKind } from "../../secrets/index.ts";
 import type { Query } from "../query/index.ts";
 import { jobClasses, jobGroupClass } from "./classes.ts";
 import type { JobContexts } from "./contexts.ts";
@@ -14,16 +15,18 @@ export function jobsArea(
     readonly groups: JobGroups;
     readonly scheduler: JobScheduler;
     readonly retention: RunRetention;
+    readonly sealed: readonly SealedKind[];
     readonly query: Pick<Query, "rows">;
   },
 ): Area {
-  const { jobs, runs, contexts, groups, scheduler, retention } = parts;
+  const { jobs, runs, contexts, groups, scheduler, retention, sealed } = parts;
   return {
     name: "jobs",
     endpoints: [...jobRoutes(parts), ...contextRoutes(contexts), ...groupRoutes(groups)],
     sockets: jobSockets(parts),
     hostObjects: [jobHostObject(parts)],
     classes: [...jobClasses(jobs), jobGroupClass(groups)],
+    sealed,
     start: () => scheduler.start(),
     stop: () => scheduler.stop(),
     maintain: async (tenant) => {

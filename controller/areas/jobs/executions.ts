@@ -39,25 +39,25 @@ export interface OpenExecution extends OpenWork {
 export type VersionedExecution = Noted<OpenExecution>;
 export type ExecutionJournal = Journal<OpenExecution>;
 
-const PREFIX = "jobs/execution/";
+export const EXECUTIONS = "jobs/execution/";
 
 export function executionJournal(dependencies: JournalDependencies): ExecutionJournal {
-  return new Journal(dependencies, { prefix: PREFIX, tenantOf: ({ order }) => order.principal.tenant });
+  return new Journal(dependencies, { prefix: EXECUTIONS, tenantOf: ({ order }) => order.principal.tenant });
 }
 
 export function executionKey(runId: string): string {
-  return PREFIX + runId;
+  return EXECUTIONS + runId;
 }
 
 /** Whether an execution is not wholly over. */
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
-  return (await kv.get(PREFIX + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
+  return (await kv.get(EXECUTIONS + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
 }
 
 /** The hosts that executions begin with and have not opened yet, those in queues left out. */
 export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
-  for await (const { value } of entriesUnder(kv, PREFIX)) {
+  for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
     const { order, opened, queueKey, isGivenUp } = decodeStored<OpenExecution>(value);
     if (opened === 0 && queueKey === "" && !isGivenUp) yield* order.hosts.slice(0, roomOf(order));
   }
@@ -68,6 +68,6 @@ export async function isGrowing(stores: Stores, tenant: string, run: RunName): P
   const stage = stageOf(run.host);
   if (stage === undefined) return isOpen(stores, tenant, run);
   const { kv } = await stores.tenant(tenant);
-  const entry = await kv.get(PREFIX + run.runId);
+  const entry = await kv.get(EXECUTIONS + run.runId);
   return entry !== undefined && decodeStored<OpenExecution>(entry.value).stages?.[stage] === undefined;
 }

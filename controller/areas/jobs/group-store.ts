@@ -23,7 +23,7 @@ export interface StoredGroup extends GroupName {
   readonly hosts: readonly StoredGroupHost[];
 }
 
-const GROUPS = "jobs/group/";
+export const GROUPS = "jobs/group/";
 
 /** Groups of a tenant in its KvStore: `jobs/group/<gtype>/<name>`. */
 export class GroupStore {

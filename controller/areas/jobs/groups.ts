@@ -104,7 +104,7 @@ export class JobGroups {
     const { host, proxy = "", port = "", username = "", password } = input;
     const place = { host, proxy, port: String(port), username };
     if (password !== undefined && !isMask(password))
-      return { ...place, sealed: this.#secrets.seal(password, contextOf(principal, group, place)) };
+      return { ...place, sealed: this.#secrets.seal(password, passwordContext(principal.tenant, group, place)) };
     if (password === "" || before?.sealed === undefined) return place;
     if (placeText(place) === placeText(before)) return { ...place, sealed: before.sealed };
     warn(`The password of ${host} was removed, because proxy, port or username is another one now.`);
@@ -123,7 +123,7 @@ function placeText({ host, proxy, port, username }: Place): string {
 }
 
 /** A group that leads elsewhere does not open the password, however it was written. */
-function contextOf({ tenant }: Principal, { gtype, name }: GroupName, place: Place): string {
+export function passwordContext(tenant: string, { gtype, name }: GroupName, place: Place): string {
   return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
 }
 

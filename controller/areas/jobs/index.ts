@@ -11,5 +11,6 @@ export { RunRetention } from "./retention.ts";
 export { RunRetrying } from "./retrying.ts";
 export { RunAccess } from "./run-access.ts";
 export { JobRuns } from "./runs.ts";
+export { sealedJobs } from "./sealed.ts";
 export { JobScheduler } from "./scheduler.ts";
 export { JobService } from "./service.ts";

@@ -55,6 +55,7 @@ import type {
   UpdateOptions,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
+import { exchangeSealed } from "./writing/sealedcells.ts";
 import { BeforeTriggers } from "./writing/beforetriggers.ts";
 import type { WriteContext } from "./writing/writing.ts";
 
@@ -187,6 +188,18 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
         throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
       }
       return places.length > 0 && tenant.writer.update(context, places, { edits, ...options });
+    });
+  }
+
+  /**
+   * Values of sealed columns in another form: what `exchanged` answers stands in the place of what it is given, unless
+   * somebody writes or takes away the same value; that wins. No trigger, version or event. False when there is no such
+   * object.
+   */
+  async exchangeSealed(principal: Principal, ref: ObjectRef, exchanged: (values: Row) => Row): Promise<boolean> {
+    return this.#writing(principal, async ({ store }, { snapshot }) => {
+      const [place] = writablePlaces(principal, snapshot, ref);
+      return place !== undefined && exchangeSealed(place, { store: store.objects, exchanged });
     });
   }
 

@@ -29,7 +29,7 @@ export interface StoredFactor {
   readonly revision: number;
 }
 
-const FACTORS = "secondfactors/";
+export const FACTORS = "secondfactors/";
 
 export const factorKey = (userId: string): string => FACTORS + userId;
 

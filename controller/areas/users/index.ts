@@ -5,6 +5,7 @@ export { CodeNeeded } from "./tickets.ts";
 export { ProviderSignIns } from "./provider-signins.ts";
 export { userRoutes } from "./routes.ts";
 export { passwordFault } from "./policy.ts";
+export { sealedUsers } from "./sealed.ts";
 export { UserDirectory } from "./directory.ts";
 export { UserService, type Administrator } from "./service.ts";
 export type * from "./types.ts";

@@ -58,7 +58,7 @@ export class SecondFactors {
     const secret = new Secret({ buffer: bytes.buffer });
     const expiresAtMs = this.#runtime.clock.nowMs() + SECOND_FACTOR_PENDING_MS;
     const record: FactorRecord = {
-      sealed: this.#box().seal(secret.base32, contextOf(user)),
+      sealed: this.#box().seal(secret.base32, factorContext(user)),
       isConfirmed: false,
       untilMs: expiresAtMs,
       lastStep: 0,
@@ -133,7 +133,7 @@ export class SecondFactors {
   #stepOf(user: UserRecord, { sealed, lastStep }: FactorRecord, text: string): number | undefined {
     const token = text.replace(/\s/g, "");
     if (!CODE.test(token)) return undefined;
-    const secret = Secret.fromBase32(this.#box().open(sealed, contextOf(user)));
+    const secret = Secret.fromBase32(this.#box().open(sealed, factorContext(user)));
     const timestamp = this.#runtime.clock.nowMs();
     const device = totp(user, secret);
     const delta = device.validate({ token, timestamp, window: SECOND_FACTOR_STEPS_OFF });
@@ -173,7 +173,7 @@ function totp({ tenant, username }: UserRecord, secret: Secret): TOTP {
   return new TOTP({ issuer: "odp", label: `${tenant}.${username}`, secret, period: SECOND_FACTOR_PERIOD_SECONDS });
 }
 
-function contextOf({ tenant, id }: UserRecord): string {
+export function factorContext({ tenant, id }: Pick<UserRecord, "tenant" | "id">): string {
   return `${tenant}/user/${id}/secondfactor`;
 }
 

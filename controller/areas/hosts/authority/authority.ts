@@ -23,10 +23,10 @@ import {
 } from "./certificates.ts";
 import { agentUri, controllerUri, newSerial } from "./identity.ts";
 
-const KEY = "authority/ca";
-const CONTEXT = "authority/ca";
+/** Its key in the store, and the context of what is sealed there. */
+export const AUTHORITY = "authority/ca";
 
-interface StoredAuthority {
+export interface StoredAuthority {
   /** DER, base64. */
   readonly certificate: string;
   /** PKCS #8 DER, sealed. */
@@ -129,7 +129,7 @@ export class Authority {
 }
 
 async function load({ kv, secrets }: AuthorityDependencies): Promise<KeyedCertificate | undefined> {
-  const entry = await kv.get(KEY);
+  const entry = await kv.get(AUTHORITY);
   return entry && unseal(entry.value, secrets);
 }
 
@@ -140,9 +140,9 @@ async function create({ kv, secrets, runtime }: AuthorityDependencies): Promise<
   const made = await makeAuthority(`odp ${serial.slice(2, 10)}`, serial, validity);
   const stored: StoredAuthority = {
     certificate: Buffer.from(made.certificate).toString("base64"),
-    key: secrets.seal(made.key, CONTEXT),
+    key: secrets.seal(made.key, AUTHORITY),
   };
-  const written = await kv.put(KEY, encodeJson(stored), { ifRevision: 0 });
+  const written = await kv.put(AUTHORITY, encodeJson(stored), { ifRevision: 0 });
   if (written.ok) return made;
   if (!written.current)
     throw new AppError("unavailable", "The certificate authority vanished while it was being made.");
@@ -151,7 +151,7 @@ async function create({ kv, secrets, runtime }: AuthorityDependencies): Promise<
 
 function unseal(value: Uint8Array, secrets: SecretBox): KeyedCertificate {
   const stored = decodeStored<StoredAuthority>(value);
-  return { certificate: Buffer.from(stored.certificate, "base64"), key: secrets.openBytes(stored.key, CONTEXT) };
+  return { certificate: Buffer.from(stored.certificate, "base64"), key: secrets.openBytes(stored.key, AUTHORITY) };
 }
 
 /** X.520 allows 64 characters; the URI has the whole name. */

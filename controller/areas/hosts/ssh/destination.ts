@@ -62,6 +62,14 @@ export function openCredential(
   }
 }
 
+/** What a secret of the host may be sealed under, the present form first. */
+export function credentialContexts(name: string, tenant: string, record: HostRecord): [string, ...string[]] {
+  const plain = secretContext(tenant, record.host, name);
+  if (!isCredential(name)) return [plain];
+  // Credentials stored by earlier versions do not name their destination.
+  return [contextOf(name, { tenant, host: record.host, destination: destinationOf(record) }), plain];
+}
+
 export type HostPlace = Pick<HostRecord, "host" | "iplist" | "config" | "sshkey">;
 
 /** What a change of a host's record means for what was stored for its destination before. */

@@ -1,0 +1,85 @@
+import type { Row } from "../../../common/value.ts";
+import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } from "../../secrets/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored } from "../../store/format.ts";
+import type { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { AUTHORITY, type StoredAuthority } from "./authority/authority.ts";
+import { TOKENS, type StoredToken } from "./enrolment.ts";
+import { classPath } from "./records.ts";
+import { credentialContexts } from "./ssh/destination.ts";
+import { recordOf, secretContext, type HostRecord } from "./store.ts";
+
+export interface SealedHostsDependencies {
+  readonly stores: Stores;
+  readonly objects: Pick<ObjectService, "read" | "exchangeSealed">;
+  readonly secrets: Pick<KeyRing, "sealAnew">;
+  readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
+}
+
+/** What opens hosts, the authority that agents trust, and tokens to join by, which end by themselves. */
+export function sealedHosts(dependencies: SealedHostsDependencies): readonly SealedKind[] {
+  const { stores, secrets } = dependencies;
+  return [
+    { name: "hosts", all: (tenant) => hostItems(dependencies, tenant) },
+    {
+      name: "authority",
+      installation: true,
+      async *all() {
+        yield* sealedUnder<StoredAuthority>((await stores.system()).kv, {
+          prefix: AUTHORITY,
+          secrets,
+          exchanged: (stored, _, exchange) => ({ ...stored, key: exchange(stored.key, AUTHORITY) }),
+        });
+      },
+    },
+    {
+      name: "join tokens",
+      installation: true,
+      async *all() {
+        for await (const { key, value } of entriesUnder((await stores.system()).kv, TOKENS))
+          yield { name: key, keyIds: [decodeStored<StoredToken>(value).keyId] };
+      },
+    },
+  ];
+}
+
+async function* hostItems(
+  { objects, secrets, actAs }: SealedHostsDependencies,
+  tenant: string,
+): AsyncGenerator<SealedItem> {
+  const principal = await actAs(tenant, "");
+  const ofClass = { class: classPath(principal), subtree: false, where: [] };
+  for await (const rows of objects.read(principal, ofClass)) {
+    for (const row of rows) {
+      const record = recordOf(row);
+      const texts = [record.secret ?? [], Object.values(record.credentials)].flat();
+      const keyIds = [...new Set(texts.map((text) => keyIdOf(text) ?? ""))];
+      const again = (values: Row): Row => sealedAnew({ ...row, values }, { tenant, secrets });
+      if (keyIds.length > 0)
+        yield {
+          name: record.id,
+          keyIds,
+          sealAnew: () => objects.exchangeSealed(principal, { id: row.id, class: row.class.path }, again),
+        };
+    }
+  }
+}
+
+function sealedAnew(
+  row: Parameters<typeof recordOf>[0],
+  { tenant, secrets }: { readonly tenant: string; readonly secrets: Pick<KeyRing, "sealAnew"> },
+): Row {
+  const record: HostRecord = recordOf(row);
+  const { secret, credentials } = record;
+  const entries = Object.entries(credentials).map(([name, text]) => [
+    name,
+    secrets.sealAnew(text, credentialContexts(name, tenant, record)),
+  ]);
+  return {
+    ...row.values,
+    ...(secret !== undefined && { secret: secrets.sealAnew(secret, [secretContext(tenant, record.host, "secret")]) }),
+    credentials: Object.fromEntries(entries) as Record<string, string>,
+  };
+}

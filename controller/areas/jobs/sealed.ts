@@ -1,0 +1,44 @@
+import { keyIdOf, sealedUnder, type KeyRing, type SealedItem, type SealedKind } from "../../secrets/index.ts";
+import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored } from "../../store/format.ts";
+import { EXECUTIONS } from "./executions.ts";
+import { GROUPS, type StoredGroup } from "./group-store.ts";
+import { passwordContext } from "./groups.ts";
+import { OPEN_RUNS, type RunOrder } from "./open-runs.ts";
+
+/** Passwords of groups, and what runs that are not over were given: that goes with its run. */
+export function sealedJobs(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {
+  return [
+    {
+      name: "groups of hosts",
+      async *all(tenant) {
+        yield* sealedUnder<StoredGroup>((await stores.tenant(tenant)).kv, {
+          prefix: GROUPS,
+          secrets,
+          exchanged: (group, _, exchange) => ({
+            ...group,
+            hosts: group.hosts.map((host) =>
+              host.sealed === undefined
+                ? host
+                : { ...host, sealed: exchange(host.sealed, passwordContext(tenant, group, host)) },
+            ),
+          }),
+        });
+      },
+    },
+    {
+      name: "runs",
+      async *all(tenant) {
+        for (const prefix of [EXECUTIONS, OPEN_RUNS]) yield* runsUnder(stores, tenant, prefix);
+      },
+    },
+  ];
+}
+
+async function* runsUnder(stores: Stores, tenant: string, prefix: string): AsyncGenerator<SealedItem> {
+  for await (const { key, value } of entriesUnder((await stores.tenant(tenant)).kv, prefix)) {
+    const { order } = decodeStored<{ readonly order: Pick<RunOrder, "sealed"> }>(value);
+    yield { name: key, keyIds: [keyIdOf(order.sealed) ?? ""] };
+  }
+}

@@ -1,0 +1,92 @@
+import { errorText } from "../../../common/errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import { sealedUnder, type KeyRing, type SealedKind } from "../../secrets/index.ts";
+import { entriesUnder } from "../../store/entries.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import type { KvStore } from "../../store/kv.ts";
+
+/** `keys/parts/<key id>` in the system's KvStore: context to what is derived of the key by it, base64, sealed. */
+type StoredParts = Readonly<Record<string, string>>;
+
+const PARTS = "keys/parts/";
+
+export interface KeptPartsDependencies {
+  /** The system's. */
+  readonly kv: KvStore;
+  readonly secrets: KeyRing;
+  readonly runtime: Pick<Runtime, "log">;
+  /** `Area.derivations` of all areas. */
+  readonly contexts: () => readonly string[];
+}
+
+/**
+ * What was derived of former keys, kept under the present one: so what it proves is proved after the key itself is gone.
+ * A few hundred bytes a key, for good.
+ */
+export class KeptParts {
+  readonly #with: KeptPartsDependencies;
+
+  constructor(dependencies: KeptPartsDependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Keeps what is derived of the keys that do not seal any more, where it is not kept yet. */
+  async keep(): Promise<void> {
+    const { kv, secrets, contexts } = this.#with;
+    for (const id of secrets.opening.filter((one) => one !== secrets.keyId)) {
+      const found = await kv.get(PARTS + id);
+      const before = found ? decodeStored<StoredParts>(found.value) : {};
+      const missing = contexts().filter((context) => before[context] === undefined);
+      if (missing.length === 0) continue;
+      const added = missing.map((context) => {
+        const part = Buffer.from(secrets.derive(context, id)).toString("base64");
+        return [context, secrets.seal(part, contextOf(id, context))];
+      });
+      const value = encodeJson({ ...before, ...Object.fromEntries(added) });
+      // Whoever was first kept the same.
+      await kv.put(PARTS + id, value, { ifRevision: found?.revision ?? 0 });
+    }
+  }
+
+  /** From now on they are derived as if the keys were there. */
+  async load(): Promise<void> {
+    const { kv, secrets, runtime } = this.#with;
+    for await (const { key, value } of entriesUnder(kv, PARTS)) {
+      const id = key.slice(PARTS.length);
+      for (const [context, sealed] of Object.entries(decodeStored<StoredParts>(value))) {
+        try {
+          secrets.keepPart(id, context, Buffer.from(secrets.open(sealed, contextOf(id, context)), "base64"));
+        } catch (error) {
+          runtime.log.warn(
+            { key: id, context, reason: errorText(error) },
+            "what a former key proves is not known here",
+          );
+        }
+      }
+    }
+  }
+
+  sealed(): SealedKind {
+    const { kv, secrets } = this.#with;
+    return {
+      name: "parts of former keys",
+      installation: true,
+      all: () =>
+        sealedUnder<StoredParts>(kv, {
+          prefix: PARTS,
+          secrets,
+          exchanged: (parts, key, exchange) =>
+            Object.fromEntries(
+              Object.entries(parts).map(([context, sealed]) => [
+                context,
+                exchange(sealed, contextOf(key.slice(PARTS.length), context)),
+              ]),
+            ),
+        }),
+    };
+  }
+}
+
+function contextOf(id: string, context: string): string {
+  return `${PARTS}${id}/${context}`;
+}
