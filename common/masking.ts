@@ -1,46 +1,59 @@
 /** The variable in which commands of a job run get the token for the run's context. */
 export const RUN_CONTEXT_TOKEN = "ODP_CONTEXT_TOKEN";
 
-const MASK = Buffer.from("******");
+const MASK = new TextEncoder().encode("******");
 
 /**
  * Leaves a secret out of what a command writes, wherever it is cut into pieces. What may be its beginning waits for the
  * next piece, at most the length of the secret.
  */
 export class MaskedOutput {
-  readonly #secret: Buffer;
-  readonly #held = { out: Buffer.alloc(0), err: Buffer.alloc(0) };
+  readonly #secret: Uint8Array;
+  readonly #held = { out: new Uint8Array(), err: new Uint8Array() };
 
   constructor(secret: string) {
-    this.#secret = Buffer.from(secret);
+    this.#secret = new TextEncoder().encode(secret);
   }
 
-  take(data: Uint8Array, stderr: boolean): Buffer {
+  take(data: Uint8Array, stderr: boolean): Uint8Array {
     const pipe = stderr ? "err" : "out";
-    const text = this.#held[pipe].length === 0 ? Buffer.from(data) : Buffer.concat([this.#held[pipe], data]);
-    const parts: Buffer[] = [];
+    const text = joined([this.#held[pipe], data]);
+    const parts: Uint8Array[] = [];
     let from = 0;
-    for (let at = text.indexOf(this.#secret); at >= 0; at = text.indexOf(this.#secret, from)) {
+    let at = this.#begins(text, from);
+    while (at + this.#secret.length <= text.length) {
       parts.push(text.subarray(from, at), MASK);
       from = at + this.#secret.length;
+      at = this.#begins(text, from);
     }
-    const until = this.#beginsAt(text, from);
-    this.#held[pipe] = text.subarray(until);
-    return Buffer.concat([...parts, text.subarray(from, until)]);
+    this.#held[pipe] = text.slice(at);
+    return joined([...parts, text.subarray(from, at)]);
   }
 
   /** What still waits, once nothing more comes. */
-  rest(stderr: boolean): Buffer {
+  rest(stderr: boolean): Uint8Array {
     return this.#held[stderr ? "err" : "out"];
   }
 
-  /** Where the secret may have begun that the next piece goes on with. */
-  #beginsAt(text: Buffer, from: number): number {
-    const first = Math.max(from, text.length - this.#secret.length + 1);
-    for (let at = first; at < text.length; at++)
-      if (this.#secret.subarray(0, text.length - at).equals(text.subarray(at))) return at;
+  /** The first place where the secret begins, or where it may have begun that the next piece goes on with. */
+  #begins(text: Uint8Array, from: number): number {
+    const [first = 0] = this.#secret;
+    for (let at = text.indexOf(first, from); at >= 0; at = text.indexOf(first, at + 1)) {
+      const piece = text.subarray(at, at + this.#secret.length);
+      if (piece.every((byte, index) => byte === this.#secret[index])) return at;
+    }
     return text.length;
   }
+}
+
+function joined(parts: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const whole = new Uint8Array(parts.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
 }
 
 /** Masks the token that the variables of a command hold; absent: they hold none. Its beginning is no secret. */

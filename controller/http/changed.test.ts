@@ -26,10 +26,12 @@ test("of very many names it tells how many there are", () => {
 
 /** What they change is the tenant, or the user who calls; of an upload it is the file. */
 const WITHOUT_NAME = [
+  "DELETE /cluster/scrub",
   "DELETE /consolelog/rule/truncate",
   "DELETE /consolelog/serverjs/truncate",
   "DELETE /consolelog/trigger/truncate",
   "POST /admin/perms/app/refresh",
+  "POST /cluster/scrub",
   "POST /fs",
   "POST /key/reload",
   "POST /license/import",

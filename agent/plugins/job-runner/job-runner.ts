@@ -25,15 +25,13 @@ export const jobRunner: CommandPlugin = {
       stdin: exec.stdin.length > 0 ? exec.stdin : undefined,
       timeoutMs: task.remainingMs,
       signal: task.signal,
-      onOutput: (data, stderr) => output.take(masked?.take(data, stderr) ?? data, stderr),
+      onOutput: (data, stderr) => output.take(masked ? Buffer.from(masked.take(data, stderr)) : data, stderr),
     });
-    for (const stderr of masked ? [false, true] : []) await output.take(masked?.rest(stderr) ?? EMPTY, stderr);
+    if (masked) for (const stderr of [false, true]) await output.take(Buffer.from(masked.rest(stderr)), stderr);
     deadline.cancel();
     return { ...outcomeOf(result, output.dropped), last: output.kept };
   },
 };
-
-const EMPTY = Buffer.alloc(0);
 
 function execOf({ command }: CommandTask): Exec {
   if (command.body?.$case !== "exec") throw new AppError("invalid", "This is no command line.");

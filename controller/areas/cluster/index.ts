@@ -1,5 +1,5 @@
 export { clusterArea } from "./area.ts";
 export { byAge, Membership } from "./membership.ts";
-export { ScrubService, type ScrubReport, type ScrubStatus } from "./scrub.ts";
+export { ScrubService } from "./scrub.ts";
 export { ClusterService } from "./service.ts";
 export type * from "./types.ts";
