@@ -48,10 +48,19 @@ export class Hints {
   async acknowledged(source: EntrySource): Promise<number> {
     const { kv } = await this.#options.stores.tenant(source.tenant);
     const entry = await kv.get(storeKey(source.host));
-    const known = this.#of(source);
-    for (const [streamId, sequence] of entry ? decodeStored<Streams>(entry.value) : [])
-      known.streams.set(streamId, Math.max(sequence, known.streams.get(streamId) ?? 0));
-    return known.streams.get(source.streamId) ?? 0;
+    const { streams } = this.#of(source);
+    // What is stored was used before what is known here.
+    const later = [...streams];
+    streams.clear();
+    for (const [streamId, sequence] of entry ? decodeStored<Streams>(entry.value) : []) streams.set(streamId, sequence);
+    for (const [streamId, sequence] of later) {
+      const stored = streams.get(streamId) ?? 0;
+      streams.delete(streamId);
+      streams.set(streamId, Math.max(sequence, stored));
+    }
+    const acknowledged = streams.get(source.streamId) ?? 0;
+    for (const [streamId] of [...streams].slice(0, -INGEST_HINTS_STREAMS_MAX)) streams.delete(streamId);
+    return acknowledged;
   }
 
   note(source: EntrySource, acknowledged: number): void {
