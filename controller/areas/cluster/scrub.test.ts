@@ -131,8 +131,12 @@ test("a sound tenant is looked through, and nothing of it is changed", async () 
 test("an object that an index lacks is found again, whatever was removed before, and told", async () => {
   const { key, term } = await part("lost", "blue");
   const { objects } = await engine.tenant("matrix");
-  await objects.change([{ key, timeUs: Date.now() * 1_000, dropTerms: [term] }]);
+  const [entity] = await objects.get([key]);
+  const timeUs = (entity?.lastUs ?? 0) + 1;
+  await objects.change([{ key, timeUs, dropTerms: [term] }]);
   expect(await named("blue")).toEqual([]);
+  // What the scrub adds has the present time.
+  await expect.poll(() => Date.now() * 1_000, { timeout: 30_000 }).toBeGreaterThan(timeUs);
   const report = await scrubbed(one);
   expect(report.missing).toBe(1);
   expect(report.examples).toEqual([expect.stringContaining(term)]);
