@@ -80,9 +80,11 @@ export class AgentSessions {
     await this.#with.admit(identity);
     const acknowledged = await this.#with.sink.acknowledged({ ...identity, streamId: hello.streamId });
     this.live(identity.tenant, identity.host)?.close("conflict", TAKEN_OVER);
-    const epoch = await this.#register(identity, hello);
-    const session = this.#session({ identity, epoch, hello, channel });
-    await this.#greet(session, { hello, welcome: this.#welcome(epoch, acknowledged) });
+    const session = await this.#with.presence.registering(identity.tenant, identity.host, async () => {
+      const epoch = await this.#register(identity, hello);
+      return this.#session({ identity, epoch, hello, channel });
+    });
+    await this.#greet(session, { hello, welcome: this.#welcome(session.epoch, acknowledged) });
     return session;
   }
 

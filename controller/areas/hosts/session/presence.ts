@@ -37,6 +37,8 @@ export class Presence {
   readonly #listeners = new Set<(event: PresenceEvent) => void>();
   readonly #moved = new Set<(tenant: string, host: string) => void>();
   readonly #replaced = new Set<(key: string, revision: number) => void>();
+  /** Hosts for which sessions register here: how many, and the latest end that was heard of meanwhile. */
+  readonly #coming = new Map<string, { count: number; endRevision: number }>();
 
   constructor(dependencies: { readonly kv: KvStore; readonly runtime: Runtime }) {
     this.#followed = new FollowedKeys({
@@ -88,9 +90,30 @@ export class Presence {
     this.#add(sessionKey(tenant, host), session);
   }
 
+  /**
+   * Runs what registers a session here and tells of it by `began`. It takes an older one away first: the host is online
+   * in between, or calls of that moment would be told that it is not.
+   */
+  async registering<T>(tenant: string, host: string, register: () => Promise<T>): Promise<T> {
+    const key = sessionKey(tenant, host);
+    const coming = this.#coming.get(key) ?? { count: 0, endRevision: 0 };
+    this.#coming.set(key, coming);
+    coming.count++;
+    try {
+      return await register();
+    } finally {
+      coming.count--;
+      if (coming.count === 0) {
+        this.#coming.delete(key);
+        this.#dropBefore(key, coming.endRevision);
+      }
+    }
+  }
+
   /** The session with that epoch is over. */
   ended(tenant: string, host: string, epoch: number): void {
-    this.#drop(sessionKey(tenant, host), epoch);
+    const key = sessionKey(tenant, host);
+    if (this.#known.get(key)?.epoch === epoch) this.#endedBefore(key, epoch + 1);
   }
 
   #add(key: string, session: Holder): void {
@@ -104,12 +127,18 @@ export class Presence {
 
   #end(key: string, revision: number): void {
     for (const listener of this.#replaced) listener(key, revision);
-    const known = this.#known.get(key);
-    if (known && known.epoch < revision) this.#drop(key, known.epoch);
+    this.#endedBefore(key, revision);
   }
 
-  #drop(key: string, epoch: number): void {
-    if (this.#known.get(key)?.epoch !== epoch) return;
+  #endedBefore(key: string, revision: number): void {
+    const coming = this.#coming.get(key);
+    if (coming === undefined) this.#dropBefore(key, revision);
+    else coming.endRevision = Math.max(coming.endRevision, revision);
+  }
+
+  #dropBefore(key: string, revision: number): void {
+    const known = this.#known.get(key);
+    if (known === undefined || known.epoch >= revision) return;
     this.#known.delete(key);
     this.#tell(key, false);
   }

@@ -239,6 +239,39 @@ describe("one session per host", () => {
       expect(presence.holderOf("matrix", "web")).toEqual({ epoch: third.session.epoch, controller: "two" });
   });
 
+  test.each([
+    ["is written", false],
+    ["is refused", true],
+  ])("a host whose agent comes from another controller is online until its new session %s", async (_what, fails) => {
+    const world = new World();
+    const [deleted, answer] = [gate(), gate()];
+    let puts = 0;
+    const inner = await world.kv();
+    const put: KvStore["put"] = async (...call) => {
+      if (!call[0].startsWith("sessions/") || ++puts !== 2) return inner.put(...call);
+      deleted.open();
+      await answer.closed;
+      if (fails) throw new AppError("unavailable", "no answer");
+      return inner.put(...call);
+    };
+    await using one = await world.controller("one");
+    await using two = await world.controller("two", { put });
+    await one.come("web");
+    const told: boolean[] = [];
+    two.presence.onChange(({ online }) => told.push(online));
+    const coming = two.come("web");
+    coming.catch(() => undefined);
+    await deleted.closed;
+    await settled();
+    expect(await inner.get("sessions/matrix/web")).toBeUndefined();
+    expect(two.presence.isOnline("matrix", "web")).toBe(true);
+    answer.open();
+    if (fails) await expect(coming).rejects.toMatchObject({ code: "unavailable" });
+    else await coming;
+    expect(two.presence.isOnline("matrix", "web")).toBe(!fails);
+    expect(told).toEqual(fails ? [false] : []);
+  });
+
   test("of two that register at once the later one stays, though the former hears of its place last", async () => {
     const world = new World();
     const answer = gate();
