@@ -132,7 +132,8 @@ export interface Delete extends At {
 
 export interface Call extends At {
   readonly kind: "call";
-  readonly name: "tree" | "user" | "graph";
+  /** In lower case; which calls there are is for those who run it. */
+  readonly name: string;
   /** The JSON object behind the name; empty when there is none. */
   readonly options: Readonly<Record<string, unknown>>;
 }

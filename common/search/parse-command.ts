@@ -9,7 +9,6 @@ const COUNT = /-1(?!\d)|\d{1,9}(?!\d)/y;
 const ALONE = /delete(?=\s*(?:[|;；]|$))/iuy;
 const LUA = /lua\s+([\p{L}_][\p{L}\p{N}_]*)\s*=\s*<lua>/iuy;
 const LUA_END = "</lua>";
-const CALLS = ["tree", "user", "graph"] as const;
 
 /** A segment that begins with a word of the language; absent when it does not. */
 export function parseCommand(scanner: Scanner): Segment | undefined {
@@ -74,8 +73,7 @@ function printItem(scanner: Scanner) {
 }
 
 function call(scanner: Scanner, start: number): Call {
-  const name = CALLS.find((candidate) => scanner.acceptWord(candidate));
-  if (!name) throw scanner.fail(CALLS.join(" or "));
+  const name = scanner.name("a name").toLowerCase();
   const options = scanner.text.charAt(scanner.at) === "{" ? json(scanner) : {};
   return { kind: "call", name, options, span: scanner.spanFrom(start) };
 }

@@ -115,7 +115,7 @@ test.each([
   ["a='b' c", 1, 7, '";", "|" or the end after the value'],
   ["'abc", 1, 1, "a closing '"],
   [";a", 1, 1, "a word or a condition"],
-  ["call me", 1, 6, "tree or user or graph"],
+  ["call {}", 1, 6, "a name"],
   ['call tree {"a":', 1, 11, "a closing }"],
   ["call tree {a}", 1, 11, "a JSON object"],
   ["lua f=<lua>x", 1, 1, "</lua>"],

@@ -91,10 +91,10 @@ export class Scanner {
     return { parts, span: this.spanFrom(start) };
   }
 
-  name(): string {
+  name(expected = "a field"): string {
     const start = this.at;
     const end = wordEnd(this.text, start);
-    if (end === start) throw this.fail("a field");
+    if (end === start) throw this.fail(expected);
     this.at = end;
     const name = this.text.slice(start, end);
     this.skipBlanks();

@@ -11,15 +11,17 @@ import type { SearchPlan } from "./plan.ts";
 import { segmentOf } from "./segments.ts";
 import { treeOf } from "./tree.ts";
 
+const CALLS: readonly string[] = ["tree", "graph"];
+
 export type EdgesOf = (refs: readonly ObjectRef[], type: string | undefined) => AsyncIterable<readonly ObjectEdge[]>;
 
 /**
  * The search whose hits a call is about: objects as they are. `AppError("unsupported")` for a call that is not offered.
  */
 export function searchOfCall(search: Search, call: Call): Search {
-  if (call.name === "user")
-    throw new AppError("unsupported", "[Exec] call user in a search is not offered yet.", {
-      details: { construct: "call user" },
+  if (!CALLS.includes(call.name))
+    throw new AppError("unsupported", `[Exec] No search calls ${call.name}: there are ${CALLS.join(" and ")}.`, {
+      details: { construct: `call ${call.name}` },
     });
   const other = search.segments.find(({ kind }) => kind === "group" || kind === "delete");
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with call.`);

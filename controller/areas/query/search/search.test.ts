@@ -403,6 +403,32 @@ describe("calls", () => {
     const [none] = await rows('#/matrix/ent/box: | host=outer;host=inner | call graph {"type":"other"}');
     expect(none).toMatchObject({ graph: { edges: [] } });
   });
+
+  test("show no row, no column and no edge that is hidden from the caller", async () => {
+    const few = ruled({ class: "/matrix", access: "read", where: "host!='inner'", hidden: ["note"] });
+    const text = "#/matrix/ent/box: | host=outer;host=inner | call graph";
+    expect(await rows(text, few)).toEqual([
+      { graph: { nodes: [{ id: "box:outer", class: "/matrix/ent/box" }], edges: [], paths: [], pathtags: [] } },
+    ]);
+    const files = ruled({ class: "/matrix/file", access: "read", where: "ftype!='file'", hidden: ["name"] });
+    expect(await rows("#/matrix/file: | call tree", files)).toMatchObject([
+      { tree: [{ fullname: "/a", children: [{ fullname: "/a/b", children: [] }] }] },
+    ]);
+    expect(JSON.stringify(await rows("#/matrix/file: | call tree", files))).not.toContain('"name"');
+    await expect(rows('#/matrix/file: | call tree {"fields":["name"]}', files)).rejects.toMatchObject({
+      code: "not_found",
+    });
+    await expect(rows(text, { ...few, grants: [] })).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test.each(["user {}", "User", "__proto__", "me {}"])("%s is refused by its name", async (written) => {
+    const name = (written.split(" ")[0] ?? "").toLowerCase();
+    await expect(rows(`#/matrix/ent/box: | call ${written}`)).rejects.toMatchObject({
+      code: "unsupported",
+      message: `[Exec] No search calls ${name}: there are tree and graph.`,
+      details: { construct: `call ${name}` },
+    });
+  });
 });
 
 describe("fields in lua", () => {
@@ -452,5 +478,4 @@ test("a search that nobody waits for any more ends; what is not offered is refus
   await expect(pages[Symbol.asyncIterator]().next()).rejects.toMatchObject({ code: "cancelled" });
   const bare = new SearchService({ objects, runtime });
   await expect(bare.search(admin, "lua x=<lua>return 1</lua>")).rejects.toMatchObject({ code: "unsupported" });
-  await expect(rows("call user {}")).rejects.toMatchObject({ code: "unsupported" });
 });
