@@ -5,14 +5,16 @@ describe("near tests", () => {
   it("are asked from the file's own outwards, each once, and end with the area", () => {
     const further = "controller/grpc/server.test.ts";
     const own = "controller/areas/hosts/session/entry-room.test.ts";
-    const [first, inFolder, inArea, ...rest] = nearTests("controller/areas/hosts/session/entry-room.ts", [
+    const [first, inFolder, outside, inArea, ...rest] = nearTests("controller/areas/hosts/session/entry-room.ts", [
       further,
       own,
     ]);
     expect(first).toEqual([own]);
     expect(inFolder).toContain("controller/areas/hosts/session/sessions.test.ts");
     expect(inFolder).not.toContain(own);
-    expect(inArea).toContain("controller/areas/hosts/routes.test.ts");
+    expect(outside).toContain("controller/areas/hosts/routes.test.ts");
+    expect(inArea).toContain("controller/areas/hosts/commands/wait.test.ts");
+    expect(inArea).not.toContain("controller/areas/hosts/routes.test.ts");
     expect(rest).toEqual([[further]]);
   });
 

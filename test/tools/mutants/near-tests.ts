@@ -1,18 +1,22 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 
+/** What hides behind one `index.ts`: a test in another folder of it may be the one that notices. */
+const AREA = /^controller\/areas\/[^/]+(?=\/|$)/;
 /** How far up a test still counts as near: no further than one area, one part of a program. */
 const ROOMS = [/^controller\/areas\/[^/]+$/, /^controller\/(?!areas$)[^/]+$/, /^agent\/plugins\/[^/]+$/, /^[^/]+$/];
 
 /**
- * The tests in the folder of a source file and in the folders above it, up to the edge of its room, and further ones;
- * in stages, as the test that bears the file's name is the likeliest to notice a change, and the cheapest to ask, and
- * those of the same folder come next.
+ * The tests in the folder of a source file and in the folders above it, up to the edge of its room, then all others of
+ * its area, and further ones; in stages, as the test that bears the file's name is the likeliest to notice a change, and
+ * the cheapest to ask, and those of the same folder come next.
  */
 export function nearTests(file: string, further: readonly string[]): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
   const asked = new Set<string>();
-  return [[own].filter((test) => existsSync(test)), ...outwards(dirname(file)), further]
+  const [area] = AREA.exec(file) ?? [];
+  const inArea = area === undefined ? [] : filesBelow(area).filter(isTest);
+  return [[own].filter((test) => existsSync(test)), ...outwards(dirname(file)), inArea, further]
     .map((tests) => tests.filter((test) => !asked.has(test) && asked.add(test)))
     .filter((tests) => tests.length > 0);
 }
@@ -29,8 +33,12 @@ export function sourcesBelow(path: string): readonly string[] {
 
 function testsIn(folder: string): readonly string[] {
   if (!existsSync(folder)) return [];
-  const tests = readdirSync(folder).filter((name) => name.endsWith(".test.ts") && !name.endsWith(".cluster.test.ts"));
+  const tests = readdirSync(folder).filter(isTest);
   return tests.sort().map((name) => join(folder, name));
+}
+
+function isTest(name: string): boolean {
+  return name.endsWith(".test.ts") && !name.endsWith(".cluster.test.ts");
 }
 
 function filesBelow(folder: string): readonly string[] {

@@ -33,7 +33,11 @@ export default defineConfig({
     // As in `vitest.config.ts`: on a busy machine a shorter time would make slow tests notice every change.
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    setupFiles: ["test/helpers/program-flags.ts"],
     pool: "forks",
+    maxWorkers: 2,
+    // Files share a process: loading the controller takes longer than most of them do.
+    isolate: false,
     bail: 1,
   },
 });
