@@ -1,7 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import type { Principal, TriggerChain } from "../../permissions/index.ts";
-import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { ClassView, Edit, ObjectTriggers, TriggerDefinition, TriggeredWrite } from "../types.ts";
@@ -119,7 +118,7 @@ function objectOf({ view, key, checked, old }: TriggeredEntity): Row {
 /** What a trigger changed of an object, as edits. */
 function changesOf(view: LoadedClass, before: Row, after: Row): Edit[] {
   return [...new Set([...Object.keys(before), ...Object.keys(after)])]
-    .filter((name) => !PSEUDO_COLUMNS.has(name) && !isSame(before[name], after[name]))
+    .filter((name) => !isSame(before[name], after[name]))
     .map((column) => ({ column, operation: "set", value: fitting(view, column, after[column]) }));
 }
 
