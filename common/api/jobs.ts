@@ -270,7 +270,16 @@ export const GroupInput = Type.Object({
       port: Type.Optional(Type.Union([Type.String(), Type.Integer()])),
       username: Type.Optional(Type.String()),
       password: Type.Optional(
-        Type.String({ description: "never answered; missing or masked: the stored one stays, empty: it goes" }),
+        Type.String({
+          description:
+            "or a private key in PEM; never answered; missing or masked: the stored one stays, empty: it goes",
+        }),
+      ),
+      sshkey: Type.Optional(
+        Type.String({
+          description:
+            "SHA256:… of the key that the host is to show; missing: the one on record stays, empty: it is forgotten",
+        }),
       ),
     }),
   ),
@@ -289,6 +298,7 @@ export const GroupView = Type.Object({
       port: Type.String(),
       username: Type.String(),
       password: Type.String(),
+      sshkey: Type.String(),
     }),
   ),
 });

@@ -222,5 +222,9 @@ export const JOB_CONTEXT_READ_MAX_BYTES = 8 * MIB;
 export const JOB_GROUP_NAME_MAX_BYTES = 256;
 export const JOB_GROUP_HOSTS_MAX = 1_000;
 export const JOB_GROUPS_MAX = 1_000;
+/** Less than `KV_VALUE_MAX_BYTES`. */
+export const JOB_GROUP_MAX_BYTES = 1_000 * KIB;
+/** Of a password, or a private key in its place. */
+export const JOB_GROUP_PASSWORD_MAX_BYTES = 16 * KIB;
 /** Attempts of one change while others change the same group. */
 export const JOB_GROUP_CHANGE_ATTEMPTS_MAX = 20;

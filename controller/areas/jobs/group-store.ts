@@ -13,8 +13,10 @@ export interface StoredGroupHost {
   readonly proxy: string;
   readonly port: string;
   readonly username: string;
-  /** The password. */
+  /** The password, or a private key in PEM. */
   readonly sealed?: string;
+  /** The fingerprint that the host is to show; absent: none is on record. */
+  readonly sshkey?: string;
 }
 
 /** `write` is new with every write, so that a writer knows its own. */

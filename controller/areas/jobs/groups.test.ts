@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { JOB_GROUP_HOSTS_MAX, JOB_GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
+import { JOB_GROUP_HOSTS_MAX, JOB_GROUP_NAME_MAX_BYTES, JOB_GROUP_PASSWORD_MAX_BYTES } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster } from "../../../test/helpers/engine.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
@@ -48,8 +48,8 @@ test("a group is made, listed, replaced and removed; its passwords are never ans
     message: "",
     warnings: [KEPT],
   });
-  const db1 = { host: "db1", proxy: "gate", port: "2222", username: "ops", password: "******" };
-  const db2 = { host: "db2", proxy: "", port: "", username: "", password: "" };
+  const db1 = { host: "db1", proxy: "gate", port: "2222", username: "ops", password: "******", sshkey: "" };
+  const db2 = { host: "db2", proxy: "", port: "", username: "", password: "", sshkey: "" };
   expect(await listed()).toEqual([{ name: "a/b dbs", gtype: "proxy", hosts: [db1, db2] }]);
   expect(await stored()).not.toContain("hunter2");
   expect(await call("PUT", "/group", { name: "a/b dbs", gtype: "proxy", hosts: [db2] })).toMatchObject({
@@ -86,6 +86,30 @@ test("a password that is missing or masked stays, an empty one goes, and none go
   await groups.remove(admin, { gtype: "proxy", name: "kept" });
 });
 
+test("a key on record stays with its server; another one takes the password with it that is not brought anew", async () => {
+  const [one, two] = ["A", "B"].map((letter) => `SHA256:${letter.repeat(43)}`);
+  const place = { host: "web", proxy: "gate", port: "22", username: "ops" };
+  const save = async (more: object) => {
+    const { group, warnings } = await groups.save(admin, {
+      name: "keyed",
+      gtype: "proxy",
+      hosts: [{ ...place, ...more }],
+    });
+    return { shown: group.hosts[0], removed: warnings.some((text) => text.startsWith("The password of web")) };
+  };
+  expect(await save({ password: "p", sshkey: one })).toMatchObject({ shown: { sshkey: one, password: "******" } });
+  expect(await save({})).toMatchObject({ shown: { sshkey: one, password: "******" }, removed: false });
+  expect(await save({ sshkey: one, username: "root", password: "r" })).toMatchObject({ shown: { sshkey: one } });
+  expect(await save({ password: "p", sshkey: two })).toMatchObject({ shown: { sshkey: two, password: "******" } });
+  for (const other of [{ sshkey: one }, { sshkey: "" }]) {
+    await save({ password: "p", sshkey: two });
+    expect(await save(other)).toMatchObject({ shown: { ...other, password: "" }, removed: true });
+  }
+  await save({ password: "p", sshkey: two });
+  expect(await save({ port: "2222" })).toMatchObject({ shown: { sshkey: "", password: "" }, removed: true });
+  await groups.remove(admin, { gtype: "proxy", name: "keyed" });
+});
+
 test("what is no group is refused, and nothing is changed", async () => {
   const before = await listed();
   const group = (more: object) => ({ name: "bad", gtype: "group", hosts: [{ host: "h" }], ...more });
@@ -100,6 +124,12 @@ test("what is no group is refused, and nothing is changed", async () => {
     [group({ hosts: [{ host: "h", port: "70000" }] }), "invalid"],
     [group({ hosts: [{ host: "h", port: "ssh" }] }), "invalid"],
     [group({ hosts: many }), "too_large"],
+    [group({ hosts: [{ host: "h", proxy: "h" }] }), "invalid"],
+    [group({ hosts: [{ host: "h", proxy: "gate\u0000" }] }), "invalid"],
+    [group({ hosts: [{ host: "h", username: "ops\n" }] }), "invalid"],
+    [group({ hosts: [{ host: "h", sshkey: "SHA256:short" }] }), "invalid"],
+    [group({ hosts: [{ host: "h", password: "x".repeat(JOB_GROUP_PASSWORD_MAX_BYTES + 1) }] }), "too_large"],
+    [group({ hosts: many.slice(0, 100).map((one) => ({ ...one, password: "x".repeat(15_000) })) }), "too_large"],
   ] as const;
   for (const [body, code] of refused)
     expect(await call("POST", "/group", body), JSON.stringify(body).slice(0, 80)).toMatchObject({

@@ -1,20 +1,14 @@
 import type { GroupInput, GroupView } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
-import {
-  JOB_GROUP_CHANGE_ATTEMPTS_MAX,
-  JOB_GROUP_HOSTS_MAX,
-  JOB_GROUP_NAME_MAX_BYTES,
-  JOB_GROUPS_MAX,
-} from "../../../common/limits.ts";
-import { checkName } from "../../../common/names.ts";
+import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { checkGroup, checkSize } from "./group-checks.ts";
+import { placeText, sealPassword, type Place } from "./group-secrets.ts";
 import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./group-store.ts";
 
-const NAME = { what: "name of a group", maxBytes: JOB_GROUP_NAME_MAX_BYTES, limit: "JOB_GROUP_NAME_MAX_BYTES" };
-const HOST = { ...NAME, what: "name of a host" };
 const WRITE_BYTES = 12;
 
 type HostInput = GroupInput["hosts"][number];
@@ -73,7 +67,7 @@ export class JobGroups {
   }
 
   async #put(principal: Principal, input: GroupInput, ifThere: boolean): Promise<SavedGroup> {
-    check(input);
+    checkGroup(input);
     const store = await this.#store(principal);
     for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
       const before = await store.read(input);
@@ -88,13 +82,14 @@ export class JobGroups {
       );
       const write = Buffer.from(this.#runtime.random.bytes(WRITE_BYTES)).toString("base64url");
       const group: StoredGroup = { write, name: input.name, gtype: input.gtype, hosts };
+      checkSize(group);
       if (await store.put(group, before?.revision ?? 0))
         return { group: viewOf(group), warnings: [...warnings, ...withoutEffect(group)] };
     }
     throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
   }
 
-  /** A password that is missing or masked stays, unless the host leads elsewhere now; an empty one goes. */
+  /** A password that is missing or masked stays, unless the host is another one now; an empty one goes. */
   #hostOf(
     principal: Principal,
     group: GroupName,
@@ -103,12 +98,17 @@ export class JobGroups {
   ): StoredGroupHost {
     const { host, proxy = "", port = "", username = "", password } = input;
     const place = { host, proxy, port: String(port), username };
-    if (password !== undefined && !isMask(password))
-      return { ...place, sealed: this.#secrets.seal(password, passwordContext(principal.tenant, group, place)) };
-    if (password === "" || before?.sealed === undefined) return place;
-    if (placeText(place) === placeText(before)) return { ...place, sealed: before.sealed };
-    warn(`The password of ${host} was removed, because proxy, port or username is another one now.`);
-    return place;
+    const sshkey = input.sshkey ?? keptKey(place, before);
+    const stored = { ...place, ...(sshkey !== "" && { sshkey }) };
+    if (password !== undefined && password !== "" && !isMask(password)) {
+      const owner = { tenant: principal.tenant, group };
+      return { ...stored, sealed: sealPassword(this.#secrets, owner, { place, password }) };
+    }
+    if (password === "" || before?.sealed === undefined) return stored;
+    const known = before.sshkey ?? sshkey;
+    if (placeText(place) === placeText(before) && known === sshkey) return { ...stored, sealed: before.sealed };
+    warn(`The password of ${host} was removed, because proxy, port, username or sshkey is another one now.`);
+    return stored;
   }
 
   async #store({ tenant }: Principal): Promise<GroupStore> {
@@ -116,23 +116,21 @@ export class JobGroups {
   }
 }
 
-type Place = Omit<StoredGroupHost, "sealed">;
-
-function placeText({ host, proxy, port, username }: Place): string {
-  return JSON.stringify([host, proxy, port, username]);
-}
-
-/** A group that leads elsewhere does not open the password, however it was written. */
-export function passwordContext(tenant: string, { gtype, name }: GroupName, place: Place): string {
-  return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
-}
-
 function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
   return {
     name,
     gtype,
-    hosts: hosts.map(({ sealed, ...place }) => ({ ...place, password: sealed === undefined ? "" : MASK })),
+    hosts: hosts.map(({ sealed, sshkey = "", ...place }) => ({
+      ...place,
+      password: sealed === undefined ? "" : MASK,
+      sshkey,
+    })),
   };
+}
+
+/** That of the same server stays. */
+function keptKey({ proxy, port }: Place, before: StoredGroupHost | undefined): string {
+  return before?.proxy === proxy && before.port === port ? (before.sshkey ?? "") : "";
 }
 
 function withoutEffect({ gtype, hosts }: StoredGroup): readonly string[] {
@@ -141,22 +139,6 @@ function withoutEffect({ gtype, hosts }: StoredGroup): readonly string[] {
   return isPlain
     ? []
     : ["In a group of type group only the names of hosts count; each host's own record says how it is reached."];
-}
-
-function check({ name, hosts }: GroupInput): void {
-  checkName(name, NAME);
-  if (hosts.length > JOB_GROUP_HOSTS_MAX)
-    throw new AppError("too_large", `A group has at most ${JOB_GROUP_HOSTS_MAX} hosts.`, {
-      details: { limit: "JOB_GROUP_HOSTS_MAX" },
-    });
-  const names = new Set<string>();
-  for (const { host, port = "" } of hosts) {
-    checkName(host, HOST);
-    if (names.has(host)) throw new AppError("invalid", `The host ${host} stands twice in the group.`);
-    names.add(host);
-    const isPort = /^[0-9]{1,5}$/.test(String(port)) && Number(port) >= 1 && Number(port) <= 65_535;
-    if (port !== "" && !isPort) throw new AppError("invalid", `The port of ${host} is no number from 1 to 65535.`);
-  }
 }
 
 function groupNotFound({ gtype, name }: GroupName): AppError {

@@ -3,8 +3,8 @@ import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored } from "../../store/format.ts";
 import { EXECUTIONS } from "./executions.ts";
+import { passwordContext } from "./group-secrets.ts";
 import { GROUPS, type StoredGroup } from "./group-store.ts";
-import { passwordContext } from "./groups.ts";
 import { OPEN_RUNS, type RunOrder } from "./open-runs.ts";
 
 /** Passwords of groups, and what runs that are not over were given: that goes with its run. */
@@ -21,7 +21,7 @@ export function sealedJobs(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): 
             hosts: group.hosts.map((host) =>
               host.sealed === undefined
                 ? host
-                : { ...host, sealed: exchange(host.sealed, passwordContext(tenant, group, host)) },
+                : { ...host, sealed: exchange(host.sealed, passwordContext({ tenant, group }, host)) },
             ),
           }),
         });
