@@ -3,11 +3,12 @@ import { setTimeout } from "node:timers/promises";
 import { Command } from "commander";
 import { Client } from "../../common/client/client.ts";
 import { AppError, errorText } from "../../common/errors.ts";
+import { KEY_STATUS_DEADLINE_MS } from "../../common/limits.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
-import { makeKeyFile } from "./key.ts";
+import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
 import { exitCodeOf, followScrub, statusOf } from "./scrub.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
@@ -61,12 +62,44 @@ program
     console.log(joinLine(answer as JoinToken, host, url));
   });
 
-program
-  .command("key <file>")
-  .description("make the key file that seals secrets; all controllers of a cluster need the same")
+const key = program
+  .command("key")
+  .description("make the key file that seals secrets, or put a new key into it")
+  .argument("<file>", "the file to make: all controllers of a cluster need the same")
   .action(async (file: string) => {
     await makeKeyFile(file);
     console.error(`${file} is made. Every controller of a cluster needs a copy; without one, what is sealed is lost.`);
+  });
+
+key
+  .command("rotate <file>")
+  .description("put a new key above the others of a key file on this machine, and write its id")
+  .action(async (file: string) => {
+    const id = await rotateKeyFile(file);
+    if (program.opts<{ json?: boolean }>().json) show({ file, id });
+    else console.log(id);
+    console.error(
+      `${file} begins with a new key. Copy it to every other controller; each reads it within a minute, or at once by: odp key reload`,
+    );
+  });
+
+key
+  .command("reload")
+  .description("have the controller read its keys again where they come from; only the one that is asked")
+  .action(async () => {
+    await client().call("POST", "/key/reload");
+  });
+
+key
+  .command("status")
+  .description(
+    "show which key seals, and what needs a former one (0: everything is sealed with the first key, 1: not asked, 2: something is in the way, 3: sealing anew is under way)",
+  )
+  .action(async () => {
+    const status = await keyStatusOf(client(KEY_STATUS_DEADLINE_MS));
+    if (program.opts<{ json?: boolean }>().json) show(status);
+    else await written(keyText(status));
+    process.exitCode = exitCodeOfKeys(status);
   });
 
 program
@@ -192,10 +225,10 @@ try {
   process.exitCode = 1;
 }
 
-function client(): Client {
+function client(timeoutMs = CALL_TIMEOUT_MS): Client {
   const { url, user } = program.opts<{ url: string; user: string }>();
   const credentials = Buffer.from(`${user}:${process.env["ODP_PASSWORD"] ?? ""}`).toString("base64");
-  return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs: CALL_TIMEOUT_MS });
+  return new Client({ url, authorization: `Basic ${credentials}`, fetch, timeoutMs });
 }
 
 /** The first signal cancels the run and waits for its end, the second leaves it. */

@@ -93,13 +93,13 @@ test("two controllers that seal anew at the same time lose nothing", async () =>
   expect(await needing(OLD)).toBe(0);
 });
 
-// The steps are the same on both engines; the contract of stores proves each of them.
-describe.skipIf(onCluster)("killed between any two steps", () => {
+// Killed before a write is killed after the one before: on the cluster, where each look costs, the one stands for both.
+describe("killed between any two steps", () => {
   test("whoever goes on seals the rest, and everything opens at every moment", async () => {
     await world.sealOne("killed");
     let died = true;
     for (let at = 0; died; at++) {
-      for (const isWritten of [false, true]) {
+      for (const isWritten of onCluster ? [true] : [false, true]) {
         world.use(world.secrets.ids[0] === idOf(NEW) ? [OLD, NEW] : [NEW, OLD]);
         const mortality = new Mortality(at, isWritten);
         const step = (seal: () => Promise<boolean>, { name }: SealedItem) =>
