@@ -19,11 +19,12 @@ export interface Block {
   readonly line: number;
 }
 
-/** Answers the text of a block, an MQL or a search. */
+/** Answers the text of a block, such as an MQL or a search. */
 type Ask = (who: Principal, text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
 
 const DASHES = "----";
-const ORDERED = /\border\s+by\b|^explain\b|\|\s*sort\b/i;
+/** Those that ask for an order, and sample records, which have one. */
+const ORDERED = /\border\s+by\b|^explain\b|\|\s*sort\b|\n> /i;
 
 export const PRINCIPALS: Readonly<Record<string, Principal>> = {
   administrator: principal("administrator", "matrix", ROLES.administrator),
@@ -46,7 +47,7 @@ export function parseBlocks(source: string): readonly Block[] {
   let line = 1;
   for (const part of source.split(/\n{2,}(?=\S)/)) {
     const [head = "", expected] = splitAt(part, `\n${DASHES}`);
-    const lines = head.split("\n").filter((one) => !one.startsWith("%"));
+    const lines = head.split("\n").filter((one) => !/^%(?!\{)/.test(one));
     const named = /^as (\w+)$/.exec(lines[0] ?? "");
     if (named?.[1]) who = named[1];
     if (named) lines.shift();

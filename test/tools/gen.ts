@@ -9,7 +9,9 @@ import { openSecretKey } from "../../controller/secrets/index.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { realClock } from "../helpers/clock.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
+import { ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
@@ -17,6 +19,8 @@ execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: 
 writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(await openApi(), undefined, 2)}\n`);
 writeFileSync("deploy/docs/settings.md", settings());
 writeFileSync("deploy/docs/mql-functions.md", mqlFunctions());
+writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
+writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 
 async function openApi(): Promise<unknown> {
   const engine = await openTestEngine();

@@ -1,0 +1,123 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import * as limits from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import { bundle } from "../../../test/helpers/bundle.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { runPage } from "../../../test/mql/script.ts";
+import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
+import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
+import { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { QueryService, SearchService } from "../query/index.ts";
+import { queryHostObject } from "../query/host-objects.ts";
+import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "./body-objects.ts";
+import { compileGrok } from "./grok.ts";
+import { RuleService, RuleTrials } from "./index.ts";
+import { ALL_OPTIONS } from "./options.ts";
+import { FIELD_TYPES } from "./parsers.ts";
+import { PatternService, textsOf } from "./patterns.ts";
+
+const PAGES = [
+  { page: "deploy/docs/rules.md", bounds: 10 },
+  { page: "deploy/docs/grok.md", bounds: 4 },
+];
+const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
+const runtime = testRuntime(realClock);
+
+let engine: TestEngine;
+let scripts: ThreadScripts;
+let objects: ObjectService;
+let query: QueryService;
+let rules: RuleService;
+let patterns: PatternService;
+let trials: RuleTrials;
+
+beforeAll(async () => {
+  const file = await bundle("controller/script-worker.ts", `rule-pages-${process.pid}.mjs`);
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime });
+  for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
+  const logs = new ConsoleLogService({ objects, clock: realClock });
+  const area = consoleLogArea(logs);
+  query = new QueryService({ objects, runtime });
+  const odb = queryHostObject({ query, search: new SearchService({ objects, runtime }) });
+  const host = new HostObjects([RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, odb, ...(area.hostObjects ?? [])]);
+  scripts = new ThreadScripts({ ...runtime, file, languages: ["lua", "javascript"], functions: () => host.names });
+  rules = new RuleService({ stores: engine, entries: testEntries(engine), objects, engine: scripts });
+  patterns = new PatternService({ stores: engine, runtime });
+  trials = new RuleTrials({ engine: scripts, hostObjects: () => host, objects, rules, runtime });
+});
+afterAll(async () => {
+  await scripts.close();
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+/** A fence of a page by its lines: those behind `>` are samples. */
+function partsOf(block: string): { readonly text: string; readonly samples: readonly string[]; readonly key?: string } {
+  const lines = block.split("\n");
+  const samples = lines.filter((line) => line.startsWith("> ")).map((line) => line.slice(2));
+  const rest = lines.filter((line) => !line.startsWith("> "));
+  const key = rest[0]?.startsWith("/") ? rest.shift() : undefined;
+  return { text: rest.join("\n"), samples, ...(key !== undefined && { key }) };
+}
+
+async function tried(who: Principal, block: string): Promise<readonly Row[]> {
+  const { text, samples, key } = partsOf(block);
+  const signal = new AbortController().signal;
+  const { class: path, records } = await trials.run(who, { ...TRIED, key, text, lines: samples, signal });
+  return records.flatMap(({ rows, errors }) => [
+    ...rows.map(({ class: of, values }) => (of === path ? values : { class: of, ...values })),
+    ...errors.map(({ message }) => ({ error: message })),
+  ]);
+}
+
+async function stored(who: Principal, block: string): Promise<readonly Row[]> {
+  const { text, key = "" } = partsOf(block);
+  return (await rules.put(who, key, text)).map((warning) => ({ warning }));
+}
+
+async function extended(who: Principal, block: string): Promise<readonly Row[]> {
+  const { text, key = "" } = partsOf(block);
+  await rules.putExtension(who, key, text);
+  return [];
+}
+
+async function captured(who: Principal, block: string): Promise<readonly Row[]> {
+  const { text, samples } = partsOf(block);
+  const own = (await patterns.list(who)).map(({ name, pattern, eg }) => [name, { pattern, eg }] as const);
+  const grok = compileGrok(text, textsOf(new Map(own)));
+  return samples.map((sample) => grok.match(sample) ?? { error: "no match" });
+}
+
+async function named(who: Principal, block: string): Promise<readonly Row[]> {
+  const { text, samples } = partsOf(block);
+  const [, name = "", pattern = ""] = /^(\w+) (.*)$/.exec(text) ?? [];
+  return [await patterns.put(who, { name, pattern, eg: samples[0] ?? "" })];
+}
+
+describe.each(PAGES)("$page", ({ page, bounds }) => {
+  test("its examples make what stands below them", async () => {
+    const mql = (...asked: Parameters<QueryService["rows"]>) => query.rows(...asked);
+    await runPage(page, { mql, rule: tried, stored, table: extended, grok: captured, pattern: named });
+  });
+
+  test("it states the bounds as they are", () => {
+    const stated = [...readFileSync(page, "utf8").matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)].map(
+      ([, name = "", most = ""]) => [name, Number(most.replaceAll(",", ""))],
+    );
+    expect(stated).toHaveLength(bounds);
+    expect(limits).toMatchObject(Object.fromEntries(stated));
+  });
+});
+
+test("every option and type of a rule stands in an example", () => {
+  const examples = PAGES.flatMap(({ page }) => [...readFileSync(page, "utf8").matchAll(/^```rule\n.*?^```$/gms)]);
+  const shown = examples.join("\n");
+  expect(ALL_OPTIONS.filter((name) => !shown.includes(`--${name}`))).toEqual([]);
+  expect(FIELD_TYPES.filter((name) => !shown.includes(name))).toEqual([]);
+});
