@@ -63,6 +63,9 @@ export const RULE_RETRY_TOTAL_MAX = 100;
 export const RULE_RETRY_SPAN_MAX_MS = 7 * 24 * 3_600_000;
 /** Records of a tenant that wait to be tried again; what is beyond is an error at once. */
 export const RULE_RETRIES_WAITING_MAX = 10_000;
+/** They are counted again after so long, and after a share of what was free is taken. */
+export const RULE_RETRIES_COUNTED_MS = 1_000;
+export const RULE_RETRIES_COUNTED_SHARE = 16;
 /** A record that waits is forgotten so long after it was set aside. */
 export const RULE_RETRIES_TTL_DAYS = 14;
 /** A connection that the body of a rule dials: until it is there at most. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { RULE_RETRIES_COUNTED_MS } from "../../../common/limits.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
@@ -128,9 +129,14 @@ function controller(over: Pick<Objects, "ingest"> = objects): IngestService {
 }
 
 /** The same, with its rounds over records that are tried again; `later`: by a clock that is ahead so much. */
-function retrying(over: Pick<Objects, "ingest"> = objects) {
+function retrying(over: Pick<Objects, "ingest"> = objects, waitingMax?: number) {
   let laterMs = 0;
-  const retries = new RuleRetries({ objects, clock: { nowMs: () => realClock.nowMs() + laterMs } });
+  const later = (): number => realClock.nowMs() + laterMs;
+  const retries = new RuleRetries({
+    objects,
+    clock: { nowMs: later, monotonicMs: later },
+    ...(waitingMax !== undefined && { waitingMax }),
+  });
   const runtime = { ...testRuntime(realClock), random: seededRandom(2) };
   const bodies = new RuleBodies({
     engine: {
@@ -169,7 +175,7 @@ function retrying(over: Pick<Objects, "ingest"> = objects) {
     sent: EVERYTHING_SENT,
     ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
   });
-  return { ingest, round };
+  return { ingest, round, tick: (ms: number) => (laterMs += ms) };
 }
 
 async function rowsOf(path: string): Promise<readonly Record<string, unknown>[]> {
@@ -444,6 +450,27 @@ describe("a record that is tried again", () => {
     isAway = false;
     await one.round(0);
     expect([await waits(), await rowsOf("/matrix/line")]).toEqual([[], [{ name: "b", n: 2, note: "found" }]]);
+  });
+
+  test("waits among so many of its tenant, whichever controllers set them aside and look after them", async () => {
+    await rules.put(ADMIN, KEY, asks(LINE));
+    const [first, second] = [retrying(objects, 3), retrying(objects, 3)];
+    const sent = ["a,1", "b,2", "c,3", "d,4"].map((line, at) => recordsEntry(at + 1, [line], KEY));
+    await outbox.send(first.ingest, sent.slice(0, 2));
+    await outbox.send(second.ingest, sent.slice(2));
+    expect(await waits()).toHaveLength(3);
+    expect(await said()).toEqual([expect.stringContaining("asks for another try") as string]);
+    // A batch that comes once more finds the records that wait where they are.
+    await outbox.send(second.ingest, sent.slice(0, 2));
+    expect([await waits(), await said()]).toMatchObject([{ length: 3 }, { length: 1 }]);
+    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "a" }, { name: "b" }, { name: "c" }]);
+    await second.round(MINUTE);
+    expect(await waits()).toEqual([]);
+    // The first has looked after none of them.
+    first.tick(RULE_RETRIES_COUNTED_MS);
+    await outbox.send(first.ingest, [recordsEntry(5, ["e,5", "f,6", "g,7"], KEY)]);
+    expect(await waits()).toHaveLength(3);
+    expect(await said()).toHaveLength(1);
   });
 
   test("waits while its author is not active, and has his rights of then", async () => {

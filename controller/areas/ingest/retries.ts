@@ -12,6 +12,7 @@ import { columns, type ClassGuard, idFromColumns, type Objects, type SystemClass
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
 import type { PreparedBatch } from "./records.ts";
+import { RetriesRoom } from "./retries-room.ts";
 import type { RetryKeeper, Waiting } from "./types.ts";
 
 /** Relative to the tenant's ospace: records that a rule will be run for again. */
@@ -51,8 +52,10 @@ interface Found extends Omit<Waiting, "error"> {
 }
 
 interface Dependencies {
-  readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read">;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read" | "count">;
+  readonly clock: Pick<Clock, "nowMs" | "monotonicMs">;
+  /** Of a tenant; `RULE_RETRIES_WAITING_MAX` when absent. */
+  readonly waitingMax?: number;
 }
 
 interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "attempts"> {
@@ -67,16 +70,16 @@ interface Stored extends Pick<Waiting, "streamId" | "digest" | "ordinal" | "atte
  */
 export class RuleRetries implements RetryKeeper {
   readonly #with: Dependencies;
-  /** By tenant, since the last round. */
-  readonly #waiting = new Map<string, number>();
+  readonly #room: RetriesRoom;
 
   constructor(dependencies: Dependencies) {
     this.#with = dependencies;
+    const { objects, clock, waitingMax = RULE_RETRIES_WAITING_MAX } = dependencies;
+    this.#room = new RetriesRoom({ objects, clock, path: RETRY_PATH, max: waitingMax });
   }
 
   async keep(principal: Principal, waiting: Waiting, intervalMs: number): Promise<boolean> {
     const { entry, host, error, attempts, writeUs, streamId, digest, ordinal } = waiting;
-    const before = this.#waiting.get(principal.tenant) ?? 0;
     const work: Stored = {
       streamId,
       digest,
@@ -86,7 +89,7 @@ export class RuleRetries implements RetryKeeper {
       entry: Buffer.from(Entry.encode(entry).finish()).toString("base64"),
     };
     const text = JSON.stringify(work);
-    if ((attempts === 0 && before >= RULE_RETRIES_WAITING_MAX) || text.length >= CELL_MAX_BYTES) return false;
+    if (text.length >= CELL_MAX_BYTES) return false;
     const records = entry.body?.$case === "records" ? entry.body.value : undefined;
     const row: Row = {
       ...keyOf(waiting),
@@ -98,8 +101,10 @@ export class RuleRetries implements RetryKeeper {
       due: Math.floor(this.#with.clock.nowMs() + intervalMs),
       work: text,
     };
-    await this.#with.objects.insert(principal, principal.ospace + RETRY_PATH, [row]);
-    if (attempts === 0) this.#waiting.set(principal.tenant, before + 1);
+    const insert = () => this.#with.objects.insert(principal, principal.ospace + RETRY_PATH, [row]);
+    if (attempts === 0 && (await this.#room.within(principal, insert))) return true;
+    if (attempts === 0 && !(await this.#isThere(principal, waiting))) return false;
+    await insert();
     return true;
   }
 
@@ -108,13 +113,8 @@ export class RuleRetries implements RetryKeeper {
     const { objects, clock } = this.#with;
     const path = principal.ospace + RETRY_PATH;
     const due: Found[] = [];
-    let all = 0;
     for await (const page of objects.read(principal, { class: path, subtree: false }))
-      for (const { values } of page) {
-        all += 1;
-        if (Number(values["due"]) <= clock.nowMs()) due.push(waitingOf(values));
-      }
-    this.#waiting.set(principal.tenant, all);
+      for (const { values } of page) if (Number(values["due"]) <= clock.nowMs()) due.push(waitingOf(values));
     for (const waiting of due) {
       try {
         const kept = await parts.write(await batchOf(principal, waiting, parts.rules));
@@ -126,14 +126,30 @@ export class RuleRetries implements RetryKeeper {
   }
 
   leave(tenant: string): void {
-    this.#waiting.delete(tenant);
+    this.#room.leave(tenant);
   }
 
   async #remove(principal: Principal, waiting: Found): Promise<void> {
-    const { objects } = this.#with;
-    const view = (await objects.catalog(principal)).get(principal.ospace + RETRY_PATH);
-    const id = view && idFromColumns(view, keyOf(waiting));
-    if (view && id !== undefined) await objects.remove(principal, [{ id, class: view.path }]);
+    const place = await this.#placeOf(principal, waiting);
+    if (place) await this.#with.objects.remove(principal, [place]);
+  }
+
+  /** A batch that is repeated finds its records waiting, and there is room for them. */
+  async #isThere(principal: Principal, waiting: Waiting): Promise<boolean> {
+    const place = await this.#placeOf(principal, waiting);
+    if (!place) return false;
+    const request = { class: place.class, subtree: false, ids: [place.id] };
+    for await (const page of this.#with.objects.read(principal, request)) if (page.length > 0) return true;
+    return false;
+  }
+
+  async #placeOf(
+    principal: Principal,
+    of: Parameters<typeof keyOf>[0],
+  ): Promise<{ id: string; class: string } | undefined> {
+    const view = (await this.#with.objects.catalog(principal)).get(principal.ospace + RETRY_PATH);
+    const id = view && idFromColumns(view, keyOf(of));
+    return view && id !== undefined ? { id, class: view.path } : undefined;
   }
 }
 

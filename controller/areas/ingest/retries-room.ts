@@ -1,0 +1,101 @@
+import { AppError } from "../../../common/errors.ts";
+import { RULE_RETRIES_COUNTED_MS, RULE_RETRIES_COUNTED_SHARE } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+
+interface Dependencies {
+  readonly objects: Pick<Objects, "count">;
+  readonly clock: Pick<Clock, "monotonicMs">;
+  /** Relative to the tenant's ospace. */
+  readonly path: string;
+  readonly max: number;
+}
+
+interface Room {
+  readonly countedMs: number;
+  readonly isFull: boolean;
+  /** What may be set aside before it is counted again. */
+  left: number;
+}
+
+/**
+ * How many more objects of a class a tenant may have, by what is in the store, whichever controllers put it there. It is
+ * counted again after `RULE_RETRIES_COUNTED_MS`, and when a share of what was free is taken: the less is free, the
+ * oftener, so that controllers together pass `max` by a few at most.
+ */
+export class RetriesRoom {
+  readonly #with: Dependencies;
+  readonly #rooms = new Map<string, Room>();
+  readonly #counting = new Map<string, Promise<Room>>();
+  /** By tenant: given a place, and perhaps not in the store yet. */
+  readonly #underWay = new Map<string, number>();
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+  }
+
+  /** Runs `keep` when there is room; false when there is none. */
+  async within(principal: Principal, keep: () => Promise<unknown>): Promise<boolean> {
+    const { tenant } = principal;
+    if (!(await this.#take(principal))) return false;
+    this.#add(tenant, 1);
+    try {
+      await keep();
+    } finally {
+      this.#add(tenant, -1);
+    }
+    return true;
+  }
+
+  leave(tenant: string): void {
+    this.#rooms.delete(tenant);
+    this.#counting.delete(tenant);
+  }
+
+  async #take(principal: Principal): Promise<boolean> {
+    let room = this.#rooms.get(principal.tenant);
+    while (room === undefined || this.#isOver(room)) room = await this.#count(principal);
+    if (room.isFull) return false;
+    room.left -= 1;
+    return true;
+  }
+
+  #isOver({ countedMs, isFull, left }: Room): boolean {
+    return (left === 0 && !isFull) || this.#with.clock.monotonicMs() - countedMs >= RULE_RETRIES_COUNTED_MS;
+  }
+
+  /** Who asks while it is counted waits for that count. */
+  #count(principal: Principal): Promise<Room> {
+    const { tenant } = principal;
+    const running = this.#counting.get(tenant);
+    if (running) return running;
+    const counting = this.#counted(principal)
+      .then((room) => {
+        if (this.#counting.get(tenant) === counting) this.#rooms.set(tenant, room);
+        return room;
+      })
+      .finally(() => {
+        if (this.#counting.get(tenant) === counting) this.#counting.delete(tenant);
+      });
+    this.#counting.set(tenant, counting);
+    return counting;
+  }
+
+  async #counted(principal: Principal): Promise<Room> {
+    const { objects, path, max, clock } = this.#with;
+    let free = max - (this.#underWay.get(principal.tenant) ?? 0);
+    const pages = await objects.count(principal, { class: principal.ospace + path, subtree: false });
+    if (pages === undefined) throw new AppError("internal", `${path} is not counted by its index.`);
+    for await (const page of pages) for (const { count } of page) free -= count;
+    const isFull = free <= 0;
+    const left = isFull ? 0 : Math.max(1, Math.floor(free / RULE_RETRIES_COUNTED_SHARE));
+    return { countedMs: clock.monotonicMs(), isFull, left };
+  }
+
+  #add(tenant: string, by: number): void {
+    const sum = (this.#underWay.get(tenant) ?? 0) + by;
+    if (sum > 0) this.#underWay.set(tenant, sum);
+    else this.#underWay.delete(tenant);
+  }
+}
