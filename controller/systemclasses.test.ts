@@ -51,6 +51,7 @@ const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/serverjs": "",
   "/matrix/consolelog/trigger": "",
   "/matrix/filesystem": "update",
+  "/matrix/jobs/cmdrun": "",
   "/matrix/jobs/jobdef": "update remove",
   "/matrix/jobs/jobgroup": "",
   "/matrix/jobs/jobrun": "",

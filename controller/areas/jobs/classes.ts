@@ -11,6 +11,8 @@ export const JOB_DEFINITION_PATH = "/jobs/jobdef";
 export const JOB_GROUP_PATH = "/jobs/jobgroup";
 /** One object for each execution and host. */
 export const JOB_RUN_PATH = "/jobs/jobrun";
+/** One object for each command of such a run that ended. */
+export const COMMAND_RUN_PATH = "/jobs/cmdrun";
 
 /** What the class of job definitions needs of their service. */
 interface JobOwner {
@@ -20,7 +22,7 @@ interface JobOwner {
 }
 
 export function jobClasses(jobs: JobOwner): readonly SystemClass[] {
-  return [definitionClass(jobs), RUN_CLASS];
+  return [definitionClass(jobs), RUN_CLASS, COMMAND_CLASS];
 }
 
 function definitionClass(jobs: JobOwner): SystemClass {
@@ -105,6 +107,21 @@ const RUN_CLASS: SystemClass = {
     ...columns("timestamp", "stime", "etime", "deadline", "due"),
   ],
   keys: ["runid", "host"],
+  indexes: ["runid", "host", "name", "status", "stime"],
+  options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
+  guard: {},
+};
+
+/** Written when the end of the run is on record. */
+const COMMAND_CLASS: SystemClass = {
+  path: COMMAND_RUN_PATH,
+  columns: [
+    ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type", "signal"),
+    ...columns("int", "place", "code"),
+    ...columns("text", "cmd", "out", "err", "message"),
+    ...columns("timestamp", "stime", "etime"),
+  ],
+  keys: ["runid", "host", "place"],
   indexes: ["runid", "host", "name", "status", "stime"],
   options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
   guard: {},

@@ -60,6 +60,7 @@ export class RunCommands {
       const sent = { commandId: commandIdOf(open, index), isTakenOver: open.attempt > 0 };
       const command = { host: open.host, line, take, ...sent };
       last = await this.#reach(run, open, () => this.#dispatch(run, command));
+      output.ended(last);
       if (last.state !== "ok") break;
     }
     rest();
@@ -78,6 +79,7 @@ export class RunCommands {
       last = await this.#with.stored.outcome(of, commandIdOf(open, index), (piece) =>
         output.take(text?.take(piece) ?? piece),
       );
+      if (last) output.ended(last);
       if (last?.state !== "ok") break;
     }
     for (const piece of text?.rest() ?? []) output.take(piece);

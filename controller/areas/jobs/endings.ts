@@ -13,7 +13,8 @@ import type { Runtime } from "../../runtime.ts";
 import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
-import { JOB_RUN_PATH } from "./classes.ts";
+import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "./classes.ts";
+import { commandRows } from "./command-rows.ts";
 import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import { stageOf } from "./stages.ts";
@@ -100,12 +101,13 @@ export class RunEndings {
   }
 
   endOf(output: RunOutput, { state, message, endedMs, tries, ...exit }: Ending): RunEnd {
-    const { out, err, bytes: outputSize } = output;
+    const { out, err, commands, bytes: outputSize } = output;
     return {
       state,
       message,
       out,
       err,
+      ...(commands.length > 0 && { commands }),
       outputSize,
       endedMs,
       decidedMs: this.#runtime.clock.nowMs(),
@@ -141,15 +143,16 @@ export class RunEndings {
     await this.#journal.end(open);
   }
 
-  /** Writes a decided end into the row; safe to repeat. */
+  /** Writes a decided end into the row, and how each command ended into rows of theirs; safe to repeat. */
   async record(open: PlacedRun, end: RunEnd): Promise<void> {
     const atMs = Math.max(end.decidedMs, open.startedMs + 1);
-    await this.#objects.insert(
-      platformOf(open),
-      pathOf(open),
-      [{ ...startRow(open), ...endRow(end), ...failuresOf(open) }],
-      { atMs },
-    );
+    const platform = platformOf(open);
+    const row = { ...startRow(open), ...endRow(end), ...failuresOf(open) };
+    const commands = commandRows(open, end);
+    await Promise.all([
+      this.#objects.insert(platform, pathOf(open), [row], { atMs }),
+      commands.length > 0 && this.#objects.insert(platform, platform.ospace + COMMAND_RUN_PATH, commands, { atMs }),
+    ]);
   }
 
   async #persist<T>(write: () => Promise<T>): Promise<T> {

@@ -57,7 +57,7 @@ class FakeRows {
     const failure = rows.some((row) => row["status"] !== "running") ? this.failures.shift() : undefined;
     if (failure) return Promise.reject(failure);
     const ids = rows.map((row) => {
-      const id = `jobrun:${String(row["runid"])}:${String(row["host"])}`;
+      const id = ["runid", "host", "place"].reduce((text, key) => `${text}:${String(row[key] ?? "")}`, path);
       const [atMs, lastMs] = [options.atMs ?? 0, this.#times.get(id) ?? -1];
       this.rows.set(id, {
         ...(atMs >= lastMs ? { ...this.rows.get(id), ...row } : { ...row, ...this.rows.get(id) }),
@@ -79,7 +79,9 @@ class FakeRows {
   }
 
   of(host: string) {
-    return [...this.rows.values()].filter((row) => row["host"] === host);
+    return [...this.rows.values()].filter(
+      (row) => row["host"] === host && String(row["class"]).endsWith("/jobs/jobrun"),
+    );
   }
 }
 

@@ -22,8 +22,8 @@ async function world(said: Said = []) {
   await jobs.save(ADMIN, { name: "three", dir: "", exec: ["one", "two", "three"], host: ["h1"] });
   const written: Row[] = [];
   const asked: string[] = [];
-  const insert = (_principal: unknown, _path: string, rows: readonly Row[]) =>
-    Promise.resolve(rows.map((row) => `id${written.push(row)}`));
+  const insert = (_principal: unknown, path: string, rows: readonly Row[]) =>
+    Promise.resolve(rows.map((row) => (path.endsWith("/jobrun") ? `id${written.push(row)}` : "")));
   const told = (host: string, outcome: Outcome) => ({ host, message: "", startedMs: 1, endedMs: 2, ...outcome });
   const silence = new Promise<never>(() => {});
   const controller = (own: string, { at = clock, result = silence }: Controller = {}) =>

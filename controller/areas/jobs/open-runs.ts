@@ -90,11 +90,27 @@ export interface RunEnd {
   readonly tries?: number;
   readonly out: string;
   readonly err: string;
+  /** Of its last try, in their order; absent: none ended, or the run is of a controller that did not tell them. */
+  readonly commands?: readonly CommandEnd[];
   readonly outputSize: number;
   /** By the clock of the host, when it said so. */
   readonly endedMs: number;
   /** By the clock of the controller that decided it. */
   readonly decidedMs: number;
+}
+
+/** How one command of a run ended. */
+export interface CommandEnd {
+  readonly state: FinalState;
+  readonly code?: number;
+  readonly signal?: string;
+  readonly message: string;
+  /** By the clock of the host. */
+  readonly startedMs: number;
+  readonly endedMs: number;
+  /** Characters of the run's `out` and `err` up to its end. */
+  readonly out: number;
+  readonly err: number;
 }
 
 export type VersionedRun = Noted<OpenRun>;

@@ -1,5 +1,11 @@
-import { JOB_ANSWER_MAX_BYTES, JOB_OUTPUT_MAX_BYTES, JOB_ROW_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
-import type { OutputPiece } from "../hosts/index.ts";
+import {
+  JOB_ANSWER_MAX_BYTES,
+  JOB_OUTPUT_MAX_BYTES,
+  JOB_ROW_OUTPUT_MAX_BYTES,
+  JOB_TRY_MESSAGE_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
+import type { CommandOutcome, OutputPiece } from "../hosts/index.ts";
+import type { CommandEnd } from "./open-runs.ts";
 
 /** Writes bytes at an offset of the run's stream; repeating is safe. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
@@ -25,6 +31,7 @@ export class RunOutput {
   #writing: Promise<void> | undefined;
   #written: number;
   #failure: unknown;
+  readonly #commands: CommandEnd[] = [];
 
   /** What tries before this one wrote stands before its output, and is not in its first parts. */
   constructor(append: AppendOutput, before: OutputBefore = { written: 0, kept: 0 }) {
@@ -43,6 +50,17 @@ export class RunOutput {
     // The sender may use its buffer again.
     this.#waiting.push(kept.slice());
     this.#writing ??= this.#write();
+  }
+
+  /** What came since the end of the command before is of this one. */
+  ended({ host: _host, message, ...how }: CommandOutcome): void {
+    const [out, err] = [this.#out.characters, this.#err.characters];
+    this.#commands.push({ ...how, message: message.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
+  }
+
+  /** The commands that ended. */
+  get commands(): readonly CommandEnd[] {
+    return this.#commands;
   }
 
   get out(): string {
@@ -113,8 +131,16 @@ class FirstPart {
     this.#pieces.push(kept);
   }
 
+  get characters(): number {
+    return this.#decoded().length;
+  }
+
+  #decoded(): string {
+    return new TextDecoder().decode(Buffer.concat(this.#pieces));
+  }
+
   text(): string {
     const cut = this.total > this.#kept ? `\n[${this.total - this.#kept} more bytes]` : "";
-    return new TextDecoder().decode(Buffer.concat(this.#pieces)) + cut;
+    return this.#decoded() + cut;
   }
 }

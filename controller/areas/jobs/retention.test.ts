@@ -48,6 +48,12 @@ test("of a job the newest runs stay that it keeps, with their outputs; those of 
   expect(await rowsOf("kept")).toHaveLength(6);
   const outputs = await Promise.all(ids.map((id) => scene.outputOf(id, "h1")));
   expect(outputs).toEqual(["", "", "", "", "done", "done", "done"]);
+  const commands = await scene.query.rows(
+    ADMIN,
+    "SELECT runid FROM /matrix/jobs/cmdrun WHERE name = 'kept' LIMIT -1",
+    [],
+  );
+  expect(commands.map(({ runid }) => runid).sort()).toEqual(ids.slice(-3).flatMap((id) => [id, id]));
   const { kv } = await scene.engine.tenant("matrix");
   const notes = (await kv.list("jobs/output/")).entries.map(({ key }) => key.split("/").at(-2));
   for (const id of ids) expect(notes.filter((note) => note === id)).toHaveLength(ids.indexOf(id) < 4 ? 0 : 2);

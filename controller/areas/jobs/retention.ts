@@ -11,7 +11,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
-import { JOB_RUN_PATH } from "./classes.ts";
+import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "./classes.ts";
 import { hasOpen } from "./executions.ts";
 import { formatJobName } from "./names.ts";
 import { JobOutputs, type RunName } from "./outputs.ts";
@@ -91,6 +91,9 @@ export class RunRetention {
     const oldest = await this.#oldestKept(job);
     if (oldest === undefined) return true;
     const old = await this.#before(job, oldest);
+    const hosts = new Map<string, Set<string>>();
+    for (const { runId, host } of old.rows) hosts.set(runId, (hosts.get(runId) ?? new Set()).add(host));
+    await mapLimited([...hosts], JOB_RETENTION_PARALLEL, (run) => this.#removeCommands(job, run));
     await mapLimited(old.rows, JOB_RETENTION_PARALLEL, (row) => this.#remove(job, row));
     return !old.isMore;
   }
@@ -122,6 +125,25 @@ export class RunRetention {
       rows.push(row);
     }
     return { rows, isMore: false };
+  }
+
+  /** Those of one run on some of its hosts. */
+  async #removeCommands(job: Kept, [runId, hosts]: readonly [string, ReadonlySet<string>]): Promise<void> {
+    const path = job.ospace + COMMAND_RUN_PATH;
+    const pages = this.#objects.read(platformOf(job), {
+      class: path,
+      subtree: false,
+      where: [{ kind: "equals", column: "runid", values: [runId] }],
+      columns: ["runid", "host"],
+    });
+    for await (const page of pages) {
+      const own = page.filter(({ values }) => values["runid"] === runId && hosts.has(String(values["host"])));
+      if (own.length === 0) continue;
+      await this.#objects.remove(
+        platformOf(job),
+        own.map(({ id }) => ({ id, class: path })),
+      );
+    }
   }
 
   /** The row last: while it is there, all of the run is found again. */
