@@ -79,6 +79,7 @@ export class MemoryObjects implements Objects {
     return Promise.resolve({
       revision: views.length,
       get: (path) => tenant.views.get(path),
+      basis: () => undefined,
       byCid: (cid) => views.find((view) => view.cid === cid),
       byLabel: (label) => views.filter((view) => view.label === label),
       tree: below,

@@ -13,7 +13,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { consoleLogPath, levelOf } from "../consolelog/index.ts";
 import type { EntrySource } from "../hosts/index.ts";
-import type { NewRecord, Objects } from "../objects/index.ts";
+import type { NewRecord, Objects, WriteBasis } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RowGate } from "../query/index.ts";
@@ -214,7 +214,7 @@ export class RecordWriter {
         rows.add(
           parsed.class ?? rule.class,
           { ...made, ...writeTime(batch, entry, ordinal) },
-          { faults, records, by: parsed.by },
+          { faults, records, by: parsed.by, basis: basisOf(rule, parsed.class ?? rule.class) },
         );
         continue;
       }
@@ -255,12 +255,12 @@ export class RecordWriter {
 
   /** What the body of a rule made is written with the rights of its author. */
   async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
-    const by = rows[0]?.by;
-    if (by === undefined) return this.#ingest(path, rows, { principal: platform });
+    const { by, basis } = rows[0] ?? {};
+    if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
     try {
       const gate = await this.#gateOf(by, path);
       const rest = gate.isByRow ? rows.map((row) => [row]) : [rows];
-      for (const some of rest) await this.#ingest(path, some, { principal: by, gate });
+      for (const some of rest) await this.#ingest(path, some, { principal: by, gate, basis });
     } catch (error) {
       if (!isAppError(error, "denied", "not_found")) throw error;
       for (const row of rows) row.faults.refused(row, errorText(error));
@@ -277,7 +277,7 @@ export class RecordWriter {
     try {
       await context.gate?.check(rows.map(({ record }) => record.values));
       const records = rows.map(({ record }) => record);
-      await this.#objects.ingest(context.principal, path, records);
+      await this.#objects.ingest(context.principal, path, records, context.basis);
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
       const half = rows.length >> 1;
@@ -311,6 +311,7 @@ interface Storing {
   readonly principal: Principal;
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
+  readonly basis: WriteBasis | undefined;
 }
 
 interface Origin {
@@ -320,6 +321,8 @@ interface Origin {
   readonly records?: Records;
   /** With whose rights it is written where these are not the platform's. */
   readonly by?: Principal | undefined;
+  /** What it follows from besides its values, as the rule was pinned with it; absent: its class as it is now. */
+  readonly basis?: WriteBasis | undefined;
 }
 
 interface Placed extends Origin {
@@ -327,14 +330,22 @@ interface Placed extends Origin {
 }
 
 class RowsByClass {
-  /** By class, and whose rights they are written with. */
+  /** By class, whose rights they are written with, and what they follow from. */
   readonly #rows = new Map<string, { readonly path: string; readonly rows: Placed[] }>();
+  readonly #bases = new Map<WriteBasis, number>();
 
   add(path: string, record: NewRecord, origin: Origin): void {
-    const key = `${path}\n${origin.by?.user ?? ""}`;
+    const key = `${path}\n${origin.by?.user ?? ""}\n${this.#numberOf(origin.basis)}`;
     const known = this.#rows.get(key);
     if (known) known.rows.push({ record, ...origin });
     else this.#rows.set(key, { path, rows: [{ record, ...origin }] });
+  }
+
+  #numberOf(basis: WriteBasis | undefined): number {
+    if (basis === undefined) return 0;
+    const number = this.#bases.get(basis) ?? this.#bases.size + 1;
+    this.#bases.set(basis, number);
+    return number;
   }
 
   /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
@@ -436,6 +447,10 @@ class Faults {
       ordinal,
     });
   }
+}
+
+function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {
+  return Object.hasOwn(classes, path) ? classes[path] : undefined;
 }
 
 interface RawFault {

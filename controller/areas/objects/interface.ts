@@ -25,6 +25,7 @@ import type {
   Tally,
   TriggerDefinition,
   UpdateOptions,
+  WriteBasis,
 } from "./types.ts";
 
 /** Durable subscriptions of changes. Rights: the permission `objects:write`. */
@@ -69,9 +70,15 @@ export interface Objects {
   ): Promise<readonly string[]>;
   /**
    * Records of a source that may replay: the same identity and time give the same row again. Also entities with keys
-   * (upserts).
+   * (upserts). With a basis the rows follow from it and not from the class as it is now; values of columns that are gone
+   * since are left out. `AppError("conflict")` when the class is another one.
    */
-  ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]>;
+  ingest(
+    principal: Principal,
+    path: string,
+    records: readonly NewRecord[],
+    basis?: WriteBasis,
+  ): Promise<readonly string[]>;
   /** False when there is no such object, or it is not to be changed. */
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: UpdateOptions): Promise<boolean>;
   /** Writes the index entries of these objects again, and nothing else. Answers the number of objects. */

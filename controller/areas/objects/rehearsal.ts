@@ -62,7 +62,7 @@ export class DraftRehearsal implements Rehearsal {
       checkRecord(recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row)));
       return undefined;
     }
-    const checked = checkRow(view, catalog, row, NO_TIME);
+    const checked = checkRow(view, catalog, row, { source: NO_TIME });
     checkChange(
       compose({
         view,

@@ -53,10 +53,11 @@ import type {
   Tally,
   TriggerDefinition,
   UpdateOptions,
+  WriteBasis,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
 import { exchangeSealed } from "./writing/sealedcells.ts";
-import { BeforeTriggers } from "./writing/beforetriggers.ts";
+import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
 import type { WriteContext } from "./writing/writing.ts";
 
 type ChangeListener = (events: readonly ObjectChange[]) => void;
@@ -169,9 +170,16 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     });
   }
 
-  async ingest(principal: Principal, path: string, records: readonly NewRecord[]): Promise<readonly string[]> {
-    return this.#writing(principal, (tenant, context) =>
-      tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
+  async ingest(
+    principal: Principal,
+    path: string,
+    records: readonly NewRecord[],
+    basis?: WriteBasis,
+  ): Promise<readonly string[]> {
+    return this.#writing(
+      principal,
+      (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
+      basis && { path, basis },
     );
   }
 
@@ -498,20 +506,22 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   async #writing<T>(
     principal: Principal,
     work: (tenant: TenantObjects, context: WriteContext) => Promise<T>,
+    given?: GivenBasis,
   ): Promise<T> {
     const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
     const write = await tenant.catalog.begin();
     try {
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
-      const triggers = this.#beforeTriggers(principal, write.snapshot);
-      const context = { publish: this.#publisher(principal, tenant, definitions), triggers, ...definitions };
+      const triggers = this.#beforeTriggers(principal, write.snapshot, given);
+      const publish = this.#publisher(principal, tenant, definitions);
+      const context = { publish, triggers, basis: given?.basis, ...definitions };
       return await work(tenant, context);
     } finally {
       write.end();
     }
   }
 
-  #beforeTriggers(principal: Principal, snapshot: Snapshot): BeforeTriggers | undefined {
+  #beforeTriggers(principal: Principal, snapshot: Snapshot, given: GivenBasis | undefined): BeforeTriggers | undefined {
     const runner = this.#triggers;
     const { chain } = principal;
     if (chain !== undefined && chain.steps >= TRIGGER_CHAIN_STEPS_MAX) {
@@ -521,9 +531,10 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
         { details: { limit: "TRIGGER_CHAIN_STEPS_MAX" } },
       );
     }
-    if (runner === undefined || (chain === undefined && snapshot.definitions.triggers.size === 0)) return undefined;
+    const count = snapshot.definitions.triggers.size + (given?.basis.triggers.length ?? 0);
+    if (runner === undefined || (chain === undefined && count === 0)) return undefined;
     const first = () => ({ id: Buffer.from(this.#runtime.random.bytes(12)).toString("hex"), steps: 0, holds: [] });
-    return new BeforeTriggers({ principal, runner, snapshot, chain: chain ?? first() });
+    return new BeforeTriggers({ principal, runner, snapshot, given, chain: chain ?? first() });
   }
 
   #publisher(

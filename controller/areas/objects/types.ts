@@ -97,10 +97,26 @@ export interface ClassView {
   column(name: string): Column | undefined;
 }
 
+/**
+ * What rows of a class follow from besides their values, as it is at one moment. Plain data, to be kept with rows that
+ * have to be written the same way again.
+ */
+export interface WriteBasis {
+  readonly cid: number;
+  readonly keys: readonly string[];
+  readonly keyMode: KeyMode;
+  /** In their order, each with its number. */
+  readonly columns: readonly (readonly [name: string, number: number])[];
+  /** Those that run before a write, in their order. */
+  readonly triggers: readonly TriggerDefinition[];
+}
+
 /** All classes of one tenant as this controller knows them, in memory. */
 export interface ClassCatalog {
   readonly revision: number;
   get(path: string): ClassView | undefined;
+  /** Of the class as it is now; `undefined` without it. */
+  basis(path: string): WriteBasis | undefined;
   byCid(cid: number): ClassView | undefined;
   byLabel(label: string): readonly ClassView[];
   /** The class and all its subclasses; empty when there is none at `path`. `/` is all. */

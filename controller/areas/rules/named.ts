@@ -1,4 +1,5 @@
-import { forwardedTo } from "./compile.ts";
+import { isAppError } from "../../../common/errors.ts";
+import { forwardedTo, ruleClass } from "./compile.ts";
 import { bodyOf, readRuleText } from "./options.ts";
 
 /** Texts in quotes that may be keys of rules. */
@@ -10,13 +11,27 @@ const LOOKUPS = /\blookup\s*\(\s*(["'])([^"'\\\n]{1,500})\1/g;
  * body. They are pinned with it, and it reaches no others.
  */
 export function rulesNamed(text: string): ReadonlySet<string> {
-  const rule = readRuleText(text);
-  const body = bodyOf(rule)?.script ?? "";
-  return new Set([...forwardedTo(rule), ...Array.from(body.matchAll(KEYS), ([, , key = ""]) => key)]);
+  return new Set([...forwardedTo(readRuleText(text)), ...pathsNamed(text)]);
+}
+
+/** Paths in quotes in the body of a rule. */
+export function pathsNamed(text: string): readonly string[] {
+  const body = bodyOf(readRuleText(text))?.script ?? "";
+  return Array.from(body.matchAll(KEYS), ([, , path = ""]) => path.replace(/\/+$/, ""));
 }
 
 /** Names of tables that the body looks up. */
 export function tablesNamed(text: string): ReadonlySet<string> {
   const body = bodyOf(readRuleText(text))?.script ?? "";
   return new Set(Array.from(body.matchAll(LOOKUPS), ([, , name = ""]) => name));
+}
+
+/** The class that the options name; empty where there is none, or the text cannot be used. */
+export function classOrEmpty(text: string): string {
+  try {
+    return ruleClass(text);
+  } catch (error) {
+    if (isAppError(error)) return "";
+    throw error;
+  }
 }

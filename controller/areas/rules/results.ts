@@ -89,7 +89,9 @@ function targetOf(path: string, { rule, author, catalog }: Of): Target {
   const view = catalog.get(path);
   if (view === undefined || !classAccess(author, view).readable)
     throw new AppError("not_found", `class : ${path} not find !`);
-  return { path: view.path, columns: view.columns.map(({ name }) => name) };
+  const { classes = {} } = rule.supplements;
+  const then = Object.hasOwn(classes, view.path) ? classes[view.path]?.columns.map(([name]) => name) : undefined;
+  return { path: view.path, columns: then ?? view.columns.map(({ name }) => name) };
 }
 
 /** A variable that begins with `_` stands for the column of its name, with that or without. */

@@ -1,4 +1,4 @@
-import { AppError, isAppError } from "../../../common/errors.ts";
+import { AppError } from "../../../common/errors.ts";
 import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
@@ -14,11 +14,13 @@ import {
 import type { ScriptEngine } from "../../scripting/index.ts";
 import { checkRuleText, compileRule, hasAuthor, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
+import { withClasses } from "./classes.ts";
 import { compileGrok } from "./grok.ts";
 import { checkedOnly } from "./frames.ts";
+import { classOrEmpty } from "./named.ts";
 import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
-import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule } from "./store.ts";
-import { digestOf } from "./supplements.ts";
+import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule, textGone } from "./store.ts";
+import { digestOf, type Supplements } from "./supplements.ts";
 import type { Rule, Rules, RuleTarget } from "./types.ts";
 import { ruleWarnings } from "./warnings.ts";
 
@@ -67,7 +69,7 @@ export class RuleService implements Rules {
   async load(principal: Principal, key: string): Promise<Rule> {
     requireOneOf(principal, ["rules:write", "policies:write", "policies:run"]);
     const stored = await this.#readable(principal, key);
-    return this.#compile(principal, await this.#store.supplement(principal.tenant, stored));
+    return this.#compile(principal, await this.#supplemented(principal, stored));
   }
 
   /** A text that is not stored, as its rule would be if the principal stored it. Errors of `put` and `load`. */
@@ -75,21 +77,30 @@ export class RuleService implements Rules {
     requirePermission(principal, "rules:write");
     await this.check(principal, key, text);
     const stored = { key, text, by: principal.user };
-    return this.#compile(principal, await this.#store.supplement(principal.tenant, stored));
+    return this.#compile(principal, await this.#supplemented(principal, stored));
   }
 
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {
     requirePermission(principal, "rules:write");
-    return this.#compile(principal, await this.#store.pinned(principal.tenant, key, digest));
+    const rule = await this.#store.pinned(principal.tenant, key, digest);
+    const { classes = {} } = rule.supplements;
+    const catalog = await this.#objects.catalog(principal);
+    for (const [path, { cid }] of Object.entries(classes))
+      if ((catalog.get(path)?.cid ?? cid) !== cid) throw textGone(`The class ${path} is another one by now.`);
+    return this.#compile(principal, rule);
   }
 
   async forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule> {
     requireOneOf(principal, ["rules:read", "rules:write"]);
-    const { forwards = {} } = rule.supplements;
+    const { forwards = {}, classes } = rule.supplements;
     const found = Object.hasOwn(forwards, key) ? forwards[key] : undefined;
     if (found === undefined)
       throw new AppError("not_found", `There is no rule ${key}, or its key does not stand in the text of ${rule.key}.`);
-    const supplements = { ...found.supplements, ...(found.supplements.author !== undefined && { forwards }) };
+    const supplements = {
+      ...found.supplements,
+      ...(found.supplements.author !== undefined && { forwards }),
+      ...(classes && { classes }),
+    };
     const { text } = found;
     return this.#compile(principal, { key, text, supplements, digest: digestOf(text, supplements) });
   }
@@ -260,13 +271,19 @@ export class RuleService implements Rules {
     compileRule(rule.text, { ...targetOf(view), supplements });
   }
 
+  /** With what it uses, and what its rows follow from in their classes, as all that is now. */
+  async #supplemented(principal: Principal, stored: StoredRule): Promise<SupplementedRule> {
+    const rule = await this.#store.supplement(principal.tenant, stored);
+    return withClasses(rule, await this.#objects.catalog(principal));
+  }
+
   async #compile(principal: Principal, stored: SupplementedRule): Promise<Rule> {
     const catalog = await this.#objects.catalog(principal);
     const name = [principal.tenant, stored.key, stored.digest, catalog.revision].join("\n");
     let compiled = this.#compiled.get(name);
     if (!compiled) {
       const path = ruleClass(stored.text);
-      const target = path === "" ? NO_TARGET : targetOf(await this.#class(principal, path));
+      const target = path === "" ? NO_TARGET : targetThen(await this.#class(principal, path), stored.supplements);
       compiled = compileRule(stored.text, { ...target, supplements: stored.supplements });
       this.#remember(name, compiled);
     }
@@ -305,6 +322,12 @@ function targetOf({ path, columns }: ClassView): RuleTarget {
   return { path, columns };
 }
 
+/** With the columns of the class that the text was pinned with. */
+function targetThen({ path, columns }: ClassView, { classes = {} }: Supplements): RuleTarget {
+  const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;
+  return { path, columns: basis === undefined ? columns : basis.columns.map(([name]) => ({ name })) };
+}
+
 /** A body names classes itself. */
 const NO_TARGET: RuleTarget = { path: "", columns: [] };
 
@@ -322,15 +345,6 @@ function classNotFound(path: string): AppError {
 function listing({ key, text }: StoredRule): RuleListing {
   const rule = readRuleText(text);
   return { key, class: classOrEmpty(text), type: (lenient(rule, "parser") ?? "").toLowerCase(), value: text };
-}
-
-function classOrEmpty(text: string): string {
-  try {
-    return ruleClass(text);
-  } catch (error) {
-    if (isAppError(error)) return "";
-    throw error;
-  }
 }
 
 function lenient(rule: ReturnType<typeof readRuleText>, name: string): string | undefined {

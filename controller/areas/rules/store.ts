@@ -115,11 +115,7 @@ export class RuleStore {
       forwards[key] = { text: next.text, supplements: own };
       waiting.push(...rulesNamed(next.text));
     }
-    if (Buffer.byteLength(JSON.stringify([rule.text, supplements])) > RULE_PINNED_MAX_BYTES)
-      throw tooMuch(
-        `What the rule ${rule.key} uses has more than ${RULE_PINNED_MAX_BYTES} bytes.`,
-        "RULE_PINNED_MAX_BYTES",
-      );
+    checkPinned({ ...rule, supplements });
     return supplements;
   }
 
@@ -178,14 +174,22 @@ export class RuleStore {
   async pinned(tenant: string, key: string, digest: string): Promise<SupplementedRule> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(`rule-text/${digest}`);
-    if (!entry)
-      throw new AppError("not_found", `The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`, {
-        details: { reason: "text_gone" },
-      });
+    if (!entry) throw textGone(`The earlier text ${digest.slice(0, 12)} of rule ${key} is not kept.`);
     const pinned = decodeStored<Pinned>(entry.value);
     const of = typeof pinned === "string" ? { text: pinned, supplements: NO_SUPPLEMENTS } : pinned;
     return { key, ...of, digest };
   }
+}
+
+/** `AppError("too_large")` for what cannot be kept for repetitions. */
+export function checkPinned({ key, text, supplements }: Omit<SupplementedRule, "digest">): void {
+  if (Buffer.byteLength(JSON.stringify([text, supplements])) > RULE_PINNED_MAX_BYTES)
+    throw tooMuch(`What the rule ${key} uses has more than ${RULE_PINNED_MAX_BYTES} bytes.`, "RULE_PINNED_MAX_BYTES");
+}
+
+/** What was pinned cannot be used any more: who pinned it asks anew. */
+export function textGone(message: string): AppError {
+  return new AppError("not_found", message, { details: { reason: "text_gone" } });
 }
 
 function tooMuch(message: string, limit: string): AppError {

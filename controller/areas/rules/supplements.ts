@@ -13,6 +13,29 @@ export interface Supplements {
   readonly tables?: Readonly<Record<string, PinnedTable>>;
   /** Rules that records are passed on to, by their keys: all that are reached. */
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
+  /** What rows of the classes that they go to follow from, by the paths of the classes. */
+  readonly classes?: Readonly<Record<string, PinnedClass>>;
+}
+
+/** A `WriteBasis` of the area objects, which threads that parse must not reach. */
+export interface PinnedClass {
+  readonly cid: number;
+  readonly keys: readonly string[];
+  readonly keyMode: "manu" | "uuid" | "md5";
+  readonly columns: readonly (readonly [name: string, number: number])[];
+  readonly triggers: readonly PinnedTrigger[];
+}
+
+interface PinnedTrigger {
+  readonly class: string;
+  readonly name: string;
+  readonly text: string;
+  readonly language: "lua" | "javascript";
+  readonly before: boolean;
+  readonly level: number;
+  readonly disabled: boolean;
+  readonly author: string;
+  readonly modifiedAtMs: number;
 }
 
 /** An extension table of a rule as LTSV text, or rows of a table of `/extend`. */
@@ -25,11 +48,12 @@ export interface ForwardedRule {
 
 export const NO_SUPPLEMENTS: Supplements = { patterns: {} };
 
-export function isSupplemented({ patterns, extension, author }: Supplements): boolean {
-  return Object.keys(patterns).length > 0 || extension !== undefined || author !== undefined;
+export function isSupplemented({ patterns, extension, author, classes }: Supplements): boolean {
+  const isUsing = Object.keys(patterns).length > 0 || extension !== undefined || author !== undefined;
+  return isUsing || classes !== undefined;
 }
 
-/** SHA-256 of all that decides how a rule parses; of the text alone where it uses nothing else. */
+/** SHA-256 of all that decides what rows a rule makes; of the text alone where it uses nothing else. */
 export function digestOf(text: string, supplements: Supplements): string {
   return createHash("sha256")
     .update(isSupplemented(supplements) ? canonical(text, supplements) : text)
@@ -37,8 +61,8 @@ export function digestOf(text: string, supplements: Supplements): string {
 }
 
 function canonical(text: string, supplements: Supplements): string {
-  const { patterns, extension, author, tables = {}, forwards = {} } = supplements;
-  const parts = [text, sorted(patterns), extension ?? null];
+  const { patterns, extension, author, tables = {}, forwards = {}, classes = {} } = supplements;
+  const parts = [text, sorted(patterns), extension ?? null, sorted(classes)];
   if (author === undefined) return JSON.stringify(parts);
   const passed = sorted(forwards).map(([key, rule]) => [key, canonical(rule.text, rule.supplements)]);
   return JSON.stringify([...parts, author, sorted(tables), passed]);

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
+import { EVERYTHING_SENT, GAPS, recordsEntry, RUNS, TEST_KEYS, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
@@ -10,12 +12,15 @@ import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
-import { ObjectService, type ObjectChange } from "../objects/index.ts";
+import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { queryArea, QueryService, SearchService } from "../query/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvLease } from "../../store/kv.ts";
 import { asideClass } from "./classes.ts";
+import { PIN_REFUSED } from "../hosts/index.ts";
+import { IngestService, RecordWriter } from "../ingest/index.ts";
+import { RuleService } from "../rules/index.ts";
 import { triggerHost } from "./host.ts";
 import { triggerRoutes } from "./routes.ts";
 import { TriggerService } from "./service.ts";
@@ -480,38 +485,111 @@ test("of one object's many changes, made by two controllers, each is told once",
   expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
 });
 
-test("rows of a batch that is repeated pass the triggers of then, and each is there once", async () => {
-  const controller = await opened();
-  await controller.put("mark", "OBJECT.owner = 'z'\nOBJECT.size = 1");
-  await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' first'", { of: "/matrix/line" });
-  await controller.put("tell", "odb.mql('insert into /matrix/copy of=?', OBJECT.name)", { before: "false" });
-  const timeMs = Date.now();
-  const boxes = Array.from({ length: 12 }, (_, ordinal) => ({
-    values: { name: `b${String(ordinal).padStart(2, "0")}` },
-    timeMs,
-    identity: "host/stream/1",
-    ordinal,
-    writeUs: timeMs * 1_000 + ordinal,
-  }));
-  const lines = boxes.map((record, at) => ({ ...record, values: { text: String(at) } }));
-  const batch = async (): Promise<void> => {
-    await controller.objects.ingest(admin, "/matrix/box", boxes);
-    await controller.objects.ingest(admin, "/matrix/line", lines);
-  };
-  await controller.objects.ingest(admin, "/matrix/box", boxes.slice(0, 5));
-  await batch();
-  await controller.put("mark", "OBJECT.owner = 'a'\nOBJECT.size = 2");
-  await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' second'", { of: "/matrix/line" });
-  await batch();
-  const kept = await controller.mql("select name, owner, size from /matrix/box order by name limit 1000");
-  // Both writes bear the times of the batch: of each column the greater value stands, whichever came last.
-  expect(kept).toEqual(boxes.map(({ values: { name } }) => ({ name, owner: "z", size: 2 })));
-  const texts = (await controller.mql("select text from /matrix/line limit 1000")).map(({ text }) => String(text));
-  expect(texts.sort()).toEqual(lines.map(({ values: { text } }) => `${text} second`).sort());
-  await controller.until(
-    () => controller.mql("select of from /matrix/copy limit 1000"),
-    (rows) => rows.length === boxes.length,
-  );
+describe("a batch that is repeated", () => {
+  const BOX_RULE = "/matrix/rules/box";
+  const LINE_RULE = "/matrix/rules/line";
+  const RULES: readonly (readonly [string, string])[] = [
+    [BOX_RULE, "--class=/matrix/box\n--parser=json\n"],
+    [LINE_RULE, "--class=/matrix/line\n--parser=json\n"],
+  ];
+  const source = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
+
+  /** Ingest of the controller. `failing`: of each class only the first rows are stored, then the store is away. */
+  function ingestOf({ objects }: Controller, rules: RuleService, failing = false): IngestService {
+    const partly: Pick<Objects, "ingest"> = {
+      ingest: async (principal, path, records, basis) => {
+        await objects.ingest(principal, path, records.slice(0, 5), basis);
+        throw new AppError("unavailable", "away");
+      },
+    };
+    const over = failing ? partly : objects;
+    const classes = { runs: RUNS.path, gaps: GAPS.path };
+    return new IngestService({
+      stores: engine,
+      runtime: testRuntime(realClock),
+      keys: TEST_KEYS,
+      rules,
+      records: new RecordWriter({ objects: over, classes, clock: realClock }),
+      commands: { accept: () => Promise.resolve(new Set<string>()) },
+      sent: EVERYTHING_SENT,
+      ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+    });
+  }
+
+  async function ruled(controller: Controller): Promise<RuleService> {
+    const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects: controller.objects });
+    for (const [key, text] of RULES) await rules.put(admin, key, text);
+    return rules;
+  }
+
+  const numbers = Array.from({ length: 12 }, (_, at) => String(at).padStart(2, "0"));
+  const boxes = (letter: string) => numbers.map((at) => JSON.stringify({ name: letter + at, text: at, extra: "e" }));
+  const lines = numbers.map((at) => JSON.stringify({ text: at }));
+
+  test("makes the rows of the first time, whatever was edited meanwhile", async () => {
+    const controller = await opened();
+    const { mql } = bound(controller);
+    await mql("alter class /matrix/box add column text varchar");
+    await mql("alter class /matrix/box add column spare varchar");
+    const rules = await ruled(controller);
+    await controller.put("mark", "OBJECT.owner = 'z' OBJECT.size = 1 OBJECT.spare = 's'");
+    await controller.put("add", "OBJECT.text = OBJECT.text .. ' first'");
+    await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' first'", { of: "/matrix/line" });
+    await controller.put("tell", "odb.mql('insert into /matrix/copy of=?', OBJECT.name)", { before: "false" });
+    const entries = [recordsEntry(1, boxes("b"), BOX_RULE), recordsEntry(2, lines, LINE_RULE)];
+    const outbox = new TestOutbox(source);
+    await expect(outbox.send(ingestOf(controller, rules, true), entries)).rejects.toThrow("away");
+    const copied = (writer: Controller, count: number) =>
+      writer.until(
+        () => mql("select of from /matrix/copy limit 1000"),
+        (rows) => rows.length === count,
+      );
+    await copied(controller, 5);
+
+    await controller.put("mark", "OBJECT.owner = 'a' OBJECT.size = 2");
+    await controller.triggers.remove(admin, { class: "/matrix/box", name: "add" });
+    await controller.put("stamp", "OBJECT.text = OBJECT.text .. ' second'", { of: "/matrix/line" });
+    await controller.put("note", "OBJECT.notes = {'new'}");
+    await mql("alter class /matrix/box add column extra varchar");
+    await mql("alter class /matrix/box drop column spare");
+    await mql("alter class /matrix/box add key text");
+    const second = new Controller("second");
+    const ingest = ingestOf(
+      second,
+      new RuleService({ stores: engine, entries: testEntries(engine), objects: second.objects }),
+    );
+    await outbox.send(ingest, entries);
+    await outbox.send(ingest, entries);
+
+    const read = "select id, owner, size, text, notes, extra from /matrix/box order by id limit 1000";
+    expect(await mql(read)).toEqual(
+      numbers.map((at) => ({ id: `box:b${at}`, owner: "z", size: 1, text: `${at} first`, notes: null, extra: null })),
+    );
+    const told = await mql("select text from /matrix/line limit 1000");
+    expect(told.map(({ text }) => String(text)).sort()).toEqual(numbers.map((at) => `${at} first`));
+    expect(await mql("select msg from /matrix/consolelog/rule limit 10")).toEqual([]);
+    await copied(second, numbers.length);
+
+    await outbox.send(ingest, [recordsEntry(3, boxes("c").slice(0, 1), BOX_RULE)]);
+    expect((await mql(read)).filter(({ id }) => String(id).startsWith("box:c"))).toEqual([
+      { id: "box:c00:00", owner: "a", size: 2, text: "00", notes: ["new"], extra: "e" },
+    ]);
+  });
+
+  test("is asked for anew where its class was dropped and made again", async () => {
+    const controller = await opened();
+    const { mql } = bound(controller);
+    const rules = await ruled(controller);
+    const entries = [recordsEntry(1, lines, LINE_RULE)];
+    const outbox = new TestOutbox(source);
+    const ingest = ingestOf(controller, rules);
+    const pinned = await outbox.batches(ingest, entries);
+    await mql("drop class /matrix/line; create class /matrix/line (text varchar) with kind='record'");
+    await expect(ingest.accept(source, pinned)).rejects.toMatchObject({ details: { reason: PIN_REFUSED } });
+    outbox.forget();
+    await outbox.send(ingest, entries);
+    expect(await mql("select text from /matrix/line limit 1000")).toHaveLength(numbers.length);
+  });
 });
 
 test("only changes that a trigger wants told are told", async () => {

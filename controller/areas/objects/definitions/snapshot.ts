@@ -1,4 +1,4 @@
-import type { ClassCatalog, EdgeType, SystemClass, TriggerDefinition } from "../types.ts";
+import type { ClassCatalog, EdgeType, SystemClass, TriggerDefinition, WriteBasis } from "../types.ts";
 import { isBelow, parentPath, type ClassDefinition, type Definitions } from "./definition.ts";
 import { triggersOf } from "./triggers.ts";
 import { LoadedClass } from "./views.ts";
@@ -43,6 +43,15 @@ export class Snapshot implements ClassCatalog {
 
   get(path: string): LoadedClass | undefined {
     return this.#classes.get(path);
+  }
+
+  basis(path: string): WriteBasis | undefined {
+    const view = this.#classes.get(path);
+    if (view === undefined) return undefined;
+    const { cid, keys, columns, options } = view;
+    const named = columns.map(({ name, number }) => [name, number] as const);
+    const triggers = this.triggersFor(view).filter(({ before }) => before);
+    return { cid, keys, keyMode: options.keyMode, columns: named, triggers };
   }
 
   byCid(cid: number): LoadedClass | undefined {

@@ -3,8 +3,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../../common/ids.ts";
 import { OBJECT_ID_MAX_BYTES } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
-import type { LoadedClass } from "../definitions/views.ts";
-import type { ClassView, NewRecord } from "../types.ts";
+import type { ClassOptions, ClassView, NewRecord } from "../types.ts";
 import { canonicalText } from "./values.ts";
 
 /** Source of generated ids: a time and ten bytes, random or a hash. */
@@ -21,11 +20,16 @@ export interface NewKey {
   readonly fresh: boolean;
 }
 
+/** What of a class makes the ids of its objects. */
+export interface Identified extends Pick<ClassView, "path" | "label" | "keys"> {
+  readonly options: Pick<ClassOptions, "keyMode">;
+}
+
 /**
  * The part after the colon for a row to be written. A given id locates the object in every mode; else the class's key
  * mode decides.
  */
-export function keyOf(view: LoadedClass, row: Row, given: Value | undefined, source: IdSource): NewKey {
+export function keyOf(view: Identified, row: Row, given: Value | undefined, source: IdSource): NewKey {
   if (given !== undefined && given !== null && given !== "")
     return { key: givenKey(view, canonicalText(given)), fresh: false };
   switch (view.options.keyMode) {
@@ -94,17 +98,17 @@ export function wholeId(view: ClassView, key: string): string {
 }
 
 /** Bare or whole. */
-function givenKey(view: LoadedClass, id: string): string {
+function givenKey(view: Identified, id: string): string {
   const parts = parseObjectId(id);
   return checkedKey(parts?.label === view.label ? parts.key : id);
 }
 
-function keyText(view: ClassView, row: Row): string {
+function keyText(view: Pick<ClassView, "path" | "keys">, row: Row): string {
   if (view.keys.length === 0) throw new AppError("invalid", `[Valid] class ${view.path}: an object needs an id.`);
   return joinKeys(view.keys.map((name) => keyColumnText(view, name, row[name])));
 }
 
-function keyColumnText(view: ClassView, name: string, value: Value | undefined): string {
+function keyColumnText(view: Pick<ClassView, "path">, name: string, value: Value | undefined): string {
   const text = value === undefined ? "" : canonicalText(value);
   if (text === "")
     throw new AppError("invalid", `[Valid] class ${view.path}: the key column ${name} is not set.`, {

@@ -4,9 +4,9 @@ import type { Row, Value } from "../../../../common/value.ts";
 import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
-import type { Edit } from "../types.ts";
+import type { Edit, WriteBasis } from "../types.ts";
 import type { ColumnEdit } from "./compose.ts";
-import { keyOf, type IdSource } from "./identity.ts";
+import { keyOf, type Identified, type IdSource } from "./identity.ts";
 import { canonicalText, canonicalValue, isCollection, isObject, typeText } from "./values.ts";
 
 /** Rows to check before other work gets the thread. */
@@ -34,17 +34,30 @@ export interface CheckedRow extends CheckedEdits {
 }
 
 /** A row as it will be written. Throws if it is invalid. */
-export function checkRow(view: LoadedClass, snapshot: Snapshot, row: Row, source: IdSource): CheckedRow {
+export function checkRow(
+  view: LoadedClass,
+  snapshot: Snapshot,
+  row: Row,
+  { source, basis }: { readonly source: IdSource; readonly basis?: WriteBasis | undefined },
+): CheckedRow {
   const { edits, links } = checkEdits(
     view,
     snapshot,
     Object.keys(row).map((column): Edit => ({ column, operation: "set", value: row[column] })),
   );
   const keys: Row = {};
-  for (const { column, value } of edits) if (column.key && value !== undefined) keys[column.name] = value;
+  for (const { column, value } of edits) {
+    const isKey = basis === undefined ? column.key : basis.keys.includes(column.name);
+    if (isKey && value !== undefined) keys[column.name] = value;
+  }
   const given = Object.hasOwn(row, "id") ? row.id : undefined;
-  const { key, fresh } = keyOf(view, keys, given, source);
+  const identified = basis === undefined ? view : identifiedBy(view, basis);
+  const { key, fresh } = keyOf(identified, keys, given, source);
   return { key, fresh, edits, links };
+}
+
+function identifiedBy({ path, label }: LoadedClass, { keys, keyMode }: WriteBasis): Identified {
+  return { path, label, keys, options: { keyMode } };
 }
 
 /** Skips members that the platform keeps itself. */

@@ -3,7 +3,8 @@ import type { Row, Value } from "../../../../common/value.ts";
 import type { Principal, TriggerChain } from "../../permissions/index.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
-import type { ClassView, Edit, ObjectTriggers, TriggerDefinition, TriggeredWrite } from "../types.ts";
+import type { ClassView, Edit, ObjectTriggers, TriggerDefinition, TriggeredWrite, WriteBasis } from "../types.ts";
+import { standing } from "./basis.ts";
 import { compose, type EntityWrite } from "../values/compose.ts";
 import { unsealed } from "../values/events.ts";
 import { keyFromColumns, wholeId } from "../values/identity.ts";
@@ -17,19 +18,28 @@ export interface TriggeredEntity {
   readonly old: EntityWrite["old"];
 }
 
+/** What rows of one class follow from, in place of the class as it is now. */
+export interface GivenBasis {
+  readonly path: string;
+  readonly basis: WriteBasis;
+}
+
+interface BeforeTriggersOptions {
+  readonly principal: Principal;
+  readonly runner: ObjectTriggers;
+  readonly snapshot: Snapshot;
+  readonly chain: TriggerChain;
+  readonly given?: GivenBasis | undefined;
+}
+
 /** The triggers that run before the writes of one call. */
 export class BeforeTriggers {
   readonly chain: TriggerChain;
-  readonly #of: { readonly principal: Principal; readonly runner: ObjectTriggers; readonly snapshot: Snapshot };
+  readonly #of: Omit<BeforeTriggersOptions, "chain">;
 
-  constructor(of: {
-    readonly principal: Principal;
-    readonly runner: ObjectTriggers;
-    readonly snapshot: Snapshot;
-    readonly chain: TriggerChain;
-  }) {
+  constructor({ chain, ...of }: BeforeTriggersOptions) {
     this.#of = of;
-    this.chain = of.chain;
+    this.chain = chain;
   }
 
   /** Whether triggers run before writes of the class. */
@@ -51,7 +61,7 @@ export class BeforeTriggers {
       },
       held,
     );
-    const changes = changesOf(view, object, outcome.object);
+    const changes = this.#standing(view, changesOf(view, object, outcome.object));
     checkKeyKept(view, key, { before: object, after: outcome.object });
     const made = checkEdits(view, this.#of.snapshot, changes);
     const columns = new Set(made.edits.map(({ column }) => column.name));
@@ -78,7 +88,7 @@ export class BeforeTriggers {
       old: undefined,
     } as const;
     const { object, announced } = await this.#run(write, held);
-    const changed = changesOf(view, values, object);
+    const changed = this.#standing(view, changesOf(view, values, object));
     const merged = Object.fromEntries(changed.map(({ column, value }) => [column, value ?? null]));
     return { values: { ...values, ...merged }, announced };
   }
@@ -94,8 +104,17 @@ export class BeforeTriggers {
     return (await this.#run(write, held)).announced;
   }
 
+  /** Without those of columns that are gone since. */
+  #standing(view: LoadedClass, changes: readonly Edit[]): readonly Edit[] {
+    const { given } = this.#of;
+    if (given?.path !== view.path) return changes;
+    const left = standing(given.basis, view);
+    return changes.filter(({ column }) => left(column));
+  }
+
   #triggersOf(path: string): readonly TriggerDefinition[] {
-    const { snapshot } = this.#of;
+    const { snapshot, given } = this.#of;
+    if (given?.path === path) return given.basis.triggers;
     const view = snapshot.get(path);
     return view === undefined ? [] : snapshot.triggersFor(view).filter(({ before }) => before);
   }

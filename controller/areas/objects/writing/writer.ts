@@ -15,6 +15,7 @@ import { RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
 import { recordId, recordOf } from "../values/records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow } from "../values/rows.ts";
 import { withPast } from "./backdated.ts";
+import { standingRecords } from "./basis.ts";
 import { checkKeyKept } from "./beforetriggers.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
@@ -63,13 +64,15 @@ export class ObjectWriter {
         view,
         rows.map((values) => ({ values, source })),
       );
-    const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, source));
+    const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, { source }));
     return this.#upsert(context, view, checked, atMs);
   }
 
   async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
     const ids = new RepeatableIds();
-    const sourced = records.map((record) => ({
+    const { basis } = context;
+    const standing = basis === undefined ? records : standingRecords(basis, view, records);
+    const sourced = standing.map((record) => ({
       values: record.values,
       writeUs: record.writeUs,
       isNew: record.isNew,
@@ -77,7 +80,7 @@ export class ObjectWriter {
     }));
     if (view.kind === "record") return this.#append(context, view, sourced);
     const checked = await checkAll(sourced, ({ values, source, writeUs, isNew }): CheckedRow => {
-      const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, source);
+      const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
       // An id made of an identity may exist, as the source may repeat itself.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs };
     });

@@ -1,6 +1,7 @@
 import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
+import type { WriteBasis } from "../types.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
 import { endEdges, type IncomingEdges } from "./incomingedges.ts";
@@ -25,6 +26,8 @@ export interface WriteContext extends WriteDefinitions {
   readonly publish: (events: () => readonly PublishedEvent[], write: () => Promise<void>) => Promise<void>;
   /** Absent: no class of the tenant has triggers, and none led to this write. */
   readonly triggers: BeforeTriggers | undefined;
+  /** What rows follow from where that is not their class as it is now. */
+  readonly basis?: WriteBasis | undefined;
 }
 
 /** State shared by all writes of one tenant. */

@@ -70,6 +70,7 @@ function joinedWithSchemaClass(catalog: ClassCatalog): ClassCatalog {
   return {
     revision: catalog.revision,
     get: (path) => (isIt(path) ? SCHEMA_CLASS : catalog.get(path)),
+    basis: (path) => catalog.basis(path),
     byCid: (cid) => (cid === SCHEMA_CLASS.cid ? SCHEMA_CLASS : catalog.byCid(cid)),
     byLabel: (label) => catalog.byLabel(label),
     tree: (path) => (isIt(path) ? [SCHEMA_CLASS] : catalog.tree(path)),
