@@ -94,6 +94,12 @@ export const PROMISES = {
     tests: ["test/e2e/exactly-once.test.ts", "test/e2e/exactly-once.ring.test.ts"],
     found: [],
   },
+  "scripted-effects": {
+    promise:
+      "What a trigger before a write does to its object and what one after it does to others is there once for each change, of imports, batches and thousands of writes of one object, and so is what the body of a rule makes, though controllers and agent are killed.",
+    tests: ["test/e2e/effects.test.ts"],
+    found: [],
+  },
   "log-rotation": {
     promise:
       "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",

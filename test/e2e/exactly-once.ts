@@ -104,8 +104,8 @@ export async function prepare(odp: Installation, match: string): Promise<void> {
 }
 
 /** A line is an object only when it is whole: its number stands in it twice. */
-export function putRule(odp: Installation, name: string, path: string): Promise<unknown> {
-  const grok = `--class=${path}\n--parser=grok\n--pattern_1=%{IP} - - \\[%{HTTPDATE}\\] "GET %{NOTSPACE:path} HTTP/1\\.1" 200 %{INT:n:int}$\n`;
+export function putRule(odp: Installation, name: string, path: string, body = ""): Promise<unknown> {
+  const grok = `--class=${path}\n--parser=grok\n--pattern_1=%{IP} - - \\[%{HTTPDATE}\\] "GET %{NOTSPACE:path} HTTP/1\\.1" 200 %{INT:n:int}$\n${body}`;
   return odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: `/matrix/rules/once/${name}`, value: grok }));
 }
 

@@ -64,8 +64,9 @@ async function timed(
   console.log(`${what} in ${((performance.now() - started) / 1_000).toFixed(0)} s: nothing lost, nothing wrong`);
 }
 
-function multiply(count: number): Promise<void> {
-  return tests("unit", RANDOM_TESTS, { ODP_TEST_TIMES: String(count) });
+async function multiply(count: number): Promise<void> {
+  await tests("unit", RANDOM_TESTS, { ODP_TEST_TIMES: String(count) });
+  await tests("e2e", ["test/e2e/effects.test.ts"], { ODP_TEST_TIMES: String(count) });
 }
 
 function loseMembers(count: number): Promise<void> {

@@ -1,0 +1,98 @@
+import { expect } from "vitest";
+import { setTimeout as pause } from "node:timers/promises";
+import { eventually } from "../helpers/programs.ts";
+import type { Installation } from "./installation.ts";
+
+/**
+ * What triggers do to objects while controllers are killed: one before each write that counts in the object itself, and
+ * one after it that leaves an object for each change it was told of.
+ */
+
+const BOX = "/matrix/effect/box";
+const SEEN = "/matrix/effect/seen";
+const SEEN_DEADLINE_MS = 120_000;
+const CALL_AGAIN_MS = 50;
+const CLIENTS = 4;
+
+const BEFORE = `if ACTION ~= "DELETE" then OBJECT.writes = ((OLD and OLD.writes) or 0) + 1 end`;
+const AFTER = `odb.mql("insert into ${SEEN} change=?", ACTION .. " " .. OBJECT.name .. " " .. OBJECT.n)`;
+
+/** Classes, both triggers, and the object that is written again and again. */
+export async function prepareEffects(odp: Installation): Promise<void> {
+  await odp.mql(`create class ${BOX} (name varchar, n int, writes int, keys(name), index(name))`);
+  await odp.mql(`create class ${SEEN} (change varchar, keys(change))`);
+  for (const [name, script, before] of [
+    ["count", BEFORE, "true"],
+    ["tell", AFTER, "false"],
+  ] as const)
+    await odp.ok("PUT", "/mxobject/trigger", JSON.stringify({ class: BOX, name, script, attr: { before } }));
+  await odp.mql(`insert into ${BOX} name='hot', n=0`);
+}
+
+/** Clients that write one object, each to its controller, and go on when that one is killed and back. */
+export class HotWrites {
+  #left: number;
+  readonly #clients: Promise<void>[];
+  #isHalf: () => void = () => undefined;
+  /** Answered when half of the writes have been. */
+  readonly half = new Promise<void>((resolve) => (this.#isHalf = resolve));
+
+  constructor(controllers: readonly Installation[], writes: number) {
+    this.#left = writes;
+    this.#clients = controllers.flatMap((odp) => Array.from({ length: CLIENTS }, () => this.#write(odp, writes / 2)));
+    for (const client of this.#clients) client.catch(() => undefined);
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#clients);
+  }
+
+  async #write(odp: Installation, half: number): Promise<void> {
+    while (this.#left > 0) {
+      // One whose answer was lost may have been made: how many there were says the object itself.
+      const isAnswered = await odp.mql(`update ${BOX} set n = n + 1 where name = 'hot'`).then(
+        () => true,
+        () => false,
+      );
+      if (isAnswered) this.#left -= 1;
+      else await pause(CALL_AGAIN_MS);
+      if (this.#left <= half) this.#isHalf();
+    }
+  }
+}
+
+/** Rows that came by an import, an update of them all, and a removal of half of them, each told to the trigger. */
+export async function manyRows(odp: Installation, rows: number): Promise<readonly string[]> {
+  const names = Array.from({ length: rows }, (_, at) => `b${at}`);
+  const script = names.map((name, at) => `insert into ${BOX} name='${name}', n=${at % 2}`).join(";\n");
+  const form = new FormData();
+  form.set("uploadfile", new Blob([script]), "boxes.mql");
+  await odp.ok("POST", "/mxobject/import", form);
+  await odp.mql(`begin update ${BOX} set n = n + 10 where name like 'b%'; delete from ${BOX} where n = 11; end`);
+  const left = await odp.mql(`select name, n, writes from ${BOX} where n = 10 limit -1`);
+  expect(left.map(({ name }) => String(name)).sort()).toEqual(names.filter((_, at) => at % 2 === 0).sort());
+  expect(left.filter(({ writes }) => writes !== 2)).toEqual([]);
+  return names.flatMap((name, at) => [
+    `INSERT ${name} ${at % 2}`,
+    `UPDATE ${name} ${10 + (at % 2)}`,
+    ...(at % 2 === 1 ? [`DELETE ${name} ${11}`] : []),
+  ]);
+}
+
+/** Every write of the object is counted in it once, and every change was told to the trigger after it; no other was. */
+export async function effectsOnce(odp: Installation, writes: number, others: readonly string[] = []): Promise<number> {
+  const [hot] = await odp.mql(`select n, writes from ${BOX} where name = 'hot'`);
+  const count = Number(hot?.["n"]);
+  expect(count).toBeGreaterThanOrEqual(writes);
+  // The first one is its insert.
+  expect(hot).toMatchObject({ writes: count + 1 });
+  const expected = new Set(["INSERT hot 0", ...others]);
+  for (let n = 1; n <= count; n++) expected.add(`UPDATE hot ${n}`);
+  const seen = await eventually(`${expected.size} changes are told`, SEEN_DEADLINE_MS, async () => {
+    const rows = await odp.mql(`select change from ${SEEN} limit -1`);
+    return rows.length >= expected.size ? rows : undefined;
+  });
+  expect(seen.filter(({ change }) => !expected.has(String(change)))).toEqual([]);
+  expect(await odp.mql("select * from /matrix/system/triggerevent limit 5")).toEqual([]);
+  return count;
+}
