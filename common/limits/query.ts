@@ -67,6 +67,13 @@ export const QUERY_JOIN_MAX_ROWS = 100_000;
 export const QUERY_SUB_SELECT_VALUES_MAX = 10_000;
 /** Rows that one JOIN makes, whether they are answered or not. */
 export const QUERY_JOINED_ROWS_MAX = 20_000_000;
+/**
+ * Edges that the relations of a SELECT follow, one behind the other and of different types; where paths begin alike,
+ * these steps count once.
+ */
+export const QUERY_FOLLOWED_STEPS_MAX = 32;
+/** Objects that the relations of one page of rows lead to, with those passed on the way. */
+export const QUERY_FOLLOWED_MAX = 100_000;
 /** A cursor that is longer, as its rows are ordered by long texts, is neither made nor taken. */
 export const QUERY_CURSOR_MAX_CHARACTERS = 256 * KIB;
 export const QUERY_DISTINCT_MAX_ROWS = 100_000;

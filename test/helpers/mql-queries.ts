@@ -28,6 +28,8 @@ import {
   drawnValue,
   type PlainClass,
   type PlainRights,
+  RELATIONS,
+  SINGLE,
   type World,
 } from "./mql-world.ts";
 
@@ -43,7 +45,7 @@ interface Source {
   readonly names: readonly ColumnName[];
   /** Those that every class of it has. */
   readonly shared: readonly ColumnName[];
-  /** What a SELECT answers: without a time, and in any order. */
+  /** What a SELECT answers: without a time, without relations, and in any order. */
   readonly isAnswer?: true;
 }
 
@@ -171,7 +173,10 @@ export class QueryGenerator {
     const items =
       !distinct && !source.isAnswer && this.#dice.chance(0.15)
         ? [star()]
-        : this.#items(["class", "id", ...names].map((name) => ({ field: field([name]) })));
+        : this.#items([
+            ...["class", "id", ...names].map((name) => ({ field: field([name]) })),
+            ...(distinct ? [] : this.#followed(source).map((one) => ({ field: one }))),
+          ]);
     const windows =
       !distinct && this.#dice.chance(0.15) ? [this.#window(source), this.#window(source)].map(aliasedAs("w")) : [];
     const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
@@ -206,14 +211,15 @@ export class QueryGenerator {
 
   #grouped(source: Source): Select {
     if (source.names.includes("t1") && this.#dice.chance(0.25)) return this.#filled(source);
-    const groupBy = this.#dice.some(["class", ...source.names.filter(isScalar)], 0.3).map((name) => field([name]));
+    const keys = ["class", ...source.names.filter(isScalar)].map((name) => field([name]));
+    const groupBy = this.#dice.some([...keys, ...this.#followed(source).filter(isOne)], 0.3);
     const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source));
     const items = [...this.#dice.some(groupBy, 0.8), ...calls].map(
       (value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }),
     );
     const having = this.#dice.chance(0.3) ? this.#having(calls) : undefined;
-    const keys = [...this.#dice.some(calls, 0.5), ...groupBy];
-    return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(keys) };
+    const orders = [...this.#dice.some(calls, 0.5), ...groupBy];
+    return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(orders) };
   }
 
   /** Groups by days, with those without rows; the end of the time is said, or not. */
@@ -267,7 +273,11 @@ export class QueryGenerator {
     });
     const [first, ...others] = tables;
     const joins = others.map((table, at) => this.#join(tables.slice(0, at + 1), table));
-    const all = tables.flatMap(({ alias, names }) => ["id", ...names].map((name) => ({ field: field([alias, name]) })));
+    const all = tables.flatMap((table) =>
+      [...["id", ...table.names].map((name) => field([name])), ...this.#followed(table)].map(({ parts }) => ({
+        field: field([table.alias, ...parts]),
+      })),
+    );
     const where = this.#dice.chance(0.6)
       ? this.#condition(
           all.map((one) => one.field),
@@ -280,7 +290,7 @@ export class QueryGenerator {
     );
     const from = first?.ref ?? { kind: "class" as const, path: "/", subtree: true, alias: undefined, span };
     return {
-      ...this.#plain({ ref: from, names: [], shared: [] }),
+      ...this.#plain({ ref: from, names: [], shared: [], isAnswer: true }),
       joins,
       where,
       items,
@@ -290,7 +300,7 @@ export class QueryGenerator {
             all.map((one) => one.field),
             0.1,
           )
-          .filter(isSingle),
+          .filter((one) => isSingle(one) && isOne(one)),
         ...ids,
       ]),
     };
@@ -309,12 +319,24 @@ export class QueryGenerator {
     return { kind: "join", outer: this.#dice.chance(0.4), class: own.ref, ...sides, span };
   }
 
-  #plain({ ref, names }: Source): Select {
+  /** Some of what lies at the other ends of relations, over one step or two. */
+  #followed({ isAnswer }: Source): readonly Field[] {
+    if (isAnswer || this.#dice.chance(0.6)) return [];
+    const readable = this.#world.classes.filter((view) => this.#rights.isReadable(view.path));
+    const names = COLUMN_NAMES.filter(
+      (name) => name !== "m1" && !this.#rights.hidden.has(name) && readable.some((view) => view.columns.has(name)),
+    );
+    return Array.from({ length: 3 }, () => {
+      const steps = [this.#dice.pick(RELATIONS), ...(this.#dice.chance(0.3) ? [this.#dice.pick(RELATIONS)] : [])];
+      const end = this.#dice.pick(["", "id", "class", ...names]);
+      return field(end === "" ? steps : [...steps, end]);
+    });
+  }
+
+  #plain(source: Source): Select {
+    const { ref, names } = source;
     const plain = this.#dice.chance(0.75)
-      ? this.#condition(
-          ["id", "class", ...names].map((name) => field([name])),
-          2,
-        )
+      ? this.#condition([...["id", "class", ...names].map((name) => field([name])), ...this.#followed(source)], 2)
       : undefined;
     const among = this.#dice.chance(0.1) ? this.#amongFound(names) : undefined;
     const where: Condition | undefined =
@@ -380,6 +402,7 @@ export class QueryGenerator {
   /** Of a number or a text, by what the reference defines; undefined for any other field. */
   #computed(of: Field): Expression | undefined {
     const name = of.parts.at(-1) ?? "";
+    if (!isOne(of)) return undefined;
     const call = (function_: string, ...operands: readonly Operand[]): Expression => {
       return { kind: "computed", name: function_, operands: [of, ...operands], span };
     };
@@ -473,6 +496,8 @@ export class QueryGenerator {
     if (computed) return this.#related(operand, computed);
     if (this.#dice.chance(0.12)) return { kind: "isNull", operand, negated, span };
     if (this.#dice.chance(0.2)) return { kind: "in", operand, values: [value(), value(), value()], negated, span };
+    if (!isOne(operand) && !SEVERAL.includes(name as ColumnName))
+      return { kind: "compare", operator: this.#dice.pick(["=", "!="]), left: operand, right: value(), span };
     if (SEVERAL.includes(name as ColumnName)) return this.#ofSeveral(operand, name, negated);
     if (name === "x1" || (name === "s1" && this.#dice.chance(0.2))) return this.#textLeaf(operand, negated);
     if (isText(name) && this.#dice.chance(0.25))
@@ -527,7 +552,8 @@ export class QueryGenerator {
   }
 
   #valueFor(name: string): ValueNode {
-    if (name === "id") return text(this.#dice.pick(this.#world.now.map((row) => row.id).concat("none:1")));
+    if (name === "id" || isRelation(name))
+      return text(this.#dice.pick(this.#world.now.map((row) => row.id).concat("none:1")));
     if (name === "class") return text(this.#dice.pick(this.#world.classes).path);
     const value = drawnValue(name as ColumnName, this.#dice);
     if (SEVERAL.includes(name as ColumnName)) return text(this.#dice.pick(["x", "y", "z", "none"]));
@@ -541,6 +567,15 @@ function isScalar(name: string): name is ColumnName {
 
 function isText(name: string): boolean {
   return TEXTS.includes(name as ColumnName) || name === "id" || name === "class";
+}
+
+function isRelation(name: string): boolean {
+  return RELATIONS.some((type) => type === name);
+}
+
+/** Whether it is one value, and no list of those of several objects. */
+function isOne({ parts }: Field): boolean {
+  return !isRelation(parts.at(-1) ?? "") && parts.every((part) => !isRelation(part) || part === SINGLE);
 }
 
 function isSingle(value: Operand): boolean {

@@ -19,7 +19,7 @@ import {
   type WindowItem,
 } from "../../common/mql/index.ts";
 import type { Row, Value } from "../../common/value.ts";
-import type { PlainClass, PlainRights, PlainRow, World } from "./mql-world.ts";
+import { type PlainClass, type PlainRights, type PlainRow, RELATIONS, type World } from "./mql-world.ts";
 
 /**
  * SELECT over a few plain objects: all rows of all classes, conditions as their definition says, groups as lists of
@@ -47,11 +47,14 @@ export class Reference {
   readonly #rule: Condition | undefined;
   readonly #columns = new Map<PlainClass, ReadonlySet<string>>();
   readonly #found = new Map<InSelect, readonly (Value | undefined)[]>();
+  readonly #visible = new Map<boolean, ReadonlyMap<string, PlainRow>>();
+  readonly #earlier: ReadonlySet<PlainRow>;
 
   constructor(world: World, rights: PlainRights, rule: Condition | undefined) {
     this.#world = world;
     this.#rights = rights;
     this.#rule = rule;
+    this.#earlier = new Set(world.earlier?.rows);
   }
 
   select(select: Select): Expected {
@@ -97,15 +100,29 @@ export class Reference {
     const expected = own.kind === "union" ? this.union(own) : this.select(own);
     const rows = inOrder(expected).slice(expected.offset, expected.offset + expected.limit);
     const columns = new Set(rows.flatMap(({ row }) => Object.keys(row)));
-    return rows.map(({ row }) => ({ id: "", class: { ...ANSWER, columns }, values: row, writtenMs: 0 }));
+    return rows.map(({ row }) => ({
+      id: "",
+      class: { ...ANSWER, columns },
+      values: row,
+      writtenMs: 0,
+      edges: { up: [], near: [] },
+    }));
   }
 
   #rows(from: { readonly path: string; readonly subtree: boolean }, isEarlier: boolean): readonly PlainRow[] {
+    return [...this.#seenRows(isEarlier).values()].filter(
+      (row) => row.class.path === from.path || (from.subtree && row.class.path.startsWith(`${from.path}/`)),
+    );
+  }
+
+  /** By id, in the order in which they were made. */
+  #seenRows(isEarlier: boolean): ReadonlyMap<string, PlainRow> {
+    const known = this.#visible.get(isEarlier);
+    if (known) return known;
     const state = isEarlier ? (this.#world.earlier?.rows ?? []) : this.#world.now;
     const rule = this.#rule;
-    return state.filter((row) => {
-      const isOfClass = row.class.path === from.path || (from.subtree && row.class.path.startsWith(`${from.path}/`));
-      if (!isOfClass || !this.#rights.isReadable(row.class.path)) return false;
+    const rows = state.filter((row) => {
+      if (!this.#rights.isReadable(row.class.path)) return false;
       return (
         !rule ||
         this.#truth(rule, (operand) =>
@@ -113,6 +130,24 @@ export class Reference {
         ) === true
       );
     });
+    const seen = new Map(rows.map((row) => [row.id, row]));
+    this.#visible.set(isEarlier, seen);
+    return seen;
+  }
+
+  /** The ids at the other ends, or what these objects have: one value, or those of all of them in the order of the ids. */
+  #followed(row: PlainRow, parts: readonly string[]): Value {
+    const rows = this.#seenRows(this.#earlier.has(row));
+    let ends: readonly PlainRow[] = [row];
+    let rest = parts;
+    for (let type = relationOf(rest); type !== undefined; type = relationOf(rest)) {
+      const ids = new Set(ends.flatMap((end) => (type ? end.edges[type] : [])));
+      ends = [...ids].sort().flatMap((id) => rows.get(id) ?? []);
+      rest = rest.slice(1);
+    }
+    if (rest.length === 0) return ends.length === 0 ? null : ends.map(({ id }) => id);
+    const values = ends.map((end) => valueOf(end, rest, this.#seen(end.class)) ?? null).filter((one) => one !== null);
+    return values.length > 1 ? values.flat() : (values[0] ?? null);
   }
 
   /** Undefined: the class has no such column. */
@@ -124,7 +159,9 @@ export class Reference {
     const named = rest.length > 0 ? env[first] : undefined;
     if (named === null) return null;
     const row = named ?? Object.values(env)[0];
-    return row && valueOf(row, named ? rest : field.parts, this.#seen(row.class));
+    const parts = named ? rest : field.parts;
+    if (row && relationOf(parts)) return this.#followed(row, parts);
+    return row && valueOf(row, parts, this.#seen(row.class));
   }
 
   /** By the definitions of the signs and functions that the generator draws. */
@@ -487,6 +524,10 @@ function aggregate(name: string, known: readonly { readonly value: Value; readon
     default:
       return timed.at(-1)?.value ?? null;
   }
+}
+
+function relationOf([name]: readonly string[]): (typeof RELATIONS)[number] | undefined {
+  return RELATIONS.find((type) => type === name);
 }
 
 /** Elements of sets, keys of maps. */

@@ -25,6 +25,12 @@ export const COLUMN_TYPES = {
 export type ColumnName = keyof typeof COLUMN_TYPES;
 export const COLUMN_NAMES = Object.keys(COLUMN_TYPES) as readonly ColumnName[];
 
+/** Edge types: of the first at most one leads from each object. */
+export const SINGLE = "up";
+export const RELATIONS = [SINGLE, "near"] as const;
+type Edges = Readonly<Record<(typeof RELATIONS)[number], readonly string[]>>;
+const NO_EDGES: Edges = { up: [], near: [] };
+
 export interface PlainClass {
   readonly path: string;
   readonly label: string;
@@ -37,6 +43,8 @@ export interface PlainRow {
   readonly class: PlainClass;
   readonly values: Row;
   readonly writtenMs: number;
+  /** Ids, also of objects that are gone. */
+  readonly edges: Edges;
 }
 
 export interface World {
@@ -107,11 +115,14 @@ export async function makeWorld(
   { dice, canKeepVersions }: { readonly dice: Dice; readonly canKeepVersions: boolean },
 ): Promise<World> {
   const keepsVersions = dice.chance(0.4) && canKeepVersions;
+  for (const type of RELATIONS) await objects.createEdgeType(admin, { name: type, remedy: "" }, { ifNotExists: true });
   const classes = await makeClasses(objects, name, { dice, keepsVersions });
   const rows = new Map<string, PlainRow>();
   for (let at = 0; at < OBJECTS; at += 1)
     await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice });
-  const earlier = keepsVersions ? { rows: [...rows.values()], atMs: FIRST_MS + 60_000 } : undefined;
+  const earlier = keepsVersions
+    ? { rows: [...rows.values()].map((row) => ({ ...row })), atMs: FIRST_MS + 60_000 }
+    : undefined;
   for (const [at, row] of [...rows.values()].filter(() => dice.chance(0.3)).entries()) {
     await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice });
   }
@@ -167,8 +178,23 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, 
     k,
     ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])),
   };
-  const [whole = ""] = await objects.insert(admin, view.path, [values], { atMs });
-  rows.set(whole, { id: whole, class: view, values: { ...known?.values, ...values }, writtenMs: atMs });
+  const edges = drawnEdges([...rows.keys()], dice);
+  const [whole = ""] = await objects.insert(admin, view.path, [{ ...values, ...edges }], { atMs });
+  rows.set(whole, {
+    id: whole,
+    class: view,
+    values: { ...known?.values, ...values },
+    writtenMs: atMs,
+    edges: { ...(known?.edges ?? NO_EDGES), ...edges },
+  });
+}
+
+/** Absent types keep the edges they have. */
+function drawnEdges(ids: readonly string[], dice: Dice): Partial<Edges> {
+  return {
+    ...(dice.chance(0.7) ? { up: dice.some(ids, 0.2).slice(0, 1) } : {}),
+    ...(dice.chance(0.5) ? { near: dice.some(ids, 0.2) } : {}),
+  };
 }
 
 /** The rights of a caller: what a class shows, and which of its objects. */

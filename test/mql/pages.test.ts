@@ -11,7 +11,7 @@ import { testRuntime } from "../helpers/runtime.ts";
 import { runPage } from "./script.ts";
 
 const PAGES = [
-  { page: "deploy/docs/mql.md", bounds: 14 },
+  { page: "deploy/docs/mql.md", bounds: 16 },
   { page: "deploy/docs/mql-from-sql.md", bounds: 0 },
   { page: "deploy/docs/mql-joins.md", bounds: 5 },
   { page: "deploy/docs/mql-times.md", bounds: 2 },

@@ -86,7 +86,13 @@ function integer(value: Numeric): bigint | undefined {
 }
 
 function isTime<R>(source: Source<R>): boolean {
-  return source.kinds.length > 0 && source.kinds.every(({ type }) => type === "time" || type === "date");
+  const single = source.kinds.filter((kind) => !isSeveral(kind));
+  return single.length > 0 && single.every(({ type }) => type === "time" || type === "date");
+}
+
+/** What may be a list is computed with where it is none. */
+function isSeveral({ type }: Kind): boolean {
+  return type === "list" || type === "map";
 }
 
 /** A time that is written as a text, in a difference from a time. */
@@ -123,15 +129,18 @@ function needs<R>(source: Source<R>): string {
 /** `left operator right`, both of the row; unknown where one is not set, or where they are of kinds that have no order. */
 export function related<R>(operator: CompareOperator, left: Source<R>, right: Source<R>): Predicate<R> {
   const isEquality = operator === "=" || operator === "!=";
-  const mixed = [...left.kinds, ...right.kinds].find(({ type }) => type === "list" || type === "map");
-  if (mixed && !isEquality) throw invalid(`${left.label} ${operator} ${right.label}: a ${mixed.type} has no order`);
+  const several = [left, right].find(({ kinds }) => kinds.length > 0 && kinds.every(isSeveral));
+  if (several && !isEquality)
+    throw invalid(`${left.label} ${operator} ${right.label}: a ${several.kinds[0]?.type ?? "list"} has no order`);
   return (row) => {
     const first = left.read(row);
     const second = right.read(row);
     if (first === undefined || first === null || second === undefined || second === null) return undefined;
     THREAD_TEXT_WORK.charge(row, first);
     THREAD_TEXT_WORK.charge(row, second);
-    const order = orderOf(kindOfBoth(left.kind(row), right.kind(row)), first, second);
+    const kind = kindOfBoth(left.kind(row), right.kind(row));
+    if (!isEquality && isSeveral(kind)) return undefined;
+    const order = orderOf(kind, first, second);
     return order === undefined ? undefined : holds(operator, order);
   };
 }
@@ -144,7 +153,7 @@ function kindOfBoth(left: Kind, right: Kind): Kind {
 }
 
 function orderOf(kind: Kind, left: Value, right: Value): number | undefined {
-  if (kind.type === "list" || kind.type === "map") return canonical(left) === canonical(right) ? 0 : 1;
+  if (isSeveral(kind)) return canonical(left) === canonical(right) ? 0 : 1;
   const first = toComparable(kind, left);
   const second = toComparable(kind, right);
   return first === undefined || second === undefined ? undefined : compare(first, second);

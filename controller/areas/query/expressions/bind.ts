@@ -40,7 +40,8 @@ function defined(operand: Operand, names: Names, values: Arguments): Operand {
 }
 
 export function definedField(field: Field, names: Names, values: Arguments): Field {
-  const { name, members } = names.bind(field, values);
+  const { name, members, relation } = names.bind(field, values);
+  if (relation) return { ...field, parts: [...field.parts.slice(0, -relation.parts.length), ...relation.parts] };
   return { ...field, parts: field.parts.with(-1 - members.length, name) };
 }
 

@@ -20,8 +20,8 @@ export interface BoundField {
   readonly pseudo: PseudoField | undefined;
   /** Members of a map, from the outside in. */
   readonly members: readonly string[];
-  /** It is an edge type: what it leads to is no value of the object itself. */
-  readonly isRelation?: boolean;
+  /** It is what edges lead to, and no value of the object itself. */
+  readonly relation?: RelationPath;
   /** It follows from several rows: which of the windows of the SELECT, and what it answers. */
   readonly window?: { readonly index: number; readonly kinds: readonly Kind[] };
   /** Set for a time series. */
@@ -30,13 +30,23 @@ export interface BoundField {
   readonly computed?: { readonly node: Exclude<Operand, Field | Call>; readonly values: Arguments };
 }
 
+/** `uplink.site.name`: the edges that are followed, one behind the other, and what is wanted of the objects at their ends. */
+export interface RelationPath {
+  /** Names it among all paths from objects of the same class tree. */
+  readonly key: string;
+  /** Edge types. */
+  readonly steps: readonly string[];
+  /** Among the fields of all objects; absent: their ids are wanted. */
+  readonly end: BoundField | undefined;
+  /** As written, by the defined names. */
+  readonly parts: readonly string[];
+}
+
 /** Meaning of names in a statement. */
 export interface Names {
   /** `AppError("not_found")` for a field that does not exist, `invalid` for one that can be several. */
   bind(field: Field, values?: Arguments): BoundField;
   kindsOf(field: BoundField): readonly Kind[];
-  /** A relation, where it can be answered; undefined for any other name. */
-  relation?(field: Field): BoundField | undefined;
   /** The defined form of a name written in any case, as a star puts it into rows; undefined if there is none. */
   definedName(written: string): string | undefined;
   /** Kinds of the values that a star puts into rows under that name, where the star is no list of fields. */

@@ -52,6 +52,12 @@ const INTEGER_TEXT = /^[+-]?\d+$/;
 export const LIST_OF_TEXT: Kind = once(LISTS, "list", TEXT);
 export const LIST_OF_ANY: Kind = once(LISTS, "list", ANY);
 
+/** The kind of several values of that kind; the elements of several lists are put together. */
+export function severalOf(kind: Kind): Kind {
+  if (kind.type === "list") return kind;
+  return kind.type === "map" ? LIST_OF_ANY : once(LISTS, "list", kind);
+}
+
 /** A column of what a SELECT answers, whose type may say less than its kind. */
 export interface KnownKind {
   readonly kind: Kind;

@@ -100,7 +100,7 @@ function asked<R>(source: Source<R>, question: Question): Predicate<R> {
       tests.set(kind, testFor(question, kind, source.label));
     } catch (error) {
       if (!isAppError(error, "invalid")) throw error;
-      refusal = error;
+      refusal ??= error;
     }
   }
   if (tests.size === 0 && refusal !== undefined) throw refusal;

@@ -33,7 +33,18 @@ function namesOf(fields: readonly Field[], scope: Scope): readonly string[] {
   });
 }
 
-function fieldsOf(operand: Operand): readonly Field[] {
+/** Those of its conditions too, but not those of its WHERE. */
+export function fieldsOfSelect({ items, groupBy, orderBy, having }: Select): readonly Field[] {
+  const answered = items.flatMap((item) => {
+    if (item.kind === "star") return [];
+    if (item.kind === "item") return [item.value];
+    return [...item.operands, ...item.partitionBy, ...item.orderBy.map(({ value }) => value)];
+  });
+  const operands = [...answered, ...groupBy, ...orderBy.map(({ value }) => value)];
+  return [...operands.flatMap(fieldsOf), ...(having ? fieldsOfCondition(having) : [])];
+}
+
+export function fieldsOf(operand: Operand): readonly Field[] {
   return partsOf(operand).flatMap((part) => {
     if (part.kind === "field") return [part];
     return part.argument === undefined ? [] : fieldsOf(part.argument);

@@ -15,8 +15,8 @@ export interface CountPlan {
 
 /** `undefined` for a SELECT that follows from more than counts, or from rows of which some are not seen. */
 export function countPlan(plan: SelectPlan): CountPlan | undefined {
-  const { grouping, scope, reads, where } = plan;
-  if (grouping === undefined || grouping.fill !== undefined || grouping.keys.length > 1) return undefined;
+  const { grouping, scope, reads, where, follows } = plan;
+  if (follows || grouping === undefined || grouping.fill !== undefined || grouping.keys.length > 1) return undefined;
   if (!grouping.aggregates.every(({ name, field, distinct }) => name === "count" && !field && !distinct))
     return undefined;
   const [key] = grouping.keys;
@@ -33,8 +33,8 @@ export function countPlan(plan: SelectPlan): CountPlan | undefined {
 }
 
 /** A column itself, none of its members and nothing that is made of it. */
-function isColumn({ pseudo, members, series, computed, isRelation, window }: BoundField): boolean {
-  return !pseudo && members.length === 0 && !series && !computed && isRelation !== true && !window;
+function isColumn({ pseudo, members, series, computed, window }: BoundField): boolean {
+  return !pseudo && members.length === 0 && !series && !computed && !window;
 }
 
 /** Whether some rows, or values of some rows, are not for the principal. */

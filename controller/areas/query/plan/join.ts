@@ -17,10 +17,12 @@ import { ANY, type Kind, TEXT } from "../expressions/kind.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { Source } from "../expressions/predicate.ts";
+import { fieldsOf, fieldsOfSelect } from "./columns.ts";
 import { OutputBinder, type Shape } from "./outputs.ts";
 import { pagingRefused } from "./paging.ts";
 import { bindOutputs, type PlanContext, readsOf, sortOf, type TablePlan, timeOfState } from "./plan.ts";
-import { conjuncts } from "./pushdown.ts";
+import { allOf, conjuncts } from "./pushdown.ts";
+import { isRelated, relationPlan, type RelationPlan } from "./relations.ts";
 import type { Scope } from "./scope.ts";
 import { sourceScope } from "./answered.ts";
 
@@ -31,12 +33,17 @@ export type Joined = readonly (ObjectRow | undefined)[];
 export interface JoinPlan extends Shape<Joined> {
   readonly kind: "join";
   /** With the conditions that are about one class alone. */
-  readonly tables: readonly TablePlan[];
+  readonly tables: readonly JoinedTable[];
   /** `links[0]` joins `tables[1]` to what stands before it, and so on. */
   readonly links: readonly Link[];
   /** The rest of the condition: parts about several classes, about none, or about what a LEFT JOIN may not have found. */
   readonly where: Condition | undefined;
   readonly fields: JoinedFields;
+}
+
+export interface JoinedTable extends TablePlan {
+  /** What its objects are read with. */
+  readonly relations: RelationPlan | undefined;
 }
 
 export interface Link {
@@ -54,15 +61,17 @@ export function planJoin(select: Select, principal: Principal, context: PlanCont
   if (select.cursor) throw pagingRefused();
   const scopes = [select.from, ...select.joins.map((join) => join.class)].map((target) => {
     const named = target.kind === "class" ? target.path.slice(target.path.lastIndexOf("/") + 1) : "";
-    return about(target.span, () => sourceScope(principal, context, target, target.alias ?? named));
+    return about(target.span, () => sourceScope(principal, context, target, target.alias ?? named).following());
   });
   const fields = new JoinedFields(scopes);
   const links = select.joins.map((join, index) => about(join.span, () => linkOf(join, index + 1, fields)));
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
   const split = splitByTable(select.where, { fields, values, links });
-  const tables = scopes.map((scope, table): TablePlan => {
+  const named = [...fieldsOfSelect(select), ...(select.where ? partsOfCondition(select.where).flatMap(fieldsOf) : [])];
+  const tables = scopes.map((scope, table): JoinedTable => {
     const where = together(split.filter((part) => part.table === table));
-    return { scope, values, where, reads: readsOf(scope, where, { values, asOfMs }) };
+    const relations = relationPlan(named, scope, { values, asOfMs });
+    return { scope, values, where, reads: readsOf(scope, where, { values, asOfMs }), relations };
   });
   const bound = bindOutputs(select, new OutputBinder(select, fields, values), values);
   const sort = sortOf(
@@ -222,7 +231,8 @@ function splitByTable(where: Condition | undefined, { fields, values, links }: S
   return conjuncts(where).map((condition) => {
     const tables = about(condition.span, () => tablesOf(condition, fields, values));
     const [only] = tables;
-    const isOfOne = only !== undefined && tables.size === 1 && !outer.has(only);
+    const isOwn = !isRelated(condition, fields.scopes);
+    const isOfOne = only !== undefined && tables.size === 1 && !outer.has(only) && isOwn;
     return { condition, table: isOfOne ? only : undefined };
   });
 }
@@ -234,7 +244,5 @@ function tablesOf(condition: Condition, fields: JoinedFields, values: Arguments)
 }
 
 function together(parts: readonly Part[]): Condition | undefined {
-  const items = parts.map((one) => one.condition);
-  const [first] = items;
-  return items.length <= 1 || !first ? first : { kind: "and", items, span: first.span };
+  return allOf(parts.map(({ condition }) => condition));
 }

@@ -200,8 +200,6 @@ export class OutputBinder {
     const placed = outputAt(item.value, this.#outputs);
     if (placed) {
       const { name, value } = placed;
-      if (value.kind === "field" && value.field.isRelation)
-        throw new AppError("invalid", `[Valid] ${name} is a relation: it makes no order.`);
       return { label: name, value, descending: item.descending };
     }
     const alias =
@@ -234,13 +232,11 @@ export class OutputBinder {
   #drafts(item: SelectItem): readonly Draft[] {
     if (item.kind === "window") return [this.#window(item)];
     if (item.kind === "star") return this.#star(item.alias);
-    const relation = item.value.kind === "field" && !this.#isGrouped ? this.#names.relation?.(item.value) : undefined;
-    const value: Expression = relation ? { kind: "field", field: relation } : this.#expression(item.value);
+    const value = this.#expression(item.value);
     if (item.alias !== undefined) {
       this.#aliases.set(item.alias, value);
       return [{ kind: "value", name: item.alias, value }];
     }
-    if (relation) return [{ kind: "value", value, field: relation }];
     if (item.value.kind === "call")
       return [{ kind: "value", value, name: callName(definedCall(item.value, this.#names, this.#values)) }];
     if (isOfGroup(item.value)) return [{ kind: "value", value, name: printOperand(item.value) }];

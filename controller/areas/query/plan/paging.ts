@@ -80,8 +80,9 @@ export function cursorAfter({ statement }: Paging, keys: readonly SortKey[]): st
 /** Holds for all rows of the page; narrows the read only, as the rows themselves are compared. */
 export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Condition | undefined {
   const key = paging.after?.[0];
-  if (first?.value.kind !== "field" || first.value.field.computed || typeof key !== "number") return undefined;
-  const { name, members, pseudo } = first.value.field;
+  if (first?.value.kind !== "field" || typeof key !== "number") return undefined;
+  const { name, members, pseudo, computed, relation } = first.value.field;
+  if (computed || relation) return undefined;
   // Rows without a value come last where the order descends, and a range has none of them.
   if (first.descending && !pseudo) return undefined;
   const left = { kind: "field" as const, parts: [name, ...members], span: NOWHERE };

@@ -14,7 +14,7 @@ import type { FillPlan } from "./fill.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
-import { type RelationPlan, relationPlan } from "./relations.ts";
+import { type FollowPlan, followPlan, splitCondition } from "./relations.ts";
 import { commonRowCondition, parseRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
@@ -30,8 +30,8 @@ export interface TablePlan {
 /** How a SELECT over one class tree is going to be done, as data. */
 export interface SelectPlan extends TablePlan, Shape<ObjectRow> {
   readonly kind: "select";
-  /** Absent: none is answered. */
-  readonly relations?: RelationPlan | undefined;
+  /** Absent: no relation is. */
+  readonly follows?: FollowPlan | undefined;
 }
 
 export interface LeftOut {
@@ -51,13 +51,14 @@ export interface PlanContext {
 
 export function planSelect(select: Select, principal: Principal, context: PlanContext): SelectPlan {
   const { values } = context;
-  const scope = about(select.from.span, () => sourceScope(principal, context, select.from));
+  const scope = about(select.from.span, () => sourceScope(principal, context, select.from).following());
   const bound = bindOutputs(select, new OutputBinder(select, scope, values), values);
   if (select.cursor) return planPage(select, { scope, bound }, context);
   const { orderBy, grouping, offset, limit, isCut, distinct } = bound;
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
-  const relations = relationPlan(bound.outputs, { principal, catalog: context.catalog, asOfMs });
-  const asked = narrow(select.where, scope, values);
+  const split = splitCondition(select.where, scope);
+  const follows = followPlan(select, split, { scope, following: { values, asOfMs } });
+  const asked = narrow(split.own, scope, values);
   const stored = targetsOf(scope, asked.classes).length <= 1 && isStoredOrder(scope, orderBy, grouping !== undefined);
   const last = limit === undefined ? undefined : offset + limit + (isCut ? 1 : 0);
   const sort = sortOf(orderBy.length, stored, last);
@@ -74,7 +75,7 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
     expected: isWhole ? undefined : last,
     asOfMs,
   });
-  return { kind: "select", fields: scope, scope, reads, where: select.where, ...bound, sort, relations };
+  return { kind: "select", fields: scope, scope, reads, where: split.own, ...bound, sort, follows };
 }
 
 /** One page of all rows, in an order in which every row has a place of its own. */
@@ -86,31 +87,32 @@ function planPage(
   const { values } = context;
   if (bound.limit === undefined) throw new AppError("invalid", "[Valid] CURSOR needs a LIMIT, the size of the page.");
   const orderBy = pagedOrder(bound.orderBy, scope);
+  const split = splitCondition(select.where, scope);
   const stored =
-    targetsOf(scope, narrow(select.where, scope, values).classes).length <= 1 &&
+    targetsOf(scope, narrow(split.own, scope, values).classes).length <= 1 &&
     isStoredOrder(scope, bound.orderBy, false);
   const paging = pagingOf(select, { length: orderBy.length, stored }, values);
   const narrowing = paging && pageCondition(paging, orderBy);
-  const where = [select.where, narrowing].filter((condition) => condition !== undefined);
+  const where = [split.own, narrowing].filter((condition) => condition !== undefined);
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);
   const reads = readsOf(
     scope,
     { kind: "and", items: where, span: select.span },
     { values, columns: columnsOf(select, scope), asOfMs, newestFirst: stored },
   );
-  const relations = relationPlan(bound.outputs, { principal: scope.principal, catalog: context.catalog, asOfMs });
+  const follows = followPlan(select, split, { scope, following: { values, asOfMs } });
   const sort = sortOf(orderBy.length, false, bound.limit);
   return {
     kind: "select",
     fields: scope,
     scope,
     reads,
-    where: select.where,
+    where: split.own,
     ...bound,
     orderBy,
     paging,
     sort,
-    relations,
+    follows,
   };
 }
 

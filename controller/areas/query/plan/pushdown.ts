@@ -42,6 +42,12 @@ export function conjuncts(condition: Condition | undefined): readonly Condition[
   return condition.kind === "and" ? condition.items.flatMap(conjuncts) : [condition];
 }
 
+/** Holds where all of them do. */
+export function allOf(items: readonly Condition[]): Condition | undefined {
+  const [first] = items;
+  return items.length <= 1 || !first ? first : { kind: "and", items, span: first.span };
+}
+
 function textsOf(pseudo: "id" | "class", wanted: Wanted | undefined): readonly string[] | undefined {
   if (wanted?.field.pseudo !== pseudo) return undefined;
   const texts = wanted.values.filter((value) => typeof value === "string");

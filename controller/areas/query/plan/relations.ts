@@ -1,26 +1,133 @@
-import type { ClassCatalog } from "../../objects/index.ts";
-import type { Principal } from "../../permissions/index.ts";
-import type { Output } from "./outputs.ts";
-import { type Scope, scopeOf } from "./scope.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { QUERY_FOLLOWED_STEPS_MAX } from "../../../../common/limits.ts";
+import {
+  type Condition,
+  type Field,
+  partsOfCondition,
+  printCondition,
+  type Select,
+} from "../../../../common/mql/index.ts";
+import type { RelationPath } from "../expressions/fields.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import { about } from "../expressions/placing.ts";
+import { fieldsOf, fieldsOfSelect } from "./columns.ts";
+import { allOf, conjuncts } from "./pushdown.ts";
+import type { Scope } from "./scope.ts";
 
-/** Relations that a SELECT answers: of each object the ids at the ends of its edges. */
+/** What relations lead to from the rows of one class tree. */
 export interface RelationPlan {
-  /** Edge types. */
-  readonly types: readonly string[];
+  readonly paths: readonly RelationPath[];
   /** All that the principal may see: what stands at an end and is not among it is left out. */
-  readonly ends: Scope;
+  readonly everything: Scope;
   readonly asOfMs: number | undefined;
 }
 
+/** What relations lead to, and when: what a condition asks about is read before the rest. */
+export interface FollowPlan {
+  readonly asked: RelationPlan | undefined;
+  /** Asked of rows with what it is about. */
+  readonly where: Condition | undefined;
+  readonly answered: RelationPlan | undefined;
+}
+
+export interface Following {
+  readonly values: Arguments;
+  readonly asOfMs: number | undefined;
+}
+
+/** The parts of a condition that objects answer by themselves, and those that relations take part in. */
+export interface SplitCondition {
+  readonly own: Condition | undefined;
+  readonly related: Condition | undefined;
+}
+
+export function splitCondition(where: Condition | undefined, scope: Scope): SplitCondition {
+  const related = new Set(conjuncts(where).filter((condition) => isRelated(condition, [scope])));
+  if (related.size === 0) return { own: where, related: undefined };
+  return { own: allOf(conjuncts(where).filter((one) => !related.has(one))), related: allOf([...related]) };
+}
+
+/** Whether a relation from one of these takes part in it. */
+export function isRelated(condition: Condition, scopes: readonly Scope[]): boolean {
+  const fields = partsOfCondition(condition).flatMap(fieldsOf);
+  return fields.some((field) => about(field.span, () => scopes.some((scope) => scope.followed(field) !== undefined)));
+}
+
+/** Undefined where no relation is followed. */
+export function followPlan(
+  select: Select,
+  { related }: SplitCondition,
+  { scope, following }: { readonly scope: Scope; readonly following: Following },
+): FollowPlan | undefined {
+  const asked = related && relationPlan(partsOfCondition(related).flatMap(fieldsOf), scope, following);
+  const known = new Set(asked?.paths.map(({ key }) => key));
+  const whole = relationPlan(fieldsOfSelect(select), scope, following);
+  const paths = whole?.paths.filter(({ key }) => !known.has(key)) ?? [];
+  const answered = whole && paths.length > 0 ? { ...whole, paths } : undefined;
+  return asked || answered ? { asked, where: related, answered } : undefined;
+}
+
 export function relationPlan(
-  outputs: readonly Output[],
-  of: { readonly principal: Principal; readonly catalog: ClassCatalog; readonly asOfMs: number | undefined },
+  fields: readonly Field[],
+  scope: Scope,
+  { values, asOfMs }: Following,
 ): RelationPlan | undefined {
-  const fields = outputs.flatMap((output) => {
-    const isRelation = output.kind === "value" && output.value.kind === "field" && output.value.field.isRelation;
-    return isRelation ? [output.value.field] : [];
-  });
-  if (fields.length === 0) return undefined;
-  const ends = scopeOf(of.principal, of.catalog, { path: "/", subtree: true, alias: undefined });
-  return { types: [...new Set(fields.map((field) => field.name))], ends, asOfMs: of.asOfMs };
+  const paths = new Map<string, RelationPath>();
+  for (const field of fields) {
+    const { relation } = about(field.span, () => scope.followed(field, values)) ?? {};
+    if (relation) paths.set(relation.key, relation);
+  }
+  if (paths.size === 0) return undefined;
+  const steps = stepsOf([...paths.values()]).length;
+  if (steps > QUERY_FOLLOWED_STEPS_MAX)
+    throw new AppError(
+      "too_large",
+      `[Valid] Relations are followed over ${steps} steps: at most ${QUERY_FOLLOWED_STEPS_MAX}.`,
+      {
+        details: { limit: "QUERY_FOLLOWED_STEPS_MAX" },
+      },
+    );
+  return { paths: [...paths.values()], everything: scope.everything, asOfMs };
+}
+
+/** One edge further, from what the steps before it lead to. */
+export interface Step {
+  /** Names it, and the steps that it begins with. */
+  readonly key: string;
+  readonly type: string;
+  /** Key of the step before; absent for the first one. */
+  readonly before: string | undefined;
+  /** The paths that end here. */
+  readonly paths: readonly RelationPath[];
+}
+
+/** All steps of the paths, each once, behind those that lead to it. */
+export function stepsOf(paths: readonly RelationPath[]): readonly Step[] {
+  const steps = new Map<string, Step>();
+  for (const { steps: types } of paths) {
+    for (const [at, type] of types.entries()) {
+      const key = keyOf(types.slice(0, at + 1));
+      const before = at === 0 ? undefined : keyOf(types.slice(0, at));
+      if (!steps.has(key))
+        steps.set(key, { key, type, before, paths: paths.filter((path) => keyOf(path.steps) === key) });
+    }
+  }
+  return [...steps.values()];
+}
+
+/** For EXPLAIN. */
+export function describeFollowing({ asked, where, answered }: FollowPlan): readonly string[] {
+  return [
+    ...(asked ? [describeRelations(asked)] : []),
+    ...(where ? [`filter ${printCondition(where)}`] : []),
+    ...(answered ? [describeRelations(answered)] : []),
+  ];
+}
+
+export function describeRelations({ paths }: RelationPlan): string {
+  return `follow ${paths.map(({ key }) => key).join(", ")} for each page of rows`;
+}
+
+function keyOf(types: readonly string[]): string {
+  return JSON.stringify(types);
 }

@@ -11,13 +11,14 @@ import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
 import type { ClassAccess, Principal } from "../../permissions/index.ts";
 import { sourceOfField } from "../expressions/bind.ts";
-import type { BoundField, Fields, Names } from "../expressions/fields.ts";
+import type { BoundField, Fields } from "../expressions/fields.ts";
 import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
 import { type Arguments, isMap } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
 import { Cells } from "./cells.ts";
 import { pseudoSource, readPseudo } from "./pseudo.ts";
+import { followedField } from "./followed.ts";
 import { relationSource } from "./related.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
 
@@ -29,11 +30,24 @@ export class Scope implements Fields<ObjectRow> {
   readonly principal: Principal;
   readonly alias: string | undefined;
   readonly tree: VisibleTree;
+  /** Rows come with what their relations lead to. */
+  readonly #follows: boolean;
 
-  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree) {
+  constructor(principal: Principal, alias: string | undefined, tree: VisibleTree, { follows = false } = {}) {
     this.principal = principal;
     this.alias = alias;
     this.tree = tree;
+    this.#follows = follows;
+  }
+
+  /** The same for a SELECT that reads what relations lead to, so that they are fields. */
+  following(): Scope {
+    return new Scope(this.principal, this.alias, this.tree, { follows: true });
+  }
+
+  /** All objects that the principal sees, as relations lead to any of them. */
+  get everything(): Scope {
+    return new Scope(this.principal, undefined, this.tree.everything);
   }
 
   get root(): string {
@@ -74,8 +88,12 @@ export class Scope implements Fields<ObjectRow> {
 
   /** `AppError("not_found")` for a field that no class of the scope has. */
   bind(field: Field, values: Arguments = []): BoundField {
-    const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
-    const plain = this.#bindParts(parts);
+    const followed = this.followed(field, values);
+    if (followed) {
+      if (this.#follows) return followed;
+      throw onlyFollowed(field.parts.join("."));
+    }
+    const plain = this.#bindParts(this.#ownParts(field));
     const isSeries = !plain.pseudo && this.columnsNamed(plain.name).some((column) => column.type === "bucket");
     if (!field.window) return isSeries ? { ...plain, series: WHOLE_SERIES } : plain;
     if (!isSeries) throw new AppError("invalid", `[Valid] A window needs a time series: ${plain.label} is no bucket.`);
@@ -95,7 +113,6 @@ export class Scope implements Fields<ObjectRow> {
       return { label, short: label, name, table: 0, pseudo: name, members };
     }
     const columns = this.columnsNamed(name);
-    if (this.isRelation(name)) throw onlySelected(parts.join("."));
     if (columns.length === 0 && !this.tree.isUnveiled)
       throw new AppError("not_found", `Field ${parts.join(".")} Not Exist`);
     if (members.length > 0 && columns.length > 0 && !columns.some((column) => hasMembers(kindOf(column)))) {
@@ -104,13 +121,17 @@ export class Scope implements Fields<ObjectRow> {
     return { label, short: label, name, table: 0, pseudo: undefined, members };
   }
 
-  /** The relation that a field of a select list means, if it means one. */
-  relation(field: Field): BoundField | undefined {
-    const parts = field.parts.length > 1 && field.parts[0] === this.alias ? field.parts.slice(1) : field.parts;
-    const [written = "", ...members] = parts;
-    const name = this.definedName(written);
-    if (name === undefined || members.length > 0 || field.window || !this.isRelation(name)) return undefined;
-    return { label: name, short: name, name, table: 0, pseudo: undefined, members: [], isRelation: true };
+  /** Without the alias. */
+  #ownParts({ parts }: Field): readonly string[] {
+    return parts.length > 1 && parts[0] === this.alias ? parts.slice(1) : parts;
+  }
+
+  /** What the relation that a field begins with leads to; undefined where it begins with none. */
+  followed(field: Field, values: Arguments = []): BoundField | undefined {
+    const [written = "", ...rest] = this.#ownParts(field);
+    const first = this.definedName(written);
+    if (first === undefined || !this.isRelation(first)) return undefined;
+    return followedField({ ...field, parts: [first, ...rest] }, this.everything, values);
   }
 
   /** In this very case. */
@@ -171,7 +192,9 @@ export class Scope implements Fields<ObjectRow> {
 
   #plainSource(field: BoundField): Source<ObjectRow> {
     if (field.pseudo) return pseudoSource(field.pseudo, field.label);
-    return field.isRelation ? relationSource(field.name, field.label) : new ColumnSource(this, field);
+    return field.relation
+      ? relationSource(field.relation, this.everything, field.label)
+      : new ColumnSource(this, field);
   }
 
   /** The condition that hides rows of the class from the principal. */
@@ -314,21 +337,10 @@ export function usable<T>(make: () => T): T {
   }
 }
 
-/** For answers whose rows are not read with their relations. */
-export function withoutRelations(scope: Scope): Names {
-  return {
-    bind: (field, values) => scope.bind(field, values),
-    kindsOf: (field) => scope.kindsOf(field),
-    kindsNamed: (name) => scope.kindsNamed(name),
-    definedName: (written) => scope.definedName(written),
-    star: (alias) => scope.star(alias),
-  };
-}
-
-function onlySelected(name: string): AppError {
+function onlyFollowed(name: string): AppError {
   return new AppError(
     "invalid",
-    `[Valid] ${name} is a relation: a SELECT over one class or tree answers it, MATCH follows it; it stands in no condition, order or group.`,
+    `[Valid] ${name} is a relation: the fields of a SELECT follow it, and the edges of MATCH.`,
   );
 }
 

@@ -21,6 +21,8 @@ const ANSWERED: ClassAccess = {
 interface TreeContent {
   readonly found: readonly ClassView[];
   readonly relations: ReadonlySet<string>;
+  /** Absent where there are no relations. */
+  readonly everything?: (() => VisibleTree) | undefined;
   readonly isUnveiled?: boolean;
   readonly isAnswer?: boolean;
 }
@@ -40,14 +42,17 @@ export class VisibleTree {
   /** Names of the edge types: attributes that relate an object of any class to others. */
   readonly relations: ReadonlySet<string>;
   readonly #rights: Rights;
+  readonly #everything: TreeContent["everything"];
   readonly #access = new Map<number, ClassAccess>();
   readonly #columnsOf = new Map<ClassView, readonly Column[]>();
   readonly #columnsNamed = new Map<string, readonly Column[]>();
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
 
-  constructor(rights: Rights, target: Target, { found, relations, isUnveiled = false, isAnswer = false }: TreeContent) {
+  constructor(rights: Rights, target: Target, content: TreeContent) {
+    const { found, relations, everything, isUnveiled = false, isAnswer = false } = content;
     this.#rights = rights;
+    this.#everything = everything;
     this.root = target.path;
     this.subtree = target.subtree;
     this.isUnveiled = isUnveiled;
@@ -116,6 +121,11 @@ export class VisibleTree {
     return this.#spellings.get(name.toLowerCase()) ?? [];
   }
 
+  /** All classes that may be read: relations lead to objects of any of them. */
+  get everything(): VisibleTree {
+    return this.#everything?.() ?? this;
+  }
+
   #collect(name: string): readonly Column[] {
     const byNumber = new Map<number, Column>();
     for (const view of this.classes) {
@@ -151,11 +161,17 @@ export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Targe
   let tree = trees.get(name);
   if (!tree) {
     if (trees.size >= QUERY_TREES_KEPT_MAX) trees.clear();
-    tree = new VisibleTree(rights, target, { found: classesOf(catalog, target), relations: relationsOf(catalog) });
+    tree = new VisibleTree(rights, target, {
+      found: classesOf(catalog, target),
+      relations: relationsOf(catalog),
+      everything: () => visibleTree(rights, catalog, EVERYTHING),
+    });
     trees.set(name, tree);
   }
   return tree;
 }
+
+const EVERYTHING: Target = { path: "/", subtree: true };
 
 /** Names of the edge types. */
 export function relationsOf(catalog: ClassCatalog): ReadonlySet<string> {

@@ -1,5 +1,5 @@
-import { beforeEach, expect, test } from "vitest";
-import { GRAPH_EDGES_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import { beforeEach, expect, test, vi } from "vitest";
+import { QUERY_FOLLOWED_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { parseScript } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
 import { realClock } from "../../../../test/helpers/clock.ts";
@@ -125,7 +125,7 @@ test("a relation is null where there is none, else the ids in their order", asyn
 });
 
 test("a page of rows has so many relations and not one more", async () => {
-  let count = GRAPH_EDGES_MAX;
+  let count = QUERY_FOLLOWED_MAX;
   const edge = (at: number): ObjectEdge => ({
     type: "holds",
     timeMs: 0,
@@ -139,12 +139,33 @@ test("a page of rows has so many relations and not one more", async () => {
   };
   const text = "select name, holds from /matrix/room where name = 'hall'";
   const [row] = await query.rows(admin, text);
-  expect(row?.holds).toHaveLength(GRAPH_EDGES_MAX);
+  expect(row?.holds).toHaveLength(QUERY_FOLLOWED_MAX);
   count += 1;
   await expect(query.rows(admin, text)).rejects.toMatchObject({
     code: "too_large",
-    details: { limit: "GRAPH_EDGES_MAX" },
+    details: { limit: "QUERY_FOLLOWED_MAX" },
   });
+});
+
+test("what relations lead to is read once for a page of rows, however many rows and ends there are", async () => {
+  objects = new MemoryObjects({ nowMs: () => 0, pageSize: OBJECT_PAGE_MAX });
+  query = new QueryService({ objects, runtime: { clock: realClock } });
+  const names = Array.from({ length: 50 }, (_, at) => `p${String(at).padStart(2, "0")}`);
+  const values = names.map((name, at) => `('${name}', ${at}, ["box:p03", "box:p04", "box:p05"])`).join(", ");
+  await query.rows(
+    admin,
+    `create edge type holds; create class /matrix/box (name varchar, size int, keys(name)); insert into /matrix/box (name, size, holds) values ${values}`,
+  );
+  const [edges, get] = [vi.spyOn(objects, "edges"), vi.spyOn(objects, "get")];
+  const rows = await query.rows(
+    admin,
+    "select name, holds.size, holds.holds.name from /matrix/box where holds.holds.size = 4 order by name desc",
+  );
+  expect(rows.map(({ name }) => name)).toEqual(names.toReversed());
+  expect(rows[0]).toMatchObject({ "holds.size": [3, 4, 5], "holds.holds.name": ["p03", "p04", "p05"] });
+  // Two steps for the condition, and two for what is answered.
+  expect(edges).toHaveBeenCalledTimes(4);
+  expect(get.mock.calls.map(([, refs]) => refs.length)).toEqual([3, 3, 3]);
 });
 
 test("different rows are answered as they are met, so a limit ends the reading", async () => {

@@ -7,11 +7,12 @@ import {
 } from "../../../../common/limits.ts";
 import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
 import { type Comparable, toComparable, toValue } from "../expressions/kind.ts";
-import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
+import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import type { Joined, JoinPlan, Link } from "../plan/join.ts";
 import type { TablePlan } from "../plan/plan.ts";
 import { equalTo } from "../plan/pushdown.ts";
+import { rowBytes, withRelations } from "./relatedrows.ts";
 import { filterOf, matching, type RunContext, sourceInWhere } from "./run.ts";
 import type { Slices } from "./slice.ts";
 import { workOf } from "./work.ts";
@@ -19,13 +20,6 @@ import { workOf } from "./work.ts";
 export interface JoinContext extends RunContext {
   readonly slices: Slices;
   readonly memory: MemoryShare;
-}
-
-/** Estimated bytes of a held object besides its values. */
-const ROW_BYTES = 128;
-
-export function rowBytes(row: ObjectRow): number {
-  return ROW_BYTES + bytesOf(row.values);
 }
 
 /** By the value that joins them. */
@@ -107,7 +101,9 @@ function tableRows(
 ): AsyncIterable<readonly ObjectRow[]> {
   const [own, filter] = [plan.tables[table], filters[table]];
   if (!own || !filter) throw new RangeError("every class of a join has a plan");
-  return matching({ reads: reads ?? own.reads, filter, slices: context.slices, rowWork: workOf(own.where) }, context);
+  const { slices } = context;
+  const found = matching({ reads: reads ?? own.reads, filter, slices, rowWork: workOf(own.where) }, context);
+  return own.relations ? withRelations(found, own.relations, context) : found;
 }
 
 /** The first rows of the first class. */

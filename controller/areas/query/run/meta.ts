@@ -145,12 +145,22 @@ function fieldMeta(
 ): readonly ColumnMeta[] {
   if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
   if (field.computed || field.window) return [computedMeta(name, where.scope.kindsOf(field))];
-  if (field.isRelation) return [{ name, title: name, type: "set" }];
+  if (field.relation) return [relationMeta(name, field.relation.end, where.scope.everything)];
   for (const view of where.views) {
     const column = where.scope.column(view, field.name);
     if (column) return [field.members.length === 0 ? columnMeta(column, name) : { name, title: name, type: "varchar" }];
   }
   return [];
+}
+
+/** Of what lies at the ends: the column that all objects have under that name. */
+function relationMeta(name: string, end: BoundField | undefined, everything: Scope): ColumnMeta {
+  if (!end) return { name, title: name, type: "set" };
+  if (end.pseudo) return pseudoMeta(end.pseudo, name);
+  const columns = end.members.length === 0 ? everything.columnsNamed(end.name) : [];
+  const [column] = columns;
+  const isOne = column !== undefined && columns.every(({ type }) => type === column.type);
+  return isOne ? columnMeta(column, name) : { name, title: name, type: "varchar" };
 }
 
 /** The types of what is computed, by how it is compared. */

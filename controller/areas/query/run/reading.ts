@@ -16,10 +16,11 @@ import {
   type TablePlan,
   type LeftOut,
 } from "../plan/plan.ts";
-import { joined, rowBytes } from "./hashjoin.ts";
+import { joined } from "./hashjoin.ts";
+import { describeFollowing, describeRelations } from "../plan/relations.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
 import { answeredKinds, shaped } from "./pipeline.ts";
-import { withRelations } from "./relatedrows.ts";
+import { followed, rowBytes } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
 import { filterOf, matching, type RowReading, type RunContext } from "./run.ts";
@@ -73,12 +74,12 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     cursor = plan.paging && cursorAfter(plan.paging, keys);
   };
   const counting = countPlan(plan);
+  const follow = followed(plan);
   const fromRows = (context: RunContext): AsyncIterable<readonly Row[]> => {
     const slices = new Slices(context);
     const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
-    const source = plan.relations ? withRelations(found, plan.relations, { ...context, slices }) : found;
     return shaped(plan, {
-      source,
+      source: plan.follows ? follow(found, { ...context, slices }) : found,
       slices,
       bytesOf: rowBytes,
       onPageEnd,
@@ -91,8 +92,8 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     kindsOf: (name) => answeredKinds(plan, name),
     rows: (context) => (counting ? countedOr(plan, counting, context, () => fromRows(context)) : fromRows(context)),
     async describe(stepsOf) {
-      const edges = plan.relations ? [`edges of ${plan.relations.types.join(", ")}`] : [];
-      return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...edges, ...describeShape(plan)];
+      const follows = plan.follows ? describeFollowing(plan.follows) : [];
+      return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...follows, ...describeShape(plan)];
     },
   };
 }
@@ -115,6 +116,7 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
       const lines: string[] = [];
       for (const [index, table] of plan.tables.entries()) {
         lines.push(...describeTable(table, await stepsOf(veiledReads(table))));
+        if (table.relations) lines.push(describeRelations(table.relations));
         const link = plan.links[index - 1];
         if (link)
           lines.push(

@@ -14,7 +14,7 @@ import type { BoundField } from "../expressions/fields.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { OutputBinder } from "../plan/outputs.ts";
 import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan/plan.ts";
-import { type Scope, withoutRelations } from "../plan/scope.ts";
+import type { Scope } from "../plan/scope.ts";
 import { filterOf } from "../run/run.ts";
 import { workOf } from "../run/work.ts";
 import { searchScope } from "./classes.ts";
@@ -59,7 +59,7 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
   const scope = searchScope(search, context, time?.kind === "state");
   const wanted = wantedOf(search, scope, time);
   const select = selectOf(search);
-  const bound = bindOutputs(select, new OutputBinder(select, withoutRelations(scope), []), []);
+  const bound = bindOutputs(select, new OutputBinder(select, scope, []), []);
   const uniq = fieldsOf(search, "uniq").map((field) => scope.bind(field));
   const choices = new Map(wanted.choices.flat().map((choice) => [choice, choiceFilter(choice, scope)]));
   const filter = fullFilter(wanted, scope, choices);
