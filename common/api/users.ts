@@ -200,6 +200,20 @@ export const NewSecondFactorReply = Type.Object({
   secret: Type.String({ description: "The same secret in base32, to be typed" }),
 });
 
+const secondfactor = Type.Union([Type.Literal("optional"), Type.Literal("administrators"), Type.Literal("everybody")], {
+  description: "Whom a second factor is required of; administrators are those who may change groups",
+});
+const firstpasswords = Type.Union([Type.Literal("lasting"), Type.Literal("once")], {
+  description: "`once`: a password set by somebody else signs in to its change only, and for seven days",
+});
+
+export const SignInPolicyReply = Type.Object({ secondfactor, firstpasswords });
+
+export const SignInPolicyChange = Type.Object({
+  secondfactor: Type.Optional(secondfactor),
+  firstpasswords: Type.Optional(firstpasswords),
+});
+
 export const SecondFactorCodeInput = Type.Object({ code: Type.String({ minLength: 1, maxLength: 64 }) });
 
 export const RecoveryCodesReply = Type.Array(Type.String(), { description: "Good once each; told once" });

@@ -137,6 +137,8 @@ export const SECOND_FACTOR_PERIOD_SECONDS = 30;
 export const SECOND_FACTOR_STEPS_OFF = 1;
 /** From the secret to the code that confirms it. */
 export const SECOND_FACTOR_PENDING_MS = 900_000;
+/** How long a password that somebody else set signs in, where a tenant has first passwords for once. */
+export const FIRST_PASSWORD_MS = 7 * 24 * 3_600_000;
 /** Wrong codes of one user that cost nothing yet, from wherever they come. */
 export const SECOND_FACTOR_FREE_FAILURES = 10;
 export const SECOND_FACTOR_DELAY_MIN_MS = 10_000;

@@ -52,6 +52,20 @@ export function requireMayChange(principal: Principal): void {
   if (principal.readsOnlyBecause !== undefined) throw new AppError("denied", principal.readsOnlyBecause);
 }
 
+/** The same user with nothing but what is his duty, which takes no permission. */
+export function owing(principal: Principal, duty: NonNullable<Principal["owes"]>): Principal {
+  return { ...principal, grants: [], data: [], paths: [], groups: [], owes: duty };
+}
+
+/** Throws `AppError("denied")` for a user who has something to do first: for what takes no permission. */
+export function requireNoDuty({ owes, user }: Pick<Principal, "owes" | "user">): void {
+  if (owes === undefined) return;
+  const first = owes === "password" ? "change the first password" : "set up a second factor";
+  throw new AppError("denied", `${user} must ${first} before anything else, on the page /user/account.`, {
+    details: { owes },
+  });
+}
+
 /**
  * For what runs later with the rights that its author has then: throws `AppError("denied")` for a token that has only a
  * part of them, as it would have the others by what it leaves behind.
@@ -68,6 +82,7 @@ export function requireAllOwnGrants(principal: Principal): void {
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;
+  requireNoDuty(principal);
   if (!permission.endsWith(":read")) requireMayChange(principal);
   throw new AppError("denied", `${principal.user} lacks the permission ${permission}.`, { details: { permission } });
 }

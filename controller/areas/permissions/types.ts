@@ -35,6 +35,11 @@ export interface Principal {
    * other rights.
    */
   readonly context?: string;
+  /**
+   * What the user has to do before anything else, by the policy of the tenant: such a principal has no other rights.
+   * `undefined`: nothing.
+   */
+  readonly owes?: "password" | "second factor" | undefined;
   /** Why this principal reads only, whatever the user may do otherwise: `readingOnly` made it. */
   readonly readsOnlyBecause?: string;
 }

@@ -5,7 +5,7 @@ import type { NewSecondFactor, SessionView } from "./types.ts";
 /** Texts for the codes these pages may come back with. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "The password is wrong.",
-  invalid: "The new password is too easy to guess. Take a longer one.",
+  invalid: "The new password is too easy to guess, or was the first one. Take a longer one.",
   limited: "Too many wrong passwords or codes. Please wait a little and try again.",
   not_found: "That session is over already.",
   conflict: "Something else was changed meanwhile. Please begin again.",
@@ -13,10 +13,18 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   "openid-away": "The provider does not answer. Please try again later.",
 };
 
+const DUTIES = {
+  password: "Your password was set by somebody else. Please change it first: nothing else is open to you until then.",
+  "second factor":
+    "Your company requires a second factor. Please turn it on below: nothing else is open to you until then.",
+} as const;
+
 const SIGN_OUT = `<p class="aside"><a href="/user/logout">Sign out</a></p>`;
 
 export interface AccountView {
   readonly user: string;
+  /** What has to be done before anything else. */
+  readonly owes?: "password" | "second factor" | undefined;
   readonly error: string | undefined;
   readonly sessions: readonly SessionView[];
   /** Recovery codes that are left; absent without a second factor. */
@@ -25,13 +33,14 @@ export interface AccountView {
   readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
 }
 
-export function accountPage({ user, error, sessions, recoveryCodes, provider }: AccountView): Page {
+export function accountPage({ user, owes, error, sessions, recoveryCodes, provider }: AccountView): Page {
   const problem = error === undefined ? "" : problemLine(PROBLEMS[error] ?? "That did not work. Please try again.");
   return page(
     "Your account",
     `<h1>Your account</h1>
 <p>${escape(user)}</p>
 ${problem}
+${owes === undefined ? "" : problemLine(DUTIES[owes])}
 ${changeForm()}
 ${sessionsForm(sessions)}
 ${recoveryCodes === undefined ? beginForm() : removeForm(recoveryCodes)}

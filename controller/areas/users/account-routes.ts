@@ -35,7 +35,14 @@ export function accountRoutes(users: UserService, provider: string | undefined):
         const isLinked = (await users.providers.own(principal)) !== undefined;
         const linking = provider === undefined ? undefined : { name: provider, isLinked };
         const sessions = await users.sessions(principal, session);
-        return accountPage({ user: principal.user, error, sessions, recoveryCodes, provider: linking });
+        return accountPage({
+          user: principal.user,
+          owes: principal.owes,
+          error,
+          sessions,
+          recoveryCodes,
+          provider: linking,
+        });
       },
     }),
     ...passwordRoutes(users),

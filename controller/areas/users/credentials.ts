@@ -6,6 +6,7 @@ import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
 import { isName } from "./directory.ts";
+import { requireFresh } from "./duties.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SecondFactors } from "./second-factor.ts";
 import { SignInSlowdown } from "./slowdown.ts";
@@ -102,6 +103,7 @@ export class Credentials {
     const { tenant, username } = await this.#named(request);
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action: "sign in" });
     if (verified === undefined) throw new AppError("denied", WRONG);
+    requireFresh(verified.user, this.#runtime.clock.nowMs());
     await this.requireSecondFactor(verified, request);
     return verified;
   }
@@ -133,6 +135,7 @@ export class Credentials {
     if (verified === undefined) return undefined;
     if (known === undefined) this.#keepLogin(digest, verified);
     requireOneFactor(verified.user);
+    requireFresh(verified.user, this.#runtime.clock.nowMs());
     return verified;
   }
 
@@ -148,6 +151,7 @@ export class Credentials {
     const action = "give the password again";
     const verified = await this.#check({ tenant, username, password, remote, traceparent, action });
     if (verified === undefined) throw new AppError("denied", "The password is wrong.");
+    requireFresh(verified.user, this.#runtime.clock.nowMs());
     return verified.user;
   }
 

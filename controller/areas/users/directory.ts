@@ -10,7 +10,7 @@ import type { Runtime } from "../../runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import type { GroupService } from "../groups/index.ts";
-import { requireMayChange, requirePermission, type Principal } from "../permissions/index.ts";
+import { requireMayChange, requireNoDuty, requirePermission, type Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
@@ -58,6 +58,8 @@ export interface DirectoryDependencies {
   /** See `Credentials.again`. */
   readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
   readonly recorded: Recorded;
+  /** Until when a password that is set now by another than its user signs in; undefined: for good. */
+  readonly firstPasswordUntilMs: (tenant: string) => Promise<number | undefined>;
 }
 
 /** Makes a change that is on record by this name, with the user it is made to. */
@@ -86,8 +88,11 @@ export class UserDirectory {
   readonly #powers: UserPowers;
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
+  readonly #firstPasswordUntilMs: DirectoryDependencies["firstPasswordUntilMs"];
 
-  constructor({ runtime, users, tree, passwords, authored, groups, powers, again, recorded }: DirectoryDependencies) {
+  constructor(dependencies: DirectoryDependencies) {
+    const { runtime, users, tree, passwords, authored, groups, powers, again, recorded } = dependencies;
+    this.#firstPasswordUntilMs = dependencies.firstPasswordUntilMs;
     this.#runtime = runtime;
     this.#users = users;
     this.#tree = tree;
@@ -157,9 +162,9 @@ export class UserDirectory {
       active: user.active ?? true,
       createdMs: nowMs,
       changedMs: nowMs,
-      hash: await this.#hash(principal, user),
+      // Nobody knows the password of a user who comes by a provider.
+      ...(openId ? { openId, hash: await this.#hash(principal, user) } : await this.#firstPassword(principal, user)),
       epoch: this.#newEpoch(),
-      ...(openId && { openId }),
     };
     return this.#users.written(record, () =>
       this.#tree.restructure(principal.tenant, async (tree) => {
@@ -233,19 +238,22 @@ export class UserDirectory {
 
   async setPassword(principal: Principal, username: string, password: string, isGenerated = false): Promise<void> {
     requirePermission(principal, "users:write");
-    const hash = await this.#hash(principal, { username, password, isGenerated });
+    const first = await this.#firstPassword(principal, { username, password, isGenerated });
     await this.#edit(principal, username, async (record) => {
       await this.#powers.requireAtLeast(principal, record);
-      return { ...record, hash, epoch: this.#newEpoch() };
+      return { ...lasting(record), ...first, epoch: this.#newEpoch() };
     });
   }
 
   /** Of a user who just gave the present one. `AppError("conflict")` when the user was changed since. */
-  async setOwnPassword(principal: Principal, { username, epoch }: UserRecord, password: string): Promise<void> {
+  async setOwnPassword(principal: Principal, own: UserRecord, password: string): Promise<void> {
+    const { username, epoch, firstPasswordUntilMs } = own;
+    if (firstPasswordUntilMs !== undefined && (await this.#passwords.matches(password, own.hash)))
+      throw new AppError("invalid", "That is the first password: take another one.");
     const hash = await this.#hash(principal, { username, password });
     await this.#edit(principal, username, async (record) => {
       if (record.epoch !== epoch) throw new AppError("conflict", "The user was changed meanwhile: sign in again.");
-      return { ...record, hash, epoch: this.#newEpoch() };
+      return { ...lasting(record), hash, epoch: this.#newEpoch() };
     });
   }
 
@@ -280,19 +288,18 @@ export class UserDirectory {
     change: NodeChange,
   ): Promise<void> {
     const { isAdmin, password, ...others } = change;
-    const hash = password === undefined ? undefined : await this.#hash(principal, { username, password });
+    const chosen = password === undefined ? undefined : await this.#chosen(principal, { username, password });
     if (isAdmin === true) requireRights(principal, { role: "administrator" });
     await this.#edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
       requireGrouping(principal, record, change.groups ?? record.groups);
       const next = {
-        ...record,
+        ...(chosen ? { ...lasting(record), ...chosen } : record),
         groups: others.groups ?? record.groups,
         active: others.active ?? record.active,
         details: { ...record.details, ...others.details },
         rights: isAdmin === undefined ? record.rights : rightsAfter(record.rights, isAdmin),
-        hash: hash ?? record.hash,
       };
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
     });
@@ -349,6 +356,7 @@ export class UserDirectory {
   /** The page that signing in leads the caller to; an empty path: the tenant's. Takes no permission. */
   async setOwnHome(principal: Principal, home: string): Promise<void> {
     requireMayChange(principal);
+    requireNoDuty(principal);
     checkHome(home);
     await this.#edit(principal, principal.user, ({ home: _before, ...record }) =>
       Promise.resolve({ ...record, ...(home !== "" && { home }) }),
@@ -461,6 +469,21 @@ export class UserDirectory {
     return { if: [condition], then: [leave, ...placing({ ...record, parent })], users: 0, answer: id };
   }
 
+  async #chosen(principal: Principal, password: ChosenPassword): Promise<Pick<UserRecord, "hash">> {
+    if (password.username !== principal.user) return this.#firstPassword(principal, password);
+    return { hash: await this.#hash(principal, password) };
+  }
+
+  /** Set by another than its user. */
+  async #firstPassword(
+    principal: Principal,
+    password: ChosenPassword,
+  ): Promise<Pick<UserRecord, "hash" | "firstPasswordUntilMs">> {
+    const hash = await this.#hash(principal, password);
+    const untilMs = await this.#firstPasswordUntilMs(principal.tenant);
+    return { hash, ...(untilMs !== undefined && { firstPasswordUntilMs: untilMs }) };
+  }
+
   #hash({ tenant }: Principal, { username, password, isGenerated = false }: ChosenPassword): Promise<string> {
     return isGenerated ? this.#passwords.hashGenerated(password) : this.#passwords.hash(password, [username, tenant]);
   }
@@ -541,6 +564,11 @@ function placingOrganization(record: OrganizationRecord): readonly KvOperation[]
 
 function putOrganization(record: OrganizationRecord): KvOperation {
   return { kind: "put", key: organizationKey(record.id), value: encodeJson(record) };
+}
+
+/** Without the mark of a first password. */
+function lasting({ firstPasswordUntilMs: _, ...record }: UserRecord): UserRecord {
+  return record;
 }
 
 function deletion(key: string): KvOperation {

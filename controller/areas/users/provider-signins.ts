@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../common/errors.ts";
 import { OPENID_SUBJECT_MAX_CHARACTERS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
-import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { requireNoDuty, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
 import type { Credentials, Verified } from "./credentials.ts";
 import { isName, type UserDirectory } from "./directory.ts";
@@ -78,6 +78,7 @@ export class ProviderSignIns {
   /** The caller's own, and begun only with the password: a found session is not enough. */
   async beginLink(principal: Principal, password: string): Promise<PendingLink> {
     requireOwnSignIn(principal);
+    requireNoDuty(principal);
     const { tenant, username, epoch } = await this.#credentials.again(principal, password);
     return { tenant, username, epoch };
   }
@@ -103,6 +104,7 @@ export class ProviderSignIns {
   /** The caller's own, with the password: without it nobody takes the only way in from himself. Every session ends. */
   async unlinkOwn(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
+    requireNoDuty(principal);
     const user = await this.#credentials.again(principal, password);
     await this.#changing(principal, "unlink the account of the OpenID provider", () =>
       this.#links.unlink(user, this.#newEpoch()),

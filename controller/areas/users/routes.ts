@@ -16,6 +16,7 @@ import { accountRoutes } from "./account-routes.ts";
 import { directoryRoutes } from "./directory-routes.ts";
 import { isOwnPath } from "./homes.ts";
 import { factorRoutes } from "./factor-routes.ts";
+import { policyRoutes } from "./policy-routes.ts";
 import { codePage, homePage, loginPage } from "./pages.ts";
 import type { UserService } from "./service.ts";
 import { signInsRoutes } from "./signins-routes.ts";
@@ -41,6 +42,7 @@ export function userRoutes(services: UserRouteServices): readonly Endpoint[] {
     ...logoutRoutes(services),
     ...signInsRoutes(users),
     ...factorRoutes(users),
+    ...policyRoutes(users),
     ...accountRoutes(users, provider),
     ...directoryRoutes({ directory: users.directory, setTenantHome, passwordFault: users.passwordFault }),
   ];
@@ -98,6 +100,7 @@ function pageRoutes({ users, tenants, provider }: UserRouteServices): readonly E
       output: Type.String(),
       handler: async ({ principal }) => {
         if (principal.user === "") return { redirect: LOGIN_PATH };
+        if (principal.owes) return { redirect: "/user/account" };
         return homePage({ user: principal.user, company: principal.tenant, ospace: principal.ospace });
       },
     }),

@@ -5,11 +5,19 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
-import { requireMayChange, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import {
+  owing,
+  requireMayChange,
+  requireNoDuty,
+  requirePermission,
+  systemPrincipal,
+  type Principal,
+} from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { isName, shown, UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
+import { Duties, type SignInPolicy } from "./duties.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { LinkStore } from "./link-store.ts";
@@ -60,6 +68,9 @@ export interface Administrator {
   readonly created: boolean;
 }
 
+/** Where people see to how they sign in. */
+const ACCOUNT_PATH = "/user/account";
+
 export class UserService implements Users {
   readonly directory: UserDirectory;
   readonly passwordFault: PasswordPolicy;
@@ -77,6 +88,7 @@ export class UserService implements Users {
   readonly #sessionStore: SessionStore;
   readonly #tokens: Tokens;
   readonly #factors: SecondFactors;
+  readonly #duties: Duties;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
@@ -98,6 +110,7 @@ export class UserService implements Users {
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
     const passwords = new Passwords(this.passwordFault);
+    this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
@@ -108,6 +121,7 @@ export class UserService implements Users {
       powers: this.#powers,
       again: (principal, password) => this.#credentials.again(principal, password),
       recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
+      firstPasswordUntilMs: (tenant) => this.#duties.firstPasswordUntilMs(tenant),
     });
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
@@ -196,8 +210,29 @@ export class UserService implements Users {
     { remember = false, redirect = "", remote }: Pick<SignInRequest, "remember" | "redirect" | "remote">,
   ): Promise<SignedIn> {
     const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
-    const home = redirect || (user.home ?? (await this.#homes.get(tenant.name)));
+    const home = (await this.#owes(user))
+      ? ACCOUNT_PATH
+      : redirect || (user.home ?? (await this.#homes.get(tenant.name)));
     return { session, home, ...(remember && { lastingMs: SESSION_REMEMBERED_MS }) };
+  }
+
+  async signInPolicy(principal: Principal): Promise<SignInPolicy> {
+    requirePermission(principal, "users:read");
+    return this.#duties.policy(principal.tenant);
+  }
+
+  /**
+   * Of the caller's tenant, for administrators: calls by open sessions are held to it as well. Members that are absent
+   * stay.
+   */
+  async setSignInPolicy(
+    principal: Principal,
+    change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
+  ): Promise<SignInPolicy> {
+    requirePermission(principal, "perms:write");
+    const policy = await this.#duties.setPolicy(principal.tenant, change);
+    for (const listener of this.#listeners) listener({ tenant: principal.tenant });
+    return policy;
   }
 
   /**
@@ -267,7 +302,9 @@ export class UserService implements Users {
     const record = await this.#sessions.use(session);
     if (record === undefined) return undefined;
     const user = await this.#current(record.tenant, record.username, record.epoch);
-    return user === undefined ? undefined : this.#principalOf(user, record.ospace, traceparent);
+    const principal = user && (await this.#principalOf(user, record.ospace, traceparent));
+    const duty = user && principal && (await this.#duties.of(user, principal));
+    return principal && duty ? owing(principal, duty) : principal;
   }
 
   /** With the rights the user has now, for what was stored by it; `undefined` for one that is unknown or inactive. */
@@ -295,6 +332,7 @@ export class UserService implements Users {
    */
   async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
     requireOwnSignIn(principal);
+    requireNoDuty(principal);
     requireScopes(principal, wanted.scopes);
     const { ospace } = principal;
     const record = await this.#ownRecord(principal);
@@ -398,7 +436,10 @@ export class UserService implements Users {
     const token = await this.#byTokenOf(login, password, traceparent);
     if (token !== undefined) return token;
     const verified = await this.#credentials.ofBasic(credentials, traceparent);
-    return verified && this.#principalOf(verified.user, verified.tenant.ospace, traceparent);
+    const principal = verified && (await this.#principalOf(verified.user, verified.tenant.ospace, traceparent));
+    if (verified && principal)
+      requireNoDuty({ user: principal.user, owes: await this.#duties.of(verified.user, principal) });
+    return principal;
   }
 
   /**
@@ -500,6 +541,11 @@ export class UserService implements Users {
     const { tenant, username } = user;
     const given = await this.#powers.of(user);
     return given && { tenant, ospace, user: username, ...given, traceparent };
+  }
+
+  async #owes(user: UserRecord): Promise<Principal["owes"]> {
+    const powers = await this.#powers.of(user);
+    return powers && this.#duties.of(user, powers);
   }
 
   #newPassword(): string {

@@ -19,6 +19,8 @@ export interface UserRecord extends User {
   readonly epoch: string;
   /** Signing in by password takes a code besides. */
   readonly secondFactor?: boolean;
+  /** The password was set by somebody else, is to be changed first of all, and signs nobody in from then on. */
+  readonly firstPasswordUntilMs?: number;
   /** The account of an OpenID provider that signs in as this user; the key of `link-store.ts` goes with it. */
   readonly openId?: ProviderAccount;
 }

@@ -1,0 +1,154 @@
+import type { InjectOptions } from "fastify";
+import { Secret, TOTP } from "otpauth";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { FIRST_PASSWORD_MS, SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { UserService } from "./service.ts";
+
+// Most of it are checks of passwords, which take long on a machine that is busy.
+vi.setConfig({ testTimeout: 240_000 });
+
+const SECOND = "another long enough one";
+const principal = testPrincipal();
+const OWES_FACTOR = { code: "denied", message: expect.stringContaining("must set up a second factor") as string };
+const OWES_PASSWORD = { code: "denied", message: expect.stringContaining("must change the first password") as string };
+
+let http: TestHttp;
+let clock: TestClock;
+let admin: string;
+beforeAll(async () => {
+  // On the cluster entries expire by the real clock.
+  clock = new TestClock(realClock.nowMs());
+  http = await openTestHttp({ runtime: testRuntime(clock) });
+  admin = await http.signIn("admin");
+});
+afterAll(() => http[Symbol.asyncDispose]());
+
+const call = (session: string, method: "GET" | "POST", url: string, payload?: object) =>
+  http.call(session, { method, url, ...(payload && { payload }) } as InjectOptions & { url: string });
+const setPolicy = (change: object) => http.users.setSignInPolicy(principal, change);
+const signIn = async (username: string, password = PASSWORD, users = http.users) =>
+  users.signIn({ company: "matrix", username, password, remote: "r", traceparent: "" });
+const basic = (username: string, password = PASSWORD) =>
+  http.app.inject({
+    url: "/user/tokens",
+    headers: { authorization: `Basic ${Buffer.from(`matrix.${username}:${password}`).toString("base64")}` },
+  });
+const newUser = (username: string) =>
+  http.users.create(principal, { username, password: PASSWORD, rights: { role: "viewer" } });
+
+async function enrol(session: string): Promise<void> {
+  const { message } = await call(session, "POST", "/user/secondfactor", { password: PASSWORD });
+  const { secret } = message as { secret: string };
+  const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
+  expect(await call(session, "POST", "/user/secondfactor/confirm", { code })).toMatchObject({ status: "ok" });
+}
+
+test("a required second factor leaves a user nothing but setting it up, by open sessions too, until it is on", async () => {
+  await newUser("required");
+  const { session } = await signIn("required");
+  const { message: token } = await call(session, "POST", "/user/tokens", { name: "before", scopes: ["users:read"] });
+  expect(await call(session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
+  await setPolicy({ secondFactor: "everybody" });
+  expect(await call(session, "GET", "/admin/users")).toMatchObject(OWES_FACTOR);
+  expect(await call(session, "POST", "/user/tokens", { name: "t", scopes: ["users:read"] })).toMatchObject(OWES_FACTOR);
+  expect(await call(session, "POST", "/user/settings/home", { home: "/static" })).toMatchObject(OWES_FACTOR);
+  expect((await signIn("required")).home).toBe("/user/account");
+  const page = await http.app.inject({ url: `/user/account?sessionid=${session}`, headers: { accept: "text/html" } });
+  expect(page.body).toContain("Your company requires a second factor");
+  const start = await http.app.inject({ url: `/?sessionid=${session}`, headers: { accept: "text/html" } });
+  expect(start.headers.location).toBe("/user/account");
+  // Programs repeat what they send: their tokens go on, the password alone does not.
+  expect((await basic("required")).json()).toMatchObject(OWES_FACTOR);
+  const bearer = { authorization: `Bearer ${token as string}` };
+  expect((await http.app.inject({ url: "/admin/users", headers: bearer })).json()).toMatchObject({ status: "ok" });
+  await enrol(session);
+  expect(await call(session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
+  await setPolicy({ secondFactor: "optional" });
+});
+
+test("a factor that only administrators need leaves others alone, and is theirs by whatever right", async () => {
+  await newUser("plain");
+  await http.users.create(principal, {
+    username: "granted",
+    password: PASSWORD,
+    rights: { grants: ["perms:write", "users:read"], data: [] },
+  });
+  await setPolicy({ secondFactor: "administrators" });
+  const [plain, granted] = [await signIn("plain"), await signIn("granted")];
+  expect(await call(plain.session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
+  expect(await call(granted.session, "GET", "/admin/users")).toMatchObject(OWES_FACTOR);
+  // Whoever required it is held to it, too, and loses no way in: the password still leads to where it is set up.
+  expect(await call(admin, "POST", "/admin/signinpolicy", { secondfactor: "optional" })).toMatchObject(OWES_FACTOR);
+  await enrol(admin);
+  expect(await call(admin, "POST", "/admin/signinpolicy", { secondfactor: "optional" })).toMatchObject({
+    message: { secondfactor: "optional", firstpasswords: "lasting" },
+  });
+});
+
+test("another controller holds its users to it within what it keeps of a sign-in", async () => {
+  await newUser("elsewhere");
+  const { engine: stores, tenants, audit, groups } = http;
+  const other = new UserService({ runtime: testRuntime(clock), stores, tenants, audit, groups, secrets: TEST_SECRETS });
+  const { session } = await signIn("elsewhere", PASSWORD, other);
+  expect((await other.bySession(session, ""))?.owes).toBeUndefined();
+  await setPolicy({ secondFactor: "everybody" });
+  await clock.advance(SIGN_IN_CACHE_MS);
+  expect(await other.bySession(session, "")).toMatchObject({ owes: "second factor", grants: [], data: [], paths: [] });
+  await setPolicy({ secondFactor: "optional" });
+});
+
+test("a first password signs in to its change only, not by Basic, and to nothing once it is changed", async () => {
+  await setPolicy({ firstPasswords: "once" });
+  await newUser("fresh");
+  const { session, home } = await signIn("fresh");
+  expect(home).toBe("/user/account");
+  expect(await call(session, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
+  expect((await basic("fresh")).json()).toMatchObject(OWES_PASSWORD);
+  const change = { password: PASSWORD, newpassword: PASSWORD };
+  expect(await call(session, "POST", "/user/password", change)).toMatchObject({ code: "invalid" });
+  expect(await call(session, "POST", "/user/password", { ...change, newpassword: SECOND })).toMatchObject({
+    status: "ok",
+  });
+  expect(await call((await signIn("fresh", SECOND)).session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
+  expect((await basic("fresh", SECOND)).json()).toMatchObject({ status: "ok" });
+  await http.users.setPassword(principal, "fresh", PASSWORD);
+  expect(await call((await signIn("fresh")).session, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
+  await setPolicy({ firstPasswords: "lasting" });
+});
+
+test("a first password ends, and an operator gives the only administrator another one", async () => {
+  await setPolicy({ firstPasswords: "once" });
+  await http.users.create(principal, { username: "late", password: PASSWORD, rights: { role: "administrator" } });
+  const { session } = await signIn("late");
+  await clock.advance(FIRST_PASSWORD_MS);
+  await expect(signIn("late")).rejects.toThrow("This first password ended");
+  await expect(signIn("late", SECOND)).rejects.toThrow("are wrong");
+  expect((await basic("late")).json()).toMatchObject({ code: "denied" });
+  const change = { password: PASSWORD, newpassword: SECOND };
+  expect(await call(session, "POST", "/user/password", change)).not.toMatchObject({ status: "ok" });
+  const password = await http.users.resetPassword("matrix", "late");
+  const { session: again } = await signIn("late", password);
+  expect(await call(again, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
+  expect(await call(again, "POST", "/user/password", { password, newpassword: SECOND })).toMatchObject({
+    status: "ok",
+  });
+  expect((await signIn("late", SECOND)).home).toBe("/");
+  await setPolicy({ firstPasswords: "lasting" });
+});
+
+test("the policy is an administrator's alone, and what no policy asks is not asked", async () => {
+  const viewer = await http.signIn("viewer");
+  expect(await call(viewer, "GET", "/admin/signinpolicy")).toMatchObject({
+    message: { secondfactor: "optional", firstpasswords: "lasting" },
+  });
+  expect(await call(viewer, "POST", "/admin/signinpolicy", { secondfactor: "everybody" })).toMatchObject({
+    code: "denied",
+  });
+  const second = await http.signIn("admin", "second");
+  await setPolicy({ firstPasswords: "once" });
+  expect(await call(second, "GET", "/admin/signinpolicy")).toMatchObject({ message: { firstpasswords: "lasting" } });
+  await setPolicy({ firstPasswords: "lasting" });
+});

@@ -1,0 +1,93 @@
+import { AppError } from "../../../common/errors.ts";
+import { FIRST_PASSWORD_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Stores } from "../../store/engine.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import { putOnce } from "../../store/once.ts";
+import { allows, type Principal } from "../permissions/index.ts";
+import { RecentReads } from "./recent.ts";
+import { repeated, type UserRecord } from "./store.ts";
+
+/** What a tenant asks of its users besides a password. */
+export interface SignInPolicy {
+  /** Whom a second factor is required of. Administrators are those who may change groups, by whatever right. */
+  readonly secondFactor: "optional" | "administrators" | "everybody";
+  /** `once`: a password that somebody else set signs in to its change only, and for `FIRST_PASSWORD_MS`. */
+  readonly firstPasswords: "lasting" | "once";
+}
+
+interface StoredPolicy {
+  readonly policy: SignInPolicy;
+  readonly revision: number;
+}
+
+const KEY = "signinpolicy";
+const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
+
+/** What users have to do before anything else, by the policy of their tenant. */
+export class Duties {
+  readonly #stores: Stores;
+  readonly #clock: Clock;
+  readonly #mayEnrol: boolean;
+  readonly #recent: RecentReads<StoredPolicy>;
+
+  /** `mayEnrol`: there is a key to seal second factors with; without it none is required. */
+  constructor(stores: Stores, clock: Clock, mayEnrol: boolean) {
+    this.#stores = stores;
+    this.#clock = clock;
+    this.#mayEnrol = mayEnrol;
+    this.#recent = new RecentReads(clock);
+  }
+
+  async policy(tenant: string): Promise<SignInPolicy> {
+    return (await this.#read(tenant)).policy;
+  }
+
+  /** Members that are absent stay. On other controllers it holds within `SIGN_IN_CACHE_MS`. */
+  async setPolicy(
+    tenant: string,
+    change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
+  ): Promise<SignInPolicy> {
+    const { policy, revision } = await this.#read(tenant);
+    const next = {
+      secondFactor: change.secondFactor ?? policy.secondFactor,
+      firstPasswords: change.firstPasswords ?? policy.firstPasswords,
+    };
+    if (next.secondFactor !== "optional" && !this.#mayEnrol)
+      throw new AppError("unavailable", "There is no key to seal second factors with.");
+    const { kv } = await this.#stores.tenant(tenant);
+    const put = { key: KEY, value: encodeJson(next), ifRevision: revision };
+    if (!(await this.#recent.written(tenant, () => putOnce(kv, put, repeated))).ok)
+      throw new AppError("conflict", "The policy was changed by somebody else meanwhile.");
+    return next;
+  }
+
+  /** Until when a password that is set now by another than its user signs in; undefined: for good. */
+  async firstPasswordUntilMs(tenant: string): Promise<number | undefined> {
+    const { firstPasswords } = await this.policy(tenant);
+    return firstPasswords === "once" ? this.#clock.nowMs() + FIRST_PASSWORD_MS : undefined;
+  }
+
+  /** Asked for every call: the policy is as it was at most `SIGN_IN_CACHE_MS` ago. */
+  async of(user: UserRecord, powers: Pick<Principal, "grants">): Promise<Principal["owes"]> {
+    if (user.firstPasswordUntilMs !== undefined) return "password";
+    if (user.secondFactor || !this.#mayEnrol) return undefined;
+    const { policy } = (await this.#recent.read(user.tenant, () => this.#read(user.tenant))) ?? NO_POLICY;
+    const isRequired =
+      policy.secondFactor === "everybody" ||
+      (policy.secondFactor === "administrators" && allows(powers, "perms:write"));
+    return isRequired ? "second factor" : undefined;
+  }
+
+  async #read(tenant: string): Promise<StoredPolicy> {
+    const entry = await (await this.#stores.tenant(tenant)).kv.get(KEY);
+    return entry ? { policy: decodeStored<SignInPolicy>(entry.value), revision: entry.revision } : NO_POLICY;
+  }
+}
+
+/** Throws `AppError("denied")` for a first password that is over. Told to who has it only. */
+export function requireFresh({ firstPasswordUntilMs = Infinity }: UserRecord, nowMs: number): void {
+  if (nowMs < firstPasswordUntilMs) return;
+  const day = new Date(firstPasswordUntilMs).toISOString().slice(0, 10);
+  throw new AppError("denied", `This first password ended on ${day}: ask an administrator for a new one.`);
+}
