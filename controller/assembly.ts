@@ -512,7 +512,7 @@ export async function assemble(options: AssemblyOptions) {
     }),
     depotsArea({ depots, deployments }),
     policiesArea(policies),
-    queryArea({ query, search }),
+    queryArea({ query, search, objects }),
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
     rulesArea({ rules, fileParser, trials, memory: ruleMemory, patterns: new PatternService({ stores, runtime }) }),

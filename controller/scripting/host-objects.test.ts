@@ -71,7 +71,7 @@ function hostOf(principal: Principal): ScriptHost {
 }
 
 /** They answer what belongs to the script or its user, or nothing. */
-const OPEN_TO_ALL = ["odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
+const OPEN_TO_ALL = ["aialg.cafp", "odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
 
 test("every function runs as its example says, and whoever has no rights cannot do by it what he may not", async () => {
   await run("OUTPUT = 1");

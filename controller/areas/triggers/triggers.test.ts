@@ -86,7 +86,7 @@ class Controller {
     const search = new SearchService({ objects, runtime });
     const logs = new ConsoleLogService({ objects, clock: realClock });
     this.hostObjects = new HostObjects(
-      partsOf([queryArea({ query: this.query, search }), consoleLogArea(logs)], (area) => area.hostObjects),
+      partsOf([queryArea({ query: this.query, search, objects }), consoleLogArea(logs)], (area) => area.hostObjects),
     );
     this.triggers = new TriggerService({
       objects,
