@@ -97,7 +97,7 @@ export const PROMISES = {
   "scripted-effects": {
     promise:
       "What a trigger before a write does to its object and what one after it does to others is there once for each change, of imports, batches and thousands of writes of one object, and so is what the body of a rule makes, though controllers and agent are killed.",
-    tests: ["test/e2e/effects.test.ts"],
+    tests: ["test/e2e/effects.test.ts", "test/e2e/two-controllers.test.ts"],
     found: [],
   },
   "log-rotation": {

@@ -6,11 +6,14 @@ import { seededRandom } from "../helpers/clock.ts";
 import { prove } from "../helpers/evidence.ts";
 import { eventually } from "../helpers/programs.ts";
 import { writeAccessLog } from "./access-log.ts";
+import { effectsOnce, HotWrites, prepareEffects } from "./effects.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 import { everyRunOnce } from "./scheduled-runs.ts";
 
 const HOST = "web-1";
 const LINES = 24_000;
+/** Of one object with triggers, through both controllers. */
+const WRITES = 200;
 const DEADLINE_MS = 120_000;
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
 /** One line each tenth of a second. */
@@ -57,12 +60,16 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
       () => heard.frames.some(({ msg }) => String(msg).includes('"running"')) || undefined,
     );
     await someLines();
+    const hot = new HotWrites([a, b], WRITES);
+    await hot.half;
     await a.controller.kill("SIGKILL");
     found["works again after a kill, ms"] = await worksAgain(b);
     await endsWhole(b, job, heard.frames);
     heard.close();
     await a.startController();
     expect(await answer(run(a, "echo from the new one"))).toContain("from the new one");
+    await hot.end();
+    found["writes with triggers"] = await effectsOnce(b, WRITES);
   });
 
   it("one is paused for longer than its lease and wakes: nothing is doubled, and it serves again", async () => {
@@ -130,7 +137,7 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     const ends = await b.mql("select command from /matrix/system/command limit -1");
     expect(new Set(ends.map(({ command }) => String(command))).size).toBe(ends.length);
     expect(ends.length).toBeGreaterThanOrEqual(whole.length);
-    expect(Object.keys(found)).toHaveLength(3);
+    expect(Object.keys(found)).toHaveLength(4);
     prove("controllers-fail-over", {
       seeds: [SEED],
       lines: LINES,
@@ -148,12 +155,13 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
     await a.mql(
       "create class if not exists /matrix/e2e/access (client varchar, path varchar, status int, n bigint, index(client)) with kind='record'",
     );
+    await prepareEffects(a);
     await a.mql("create class if not exists /matrix/e2e/tick (text varchar) with kind='record'");
     const tell = { class: "/matrix/e2e/tick", name: "tell", script: "DATACHANGE = true", attr: { before: "true" } };
     await a.ok("PUT", "/mxobject/trigger", JSON.stringify(tell));
     await a.mql("create class if not exists /matrix/e2e/note (said varchar) with key='manu'");
     const grok =
-      '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\n';
+      '--class=/matrix/e2e/access\n--parser=grok\n--pattern_1=%{IP:client} - - \\[%{HTTPDATE}\\] "%{WORD} %{NOTSPACE:path}[^"]*" %{INT:status:int} %{INT:n:int}\nsetvar("n", getvar("n"))\n';
     await a.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/e2e/access", value: grok }));
     await a.ok(
       "PUT",
