@@ -161,6 +161,12 @@ export const PROMISES = {
       "Two writes of an agent's identity could cross: a renewed certificate and a new list of controllers. Now they are written one after the other.",
     ],
   },
+  "schedules-change-hands": {
+    promise:
+      "While the one of three controllers that fires schedules is killed, paused or cut off from etcd again and again, every due time has one run, every target of it ends in one final state by its deadline, and no command is carried out twice.",
+    tests: ["test/e2e/leaders.test.ts"],
+    found: [],
+  },
   "command-output-once": {
     promise:
       "A command called at any controller has its output byte for byte once and one end, whichever controllers hold the agent meanwhile and whatever hints among them are lost, doubled or late.",

@@ -5,10 +5,10 @@ import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
 /**
- * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N] [--age N]`: what CI does in small
+ * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N] [--leaders N] [--age N]`: what CI does in small
  * numbers, in numbers too large for every day: crash rounds of the stores, random tests with so many times their cases,
- * simulated histories, rounds of losses on a ring of etcd under readers and writers of configuration, N times the
- * changes of the tests of age on Cassandra. 0 leaves one out.
+ * simulated histories, rounds of losses on a ring of etcd under readers and writers of configuration, rounds in which the
+ * controller that fires schedules is killed, paused or cut off, N times the changes of the tests of age on Cassandra. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
@@ -17,15 +17,17 @@ const { values } = parseArgs({
     times: { type: "string", default: "10" },
     histories: { type: "string", default: "10000" },
     ring: { type: "string", default: "20" },
+    leaders: { type: "string", default: "30" },
     age: { type: "string", default: "20" },
   },
 });
-const [seed, rounds, times, histories, ring, age] = [
+const [seed, rounds, times, histories, ring, leaders, age] = [
   values.seed,
   values.rounds,
   values.times,
   values.histories,
   values.ring,
+  values.leaders,
   values.age,
 ].map(Number);
 
@@ -51,6 +53,7 @@ await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
 await timed(`random tests with ${times} times their cases`, times, multiply);
 await timed(`${histories} histories from seed ${seed}`, histories, simulate);
 await timed(`${ring} rounds of losses on a ring`, ring, loseMembers);
+await timed(`${leaders} rounds with another leader`, leaders, changeHands);
 await timed(`${age} times the changes of age`, age, grow);
 
 async function timed(
@@ -71,6 +74,10 @@ async function multiply(count: number): Promise<void> {
 
 function loseMembers(count: number): Promise<void> {
   return tests("ring", ["test/ring/config.test.ts"], { ODP_RING_TIMES: String(count) });
+}
+
+function changeHands(count: number): Promise<void> {
+  return tests("e2e", ["test/e2e/leaders.test.ts"], { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) });
 }
 
 function grow(count: number): Promise<void> {

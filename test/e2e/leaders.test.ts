@@ -1,0 +1,143 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { DISPATCH_GRACE_MS } from "../../common/limits.ts";
+import { admissionOver } from "../emulator/admission.ts";
+import type { EmulatedCommand, EmulatedEnd } from "../emulator/agent.ts";
+import { EmulatedFleet } from "../emulator/fleet.ts";
+import { seededRandom } from "../helpers/clock.ts";
+import { prove } from "../helpers/evidence.ts";
+import { eventually } from "../helpers/programs.ts";
+import type { Installation } from "./installation.ts";
+import { Trio, type Blow } from "./trio.ts";
+
+/** `npm run soak -- --leaders N` does more of them. */
+const ROUNDS = Number(process.env["ODP_LEADER_ROUNDS"] ?? 3);
+const SEED = Number(process.env["ODP_TEST_SEED"] ?? 1);
+const BLOWS: readonly Blow[] = ["killed", "paused", "cut off", "unanswered"];
+const HOSTS = ["h1", "h2", "h3"];
+const TIMEOUT_S = 60;
+/** How long a command takes at most: some are under way whenever the leader is struck. */
+const LONGEST_MS = 2_000;
+const DEADLINE_MS = 2 * TIMEOUT_S * 1_000;
+const FINAL = new Set(["ok", "failed", "timeout", "unreachable", "cancelled", "expired"]);
+const JOBS = [
+  { name: "one", dir: "lead", host: ["h1"], groupmode: "parallel" },
+  { name: "all", dir: "lead", host: HOSTS, groupmode: "parallel" },
+  { name: "first", dir: "lead", host: HOSTS, groupmode: "one" },
+];
+
+const cluster = inject("cluster");
+
+/** Three controllers as processes; agents are emulated here, over the real protocol. */
+describe.skipIf(!cluster.available)("while the controller that fires schedules is struck again and again", () => {
+  const random = seededRandom(SEED);
+  /** How often each command began, by its id. */
+  const begun = new Map<string, number>();
+  let trio: Trio;
+  let fleet: EmulatedFleet;
+
+  beforeAll(async () => {
+    if (!cluster.available) return;
+    trio = await Trio.start(cluster.settings);
+    const odp = await trio.any();
+    for (const host of HOSTS) await odp.ok("POST", "/host", JSON.stringify({ host, isagent: 1 }));
+    fleet = await EmulatedFleet.start(HOSTS, admissionOver(odp), carryOut);
+    for (const job of JOBS) {
+      const every = { schedule: "every 1s; missed=all; overlap=allow", exec: ["x"], timeout: TIMEOUT_S };
+      await odp.ok("POST", "/job", JSON.stringify({ ...job, ...every }));
+    }
+  });
+
+  afterAll(async () => {
+    await fleet?.stop();
+    await trio?.[Symbol.asyncDispose]();
+  });
+
+  it("every due run happens once, and every target ends in one final state by its deadline", {
+    timeout: 120_000 + ROUNDS * 90_000,
+  }, async () => {
+    await moreBegin();
+    for (let round = 0; round < ROUNDS; round++) {
+      await trio.strike(BLOWS[round % BLOWS.length] ?? "killed");
+      await moreBegin();
+    }
+    const odp = await trio.any();
+    for (const { name, dir } of JOBS) await odp.ok("GET", `/job/disable/${name}@${dir}`);
+    const rows = await endedRows(odp);
+    for (const job of JOBS)
+      everyDueRunOnce(
+        job,
+        rows.filter(({ name }) => name === `${job.name}@${job.dir}`),
+      );
+    const states = everyTargetOnce(rows);
+    await everyCommandOnce(odp, rows);
+    prove("schedules-change-hands", { seeds: [SEED], rounds: ROUNDS, targets: rows.length, ...states });
+  });
+
+  async function carryOut({ command }: EmulatedCommand): Promise<EmulatedEnd> {
+    begun.set(command.id, (begun.get(command.id) ?? 0) + 1);
+    await new Promise((resolve) => setTimeout(resolve, random.next() * LONGEST_MS));
+    return { output: [`${command.id}\n`] };
+  }
+
+  /** Schedules go on: what begins from now on was not under way. */
+  async function moreBegin(): Promise<void> {
+    const before = begun.size;
+    await eventually("schedules go on", DEADLINE_MS, () => begun.size >= before + 2 * JOBS.length || undefined);
+  }
+
+  /** All rows, once none of them goes on any more. */
+  function endedRows(odp: Installation): Promise<readonly Run[]> {
+    return eventually("every target has ended", DEADLINE_MS, async () => {
+      const all = await odp.mql(
+        "select runid, host, name, due, status, message, etime, deadline, outputsize from /matrix/jobs/jobrun limit -1",
+      );
+      return all.every(({ status }) => status !== "running") ? (all as unknown as readonly Run[]) : undefined;
+    });
+  }
+
+  /** What an agent did a second time, or under an id that no row has, would show. */
+  async function everyCommandOnce(odp: Installation, rows: readonly Run[]): Promise<void> {
+    const known = new Set(rows.map(({ runid, host }) => `job/${runid}/${host}/0`));
+    expect([...begun].filter(([id, times]) => times !== 1 || !known.has(id))).toEqual([]);
+    const well = rows.filter(({ status }) => status === "ok").map(({ runid, host }) => `job/${runid}/${host}/0`);
+    expect(well.filter((id) => !begun.has(id))).toEqual([]);
+    const told = await odp.mql("select runid, host, status, out from /matrix/jobs/cmdrun limit -1");
+    const outs = told.filter(({ status }) => status === "ok").map(({ out }) => String(out).trim());
+    expect(outs.sort()).toEqual(well.sort());
+  }
+});
+
+interface Run {
+  readonly runid: string;
+  readonly host: string;
+  readonly name: string;
+  readonly due: number;
+  readonly status: string;
+  readonly message: string;
+  readonly etime: number;
+  readonly deadline: number;
+}
+
+/** From the first second to the last one, each has one run, on the hosts that it is to have. */
+function everyDueRunOnce({ host, groupmode }: (typeof JOBS)[number], rows: readonly Run[]): void {
+  const runs = new Map<number, Run[]>();
+  for (const row of rows) runs.set(Number(row.due), [...(runs.get(Number(row.due)) ?? []), row]);
+  const dues = [...runs.keys()].sort((a, b) => a - b);
+  const [first = 0, last = 0] = [dues.at(0), dues.at(-1)];
+  expect(dues).toEqual(Array.from({ length: (last - first) / 1_000 + 1 }, (_, n) => first + n * 1_000));
+  for (const [due, of] of runs) {
+    expect(new Set(of.map(({ runid }) => runid)).size, `runs of ${new Date(due).toISOString()}`).toBe(1);
+    const hosts = of.map((row) => row.host).sort();
+    if (groupmode === "parallel") expect(hosts).toEqual(host);
+    else expect([new Set(hosts).size, host]).toEqual([hosts.length, expect.arrayContaining(hosts)]);
+  }
+}
+
+/** Answers how many ended in which state. */
+function everyTargetOnce(rows: readonly Run[]): Record<string, number> {
+  expect(rows.filter(({ status }) => !FINAL.has(status))).toEqual([]);
+  expect(rows.filter(({ etime, deadline }) => etime > deadline + DISPATCH_GRACE_MS)).toEqual([]);
+  const states: Record<string, number> = {};
+  for (const { status } of rows) states[status] = (states[status] ?? 0) + 1;
+  return states;
+}
