@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,6 +8,8 @@ import { realClock } from "../test/helpers/clock.ts";
 import { createExec, endLeftovers, type Exec } from "./exec.ts";
 
 const DEADLINE_MS = 20_000;
+/** What a pipe gives at once. */
+const PIPE_PIECE_BYTES = 65_536;
 
 let folder: string;
 let exec: Exec;
@@ -34,6 +36,20 @@ it("says which signal ended a command, by its name and as a shell numbers it", a
   expect(await exec({ line: "exit 137" })).not.toHaveProperty("signal");
 });
 
+it("hands on 100 MB without a newline in bounded pieces, none before the one before is taken", async () => {
+  const size = 100_000_000;
+  let [taken, longest, atOnce, most] = [0, 0, 0, 0];
+  const onOutput = async (data: Buffer): Promise<void> => {
+    most = Math.max(most, ++atOnce);
+    await Promise.resolve();
+    [taken, longest] = [taken + data.length, Math.max(longest, data.length)];
+    atOnce--;
+  };
+  expect(await exec({ line: `head -c ${size} /dev/zero`, onOutput })).toMatchObject({ ended: "exit", code: 0 });
+  expect([taken, most]).toEqual([size, 1]);
+  expect(longest).toBeLessThanOrEqual(PIPE_PIECE_BYTES);
+});
+
 // Only Linux shows the environment of other processes.
 describe.runIf(process.platform === "linux")("what a command started", () => {
   it("ends with it at its timeout, also in a session of its own", async () => {
@@ -50,6 +66,26 @@ describe.runIf(process.platform === "linux")("what a command started", () => {
     abort.abort();
     expect(await running).toMatchObject({ ended: "cancelled" });
     await ends(pid);
+  });
+
+  it("ends with it, though it starts more and more processes meanwhile", async () => {
+    const abort = new AbortController();
+    const bomb =
+      "b() { if [ $1 -gt 0 ]; then b $(($1-1)) & b $(($1-1)) & wait; else echo on; while :; do (:); done; fi; }";
+    const line = `cd ${folder}; ${bomb}; b 4`;
+    const ended = await exec({ line, signal: abort.signal, onOutput: () => abort.abort() });
+    expect(ended).toMatchObject({ ended: "cancelled" });
+    await expect.poll(processesHere, { timeout: DEADLINE_MS }).toEqual([]);
+  });
+
+  it("kills a command that ignores SIGTERM, with what it started", async () => {
+    const hasty = { ...realClock, after: (ms: number, then: () => void) => realClock.after(Math.min(ms, 50), then) };
+    const patient = createExec({ clock: hasty, folder: join(folder, "hasty"), environment: process.env });
+    const abort = new AbortController();
+    const line = `cd ${folder}; trap '' TERM; echo ready; while :; do sleep 600; done`;
+    const ended = await patient({ line, signal: abort.signal, onOutput: () => abort.abort() });
+    expect(ended).toMatchObject({ ended: "cancelled", signal: "SIGKILL", code: 137 });
+    await expect.poll(processesHere, { timeout: DEADLINE_MS }).toEqual([]);
   });
 
   it("goes on when it ends by itself", async () => {
@@ -87,6 +123,17 @@ async function escaped(): Promise<number> {
     if (pid > 0) return pid;
   }
   throw new Error("Nothing was started.");
+}
+
+/** Those that live in the folder of the test. */
+function processesHere(): readonly string[] {
+  return readdirSync("/proc").filter((pid) => {
+    try {
+      return /^\d+$/.test(pid) && readlinkSync(`/proc/${pid}/cwd`) === folder && isAlive(Number(pid));
+    } catch {
+      return false;
+    }
+  });
 }
 
 async function ends(pid: number): Promise<void> {

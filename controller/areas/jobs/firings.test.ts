@@ -160,6 +160,25 @@ test("after an outage the missed times are run, or left out and told, as missed 
   }
 });
 
+test("a clock that is set hours forward and back leaves nothing out untold and fires no time twice", async () => {
+  await define("every 1h;missed=all;overlap=allow");
+  const a = controller("a");
+  for (const hours of [1, 4]) {
+    clock.advance(hours * HOUR_MS);
+    await fireAll(a);
+    await over();
+  }
+  clock.advance(-4 * HOUR_MS);
+  expect(await fireAll(a)).toBe(startMs + 6 * HOUR_MS);
+  clock.advance(HOUR_MS);
+  expect(await fireAll(controller("b"))).toBe(startMs + 6 * HOUR_MS);
+  expect(await told()).toEqual(["60 ok", "120 ok", "180 ok", "240 ok", "300 ok"]);
+  clock.advance(4 * HOUR_MS);
+  await fireAll(a);
+  await over();
+  expect((await told()).slice(-1)).toEqual(["360 ok"]);
+});
+
 test("while a run goes on the next is left out, waits or begins, as overlap says", async () => {
   for (const [overlap, during, after] of [
     ["skip", ["1 running", "2 skipped"], ["1 ok", "2 skipped"]],

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { JOB_ANSWER_MAX_BYTES, JOB_OUTPUT_MAX_BYTES, JOB_ROW_OUTPUT_MAX_BYTES } from "../../../common/limits.ts";
 import { RunOutput } from "./output.ts";
 
 it("ends although more came after a write that failed", async () => {
@@ -11,4 +12,28 @@ it("ends although more came after a write that failed", async () => {
   expect(output.writing).toBe(false);
   expect(await output.finish()).toBe(failure);
   expect(output.text).toBe("before after");
+});
+
+it("of 100 MB of bytes that are no text, each part holds as much as it may, and all are counted", async () => {
+  let stored = 0;
+  const output = new RunOutput((offset, { length }) => {
+    expect(offset).toBe(stored);
+    stored += length;
+    return Promise.resolve();
+  });
+  const data = Buffer.alloc(65_536, 0xff);
+  const pieces = 1_600;
+  for (let n = 0; n < pieces; n++) output.take({ stderr: n % 2 === 0, data });
+  expect(await output.finish()).toBeUndefined();
+  expect([stored, output.kept, output.bytes]).toEqual([
+    JOB_OUTPUT_MAX_BYTES,
+    JOB_OUTPUT_MAX_BYTES,
+    pieces * data.length,
+  ]);
+  for (const [text, mostBytes] of [
+    [output.out, JOB_ROW_OUTPUT_MAX_BYTES],
+    [output.err, JOB_ROW_OUTPUT_MAX_BYTES],
+    [output.text, JOB_ANSWER_MAX_BYTES],
+  ] as const)
+    expect(text.replace(/\n\[\d+ more bytes\]$/, "")).toHaveLength(mostBytes);
 });
