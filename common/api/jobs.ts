@@ -166,7 +166,8 @@ export const JobExecution = Type.Object({
   "*": Name,
   param: Type.Optional(
     Type.String({
-      description: "JSON object; `HOST!` overrides the host, `timeout` the time; the rest is the environment",
+      description:
+        "JSON object; `HOST!` overrides the hosts, `GROUP!` the groups, `timeout` the time; the rest is the environment",
     }),
   ),
   receive_output: Type.Optional(Type.Boolean({ description: "waits for the end and answers the output" })),

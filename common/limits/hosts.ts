@@ -50,6 +50,8 @@ export const COMMAND_LINE_MAX_BYTES = 256 * KIB;
 // SSH.
 export const SSH_CONNECTIONS_MAX = 32;
 export const SSH_CONNECT_MS = 15_000;
+/** Hosts that are reached through one connection to their jump host at the same time; others have another connection. */
+export const SSH_JUMP_TARGETS_MAX = 16;
 /** Linux takes 128 KiB in one argument. */
 export const SSH_COMMAND_MAX_BYTES = 120 * KIB;
 export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;

@@ -1,10 +1,17 @@
 import type { Clock } from "../../common/time.ts";
 import type { Row } from "../../common/value.ts";
-import type { CommandOutcome, DispatchOptions, HostCommand, Hosts } from "../../controller/areas/hosts/index.ts";
+import type {
+  CommandOutcome,
+  DispatchOptions,
+  HostBehind,
+  HostCommand,
+  Hosts,
+} from "../../controller/areas/hosts/index.ts";
 import {
   jobClasses,
   JobRuns,
   JobService,
+  ProxiedHosts,
   RunAccess,
   RunCancelling,
   RunRetention,
@@ -23,6 +30,8 @@ export interface SentCommand extends DispatchOptions {
   readonly host: string;
   readonly command: HostCommand;
   readonly principal: Principal;
+  /** How it is reached by a group of type proxy; absent: it is not. */
+  readonly behind?: HostBehind;
 }
 
 export interface TestController {
@@ -53,15 +62,18 @@ export async function openJobRuns() {
     const { dispatch, sees = [], aheadMs = 0, stores = engine, address } = of;
     const clock = hastyClock(aheadMs);
     const access = new RunAccess({ stores, runtime: { clock }, secrets: TEST_SECRETS, address });
-    const hosts: Pick<Hosts, "dispatch"> = {
-      dispatch: async (principal, host, command, options) => ({
-        host,
-        state: "ok",
-        message: "",
-        startedMs: 1,
-        endedMs: 2,
-        ...((await dispatch?.({ ...options, host, command, principal })) ?? { code: 0 }),
-      }),
+    const answer = async (sent: SentCommand): Promise<CommandOutcome> => ({
+      host: sent.host,
+      state: "ok",
+      message: "",
+      startedMs: 1,
+      endedMs: 2,
+      ...((await dispatch?.(sent)) ?? { code: 0 }),
+    });
+    const hosts: Pick<Hosts, "dispatch" | "dispatchBehind"> = {
+      dispatch: (principal, host, command, options) => answer({ ...options, host, command, principal }),
+      dispatchBehind: (principal, behind, command, options) =>
+        answer({ ...options, host: behind.host, behind, command, principal }),
     };
     const retention = new RunRetention({ stores, objects, runtime });
     const runs = new JobRuns({
@@ -70,6 +82,7 @@ export async function openJobRuns() {
       jobs,
       objects,
       hosts,
+      proxied: new ProxiedHosts({ stores, objects, runtime, hosts, secrets: TEST_SECRETS }),
       secrets: TEST_SECRETS,
       stored: { outcome: () => Promise.resolve(undefined) },
       access,

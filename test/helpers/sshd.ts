@@ -18,10 +18,15 @@ export interface Sshd extends AsyncDisposable {
   readonly home: string;
 }
 
+export interface SshdOptions {
+  /** False: it leads nowhere else. */
+  readonly forwards?: boolean;
+}
+
 const BINARIES = ["/usr/sbin/sshd", "/usr/bin/sshd", "/sbin/sshd"];
 
 /** `undefined` where there is no OpenSSH server and none can be installed. */
-export async function startSshd(): Promise<Sshd | undefined> {
+export async function startSshd(options: SshdOptions = {}): Promise<Sshd | undefined> {
   const binary = findSshd() ?? installSshd();
   if (binary === undefined) return undefined;
   const folder = await mkdtemp(join(tmpdir(), "odp-sshd-"));
@@ -37,7 +42,7 @@ export async function startSshd(): Promise<Sshd | undefined> {
   if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
   const port = await freePort();
   const config = join(folder, "sshd_config");
-  await writeFile(config, configOf({ folder, hostKey, authorized, port, home }));
+  await writeFile(config, configOf({ folder, hostKey, authorized, port, home, forwards: options.forwards ?? true }));
   const server = spawn(binary, ["-D", "-e", "-f", config], { stdio: ["ignore", "ignore", "pipe"] });
   const errors: Buffer[] = [];
   server.stderr.on("data", (chunk: Buffer) => errors.push(chunk));
@@ -77,7 +82,14 @@ function installSshd(): string | undefined {
 }
 
 /** Commands and SFTP begin in `home`, so that the real home stays clean. */
-function configOf(of: { folder: string; hostKey: string; authorized: string; port: number; home: string }): string {
+function configOf(of: {
+  folder: string;
+  hostKey: string;
+  authorized: string;
+  port: number;
+  home: string;
+  forwards: boolean;
+}): string {
   return [
     `Port ${of.port}`,
     "ListenAddress 127.0.0.1",
@@ -89,6 +101,7 @@ function configOf(of: { folder: string; hostKey: string; authorized: string; por
     "PasswordAuthentication no",
     "PermitRootLogin yes",
     "MaxStartups 100",
+    `AllowTcpForwarding ${of.forwards ? "yes" : "no"}`,
     `Subsystem sftp internal-sftp -d ${of.home}`,
     `SetEnv HOME=${of.home}`,
     "",

@@ -7,7 +7,7 @@ import { HostPeers } from "./peers.ts";
 import type { PresenceEvent } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
-import type { CommandOutcome, DispatchOptions, HostCommand, Hosts, Target } from "./types.ts";
+import type { CommandOutcome, DispatchOptions, HostBehind, HostCommand, Hosts, Target } from "./types.ts";
 
 /** Hosts for callers: their records, and the one way to run something on them. */
 export class HostService implements Hosts {
@@ -121,6 +121,23 @@ export class HostService implements Hosts {
       return this.#components.commands.run(target, command, options);
     if (hasSshCredentials(record)) return this.#components.ssh.run(target, command, options);
     return this.#unreachable(host, `The agent of ${host} is not connected, and its record has no credentials for SSH.`);
+  }
+
+  async dispatchBehind(
+    principal: Principal,
+    behind: HostBehind,
+    command: HostCommand & { readonly kind: "exec" },
+    asked: DispatchOptions,
+  ): Promise<CommandOutcome> {
+    requirePermission(principal, "jobs:run");
+    const options = { ...asked, timeoutMs: Math.ceil(asked.timeoutMs) };
+    const { host, proxy } = behind;
+    const record = await this.#components.records.find(principal, proxy);
+    if (!record) return this.#unreachable(host, `There is no host ${proxy}, the jump host of ${host}.`);
+    if (!hasSshCredentials(record))
+      return this.#unreachable(host, `The record of ${proxy}, the jump host of ${host}, has no credentials for SSH.`);
+    const { tenant, traceparent } = principal;
+    return this.#components.ssh.run({ tenant, host, traceparent, behind }, command, options);
   }
 
   onPresence(listener: (event: PresenceEvent) => void): () => void {

@@ -90,6 +90,24 @@ export interface Target {
   readonly tenant: string;
   readonly host: string;
   readonly traceparent: string;
+  /** Absent: the host has a record, which says how it is reached. */
+  readonly behind?: HostBehind;
+}
+
+/** A host that is reached over SSH from another one, the jump host, by credentials that are not on a record of its own. */
+export interface HostBehind {
+  /** As the jump host knows it: a name or an address. */
+  readonly host: string;
+  /** The jump host, which has a record with credentials for SSH. */
+  readonly proxy: string;
+  readonly port: number;
+  readonly username: string;
+  /** A password, or a private key in PEM. */
+  readonly secret: string;
+  /** The fingerprint that the host is to show; empty: none is on record. */
+  readonly sshkey: string;
+  /** Puts the first fingerprint that it shows on record; throws when another one stands there by now. */
+  readonly noteKey: (fingerprint: string) => Promise<void>;
 }
 
 /** What a host's agent is to do, given by the area that owns policies. */
@@ -211,6 +229,13 @@ export interface Hosts {
    * `AppError("not_found")`. A part of jobs and of deployments: takes the permission to run one of them.
    */
   dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
+  /** Over SSH through its jump host; `unreachable` where there is none for the principal. A part of jobs. */
+  dispatchBehind(
+    principal: Principal,
+    behind: HostBehind,
+    command: HostCommand & { readonly kind: "exec" },
+    options: DispatchOptions,
+  ): Promise<CommandOutcome>;
   /** Hosts whose desired state changed: connected ones are told at once, others when they come. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;

@@ -232,8 +232,13 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
 
 /** What a host's entry keeps of the run; without its rights. */
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
-  const { hosts, principal, ...rest } = order;
+  const { hosts, behind, principal, ...rest } = order;
+  const group = behind?.[host];
   const { tenant, ospace, user, traceparent } = principal;
   const kept = { ...rest, principal: { tenant, ospace, user, traceparent } };
-  return { id: nameOf({ runId, host }), runId, host, order: kept, place: hosts.indexOf(host), startedMs, deadlineMs };
+  return {
+    ...{ id: nameOf({ runId, host }), runId, host, place: hosts.indexOf(host) },
+    ...(group !== undefined && { group }),
+    ...{ order: kept, startedMs, deadlineMs },
+  };
 }

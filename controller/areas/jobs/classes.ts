@@ -81,18 +81,18 @@ export function jobGroupClass(groups: { list(principal: Principal): Promise<read
     keys: ["gtype", "name"],
     guard: {},
     async *provide(principal) {
-      const path = principal.ospace + JOB_GROUP_PATH;
-      yield (await groups.list(principal)).map(
-        ({ gtype, name, hosts }): Row => ({
-          id: `jobgroup:${gtype}/${name}`,
-          class: path,
-          gtype,
-          name,
-          hosts: hosts.map(({ host }) => host),
-        }),
-      );
+      yield (await groups.list(principal)).map((group) => groupRow(principal, group));
     },
   };
+}
+
+/** A group as MQL has it. */
+export function groupRow(
+  { ospace }: Principal,
+  { gtype, name, hosts }: Pick<GroupView, "gtype" | "name"> & { readonly hosts: readonly { readonly host: string }[] },
+): Row & { readonly id: string } {
+  const names = hosts.map(({ host }) => host);
+  return { id: `jobgroup:${gtype}/${name}`, class: ospace + JOB_GROUP_PATH, gtype, name, hosts: names };
 }
 
 /** An entity, because it changes once: from running to its final state. */

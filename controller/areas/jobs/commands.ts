@@ -4,19 +4,29 @@ import { DISPATCH_GRACE_MS, JOB_HOST_RETURN_MS, JOB_HOST_RETURN_PAUSE_MS } from 
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
-import type { CommandOutcome, FinalState, Hosts, OutputPiece, StoredCommands } from "../hosts/index.ts";
+import type {
+  CommandOutcome,
+  DispatchOptions,
+  FinalState,
+  Hosts,
+  OutputPiece,
+  StoredCommands,
+} from "../hosts/index.ts";
 import { encodedLine, OutputText } from "./encoding.ts";
 import type { OpenRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import { openedEnvironment } from "./parameters.ts";
 import type { RunName } from "./outputs.ts";
 import type { Run } from "./plan.ts";
+import type { ProxiedHosts } from "./proxied.ts";
 import type { RunAccess } from "./run-access.ts";
 import { triesOf } from "./retries.ts";
 
 export interface CommandDependencies {
   readonly runtime: Runtime;
   readonly hosts: Pick<Hosts, "dispatch">;
+  /** What reaches hosts of groups of type proxy; absent: none of them is reached. */
+  readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly secrets: Pick<SecretBox, "open">;
   /** What lets commands reach the context of their run; absent: nothing does. */
@@ -58,7 +68,7 @@ export class RunCommands {
     for (const [index, text] of commands.entries()) {
       const line = encodedLine(text, encoding);
       const sent = { commandId: commandIdOf(open, index), isTakenOver: open.attempt > 0 };
-      const command = { host: open.host, line, take, ...sent };
+      const command = { host: open.host, group: open.group, line, take, ...sent };
       last = await this.#reach(run, open, () => this.#dispatch(run, command));
       output.ended(last);
       if (last.state !== "ok") break;
@@ -123,10 +133,9 @@ export class RunCommands {
     }
   }
 
-  async #dispatch(run: Run, { host, line, take, commandId, isTakenOver }: Command): Promise<CommandOutcome> {
-    const { hosts, runtime } = this.#with;
-    const { clock, log } = runtime;
-    const { principal } = run.order;
+  async #dispatch(run: Run, sent: Command): Promise<CommandOutcome> {
+    const { host, take, commandId, isTakenOver } = sent;
+    const { clock, log } = this.#with.runtime;
     const startedMs = clock.nowMs();
     const ended = (state: FinalState, message: string): CommandOutcome => ({
       host,
@@ -145,10 +154,7 @@ export class RunCommands {
       ...(isTakenOver && { mayRun: true as const }),
     };
     try {
-      const environment = this.#environment(run, host);
-      const work = this.#untilStopping(run.id, () =>
-        hosts.dispatch(principal, host, { kind: "exec", line, environment }, options),
-      );
+      const work = this.#untilStopping(run.id, () => this.#send(run, sent, options));
       const outcome = await withinTime(clock, work, timeoutMs + DISPATCH_GRACE_MS);
       return outcome ?? ended("timeout", "The host did not answer in time.");
     } catch (error) {
@@ -157,6 +163,16 @@ export class RunCommands {
       log.warn({ err: error, host, commandId }, "a job could not be sent");
       return ended("failed", errorText(error));
     }
+  }
+
+  /** Straight to the host, or by the group that says how it is reached. */
+  #send(run: Run, { host, group, line }: Command, options: DispatchOptions): Promise<CommandOutcome> {
+    const { hosts, proxied } = this.#with;
+    const { principal } = run.order;
+    const command = { kind: "exec", line, environment: this.#environment(run, host) } as const;
+    return group !== undefined && proxied
+      ? proxied.dispatch(principal, { group, host }, { command, options })
+      : hosts.dispatch(principal, host, command, options);
   }
 
   #environment({ id: runId, order }: Run, host: string): Readonly<Record<string, string>> {
@@ -188,6 +204,8 @@ export class RunCommands {
 
 interface Command {
   readonly host: string;
+  /** Of type proxy, by which the host is reached. */
+  readonly group: string | undefined;
   readonly line: string;
   readonly take: (piece: OutputPiece) => void;
   readonly commandId: string;

@@ -42,8 +42,8 @@ const secondController = (stores: Stores = monitoring.engine) =>
 const execute = async (name: string, param: object = {}) =>
   (await monitoring.runs.execute(admin, name, { param: JSON.stringify(param) })).finished;
 const hostsOf = async (name: string, param?: object) => (await execute(name, param)).map(({ host }) => host);
-const group = (name: string, hosts: readonly string[], gtype: "group" | "proxy" = "group") =>
-  groups.save(admin, { name, gtype, hosts: hosts.map((host) => ({ host })) });
+const group = (name: string, hosts: readonly string[]) =>
+  groups.save(admin, { name, gtype: "group", hosts: hosts.map((host) => ({ host })) });
 
 test("every form a client sends a definition in means the same", async () => {
   const members = { name: "forms", dir: "common/x", exec: ["one", "two"], host: ["h1"], tag: ["a"], timeout: 9 };
@@ -180,9 +180,6 @@ test("a job runs on its hosts and on those its groups have when it starts, each 
   await groups.remove(admin, { gtype: "group", name: "web" });
   await expect(execute("wide")).rejects.toMatchObject({ code: "not_found", message: expect.stringContaining("web") });
   expect(await hostsOf("wide", { "HOST!": "h7,h8" })).toEqual(["h7", "h8"]);
-  await group("web", ["h2"], "proxy");
-  await expect(execute("wide")).rejects.toMatchObject({ code: "unsupported" });
-  await groups.remove(admin, { gtype: "proxy", name: "web" });
   await group("web", []);
   await call("PUT", "/job", "name=wide&group=web");
   await expect(execute("wide")).rejects.toMatchObject({ code: "invalid", message: expect.stringContaining("no host") });

@@ -134,11 +134,18 @@ function keptKey({ proxy, port }: Place, before: StoredGroupHost | undefined): s
 }
 
 function withoutEffect({ gtype, hosts }: StoredGroup): readonly string[] {
-  if (gtype === "proxy") return ["The group is kept; jobs do not use groups of type proxy yet."];
+  if (gtype === "proxy") return hosts.flatMap(unreached);
   const isPlain = hosts.every(({ proxy, port, username, sealed }) => !(proxy || port || username || sealed));
   return isPlain
     ? []
     : ["In a group of type group only the names of hosts count; each host's own record says how it is reached."];
+}
+
+function unreached({ host, proxy, username, sealed }: StoredGroupHost): readonly string[] {
+  if (proxy === "") return [`No host leads to ${host}: its own record says how it is reached.`];
+  if (username === "" || sealed === undefined)
+    return [`Jobs do not reach ${host}: it has no ${username === "" ? "username" : "password"}.`];
+  return [];
 }
 
 function groupNotFound({ gtype, name }: GroupName): AppError {

@@ -4,6 +4,7 @@ export { jobClasses } from "./classes.ts";
 export { JobContexts } from "./contexts.ts";
 export { Firings } from "./firings.ts";
 export { JobGroups } from "./groups.ts";
+export { ProxiedHosts } from "./proxied.ts";
 export { OutputFollowing } from "./following.ts";
 export { jobRoutes, jobSockets } from "./routes.ts";
 export { RunCancelling } from "./cancelling.ts";

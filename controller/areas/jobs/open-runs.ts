@@ -18,6 +18,8 @@ export interface OpenRun extends RunName, OpenWork {
   readonly order: HostOrder;
   /** Among the hosts of the execution, from 0. */
   readonly place: number;
+  /** Of type proxy, by which its host is reached; absent: the host's own record says how. */
+  readonly group?: string;
   /** Of tries that failed; absent: it is the first one. */
   readonly tries?: RunTries;
   /** Written into the row by any controller that finds it. */
@@ -36,6 +38,8 @@ export interface RunOrder {
   /** The environment of the commands, with parameters of the caller: a sealed JSON text (`parameters.ts`). */
   readonly sealed: string;
   readonly hosts: readonly string[];
+  /** The group of type proxy of each host that is reached by one; absent: none is. */
+  readonly behind?: Readonly<Record<string, string>>;
   readonly groupmode: string;
   /** In which commands are read and write on their hosts; absent: UTF-8. */
   readonly encoding?: string;
@@ -76,7 +80,7 @@ export type RunCaller = Pick<Principal, "tenant" | "ospace" | "user" | "tracepar
  * What an entry of a host keeps of it: names of all hosts in each of them would be a million where there are a thousand,
  * and so would rights. These are with the only host of a run, else where `RunRights` finds them.
  */
-export interface HostOrder extends Omit<RunOrder, "hosts" | "principal"> {
+export interface HostOrder extends Omit<RunOrder, "hosts" | "behind" | "principal"> {
   readonly principal: RunCaller | Principal;
 }
 

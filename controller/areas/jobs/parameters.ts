@@ -1,11 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
-import { JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
+import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
 /** What the `param` of one execution says. */
 export interface Parameters {
   /** Hosts of `HOST!`; absent: the job's own. */
   readonly hosts?: readonly string[];
+  /** Groups of `GROUP!`; absent: the job's own. */
+  readonly groups?: readonly string[];
   readonly timeoutSeconds?: number;
   readonly cmd?: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -28,13 +30,15 @@ export function parseParameters(param: string | undefined): Parameters {
   if (Buffer.byteLength(param) > JOB_PARAM_MAX_BYTES)
     throw new AppError("too_large", `param has more than ${JOB_PARAM_MAX_BYTES} bytes.`);
   const members = object(param);
-  const hosts = members["HOST!"] === undefined ? undefined : hostNames(members["HOST!"]);
+  const hosts = namesOf(members, "HOST!", { one: "host", most: JOB_HOSTS_MAX });
+  const groups = namesOf(members, "GROUP!", { one: "group", most: JOB_GROUPS_MAX });
   const timeoutSeconds = members["timeout"] === undefined ? undefined : seconds(members["timeout"]);
   const cmd = members["cmd"];
   return {
     environment: environmentOf(members),
     names: Object.keys(members).filter((name) => isGiven(name, members[name])),
     ...(hosts === undefined ? {} : { hosts }),
+    ...(groups === undefined ? {} : { groups }),
     ...(timeoutSeconds === undefined ? {} : { timeoutSeconds }),
     ...(typeof cmd === "string" ? { cmd } : {}),
   };
@@ -84,15 +88,22 @@ function object(param: string): Readonly<Record<string, unknown>> {
   return { ...value };
 }
 
-function hostNames(value: unknown): readonly string[] {
+/** `undefined` when there is no such member. */
+function namesOf(
+  members: Readonly<Record<string, unknown>>,
+  member: string,
+  { one, most }: { readonly one: string; readonly most: number },
+): readonly string[] | undefined {
+  const value = members[member];
+  if (value === undefined) return undefined;
   const texts = typeof value === "string" ? value.split(",") : value;
   if (!Array.isArray(texts) || !texts.every((text) => typeof text === "string")) {
-    throw new AppError("invalid", "HOST! in param is neither a host name nor a list of them.");
+    throw new AppError("invalid", `${member} in param is neither a ${one} name nor a list of them.`);
   }
-  const hosts = [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
-  if (hosts.length === 0) throw new AppError("invalid", "HOST! in param names no host.");
-  if (hosts.length > JOB_HOSTS_MAX) throw new AppError("too_large", `A job runs on at most ${JOB_HOSTS_MAX} hosts.`);
-  return hosts;
+  const names = [...new Set(texts.map((text) => text.trim()).filter((text) => text !== ""))];
+  if (names.length === 0) throw new AppError("invalid", `${member} in param names no ${one}.`);
+  if (names.length > most) throw new AppError("too_large", `A job runs on at most ${most} ${one}s.`);
+  return names;
 }
 
 function seconds(value: unknown): number {

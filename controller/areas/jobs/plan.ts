@@ -14,6 +14,7 @@ import { retryOf, wholeTimeMs } from "./retries.ts";
 import { REMOTE_COMMAND } from "./service.ts";
 import { serverScriptOf, type RunScripts } from "./stages.ts";
 import { authorOf, type StoredJob } from "./store.ts";
+import { NO_TARGETS, type Asked, type Targets } from "./targets.ts";
 import type { ExecutionRequest } from "./types.ts";
 
 /** One execution: what is the same for all its hosts. */
@@ -39,8 +40,8 @@ export interface Planning {
   readonly secrets: Pick<SecretBox, "seal">;
   /** When its schedule was due; absent: a caller asked for it. */
   readonly dueMs?: number | undefined;
-  /** The hosts that the job's definition stands for. */
-  readonly targets: (job: StoredJob) => Promise<readonly string[]>;
+  /** Where the job is to run. */
+  readonly targets: (job: StoredJob, asked: Asked) => Promise<Targets>;
   /** In the order in which mode one tries them. */
   readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
 }
@@ -55,9 +56,12 @@ export async function plannedRun(
   const parameters = parseParameters(request.param);
   const scripts = scriptsOf(job);
   const isOnHosts = !scripts?.serverjs;
-  const hosts = isOnHosts ? (parameters.hosts ?? (await targets(job))) : [];
+  const { hosts, behind } = isOnHosts ? await targets(job, parameters) : NO_TARGETS;
   if (isOnHosts && hosts.length === 0)
-    throw new AppError("invalid", `The job ${formatJobName(job)} has no host, and param gives none as HOST!.`);
+    throw new AppError(
+      "invalid",
+      `The job ${formatJobName(job)} has no host, and param gives none as HOST! or GROUP!.`,
+    );
   refuseTooMany(hosts.length);
   const commands = isOnHosts ? commandsOf(job, parameters) : [];
   // Stored by a controller that took any name of an encoding.
@@ -78,6 +82,7 @@ export async function plannedRun(
     order: {
       principal,
       hosts: job.groupmode === "one" ? await ordered(job, hosts) : hosts,
+      ...(Object.keys(behind).length > 0 && { behind }),
       name: formatJobName(job),
       dir: job.dir,
       groupmode: job.groupmode,

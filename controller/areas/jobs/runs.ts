@@ -24,6 +24,7 @@ import { JobOutputs } from "./outputs.ts";
 import { JobPlaces } from "./places.ts";
 import { isWhole, plannedRun, roomOf, type Run } from "./plan.ts";
 import { namedQueue, queueOfSchedule } from "./queues.ts";
+import type { ProxiedHosts } from "./proxied.ts";
 import type { RunRetention } from "./retention.ts";
 import { RunRights } from "./rights.ts";
 import { ExecutionScripts, type ServerScripts } from "./scripts.ts";
@@ -31,7 +32,7 @@ import type { RunAccess } from "./run-access.ts";
 import type { JobService } from "./service.ts";
 import type { StoredJob } from "./store.ts";
 import { RunTakeover } from "./takeover.ts";
-import { JobTargets } from "./targets.ts";
+import { JobTargets, type Asked, type Targets } from "./targets.ts";
 import type { Authors, Begun, Execution, ExecutionRequest, NamedRequest } from "./types.ts";
 import { WholeExecutions } from "./whole.ts";
 
@@ -41,6 +42,8 @@ export interface RunDependencies {
   readonly jobs: Pick<JobService, "visible">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
+  /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
+  readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "insert" | "get">;
   readonly notifications: Pick<Notifications, "publish">;
@@ -217,7 +220,7 @@ export class JobRuns {
   ): Promise<Run> {
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
     const job = await this.#with.jobs.visible(principal, fullName);
-    const targets = (of: StoredJob): Promise<readonly string[]> => this.#targets.of(principal.tenant, of);
+    const targets = (of: StoredJob, asked: Asked): Promise<Targets> => this.#targets.of(principal, of, asked);
     const { runtime, secrets, stores } = this.#with;
     const ordered = async (of: StoredJob, hosts: readonly string[]): Promise<readonly string[]> => {
       const { kv } = await stores.tenant(principal.tenant);

@@ -3,7 +3,7 @@ import type { SecretBox } from "../../../secrets/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { HostRecords } from "../records.ts";
 import type { HostRecord } from "../store.ts";
-import type { Target } from "../types.ts";
+import type { HostBehind, Target } from "../types.ts";
 import type { SshAddress } from "./connection.ts";
 import { destinationOf, openCredential, type Credential } from "./destination.ts";
 
@@ -31,6 +31,7 @@ export class SshAccess {
   }
 
   async address(target: Target): Promise<SshAddress> {
+    if (target.behind) return addressBehind(target.behind);
     const record = await this.#record(target);
     const secret = (name: Credential) => openCredential(this.#with.secrets, name, target.tenant, record);
     const password = secret("password");
@@ -48,17 +49,22 @@ export class SshAccess {
    * Throws `AppError("denied")` unless this is the host's key. The first one is recorded before anything else is sent.
    */
   async checkKey(target: Target, fingerprint: string): Promise<boolean> {
-    const { sshkey } = await this.#record(target);
+    const { sshkey } = target.behind ?? (await this.#record(target));
     if (sshkey === fingerprint) return true;
     if (sshkey !== "")
       throw new AppError("denied", `The SSH key of ${target.host} is ${fingerprint}, its record says ${sshkey}.`);
     if (!this.#with.trustFirstKey) {
       throw new AppError("denied", `The SSH key of ${target.host} is not on its record; it shows ${fingerprint}.`);
     }
+    if (target.behind) await target.behind.noteKey(fingerprint);
+    else await this.#noteKey(target, fingerprint);
+    return true;
+  }
+
+  async #noteKey(target: Target, fingerprint: string): Promise<void> {
     await this.#with.records.note(await this.#principal(target), target.host, [
       { column: "sshkey", operation: "set", value: fingerprint },
     ]);
-    return true;
   }
 
   async #record(target: Target): Promise<HostRecord> {
@@ -68,4 +74,9 @@ export class SshAccess {
   #principal(target: Target): Promise<Principal> {
     return this.#with.actAs(target.tenant, target.traceparent);
   }
+}
+
+function addressBehind({ host, port, username, secret }: HostBehind): SshAddress {
+  const isKey = secret.startsWith("-----BEGIN ");
+  return { address: host, port, username, ...(isKey ? { privateKey: secret } : { password: secret }) };
 }

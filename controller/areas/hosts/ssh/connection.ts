@@ -20,8 +20,17 @@ export interface SshAddress {
   readonly passphrase?: string;
 }
 
+/** A stream that another connection leads to the server. */
+export interface SshWay {
+  readonly stream: ClientChannel;
+  /** The host whose connection it is. */
+  readonly proxy: string;
+}
+
 export interface SshConnectOptions {
   readonly clock: Clock;
+  /** Absent: the controller reaches the server by itself. */
+  readonly way?: SshWay;
   /** Given the key's fingerprint, `SHA256:…`. False or a throw: the connection is not made. */
   readonly checkKey: (fingerprint: string) => Promise<boolean>;
   readonly signal: AbortSignal;
@@ -54,7 +63,7 @@ export class SshConnection {
       const fail = (error: unknown) => {
         options.signal.removeEventListener("abort", aborted);
         client.destroy();
-        reject(connectError(to, keyError ?? error));
+        reject(connectError(to, keyError ?? error, options.way));
       };
       const aborted = () => fail(new AppError("cancelled", "The time was over before the connection stood."));
       if (options.signal.aborted) return aborted();
@@ -71,7 +80,45 @@ export class SshConnection {
           verify(false);
         });
       };
-      start(client, to, checkKey, fail);
+      start(client, to, { checkKey, fail, way: options.way });
+    });
+  }
+
+  /** Called once the connection is lost; never after `close`. */
+  onLost(listener: () => void): void {
+    this.#client.once("close", listener);
+  }
+
+  /**
+   * A stream to a place as the server knows it. A server that does not lead there is an `AppError("unavailable")` that
+   * says why.
+   */
+  forward(to: Pick<SshAddress, "address" | "port">, signal: AbortSignal): Promise<ClientChannel> {
+    return new Promise((resolve, reject) => {
+      let isWanted = true;
+      const refuse = (error: unknown): void => {
+        isWanted = false;
+        settle();
+        reject(unavailable(forwardText(to, error), error));
+      };
+      const aborted = (): void => refuse(new Error("the time was over before it led there"));
+      const late = this.#clock.after(SSH_CONNECT_MS, () => refuse(new Error(`no answer within ${SSH_CONNECT_MS} ms`)));
+      const settle = (): void => {
+        late();
+        signal.removeEventListener("abort", aborted);
+      };
+      if (signal.aborted) return aborted();
+      signal.addEventListener("abort", aborted, { once: true });
+      try {
+        this.#client.forwardOut("127.0.0.1", 0, to.address, to.port, (error, stream) => {
+          if (error) return refuse(error);
+          if (!isWanted) return stream.destroy();
+          settle();
+          resolve(stream);
+        });
+      } catch (error) {
+        refuse(error);
+      }
     });
   }
 
@@ -162,12 +209,13 @@ export class SshConnection {
   }
 }
 
-function start(
-  client: Client,
-  to: SshAddress,
-  checkKey: NonNullable<ConnectConfig["hostVerifier"]>,
-  fail: (error: unknown) => void,
-): void {
+interface Beginning {
+  readonly checkKey: NonNullable<ConnectConfig["hostVerifier"]>;
+  readonly fail: (error: unknown) => void;
+  readonly way: SshWay | undefined;
+}
+
+function start(client: Client, to: SshAddress, { checkKey, fail, way }: Beginning): void {
   try {
     client.connect({
       host: to.address,
@@ -176,20 +224,31 @@ function start(
       readyTimeout: SSH_CONNECT_MS,
       keepaliveInterval: SSH_CONNECT_MS,
       hostVerifier: checkKey,
+      ...(way && { sock: way.stream }),
       ...(to.password === undefined ? {} : { password: to.password }),
       ...(to.privateKey === undefined ? {} : { privateKey: to.privateKey }),
       ...(to.passphrase === undefined ? {} : { passphrase: to.passphrase }),
     });
     // Nagle's algorithm makes ssh2 up to a hundred times slower, at random.
-    client.setNoDelay(true);
+    if (!way) client.setNoDelay(true);
   } catch (error) {
     fail(error);
   }
 }
 
-function connectError(to: SshAddress, error: unknown): AppError {
+function connectError(to: SshAddress, error: unknown, way: SshWay | undefined): AppError {
   if (error instanceof AppError) return error;
-  return unavailable(`SSH to ${to.username}@${to.address}:${to.port} failed: ${errorText(error)}`, error);
+  const through = way ? ` through ${way.proxy}` : "";
+  return unavailable(`SSH to ${to.username}@${to.address}:${to.port}${through} failed: ${errorText(error)}`, error);
+}
+
+/** What RFC 4254, 5.1 says of a channel that is not opened, as far as an operator can mend it. */
+const PROHIBITED = 1;
+
+function forwardText({ address, port }: Pick<SshAddress, "address" | "port">, error: unknown): string {
+  const isProhibited = error instanceof Error && "reason" in error && error.reason === PROHIBITED;
+  const why = isProhibited ? "its server does not allow it (AllowTcpForwarding, PermitOpen)" : errorText(error);
+  return `It does not lead to ${address}:${port}: ${why}`;
 }
 
 function unavailable(message: string, cause: unknown): AppError {

@@ -25,6 +25,7 @@ import {
   type DepotPlace,
 } from "./depots.ts";
 import type { SshJournal } from "./journal.ts";
+import { SshJumps, type JumpWay } from "./jumps.ts";
 import { scriptOf } from "./shell.ts";
 
 export interface SshTransportDependencies {
@@ -46,6 +47,8 @@ interface Work {
   readonly command: HostCommand;
   readonly options: DispatchOptions;
   readonly signal: AbortSignal;
+  /** To a host behind another one. */
+  readonly way?: JumpWay;
 }
 
 type Ending = Pick<CommandOutcome, "state" | "message" | "code" | "signal">;
@@ -54,12 +57,14 @@ type Ending = Pick<CommandOutcome, "state" | "message" | "code" | "signal">;
 export class SshTransport implements Transport {
   readonly #with: SshTransportDependencies;
   readonly #limit: LimitFunction;
+  readonly #jumps: SshJumps;
   readonly #running = new Map<string, Promise<CommandOutcome>>();
   readonly #changing = new Map<string, Promise<void>>();
 
   constructor(dependencies: SshTransportDependencies) {
     this.#with = dependencies;
     this.#limit = pLimit(dependencies.connectionsMax ?? SSH_CONNECTIONS_MAX);
+    this.#jumps = new SshJumps({ ...dependencies, clock: dependencies.runtime.clock });
   }
 
   run(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome> {
@@ -121,6 +126,22 @@ export class SshTransport implements Transport {
 
   async #connected(work: Work): Promise<Ending> {
     if (work.signal.aborted) return { state: "timeout", message: "" };
+    const { behind } = work.target;
+    if (!behind) return this.#reached(work);
+    let way: JumpWay;
+    try {
+      way = await this.#jumps.way(work.target, behind, work.signal);
+    } catch (error) {
+      throw new Unreachable(errorText(error));
+    }
+    try {
+      return await this.#reached({ ...work, way });
+    } finally {
+      way.release();
+    }
+  }
+
+  async #reached(work: Work): Promise<Ending> {
     const { command } = work;
     const prepared = prepare(command);
     const connection = await this.#connect(work);
@@ -146,12 +167,13 @@ export class SshTransport implements Transport {
     return turn;
   }
 
-  async #connect({ target, signal }: Work): Promise<SshConnection> {
+  async #connect({ target, signal, way }: Work): Promise<SshConnection> {
     try {
       return await SshConnection.connect(await this.#with.address(target), {
         clock: this.#with.runtime.clock,
         checkKey: (fingerprint) => this.#with.checkKey(target, fingerprint),
         signal,
+        ...(way && { way }),
       });
     } catch (error) {
       throw new Unreachable(errorText(error));
@@ -203,7 +225,7 @@ export class SshTransport implements Transport {
     return DONE;
   }
 
-  async #script(connection: SshConnection, { options, signal }: Work, of: Script): Promise<Ending> {
+  async #script(connection: SshConnection, { options, signal, way }: Work, of: Script): Promise<Ending> {
     const { script, environment = {} } = of;
     const masked = maskedOutputOf(environment);
     const pass = (data: Uint8Array, stderr: boolean): void => {
@@ -213,7 +235,7 @@ export class SshTransport implements Transport {
     const onOutput = ({ data, stderr }: OutputPiece): void => pass(masked?.take(data, stderr) ?? data, stderr);
     const end = await connection.run(script, { signal, environment, onOutput });
     for (const stderr of masked ? [false, true] : []) pass(masked?.rest(stderr) ?? EMPTY, stderr);
-    return endingOf(end);
+    return endingOf(end, way);
   }
 
   #failure(target: Target, error: unknown): Ending {
@@ -264,10 +286,17 @@ function ending(cancelled: boolean, timeoutMs: number): Ending {
   };
 }
 
-function endingOf(end: ScriptEnd): Ending {
+function endingOf(end: ScriptEnd, way: JumpWay | undefined): Ending {
   if (end.code === 0) return { state: "ok", message: "", code: 0 };
   if (end.code !== undefined)
     return { state: "failed", message: `The command ended with code ${end.code}.`, code: end.code };
-  if (end.signal === undefined) return { state: "failed", message: "The connection was lost while the command ran." };
+  if (end.signal === undefined) return { state: "failed", message: `${lostOf(way)} was lost while the command ran.` };
   return { state: "failed", message: `The command was ended by ${end.signal}.`, signal: end.signal };
+}
+
+function lostOf(way: JumpWay | undefined): string {
+  if (!way) return "The connection";
+  return way.isLost()
+    ? `The connection to the jump host ${way.proxy}`
+    : `The connection through the jump host ${way.proxy}`;
 }
