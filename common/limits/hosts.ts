@@ -218,6 +218,8 @@ export const SCHEDULE_PREVIEW_MAX = 5;
 // Job context: names and texts that the parts of a run share.
 export const JOB_CONTEXT_NAME_MAX_BYTES = 256;
 export const JOB_CONTEXT_VALUE_MAX_BYTES = 64 * KIB;
+/** Of one context. Who set new names at the same time may go beyond by as many as they are. */
+export const JOB_CONTEXT_VALUES_MAX = 1_000;
 /** Bytes of names and values that one read answers. */
 export const JOB_CONTEXT_READ_MAX_BYTES = 8 * MIB;
 // Groups of hosts that jobs name. A group is one value of the KvStore.

@@ -2,7 +2,7 @@ import type { Clock, Random } from "../../../common/time.ts";
 import { APPCONTEXT_PAGE_ITEMS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
-import type { Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
+import type { CellChoice, Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
 import { Retry } from "../../store/retry.ts";
 import { retrying } from "../../store/retrying.ts";
 
@@ -13,6 +13,7 @@ const CELL = "v";
 const EXPIRY_SLOT = 1;
 const NEVER_MS = Number.MAX_SAFE_INTEGER;
 const MICROSECONDS = 1_000;
+const NO_CELLS: CellChoice = { keys: [], prefixes: [] };
 
 /** A text as it is kept. `madeUs`: when the entry of that name came to be; replacing its text leaves it. */
 export interface StoredText {
@@ -87,6 +88,16 @@ export class ContextStore {
     }
   }
 
+  /** How many items there are, counted up to `most`. */
+  async countItems(collection: string, most: number): Promise<number> {
+    let count = 0;
+    for await (const entities of this.#entities(collection, NO_CELLS)) {
+      count += entities.length;
+      if (count >= most) return most;
+    }
+    return count;
+  }
+
   /** Removes what is there when it begins. */
   async removeItems(collection: string): Promise<void> {
     for await (const entities of this.#entities(collection)) {
@@ -102,10 +113,14 @@ export class ContextStore {
     }
   }
 
-  async *#entities(collection: string): AsyncIterable<readonly Entity[]> {
+  async *#entities(collection: string, cells?: CellChoice): AsyncIterable<readonly Entity[]> {
     const prefix = this.#itemKey(collection, "").id;
     const nowMs = this.#clock.nowMs();
-    const request = { terms: [this.#termOf(collection)], ranges: [{ slot: EXPIRY_SLOT, from: nowMs }] };
+    const request = {
+      terms: [this.#termOf(collection)],
+      ranges: [{ slot: EXPIRY_SLOT, from: nowMs }],
+      ...(cells && { cells }),
+    };
     let cursor: string | undefined;
     do {
       const page = await this.#objects.find(request, {

@@ -136,6 +136,24 @@ test("a name that was set ten thousand times is one value", async () => {
   expect(await contexts.read(admin, "aged")).toEqual({});
 });
 
+test("a context has so many names and no more; those that are there are set again, those that went make room", async () => {
+  const narrow = new JobContexts({ stores, runtime: testRuntime(realClock), valuesMax: 3 });
+  const set = (name: string, more: object = {}) => narrow.set(admin, "full", { name, value: name, ...more });
+  for (const name of ["a", "b"]) await set(name);
+  await set("short", { ttlSeconds: 60 });
+  await expect(set("c")).rejects.toMatchObject({ code: "too_large", details: { limit: "JOB_CONTEXT_VALUES_MAX" } });
+  await set("a");
+  await narrow.set(admin, "other", { name: "c", value: "c" });
+  const clock = shiftedClock(realClock, 61_000);
+  const later = new JobContexts({ stores, runtime: testRuntime(clock), valuesMax: 3 });
+  await later.set(admin, "full", { name: "c", value: "c" });
+  await narrow.remove(admin, "full", "b");
+  await later.set(admin, "full", { name: "d", value: "d" });
+  await expect(later.set(admin, "full", { name: "e", value: "e" })).rejects.toMatchObject({ code: "too_large" });
+  expect(Object.keys(await later.read(admin, "full"))).toEqual(["a", "c", "d"]);
+  for (const id of ["full", "other"]) await narrow.clear(admin, id);
+});
+
 test("a context that is too large to answer is told so, and read by prefix", async () => {
   const value = "v".repeat(JOB_CONTEXT_VALUE_MAX_BYTES);
   const count = Math.ceil(JOB_CONTEXT_READ_MAX_BYTES / JOB_CONTEXT_VALUE_MAX_BYTES);

@@ -4,6 +4,7 @@ import {
   JOB_CONTEXT_NAME_MAX_BYTES,
   JOB_CONTEXT_READ_MAX_BYTES,
   JOB_CONTEXT_VALUE_MAX_BYTES,
+  JOB_CONTEXT_VALUES_MAX,
   JOB_RUN_TTL_DAYS,
 } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
@@ -23,6 +24,13 @@ export interface ContextValue {
   readonly ttlSeconds?: number;
 }
 
+export interface ContextDependencies {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  /** Names of one context; `JOB_CONTEXT_VALUES_MAX` when absent. */
+  readonly valuesMax?: number;
+}
+
 /**
  * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. The later of two writes
  * of one name stays; a write leaves other names as they are. An expired text is absent.
@@ -30,10 +38,12 @@ export interface ContextValue {
 export class JobContexts {
   readonly #texts: ContextStores;
   readonly #runtime: Runtime;
+  readonly #valuesMax: number;
 
-  constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
+  constructor({ stores, runtime, valuesMax = JOB_CONTEXT_VALUES_MAX }: ContextDependencies) {
     this.#texts = new ContextStores({ stores, clock: runtime.clock, random: runtime.random }, "jobContext");
     this.#runtime = runtime;
+    this.#valuesMax = valuesMax;
   }
 
   /**
@@ -57,7 +67,8 @@ export class JobContexts {
   }
 
   /**
-   * Inserts or replaces one value, with the ttl that is given now. What a command of a run sets goes with the row of the
+   * Inserts or replaces one value, with the ttl that is given now. `AppError("too_large")` for a new name where there are
+   * `JOB_CONTEXT_VALUES_MAX`. What a command of a run sets goes with the row of the
    * run at the latest.
    */
   async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
@@ -73,6 +84,8 @@ export class JobContexts {
       principal.context === undefined ? ttlSeconds : withRow(ttlSeconds),
     );
     const texts = await this.#texts.of(principal.tenant);
+    if (!(await texts.item(id, name)) && (await texts.countItems(id, this.#valuesMax)) >= this.#valuesMax)
+      throw tooMany(this.#valuesMax);
     await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
   }
 
@@ -101,6 +114,12 @@ function requireContext(principal: Principal, permission: "jobs:read" | "jobs:ru
 function withRow(ttlSeconds = 0): number {
   const mostSeconds = JOB_RUN_TTL_DAYS * DAY_SECONDS;
   return ttlSeconds === 0 ? mostSeconds : Math.min(ttlSeconds, mostSeconds);
+}
+
+function tooMany(most: number): AppError {
+  return new AppError("too_large", `A context has at most ${most} values: remove some, or clear it.`, {
+    details: { limit: "JOB_CONTEXT_VALUES_MAX" },
+  });
 }
 
 function tooMuch(): AppError {
