@@ -6,7 +6,7 @@ import { entriesUnder } from "../../../store/entries.ts";
 import { encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvStore } from "../../../store/kv.ts";
 import type { Retry } from "../../../store/retry.ts";
-import type { WriteDefinitions } from "../definitions/confirm.ts";
+import type { Held } from "../definitions/catalog.ts";
 
 /** Below it, for each object, is an entry for each write that waits or has its turn, under the lease of its controller. */
 const TURNS_PREFIX = "objectturns/";
@@ -15,6 +15,14 @@ interface TurnsDependencies {
   readonly kv: KvStore;
   readonly runtime: Runtime;
   readonly retry: Retry;
+}
+
+type Leased = Pick<Held, "lease" | "isHeld">;
+
+/** The lease that a write began with, and how to get another one. */
+interface TurnLease {
+  readonly held: Leased;
+  readonly resumed: () => Promise<Leased>;
 }
 
 /**
@@ -36,8 +44,8 @@ export class ObjectTurns {
    * Runs the work while no other controller has a turn at the object. `AppError("unavailable")` where others have theirs
    * for longer than `OBJECT_TURN_WAIT_MS`; `unknown_outcome` where the turn ended before the work did.
    */
-  async run<T>(object: string, definitions: WriteDefinitions, work: () => Promise<T>): Promise<T> {
-    const held = definitions.held.isHeld() ? definitions.held : await definitions.resumed();
+  async run<T>(object: string, by: TurnLease, work: () => Promise<T>): Promise<T> {
+    const held = by.held.isHeld() ? by.held : await by.resumed();
     const prefix = `${TURNS_PREFIX}${createHash("sha256").update(object).digest("base64url")}/`;
     const key = `${prefix}${Buffer.from(this.#runtime.random.bytes(12)).toString("hex")}`;
     try {

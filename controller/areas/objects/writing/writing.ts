@@ -53,11 +53,8 @@ export class Writing {
 
   /** Makes the changes in their order, in batches. */
   async change(changes: readonly EntityChange[]): Promise<void> {
-    for (let from = 0; from < changes.length; from += CHANGE_BATCH_MAX) {
-      const batch =
-        from === 0 && changes.length <= CHANGE_BATCH_MAX ? changes : changes.slice(from, from + CHANGE_BATCH_MAX);
-      await this.store.change(batch);
-    }
+    for (let from = 0; from < changes.length; from += CHANGE_BATCH_MAX)
+      await this.store.change(changes.slice(from, from + CHANGE_BATCH_MAX));
   }
 
   endEdges(context: WriteDefinitions, incoming: IncomingEdges, endUs: (target: EntityKey) => number): Promise<void> {
