@@ -374,6 +374,24 @@ describe("edges of an object", () => {
   });
 });
 
+describe("an update that follows from what it reads", () => {
+  const grown = (values: Row) => [{ column: "size", operation: "set", value: Number(values.size) + 1 }] as const;
+
+  test("loses nothing of another controller, and writes nothing where there is nothing to change", async () => {
+    await objects.createClass(admin, BOX);
+    await objects.insert(admin, BOX.path, [{ name: "a", size: 1 }]);
+    await other.catalog(admin);
+    const ref = { id: "box:a" };
+    const both = [objects, other].map((by) => by.update(admin, ref, [], { compute: ({ values }) => grown(values) }));
+    expect(await Promise.all(both)).toEqual([true, true]);
+    expect(await valuesOf("box:a")).toMatchObject({ size: 3 });
+    const written = calls.filter((call) => call === "change").length;
+    expect(await objects.update(admin, ref, [], { compute: () => undefined })).toBe(false);
+    expect(await objects.update(admin, { id: "box:none" }, [], { compute: ({ values }) => grown(values) })).toBe(false);
+    expect(calls.filter((call) => call === "change")).toHaveLength(written);
+  });
+});
+
 describe("what a source brings", () => {
   const path = "/matrix/free";
   const record = (x: number, more: object = {}) => ({
