@@ -23,7 +23,7 @@ export class Pins {
     this.#proofs = new Proofs(keys);
   }
 
-  rule(source: EntrySource, key: string, rule: Rule | AppError): PinnedRule {
+  rule(source: EntrySource, key: string, rule: Pick<Rule, "digest"> | AppError): PinnedRule {
     const told =
       rule instanceof AppError
         ? { digest: "", error: rule.message.slice(0, INGEST_FAULT_MAX_CHARACTERS) || rule.code }
