@@ -18,7 +18,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/jobs/{batch,cancels,choosing,command-runs,contexts,definitions,firings,following,groups,kept-rights,places,proxied,queues,retention,retries,run-access,scheduled,scheduler,scripted,stream}.test.ts",
   "controller/areas/notifications/rights.test.ts",
   "test/security/{neighbours,owned-records,ways-out}.test.ts",
-  "controller/areas/jobs/takeover.test.ts",
+  "controller/areas/jobs/{runs,takeover}.test.ts",
   "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
