@@ -1,13 +1,19 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Files } from "../common/files.ts";
+import { OUTBOX_COPY_MS } from "../common/limits.ts";
+import type { Clock } from "../common/time.ts";
 import { prove } from "../test/helpers/evidence.ts";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { TestClock } from "../test/helpers/runtime.ts";
 import { nodeFiles } from "./files.ts";
 import { Journal } from "./journal.ts";
 import { Outbox } from "./outbox.ts";
 import { OutboxCopy } from "./outbox-copy.ts";
+
+const PATIENCE = { timeout: 30_000 };
 
 let folder: string;
 let seed = 1;
@@ -84,14 +90,92 @@ describe("an outbox that was deleted", () => {
   });
 });
 
-async function open() {
+describe("the copy of an outbox's marks", () => {
+  it("is taken from time to time, and kept once all has arrived that was there when it was taken", async () => {
+    const clock = new TestClock();
+    const { outbox, copy } = await open({ clock });
+    const ended = new AbortController();
+    const keeping = copy.keep(ended.signal);
+    const round = async () => {
+      await expect.poll(() => clock.waiting, PATIENCE).toBe(1);
+      clock.advance(OUTBOX_COPY_MS);
+      await expect.poll(() => clock.waiting, PATIENCE).toBe(1);
+    };
+    await outbox.append([text("a")], { marks: [FILE] });
+    await round();
+    expect(await kept()).toEqual([]);
+    await outbox.append([text("b")], { marks: [LATER] });
+    await outbox.acknowledge(1);
+    await round();
+    expect(await kept()).toEqual([[FILE.key, FILE.value]]);
+    await outbox.acknowledge(2);
+    await round();
+    expect(await kept()).toEqual([[LATER.key, LATER.value]]);
+    ended.abort();
+    await keeping;
+    await outbox.close();
+  });
+
+  it("is not written again while nothing changed, and tried again when it could not be written", async () => {
+    const written: string[] = [];
+    let isFull = true;
+    const files: Files = {
+      ...nodeFiles,
+      rename: (from, to) => {
+        written.push(to);
+        return isFull ? Promise.reject(new Error("no space")) : nodeFiles.rename(from, to);
+      },
+    };
+    const { end, copy, logged } = await open({ files });
+    await copy.keep(AbortSignal.abort());
+    expect(logged).toHaveLength(2);
+    expect(logged[1]).toEqual(["warn", "copy of the outbox's marks not written", { error: "no space" }]);
+    isFull = false;
+    await copy.keep(AbortSignal.abort());
+    expect(written).toHaveLength(3);
+    await end();
+    expect(written).toHaveLength(3);
+  });
+
+  it("follows an outbox that goes on under a new name, which has lost nothing", async () => {
+    const before = await open();
+    await before.outbox.append([text("a")], { marks: [FILE] });
+    await before.end();
+    const renaming = await open();
+    await renaming.outbox.renewStream();
+    await renaming.outbox.close();
+    const after = await open();
+    expect([await told(after.outbox), after.logged]).toEqual([[], []]);
+    expect(await kept()).toEqual([[FILE.key, FILE.value]]);
+    await after.end();
+  });
+
+  it("of a newer agent is left alone as if there were none", async () => {
+    const former = await open();
+    await former.outbox.append([text("a")], { marks: [FILE] });
+    await former.outbox.acknowledge(1);
+    await former.end();
+    await writeFile(place(), JSON.stringify({ format: 2, stream: "other", atMs: 0, marks: [["epoch", "7"]] }));
+    const found = await openAfterLoss();
+    expect([found.outbox.marks(""), found.logged]).toEqual([[], []]);
+    await found.end();
+  });
+});
+
+const place = (): string => join(folder, "outbox-marks.json");
+
+async function kept(): Promise<unknown> {
+  return (JSON.parse(await readFile(place(), "utf8")) as { marks: unknown }).marks;
+}
+
+async function open({ clock = realClock, files = nodeFiles }: { clock?: Clock; files?: Files } = {}) {
   const logged: unknown[] = [];
-  const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(seed++) });
+  const outbox = await Outbox.open({ folder: join(folder, "outbox"), clock, random: seededRandom(seed++) });
   const copy = new OutboxCopy({
-    path: join(folder, "outbox-marks.json"),
-    files: nodeFiles,
+    path: place(),
+    files,
     outbox,
-    clock: realClock,
+    clock,
     log: (...line) => void logged.push(line),
   });
   await copy.restore();
@@ -99,7 +183,7 @@ async function open() {
     await copy.keep(AbortSignal.abort());
     await outbox.close();
   };
-  return { outbox, end, logged };
+  return { outbox, copy, end, logged };
 }
 
 async function openAfterLoss() {

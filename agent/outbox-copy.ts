@@ -63,7 +63,6 @@ export class OutboxCopy {
       };
       await outbox.append([{ body: { $case: "gap", value } }], {
         marks: saved.marks.map((mark) => restored(mark, saved.atMs)),
-        reserve: true,
       });
     }
     if (saved?.stream !== outbox.streamId) await this.#store(this.#now());
