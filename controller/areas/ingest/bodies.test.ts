@@ -435,6 +435,19 @@ describe("a record that is tried again", () => {
     expect(await said()).toHaveLength(1);
   });
 
+  test("has no error of a rule it was passed on to while it waits, and one when it is done", async () => {
+    const next = "/matrix/rules/next";
+    await rules.put(ADMIN, next, "--class=/matrix/other\n--parser=csv\n--fields=name\n");
+    await rules.put(ADMIN, KEY, asks(`${LINE}--forward=${next}\n`));
+    const { ingest, round } = retrying();
+    await outbox.send(ingest, [recordsEntry(1, ["b,2"], KEY)]);
+    expect([(await waits()).length, await said(), await said(next)]).toEqual([1, [], []]);
+    await objects.insert(ADMIN, "/matrix/keyed", [{ name: "b" }]);
+    await round(MINUTE);
+    expect([await waits(), (await rowsOf("/matrix/line")).length]).toEqual([[], 1]);
+    expect([...(await said()), ...(await said(next))]).toHaveLength(1);
+  });
+
   test("goes on after a store that was away between its row and its end", async () => {
     await rules.put(ADMIN, KEY, asks(LINE));
     let isAway = true;
