@@ -69,6 +69,16 @@ describe("an acknowledgement", () => {
     expect([outbox.firstSequence, outbox.version > version]).toEqual([4, true]);
   });
 
+  it("that frees no file writes nothing", async () => {
+    const outbox = await openOutbox();
+    for (const name of ["a", "b"]) await outbox.append([text(name)]);
+    const operations: string[] = [];
+    disk.faults.happened = (operation) => operations.push(operation);
+    await outbox.acknowledge(1);
+    expect(operations).toEqual([]);
+    delete disk.faults.happened;
+  });
+
   it("holds for the old name only: under a new one everything is held again", async () => {
     const outbox = await openOutbox();
     for (const name of ["a", "b"]) await outbox.append([text(name)]);
