@@ -4,7 +4,7 @@ import { heldWork, openJobRuns, said, type SentCommand } from "../../../test/hel
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { KvStore } from "../../store/kv.ts";
+import type { KvStore, KvTxn } from "../../store/kv.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 
 const ADMIN = testPrincipal();
@@ -78,6 +78,7 @@ test("of a run that goes on is known who asked for it, for what, and on which ho
   hosts.release("h2");
   await finished;
   expect([await runs.openState("matrix", runId), await runs.goesOn("matrix", runId)]).toEqual([undefined, false]);
+  expect(await keysUnder(`jobs/rights/${runId}`)).toEqual([]);
 });
 
 test("while it waits in its queue all of its hosts are those on which it is to go on", async () => {
@@ -86,9 +87,12 @@ test("while it waits in its queue all of its hosts are those on which it is to g
   const first = await runs.execute(ADMIN, await define({ queue: "states" }), {});
   await expect.poll(() => hosts.sent.length, PATIENCE).toBe(2);
   const second = await runs.execute(ADMIN, await define({ queue: "states" }), {});
+  // Of no queue: though it came later it does not wait.
+  const third = await runs.execute(ADMIN, await define({ groupmode: "one", host: ["h3"] }), {});
+  await expect.poll(() => hosts.sent.map(({ host }) => host).sort(), PATIENCE).toEqual(["h1", "h2", "h3"]);
   expect(await runs.openState("matrix", second.runId)).toMatchObject({ begun: [], open: ["h1", "h2"] });
-  for (const host of ["h1", "h2"]) hosts.release(host);
-  await Promise.all([first.finished, second.finished]);
+  for (const host of ["h1", "h2", "h3"]) hosts.release(host);
+  await Promise.all([first, second, third].map(({ finished }) => finished));
 });
 
 test("a command is known as one of a run for as long as its output is kept, to its host alone", async () => {
@@ -152,6 +156,22 @@ test("an end is told though what the run left cannot be removed; the next round 
   expect(await keysUnder(`jobs/rights/${runId}`)).toHaveLength(1);
   await scene.controller("a").maintain("matrix");
   expect(await keysUnder(`jobs/rights/${runId}`)).toEqual([]);
+});
+
+test("a schedule's run that may be there only so often is begun with its ticket, and not again with one that is used", async () => {
+  const hosts = patient();
+  const runs = scene.controller("a", hosts);
+  const name = await define({ limit: 2, host: ["h1"] });
+  const key = `ticket-of-${name}`;
+  const ticket = (): KvTxn => ({
+    if: [{ key, revision: 0 }],
+    then: [{ kind: "put", key, value: new Uint8Array() }],
+  });
+  const fire = () => runs.fire(ADMIN, name, { dueMs: Date.now(), ticket, waits: false });
+  expect([await fire(), await fire()]).toEqual([true, false]);
+  await expect.poll(() => hosts.sent.length, PATIENCE).toBe(1);
+  hosts.release("h1");
+  await expect.poll(() => keysUnder("jobs/open/"), PATIENCE).toEqual([]);
 });
 
 test("who is not allowed to run jobs begins none, in no way", async () => {
