@@ -37,6 +37,7 @@ const RANDOM_TESTS = [
   "agent/plugins/log-policy/rotation.test.ts",
   "common/schedule/zones.test.ts",
   "controller/areas/objects/writing/races.test.ts",
+  "controller/areas/query/accepted.test.ts",
   "controller/areas/query/search/random.test.ts",
   "controller/store/journal/journal.test.ts",
   "test/durability",

@@ -55,8 +55,12 @@ export function isAggregate(name: string): name is AggregateName {
 
 /** The kind of an aggregate's result. */
 export function aggregateKind<R>({ name, source }: AggregateSpec<R>): Kind {
-  if (name === "top" || name === "histogram") return LIST_OF_ANY;
+  if (answersList(name)) return LIST_OF_ANY;
   return NUMBERS.has(name) ? NUMBER : onlyKind(source);
+}
+
+export function answersList(name: AggregateName): boolean {
+  return name === "top" || name === "histogram";
 }
 
 const NUMBERS: ReadonlySet<AggregateName> = new Set(["count", "sum", "avg", "stddev", "percentile"]);

@@ -168,6 +168,18 @@ test("what relations lead to is read once for a page of rows, however many rows 
   expect(get.mock.calls.map(([, refs]) => refs.length)).toEqual([3, 3, 3]);
 });
 
+test("columns of top and histogram are lists, those of other aggregates numbers", async () => {
+  const text =
+    "select top(size, 2) as top, histogram(size, 2) as steps, avg(size) as mean, count(*) as n from /matrix/box";
+  const { meta } = await query.run(admin, text);
+  expect(meta.columns["/matrix/box"]?.map(({ name, type }) => [name, type])).toEqual([
+    ["top", "list"],
+    ["steps", "list"],
+    ["mean", "double"],
+    ["n", "bigint"],
+  ]);
+});
+
 test("different rows are answered as they are met, so a limit ends the reading", async () => {
   const source = manyBoxes(Infinity);
   const rows = await new QueryService({ objects: source, runtime: { clock: realClock } }).rows(

@@ -1,4 +1,5 @@
 import type { ClassView, Column } from "../../objects/index.ts";
+import { answersList } from "../expressions/aggregate.ts";
 import type { BoundField, Names, PseudoField } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";
@@ -193,6 +194,7 @@ function groupedMeta(
   const scope = scopes[field?.table ?? 0];
   if (field && scope) return fieldMeta(name, field, { views: rootFirst(scope), scope });
   const aggregate = value.kind === "aggregate" ? grouping.aggregates[value.index] : undefined;
+  if (aggregate && answersList(aggregate.name)) return [{ name, title: name, type: "list" }];
   const isInteger = aggregate?.name === "count" || (aggregate?.name === "sum" && addsIntegers(aggregate, scopes));
   return [{ name, title: name, type: isInteger ? "bigint" : "double" }];
 }
