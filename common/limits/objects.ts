@@ -39,6 +39,12 @@ export const FUZZY_WORDS_MAX = 16;
 export const TEXT_REMEMBERED_MAX_CHARACTERS = 1_048_576;
 /** The words of one search that are looked up in the index; the caller checks the others. */
 export const SEARCH_WORDS_MAX = 16;
+/** Words that a pattern such as `web*` may stand for in the index; with more of them every object is asked. */
+export const WORD_PATTERN_WORDS_MAX = 48;
+/** Words of the index that are looked at for a pattern. */
+export const WORD_PATTERN_EXAMINED_MAX = 20_000;
+/** Classes of records whose words are looked at for one pattern. */
+export const WORD_PATTERN_CLASSES_MAX = 4;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
 export const TIMELINE_PAGE_ROWS = 500;
 /**

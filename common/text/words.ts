@@ -1,7 +1,7 @@
 import { AppError } from "../errors.ts";
 import { FUZZY_WORDS_MAX, TEXT_REMEMBERED_MAX_CHARACTERS, TEXT_WORDS_MAX } from "../limits.ts";
 import { FUZZY_CHANGES_MAX, isWithin } from "./distance.ts";
-import { comparable, parts, runs, searchTokens, tokens } from "./tokens.ts";
+import { comparable, parts, runs, searchTokens, TOKEN_MAX_CHARACTERS, tokens } from "./tokens.ts";
 import { wildcard } from "./wildcard.ts";
 
 /** Something that is looked for in the words of texts. */
@@ -10,6 +10,8 @@ export interface WantedText {
   readonly isIn: (text: string) => boolean;
   /** Words that every text with it has, for the index. */
   readonly indexed: readonly string[];
+  /** Patterns each of which fits a token of every such text, with `*` for any letters. */
+  readonly patterns: readonly string[];
 }
 
 /** Successive conditions often read the same text: it is cut into words once. */
@@ -27,14 +29,18 @@ const PIECE = /[\p{L}\p{N}\p{M}_*]+/gu;
  */
 export function wantedWord(text: string): WantedText {
   const wanted = tokensOf(text, text.includes("*"));
-  return searchTokens(text) ? { isIn: phraseTest(wanted), indexed: [text] } : patternTest(text);
+  return searchTokens(text) ? { isIn: phraseTest(wanted), indexed: [text], patterns: [] } : patternTest(text);
 }
 
 /** All words of the text, wherever they stand. */
 export function wantedWords(text: string): WantedText {
   const words = bounded(text.split(/\s+/u).filter((word) => word !== "")).map(wantedWord);
   if (words.length === 0) throw nothingWanted(text);
-  return { isIn: (value) => words.every((word) => word.isIn(value)), indexed: words.flatMap((word) => word.indexed) };
+  return {
+    isIn: (value) => words.every((word) => word.isIn(value)),
+    indexed: words.flatMap((word) => word.indexed),
+    patterns: words.flatMap((word) => word.patterns),
+  };
 }
 
 /** The words of the text in their order, one behind the other. A `*` means nothing here. */
@@ -54,7 +60,7 @@ export function wantedPrefix(text: string): WantedText {
         token.startsWith(last) && before.every((word, index) => found[at - before.length + index] === word),
     );
   };
-  return { isIn, indexed: before };
+  return { isIn, indexed: before, patterns: [`${last}*`] };
 }
 
 /** For every word of the text one that is the same up to `FUZZY_CHANGES_MAX` changes, fewer than it has characters. */
@@ -68,7 +74,7 @@ export function wantedNearly(text: string): WantedText {
       found.some((other) => isWithin(word, other, Math.min(FUZZY_CHANGES_MAX, word.length - 1))),
     );
   };
-  return { isIn, indexed: [] };
+  return { isIn, indexed: [], patterns: [] };
 }
 
 function tokensOf(text: string, mayBeNone = false): readonly string[] {
@@ -105,19 +111,49 @@ function patternTest(text: string): WantedText {
   const pieces = bounded(comparable(text).match(PIECE) ?? []);
   const tests = pieces.map(pieceTest);
   const indexed = pieces.filter((piece) => searchTokens(piece) !== undefined && parts(piece).length === 1);
-  return { isIn: (value) => tests.every((test) => test(value)), indexed };
+  const patterns = pieces.filter((piece) => piece.includes("*") && !isUnspaced(piece) && isPattern(piece));
+  return { isIn: (value) => tests.every((test) => test(value)), indexed, patterns };
+}
+
+/**
+ * Patterns each of which fits a token of every text that the wildcard matches as a whole. A sign may melt into the last
+ * letter before a `*`, so that it is left out.
+ */
+export function tokenPatterns(text: string): readonly string[] {
+  if (!/^[\0-\x7f]*$/.test(text)) return [];
+  const pieces = text.toLowerCase().match(/[a-z0-9_*]+/g) ?? [];
+  return pieces
+    .flatMap((piece) => {
+      const letters = piece.split("*");
+      const kept = letters.map((part, at) => (at < letters.length - 1 ? part.slice(0, -1) : part));
+      return kept.flatMap((part, at) => {
+        if (part === "") return [];
+        const [before, after] = [at > 0, at < letters.length - 1];
+        return [`${before ? "*" : ""}${part}${after ? "*" : ""}`];
+      });
+    })
+    .filter(isPattern);
+}
+
+/** Of a longer word the index has the beginning only. */
+function isPattern(piece: string): boolean {
+  return /[^*]/.test(piece) && piece.length < TOKEN_MAX_CHARACTERS;
 }
 
 /** Scripts without spaces have no ends of words, so that a piece in one is looked for anywhere. */
 function pieceTest(piece: string): (text: string) => boolean {
-  const isUnspaced = piece.split("*").some((part) => part !== "" && parts(part).some(({ unspaced }) => unspaced));
-  const fits = wildcard(isUnspaced ? `*${piece}*` : piece);
+  const unspaced = isUnspaced(piece);
+  const fits = wildcard(unspaced ? `*${piece}*` : piece);
   const letters = piece.split("*").filter((part) => part !== "");
   return (text) => {
     const whole = comparableText(text);
     if (!letters.every((part) => whole.includes(part))) return false;
-    return runsOfText(text).some((run) => (isUnspaced ? fits(run) : parts(run).some((part) => fits(part.text))));
+    return runsOfText(text).some((run) => (unspaced ? fits(run) : parts(run).some((part) => fits(part.text))));
   };
+}
+
+function isUnspaced(piece: string): boolean {
+  return piece.split("*").some((part) => part !== "" && parts(part).some(({ unspaced }) => unspaced));
 }
 
 function remembered<T>(make: (text: string) => T): (text: string) => T {

@@ -201,6 +201,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       )(page),
     estimate: (request) => faults.read(() => objects.estimate(request)),
     countClass: (term, cursor) => faults.read(() => objects.countClass(term, cursor)),
+    terms: (request, page) => faults.read(() => objects.terms(request, page)),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) =>
       paging(JSON.stringify(["history", key, range]), (inner) => objects.history(key, range, inner))(page),

@@ -51,6 +51,12 @@ export interface ObjectStore {
    */
   countClass(term: string, cursor?: string): Promise<ClassCount>;
 
+  /**
+   * The different terms with that beginning, each once. There may be some among them that nothing bears any more, and
+   * none is missing. `undefined` where the engine keeps no order among terms.
+   */
+  terms(request: TermsRequest, page: PageRequest): Promise<Page<string> | undefined>;
+
   /** Every living entity of the store once, in an order that stays: for backfill, export, scrubbing. */
   scan(page: PageRequest): Promise<Page<Entity>>;
 
@@ -191,6 +197,13 @@ export interface FindRequest {
   readonly ranges?: readonly NumberRange[];
   /** Those that are needed of what is found; absent: all. */
   readonly cells?: CellChoice;
+}
+
+export interface TermsRequest {
+  /** At least one character. */
+  readonly beginning: string;
+  /** Terms of the records of this class; absent: of all entities. */
+  readonly cid?: number;
 }
 
 export interface FindEstimate {

@@ -25,6 +25,7 @@ import type {
   PageRequest,
   StoredCell,
   StoredRecord,
+  TermsRequest,
   TimelineRequest,
   TimeRangeUs,
 } from "../../controller/store/objects.ts";
@@ -74,6 +75,15 @@ export class MemoryObjectState {
     for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
     for (const [name, untilMs] of this.#removedUntilMs) copy.#removedUntilMs.set(name, untilMs);
     return copy;
+  }
+
+  /** In the order of their characters. */
+  terms({ beginning, cid }: TermsRequest): readonly string[] {
+    const borne =
+      cid === undefined
+        ? Array.from(this.#entities.values()).flatMap(({ state }) => [...state.indexed().terms])
+        : Array.from(this.#records.get(cid)?.values() ?? []).flatMap(({ terms }) => terms);
+    return [...new Set(indexedTerms(borne))].filter((term) => term.startsWith(beginning)).sort();
   }
 
   change(changes: readonly EntityChange[]): void {
@@ -245,6 +255,10 @@ export class MemoryObjectStore implements ObjectStore {
     checkFind({ terms: [term] });
     const bearing = this.#state.living((_, state) => state.terms.get(term)?.value === true);
     return { count: [...bearing].length };
+  }
+
+  async terms(request: TermsRequest, page: PageRequest): Promise<Page<string>> {
+    return this.#page(["terms", request], page, () => this.#state.terms(request).map((term) => [term, term] as const));
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

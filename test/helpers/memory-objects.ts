@@ -490,7 +490,7 @@ function canonicalRow(view: ClassView, row: Row): Row {
 
 function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {
   return where.every((pushdown) => {
-    if (pushdown.kind === "words") return true;
+    if (pushdown.kind === "words" || pushdown.kind === "pattern") return true;
     if (pushdown.kind === "equals") return equalsOne(row.values[pushdown.column], pushdown.values);
     const number =
       pushdown.column === "vtime"

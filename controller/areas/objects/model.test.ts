@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { tokens } from "../../../common/text/tokens.ts";
+import { wildcard } from "../../../common/text/wildcard.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
@@ -9,6 +10,7 @@ import { ObjectService, type Edit, type Pushdown } from "./index.ts";
 const admin = testPrincipal();
 const CLASSES = ["/matrix/m", "/matrix/m/a", "/matrix/m/a/b", "/matrix/m/c"] as const;
 const WORDS = ["disk", "full", "db", "磁盘", "空间", "ok", "late"];
+const PATTERNS = ["d*", "*l*", "*k", "di*k", "never*"];
 
 /** Objects as plain rows, and conditions checked one by one. */
 class Model {
@@ -28,6 +30,8 @@ function holds(row: Row, pushdown: Pushdown): boolean {
     const borne = new Set(tokens(typeof row.note === "string" ? row.note : ""));
     return pushdown.words.every((word) => tokens(word).every((token) => borne.has(token)));
   }
+  if (pushdown.kind === "pattern")
+    return tokens(typeof row.note === "string" ? row.note : "").some(wildcard(pushdown.pattern));
   const value = row[pushdown.column];
   if (pushdown.kind === "range")
     return typeof value === "number" && value >= (pushdown.from ?? -Infinity) && value <= (pushdown.to ?? Infinity);
@@ -103,6 +107,7 @@ function someWhere(dice: Dice): Pushdown[] {
     { kind: "range", column: "n", from: dice.upTo(10), to: 5 + dice.upTo(15) },
     { kind: "range", column: "d", from: dice.upTo(5) },
     { kind: "words", words: [dice.of(WORDS)] },
+    { kind: "pattern", pattern: dice.of(PATTERNS) },
   ];
   return dice.some(all).slice(0, 3);
 }

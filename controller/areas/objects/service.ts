@@ -23,7 +23,8 @@ import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } fro
 import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
-import { planRead } from "./reading/readplan.ts";
+import { planRead, type ReadPlan, scopeOf } from "./reading/readplan.ts";
+import { withWords } from "./reading/wordpatterns.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
@@ -266,8 +267,10 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     return lazyPages(async () => {
       const { tenant, snapshot, readable } = await this.#reading(principal);
       const { asOfMs } = request;
-      if (asOfMs === undefined)
-        return tenant.reader.read({ snapshot, principal, request }, planRead(snapshot, request, readable));
+      if (asOfMs === undefined) {
+        const plan = await this.#plan(request, { tenant, snapshot, readable });
+        return tenant.reader.read({ snapshot, principal, request }, plan);
+      }
       const past = { ...request, asOfMs };
       const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal };
       return readAsOf(past, planAsOfRead(snapshot, past, readable), source);
@@ -275,11 +278,17 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   }
 
   async explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
-    const { snapshot, readable } = await this.#reading(principal);
+    const { tenant, snapshot, readable } = await this.#reading(principal);
     const { asOfMs } = request;
-    if (asOfMs === undefined) return planRead(snapshot, request, readable).explanation;
+    if (asOfMs === undefined) return (await this.#plan(request, { tenant, snapshot, readable })).explanation;
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, readable), past);
+  }
+
+  async #plan(request: ReadRequest, { tenant, snapshot, readable }: Reading): Promise<ReadPlan> {
+    const views = (): readonly LoadedClass[] => scopeOf(snapshot, request).filter(readable);
+    const known = await withWords(request, { store: tenant.store.objects, views });
+    return planRead(snapshot, known, readable);
   }
 
   async count(principal: Principal, request: CountRequest): Promise<AsyncIterable<readonly Tally[]> | undefined> {

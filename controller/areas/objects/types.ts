@@ -310,7 +310,17 @@ export type Pushdown =
   /** Numbers and times, both ends included, an absent end open. `vtime` and `ctime` count as columns. */
   | { readonly kind: "range"; readonly column: string; readonly from?: number; readonly to?: number }
   /** Every word occurs in the full text of the object; a word that ends in `*` is a prefix. */
-  | { readonly kind: "words"; readonly words: readonly string[] };
+  | { readonly kind: "words"; readonly words: readonly string[] }
+  /** A word of the full text of the object fits `pattern`, as `web*` or `*uie*`. */
+  | WordPattern;
+
+export interface WordPattern {
+  readonly kind: "pattern";
+  /** In the form in which words are compared; `*` is any text. */
+  readonly pattern: string;
+  /** Every word of the index that fits; absent: not known, or too many. Callers leave it out. */
+  readonly words?: readonly string[];
+}
 
 /** The explanation of a read, for `EXPLAIN`: one line per step, such as `index host = web-1`, `scan of class /x`. */
 export interface ReadExplanation {

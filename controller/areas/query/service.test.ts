@@ -343,7 +343,25 @@ describe("reading", () => {
     ["mtime >= '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000 }] }],
     ["day = '2024-01-01'", { where: [{ kind: "range", column: "vtime", from: 1704067200000, to: 1704153599999 }] }],
     ["tags contains 'x'", { where: [{ kind: "equals", column: "tags", values: ["x"] }] }],
-    ["host match 'disk web-1 a*'", { where: [{ kind: "words", words: ["disk", "web-1"] }] }],
+    [
+      "host match 'disk web-1 a*'",
+      {
+        where: [
+          { kind: "words", words: ["disk", "web-1"] },
+          { kind: "pattern", pattern: "a*" },
+        ],
+      },
+    ],
+    [
+      "host like 'ERROR on web*'",
+      {
+        where: [
+          { kind: "words", words: ["error", "on"] },
+          { kind: "pattern", pattern: "we*" },
+        ],
+      },
+    ],
+    ["host prefix 'ERR'", { where: [{ kind: "pattern", pattern: "err*" }] }],
     ["state = 1", { where: [{ kind: "equals", column: "state", values: ["1"] }] }],
   ])("a condition narrows the read: %s", async (where, expected) => {
     objects.reads.length = 0;
@@ -357,7 +375,7 @@ describe("reading", () => {
     "host != 'a'",
     "host like 'a*'",
     "host contains 'a'",
-    "host match 'a*'",
+    "host match '*'",
     "host notmatch 'a'",
     "tags match 'a'",
     "tags = ['a','b']",

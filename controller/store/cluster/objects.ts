@@ -81,6 +81,11 @@ export class CassandraObjectStore implements ObjectStore {
     return this.#entities.countClass(term, cursor);
   }
 
+  /** An index of Cassandra knows no order among terms. */
+  terms(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   scan(page: PageRequest): Promise<Page<Entity>> {
     return this.#entities.scan(page);
   }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../../test/helpers/clock.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { ulid } from "ulid";
+import type { EntityChange, EntityKey, ObjectStore, TermsRequest } from "../objects.ts";
 import { again, all, seedOfRun, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
 
 const OBJECTS = 500;
@@ -127,6 +128,30 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
       expect(await counted(objects, `s${uniqueCid()}`)).toBe(0);
     });
 
+    test("are listed by their beginning, each once, of entities and of the records of a class", async () => {
+      const { objects } = subject().store;
+      const [cid, other] = [uniqueCid(), uniqueCid()];
+      const mark = uniqueName("wlisted");
+      const words = ["", "a", "ab", "abc", "b", "\u78c1\u76d8", "\u{1f600}", "zz".repeat(40)].map((end) => mark + end);
+      const timeUs = subject().clock.nowMs() * 1_000;
+      const keys = [0, 1].map((at) => ({ cid, id: `l${at}` }));
+      await again(() => objects.change(keys.map((key) => ({ key, timeUs, birth: true, addTerms: words }))));
+      const records = [cid, other].map((cid, at) => ({
+        cid,
+        id: `${ulid(subject().clock.nowMs()).slice(0, 25)}${at}`,
+        value: new Uint8Array(),
+        terms: at === 0 ? words : [`${mark}other`],
+      }));
+      await again(() => objects.append(records));
+      for (const request of [{ beginning: mark }, { beginning: mark, cid }, { beginning: `${mark}a`, cid: other }]) {
+        const wanted = request.cid === other ? [] : words;
+        const found = await listed(objects, request);
+        if (found !== undefined) expect(found.sort()).toEqual([...wanted].sort());
+      }
+      const some = await listed(objects, { beginning: `${mark}a`, cid });
+      if (some !== undefined) expect(some.sort()).toEqual(["a", "ab", "abc"].map((end) => mark + end));
+    });
+
     test("are estimated, the rarest first", async () => {
       const { objects } = subject().store;
       const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);
@@ -141,6 +166,19 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
       }
     });
   });
+}
+
+/** Page by page; `undefined` where the engine tells none. */
+async function listed(objects: ObjectStore, request: TermsRequest): Promise<string[] | undefined> {
+  const found: string[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await again(() => objects.terms(request, { limit: 2, ...(cursor === undefined ? {} : { cursor }) }));
+    if (page === undefined) return undefined;
+    found.push(...page.items);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
 }
 
 async function counted(objects: ObjectStore, term: string): Promise<number> {

@@ -59,6 +59,13 @@ export function recordTermPrefix(cid: number, term: string): Uint8Array {
   return lengthPrefixed(cid, Buffer.from(term));
 }
 
+/** The term in a key below `recordTermPrefix`. */
+export function recordTermText(key: Uint8Array): { readonly length: number; readonly term: Uint8Array } {
+  const length = (key[CID_BYTES]! << 8) | key[CID_BYTES + 1]!;
+  const from = CID_BYTES + 2;
+  return { length, term: key.subarray(from, from + length) };
+}
+
 /** Sorts after every id before `timeMs` and before every id from then on. */
 export function ulidBoundary(timeMs: number): Uint8Array {
   let rest = Math.min(Math.max(Math.ceil(timeMs), 0), ULID_TIME_MAX_MS);

@@ -14,6 +14,7 @@ import type {
   Page,
   PageRequest,
   StoredRecord,
+  TermsRequest,
   TimelineRequest,
   TimeRangeUs,
 } from "../objects.ts";
@@ -24,6 +25,7 @@ import { Expiry } from "./expiry.ts";
 import { Finder } from "./find.ts";
 import { EXPIRY_KINDS } from "./object-keys.ts";
 import { Records } from "./records.ts";
+import { readTerms } from "./term-list.ts";
 
 export interface ObjectStoreOptions {
   readonly env: Environment;
@@ -79,6 +81,10 @@ export class EmbeddedObjectStore implements ObjectStore {
   async countClass(term: string, cursor?: string): Promise<ClassCount> {
     checkFind({ terms: [term] });
     return this.#finder.countClass(term, cursor, this.#place);
+  }
+
+  async terms(request: TermsRequest, page: PageRequest): Promise<Page<string>> {
+    return readTerms(this.#env, request, { ...page, place: this.#place });
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

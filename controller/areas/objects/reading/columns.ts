@@ -12,8 +12,10 @@ export function columnsRead(
   { columns }: ReadRequest,
   narrowing?: Pick<Narrowing, "union" | "words">,
 ): ReadonlySet<string> | undefined {
-  if (columns === undefined || (narrowing?.words.length ?? 0) > 0) return undefined;
-  return new Set(narrowing?.union === undefined ? columns : [...columns, narrowing.union.column.name]);
+  const union = narrowing?.union;
+  if (columns === undefined || (narrowing?.words.length ?? 0) > 0 || (union && union.column === undefined))
+    return undefined;
+  return new Set(union?.column === undefined ? columns : [...columns, union.column.name]);
 }
 
 /** Where the columns lie in the objects of these classes. */

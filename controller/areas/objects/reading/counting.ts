@@ -70,7 +70,7 @@ function wantedCells({ narrowing }: Branch, { unionAt }: Find): readonly WantedC
     .filter((column) => column !== union?.column)
     .map((column) => ({ column, terms: new Set(terms.filter((term) => isOf(term, column))) }));
   const chosen = unionAt === undefined ? undefined : union?.terms[unionAt];
-  return union === undefined || chosen === undefined
+  return union?.column === undefined || chosen === undefined
     ? single
     : [...single, { column: union.column, terms: new Set([chosen]) }];
 }

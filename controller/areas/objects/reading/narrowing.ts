@@ -4,16 +4,16 @@ import type { Value } from "../../../../common/value.ts";
 import type { NumberRange } from "../../../store/objects.ts";
 import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
-import type { Pushdown } from "../types.ts";
-import { valueTerm, wordTerm } from "../values/terms.ts";
+import type { Pushdown, WordPattern } from "../types.ts";
+import { MORE_WORDS_TERM, valueTerm, wordTerm } from "../values/terms.ts";
 import { canonicalText, canonicalValue, elementColumn } from "../values/values.ts";
 
 /** How the indexes of one class narrow a condition. All members hold together. */
 export interface Narrowing {
   /** Terms of indexed values, each of which an object must bear. */
   readonly terms: readonly string[];
-  /** One of these, of one column, an object must bear. */
-  readonly union: { readonly column: LoadedColumn; readonly terms: readonly string[] } | undefined;
+  /** One of these an object must bear. */
+  readonly union: TermUnion | undefined;
   readonly words: readonly string[];
   readonly ranges: readonly NumberRange[];
   /** Columns whose terms are among them. */
@@ -21,6 +21,12 @@ export interface Narrowing {
   /** Time range of records, both ends included. */
   readonly time: { readonly fromMs: number; readonly toMs: number };
   readonly used: readonly Pushdown[];
+}
+
+export interface TermUnion {
+  /** Whose values they are; absent: they are words, and the last one marks an object with more words than the index. */
+  readonly column: LoadedColumn | undefined;
+  readonly terms: readonly string[];
 }
 
 /** `undefined` when no object of the class can fulfil the condition, as the class lacks one of its columns. */
@@ -37,7 +43,7 @@ class Parts {
   readonly #ranges: NumberRange[] = [];
   readonly #columns: LoadedColumn[] = [];
   readonly #used: Pushdown[] = [];
-  #union: { column: LoadedColumn; terms: readonly string[]; pushdown: Pushdown } | undefined;
+  #union: (TermUnion & { readonly pushdown: Pushdown }) | undefined;
   #fromMs = -Infinity;
   #toMs = Infinity;
 
@@ -48,6 +54,7 @@ class Parts {
   /** False when nothing can match. */
   add(pushdown: Pushdown): boolean {
     if (pushdown.kind === "words") return this.#addWords(pushdown);
+    if (pushdown.kind === "pattern") return this.#addPattern(pushdown);
     if (pushdown.kind === "range" && PSEUDO_COLUMNS.has(pushdown.column)) return this.#addTime(pushdown);
     if (PSEUDO_COLUMNS.has(pushdown.column)) return true;
     const column = this.#view.column(pushdown.column);
@@ -63,7 +70,7 @@ class Parts {
       union: union === undefined ? undefined : { column: union.column, terms: union.terms },
       words: this.#words,
       ranges: this.#ranges,
-      columns: union === undefined ? this.#columns : [...this.#columns, union.column],
+      columns: union?.column === undefined ? this.#columns : [...this.#columns, union.column],
       time: { fromMs: this.#fromMs, toMs: this.#toMs },
       used: union === undefined ? this.#used : [...this.#used, union.pushdown],
     };
@@ -77,11 +84,13 @@ class Parts {
       this.#terms.push(first);
       this.#columns.push(column);
       this.#used.push(pushdown);
-    } else if (this.#union === undefined || this.#union.terms.length > terms.length) {
-      // One union is enough: the caller checks the others.
-      this.#union = { column, terms, pushdown };
-    }
+    } else this.#addUnion({ column, terms, pushdown });
     return true;
+  }
+
+  /** One is enough: the caller checks the others. */
+  #addUnion(union: TermUnion & { readonly pushdown: Pushdown }): void {
+    if (this.#union === undefined || this.#union.terms.length > union.terms.length) this.#union = union;
   }
 
   #addRange(column: LoadedColumn, pushdown: Pushdown & { readonly kind: "range" }): boolean {
@@ -109,6 +118,12 @@ class Parts {
     const fresh = new Set(tokens.map(wordTerm));
     this.#words.push(...[...fresh].slice(0, SEARCH_WORDS_MAX - this.#words.length));
     this.#used.push(pushdown);
+    return true;
+  }
+
+  #addPattern(pushdown: WordPattern): boolean {
+    if (!this.#view.wordsReady || pushdown.words === undefined) return true;
+    this.#addUnion({ column: undefined, terms: [...pushdown.words.map(wordTerm), MORE_WORDS_TERM], pushdown });
     return true;
   }
 }

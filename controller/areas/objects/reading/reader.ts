@@ -14,6 +14,7 @@ import { MORE_WORDS_TERM, branchTerms, valueTerms, wordTerms } from "../values/t
 import { canonicalText } from "../values/values.ts";
 import { cellsOf } from "./columns.ts";
 import { inPages, type Place } from "./locate.ts";
+import type { TermUnion } from "./narrowing.ts";
 import type { Branch, Find, ReadPlan } from "./readplan.ts";
 import { mergedTimelines } from "./timelines.ts";
 
@@ -153,10 +154,16 @@ function isOfUnion(
 ): boolean {
   const { union } = narrowing;
   if (union === undefined) return true;
-  const column = view.columnByNumber(union.column.number);
-  const borne = new Set(column === undefined ? [] : valueTerms(column, of.object.values[column.name]));
-  if (column?.number === TAGS.number) for (const term of branchTerms(of.object.values)) borne.add(term);
+  const borne = borneOf(view, union, of.object.values);
   return union.terms.findIndex((term) => borne.has(term)) === of.find.unionAt;
+}
+
+function borneOf(view: LoadedClass, { column: of }: TermUnion, values: Row): ReadonlySet<string> {
+  if (of === undefined) return new Set(wordTerms(view, values));
+  const column = view.columnByNumber(of.number);
+  const borne = new Set(column === undefined ? [] : valueTerms(column, values[column.name]));
+  if (column?.number === TAGS.number) for (const term of branchTerms(values)) borne.add(term);
+  return borne;
 }
 
 /**

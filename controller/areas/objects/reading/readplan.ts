@@ -220,12 +220,19 @@ function step(request: ReadRequest, group: Group): string {
   const classes =
     group.views.length === 1 ? `class ${first?.path ?? ""}` : `${group.views.length} classes of ${request.class}`;
   const narrowed = group.narrowing.used.map(pushdownText);
-  return narrowed.length === 0 ? `scan of ${classes}` : `${narrowed.join(" and ")} in ${classes}`;
+  const read = narrowed.length === 0 ? `scan of ${classes}` : `${narrowed.join(" and ")} in ${classes}`;
+  return `${read}${unlisted(request.where ?? [])}`;
 }
 
 function timelineStep(timeline: Timeline & { readonly used: readonly Pushdown[] }, where: readonly Pushdown[]): string {
   const narrowed = where.filter((pushdown) => timeline.used.includes(pushdown)).map(pushdownText);
-  return [`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ");
+  return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
+}
+
+/** Patterns of words that narrow nothing. */
+function unlisted(where: readonly Pushdown[]): string {
+  const patterns = where.flatMap((one) => (one.kind === "pattern" && one.words === undefined ? [one.pattern] : []));
+  return patterns.length === 0 ? "" : ` (each is asked for ${patterns.join(" ")}: the words that fit are not listed)`;
 }
 
 function pushdownText(pushdown: Pushdown): string {
@@ -236,5 +243,7 @@ function pushdownText(pushdown: Pushdown): string {
       return `range ${pushdown.column} ${pushdown.from ?? ""}..${pushdown.to ?? ""}`;
     case "words":
       return `words ${pushdown.words.join(" ")}`;
+    case "pattern":
+      return `words ${pushdown.pattern}`;
   }
 }

@@ -115,7 +115,7 @@ function likeTest(pattern: Value, { kind, label }: Subject): Test {
 }
 
 /** `%` is the wildcard of SQL. Beside a `*` it is a percent sign, so that any text can be matched. */
-function likePattern(pattern: string): string {
+export function likePattern(pattern: string): string {
   return pattern.includes("*") ? pattern : pattern.replaceAll("%", "*");
 }
 

@@ -1,11 +1,13 @@
 import type { Condition, Contains, Operand } from "../../../../common/mql/index.ts";
+import { SEARCH_WORDS_MAX } from "../../../../common/limits.ts";
+import { tokenPatterns, type WantedText } from "../../../../common/text/words.ts";
 import type { Value } from "../../../../common/value.ts";
 import { branchesOf, hasWords, type Pushdown, TAGS_COLUMN } from "../../objects/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import { type Comparable, type Kind, kindOf, TIME, toComparable, toValue } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, listed, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
-import { wantedText } from "../expressions/questions.ts";
+import { likePattern, wantedText } from "../expressions/questions.ts";
 import type { Scope } from "./scope.ts";
 
 /**
@@ -30,8 +32,9 @@ export function narrow(condition: Condition | undefined, scope: Scope, values: A
     classes ??= textsOf("class", equal) && new Set(textsOf("class", equal));
     const pushdown = equal
       ? equals(equal.field, equal.values, scope)
-      : about(conjunct.span, () => rangeOf(conjunct, scope, values) ?? wordsOf(conjunct, scope, values));
+      : about(conjunct.span, () => rangeOf(conjunct, scope, values));
     if (pushdown) where.push(pushdown);
+    else if (!equal) where.push(...about(conjunct.span, () => wordsOf(conjunct, scope, values)));
   }
   return { ids, classes, where };
 }
@@ -62,13 +65,33 @@ function rangeOf(condition: Condition, scope: Scope, values: Arguments): Pushdow
 }
 
 /** The words of a column of text are among those of its object. */
-function wordsOf(condition: Condition, scope: Scope, values: Arguments): Pushdown | undefined {
-  if (condition.kind !== "textMatch" || condition.negated || condition.operand.kind !== "field") return undefined;
+function wordsOf(condition: Condition, scope: Scope, values: Arguments): readonly Pushdown[] {
+  if (condition.kind !== "textMatch" && condition.kind !== "like") return [];
+  if (condition.negated || condition.operand.kind !== "field") return [];
   const field = scope.bind(condition.operand, values);
   const columns = scope.columnsNamed(field.name);
-  if (field.pseudo || field.members.length > 0 || !columns.every((column) => hasWords(column.type))) return undefined;
-  const words = wantedText(condition.operator, literal(condition.value, values)).indexed;
-  return words.length > 0 ? { kind: "words", words } : undefined;
+  if (field.pseudo || field.members.length > 0 || !columns.every((column) => hasWords(column.type))) return [];
+  return condition.kind === "like"
+    ? wordPushdowns([likeWords(literal(condition.pattern, values))])
+    : wordPushdowns([wantedText(condition.operator, literal(condition.value, values))]);
+}
+
+function likeWords(pattern: Value): Pick<WantedText, "indexed" | "patterns"> {
+  const found = typeof pattern === "string" ? tokenPatterns(likePattern(pattern)) : [];
+  return {
+    indexed: found.filter((one) => !one.includes("*")),
+    patterns: found.filter((one) => one.includes("*")),
+  };
+}
+
+/** What the index says of words that all have to be there. */
+export function wordPushdowns(wanted: readonly Pick<WantedText, "indexed" | "patterns">[]): readonly Pushdown[] {
+  const words = wanted.flatMap(({ indexed }) => indexed);
+  const patterns = new Set(wanted.flatMap((one) => one.patterns).slice(0, SEARCH_WORDS_MAX));
+  return [
+    ...(words.length > 0 ? [{ kind: "words", words } as const] : []),
+    ...Array.from(patterns, (pattern) => ({ kind: "pattern", pattern }) as const),
+  ];
 }
 
 interface Wanted {

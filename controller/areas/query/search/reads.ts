@@ -1,7 +1,7 @@
 import type { Search, TimeQuestion } from "../../../../common/search/index.ts";
-import type { WantedText } from "../../../../common/text/words.ts";
 import type { ClassCatalog, ClassView, Pushdown, ReadRequest } from "../../objects/index.ts";
 import { readsOf } from "../plan/plan.ts";
+import { wordPushdowns } from "../plan/pushdown.ts";
 import type { Scope } from "../plan/scope.ts";
 import { coverOf, keepsVersions } from "./classes.ts";
 import { allOf, type Choice, type Wanted } from "./condition.ts";
@@ -62,7 +62,7 @@ function presentReads(
 ): readonly ReadRequest[] {
   const { wanted, time } = question;
   const { targets, request } = narrowed(question, views, choice);
-  const where = [...(request.where ?? []), ...indexedWords([...wanted.words, ...(choice?.words ?? [])])];
+  const where = [...(request.where ?? []), ...wordPushdowns([...wanted.words, ...(choice?.words ?? [])])];
   const state = time?.kind === "state" ? { asOfMs: time.atMs } : {};
   return targets.map((target) => ({ ...request, ...target, ...state, ...(where.length > 0 ? { where } : {}) }));
 }
@@ -98,9 +98,4 @@ function narrowed(
   const named = new Set(reads.map((read) => read.class));
   const asked = isAll ? views : views.filter((view) => named.has(view.path));
   return { views: asked, targets: coverOf(asked, context.catalog), request: first };
-}
-
-function indexedWords(words: readonly WantedText[]): readonly Pushdown[] {
-  const indexed = words.flatMap((word) => word.indexed);
-  return indexed.length > 0 ? [{ kind: "words", words: indexed }] : [];
 }

@@ -1,0 +1,73 @@
+import { setImmediate } from "node:timers/promises";
+import {
+  OBJECT_PAGE_MAX,
+  WORD_PATTERN_CLASSES_MAX,
+  WORD_PATTERN_EXAMINED_MAX,
+  WORD_PATTERN_WORDS_MAX,
+} from "../../../../common/limits.ts";
+import { TOKEN_MAX_CHARACTERS } from "../../../../common/text/tokens.ts";
+import { wildcard } from "../../../../common/text/wildcard.ts";
+import type { ObjectStore } from "../../../store/objects.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import type { Pushdown, ReadRequest, WordPattern } from "../types.ts";
+import { wordTerm } from "../values/terms.ts";
+
+const TERM_MARK = wordTerm("");
+
+interface WordSource {
+  readonly store: Pick<ObjectStore, "terms">;
+  /** The classes that are read. */
+  readonly views: () => readonly LoadedClass[];
+}
+
+/** The same read, each pattern of it with the words of the index that fit where they are few enough. */
+export async function withWords(request: ReadRequest, { store, views }: WordSource): Promise<ReadRequest> {
+  const { where = [], ids } = request;
+  if (ids !== undefined || !where.some(({ kind }) => kind === "pattern")) return request;
+  const places = placesOf(views());
+  const known: Pushdown[] = [];
+  for (const pushdown of where)
+    known.push(pushdown.kind === "pattern" ? await expanded(pushdown, places, store) : pushdown);
+  return { ...request, where: known };
+}
+
+/** Where words lie: those of all entities, `undefined`, and of each class of records. */
+function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[] | undefined {
+  const ready = views.filter(({ wordsReady }) => wordsReady);
+  const records = ready.filter(({ kind }) => kind === "record").map(({ cid }) => cid);
+  if (ready.length === 0 || records.length > WORD_PATTERN_CLASSES_MAX) return undefined;
+  return ready.length > records.length ? [undefined, ...records] : records;
+}
+
+async function expanded(
+  { kind, pattern }: WordPattern,
+  places: readonly (number | undefined)[] | undefined,
+  store: WordSource["store"],
+): Promise<WordPattern> {
+  const unknown = { kind, pattern };
+  if (places === undefined) return unknown;
+  const [beginning = ""] = pattern.split("*");
+  const fits = wildcard(pattern);
+  // Of a longer word the index has the beginning only.
+  const mayFit = (word: string): boolean => fits(word) || word.length >= TOKEN_MAX_CHARACTERS;
+  const words = new Set<string>();
+  let examined = 0;
+  for (const cid of places) {
+    const request = { beginning: wordTerm(beginning), ...(cid !== undefined && { cid }) };
+    let cursor: string | undefined;
+    do {
+      const page = await store.terms(request, { limit: OBJECT_PAGE_MAX, ...(cursor !== undefined && { cursor }) });
+      if (page === undefined) return unknown;
+      for (const term of page.items) {
+        const word = term.slice(TERM_MARK.length);
+        if (mayFit(word)) words.add(word);
+      }
+      examined += page.items.length;
+      cursor = page.cursor;
+      if (words.size > WORD_PATTERN_WORDS_MAX || examined > WORD_PATTERN_EXAMINED_MAX) return unknown;
+      // Others get their turn between two pages.
+      if (cursor !== undefined) await setImmediate();
+    } while (cursor !== undefined);
+  }
+  return { kind, pattern, words: [...words] };
+}
