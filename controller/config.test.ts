@@ -41,6 +41,24 @@ describe("settings", () => {
     expect(told("0.0.0.0", "10.0.0.1")).toBeUndefined();
   });
 
+  it("take certificates and accounts of stores from files, and name what is missing or cannot be read", () => {
+    const [ca, secret] = [fileWith("the authority"), fileWith("s3cret\n")];
+    const given = { ODP_ETCD_CA_FILE: ca, ODP_ETCD_USER: "odp", ODP_ETCD_PASSWORD_FILE: secret };
+    const { etcdAccess, cassandraAccess } = readSettings(given);
+    expect(etcdAccess).toEqual({
+      tls: { ca: Buffer.from("the authority") },
+      account: { user: "odp", password: "s3cret" },
+    });
+    expect(cassandraAccess).toEqual({});
+    const refused = (more: Record<string, string>) => expect(() => readSettings({ ...given, ...more }));
+    refused({ ODP_ETCD_CERT_FILE: ca }).toThrow(/etcd_key_file .* missing/);
+    refused({ ODP_ETCD_PASSWORD: "another" }).toThrow(/etcd_password_file .* says already/);
+    refused({ ODP_CASSANDRA_PASSWORD: "p" }).toThrow(/cassandra_user .* missing/);
+    refused({ ODP_CASSANDRA_USER: "odp" }).toThrow(/the password of odp is missing/);
+    refused({ ODP_CASSANDRA_CERT_FILE: ca, ODP_CASSANDRA_KEY_FILE: ca }).toThrow(/cassandra_ca_file .* by TLS only/);
+    refused({ ODP_CASSANDRA_CA_FILE: "/nowhere/ca.pem" }).toThrow(/cassandra_ca_file .* cannot be read/);
+  });
+
   it("derive the agent port and the name space from what they belong to", () => {
     expect(readSettings({ ODP_PORT: "9000", ODP_TENANT: "acme" })).toMatchObject({ agentPort: 9001, ospace: "/acme" });
   });

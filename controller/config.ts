@@ -8,6 +8,8 @@ import { nearestName } from "../common/text/nearest.ts";
 import { HSTS_REACHES, type HstsReach } from "./http/browsers.ts";
 import { isLoopback, isNetwork } from "./network.ts";
 import type { KeySource } from "./secrets/index.ts";
+import { STORE_ACCESS_SETTINGS, storeAccess } from "./store-settings.ts";
+import type { StoreAccess } from "./store/access.ts";
 import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid-settings.ts";
 
 /** Everything that can be set, made definite. */
@@ -38,6 +40,8 @@ export interface Settings {
   readonly cassandraDatacenter: string;
   /** Absent: as the engine sees fit for the nodes there are. */
   readonly cassandraReplicationFactor: number | undefined;
+  readonly etcdAccess: StoreAccess;
+  readonly cassandraAccess: StoreAccess;
   readonly clusterPrefix: string;
   readonly demo: boolean;
   readonly sshTrustFirstKey: boolean;
@@ -148,6 +152,7 @@ export const SETTINGS = [
     meaning: "Replicas of the first tenant's data, settled when it is made",
     default: "3, or as many as there are nodes",
   },
+  ...STORE_ACCESS_SETTINGS,
   {
     name: "cluster_prefix",
     meaning: "Begins every key and keyspace: sets installations on one cluster apart",
@@ -301,6 +306,8 @@ function settle(given: Given): Settings {
     cassandraContactPoints: endpoints("cassandra_contact_points", text("cassandra_contact_points", "127.0.0.1:9042")),
     cassandraDatacenter: text("cassandra_datacenter", "datacenter1"),
     cassandraReplicationFactor: replicas(given.get("cassandra_replication_factor")),
+    etcdAccess: storeAccess({ text: (name) => text(name, ""), wrong }, "etcd"),
+    cassandraAccess: storeAccess({ text: (name) => text(name, ""), wrong }, "cassandra"),
     clusterPrefix: matching(
       "cluster_prefix",
       text("cluster_prefix", "odp"),

@@ -226,7 +226,9 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
   }
   const { openClusterEngine } = await import("./store/cluster/index.ts");
   const { etcdEndpoints, cassandraContactPoints, cassandraDatacenter, clusterPrefix: prefix } = settings;
-  return openClusterEngine({ etcdEndpoints, cassandraContactPoints, cassandraDatacenter, prefix, runtime });
+  const { etcdAccess, cassandraAccess } = settings;
+  const places = { etcdEndpoints, etcdAccess, cassandraContactPoints, cassandraAccess, cassandraDatacenter };
+  return openClusterEngine({ ...places, prefix, runtime });
 }
 
 async function firstTenant(

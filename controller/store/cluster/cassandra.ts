@@ -10,6 +10,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../call-deadline.ts";
+import type { StoreAccess } from "../access.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
@@ -43,6 +44,8 @@ export interface CassandraOptions {
   readonly contactPoints: readonly string[];
   readonly datacenter: string;
   readonly runtime: Runtime;
+  /** Absent: as plain text, and without an account. */
+  readonly access?: StoreAccess;
 }
 
 /**
@@ -239,8 +242,13 @@ function noAnswerInTime(): Error {
   return new Error("no node answered in time");
 }
 
-function newClient(options: CassandraOptions): cassandra.Client {
+/** Not connected yet. */
+export function newClient(options: CassandraOptions): cassandra.Client {
+  const { tls, account } = options.access ?? {};
   return new cassandra.Client({
+    // The driver's own default believes any certificate.
+    ...(tls && { sslOptions: { ca: tls.ca, ...tls.client, rejectUnauthorized: true, minVersion: "TLSv1.2" } }),
+    ...(account && { authProvider: new cassandra.auth.PlainTextAuthProvider(account.user, account.password) }),
     contactPoints: [...options.contactPoints],
     localDataCenter: options.datacenter,
     // Besides the contact points, or the driver looks for their peers on 9042.

@@ -3,6 +3,7 @@ import { READY_WAIT_MS } from "../../../common/limits.ts";
 import { CallDeadline } from "../call-deadline.ts";
 import type { DataNode, Engine, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { StoreAccess } from "../access.ts";
 import { CassandraBlobStore } from "./blobs.ts";
 import { Cassandra } from "./cassandra.ts";
 import { KvSweep } from "../kv-sweep.ts";
@@ -21,6 +22,9 @@ export interface ClusterEngineOptions {
   /** `host:port` each. */
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
+  /** Absent: as plain text, and without an account. */
+  readonly etcdAccess?: StoreAccess;
+  readonly cassandraAccess?: StoreAccess;
   /**
    * Sets installations on one cluster apart: begins every key in etcd and every keyspace. Lower-case letters and
    * digits.
@@ -40,8 +44,9 @@ export async function openClusterEngine(options: ClusterEngineOptions): Promise<
     throw new AppError("invalid", `"${prefix}" is no prefix: 1 to 20 lower-case letters and digits.`);
   if (options.etcdEndpoints.length === 0) throw new AppError("invalid", "No endpoint of etcd was given.");
   const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter, runtime } = options;
-  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime });
-  return new ClusterEngine(new Etcd(options.etcdEndpoints, runtime), cassandra, { prefix, datacenter });
+  const { etcdEndpoints, etcdAccess, cassandraAccess: access = {} } = options;
+  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime, access });
+  return new ClusterEngine(new Etcd(etcdEndpoints, runtime, etcdAccess), cassandra, { prefix, datacenter });
 }
 
 interface OpenTenant extends TenantStore {

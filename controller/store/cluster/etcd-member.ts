@@ -1,5 +1,8 @@
+import { InterceptingCall, status as grpcStatus, type Interceptor } from "@grpc/grpc-js";
 import { Etcd3, type IOptions } from "etcd3";
-import { ETCD_MESSAGE_MAX_BYTES } from "../../../common/limits.ts";
+import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_MESSAGE_MAX_BYTES } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { StoreAccess } from "../access.ts";
 
 type Policy = NonNullable<NonNullable<IOptions["faultHandling"]>["global"]>;
 
@@ -12,10 +15,18 @@ export class EtcdMember {
   readonly client: Etcd3;
   readonly #waiting = new Set<() => void>();
 
-  constructor(endpoint: string) {
+  constructor(endpoint: string, { tls, account }: StoreAccess, clock: Clock) {
     this.endpoint = endpoint;
     this.client = new Etcd3({
       hosts: [endpoint],
+      ...(tls && { credentials: credentialsOf(tls) }),
+      ...(account && {
+        auth: {
+          username: account.user,
+          password: account.password,
+          callOptions: () => ({ interceptors: [endedInTime(clock)] }),
+        },
+      }),
       faultHandling: { global: asIs, host: () => asIs },
       grpcOptions: {
         "grpc.initial_reconnect_backoff_ms": 100,
@@ -38,6 +49,21 @@ export class EtcdMember {
     this.#waiting.clear();
     for (const callback of waiting) callback();
   }
+}
+
+function credentialsOf({ ca, client }: NonNullable<StoreAccess["tls"]>): NonNullable<IOptions["credentials"]> {
+  return { rootCertificate: ca, ...(client && { certChain: client.cert, privateKey: client.key }) };
+}
+
+/** Signing in goes before a call and is not a part of it: nothing else ends it at a member that hangs. */
+function endedInTime(clock: Clock): Interceptor {
+  return (options, next) => {
+    const call = new InterceptingCall(next(options));
+    clock.after(CLUSTER_ATTEMPT_DEADLINE_MS, () =>
+      call.cancelWithStatus(grpcStatus.CANCELLED, "etcd did not answer in time"),
+    );
+    return call;
+  };
 }
 
 const asIs: Policy = {

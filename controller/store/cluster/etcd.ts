@@ -12,6 +12,7 @@ import { AppError, errorText } from "../../../common/errors.ts";
 import { CLUSTER_ATTEMPT_DEADLINE_MS, ETCD_PROBE_DEADLINE_MS, ETCD_PROBE_INTERVAL_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { StoreAccess } from "../access.ts";
 import { Deadline, type Silence } from "./deadline.ts";
 import { EtcdMember } from "./etcd-member.ts";
 
@@ -41,9 +42,9 @@ export class Etcd {
   #inUse: number;
   #revision = 0;
 
-  constructor(endpoints: readonly string[], runtime: Runtime) {
+  constructor(endpoints: readonly string[], runtime: Runtime, access: StoreAccess = {}) {
     this.#runtime = runtime;
-    this.#members = endpoints.map((endpoint) => new EtcdMember(endpoint));
+    this.#members = endpoints.map((endpoint) => new EtcdMember(endpoint, access, runtime.clock));
     // Controllers spread over the members.
     this.#inUse = Math.floor(runtime.random.next() * endpoints.length);
     if (endpoints.length > 1) void this.#watchOver();
