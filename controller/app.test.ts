@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { LostTenant, Readiness } from "./store/engine.ts";
 import { AppError } from "../common/errors.ts";
 import { HTTP_CALL_DEADLINE_MS, READY_KEPT_MS, SIGN_IN_FREE_FAILURES_PER_USER } from "../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../test/helpers/http-app.ts";
@@ -562,8 +563,11 @@ describe("bounds", () => {
 test("what a look at the stores found holds for a second, a failure too, and for all who ask at once", async () => {
   const clock = new TestClock();
   let looks = 0;
-  const looked = (): Promise<void> =>
-    ++looks === 1 ? Promise.reject(new AppError("unavailable", "etcd is not ready: no leader")) : Promise.resolve();
+  let lost: readonly LostTenant[] = [];
+  const looked = (): Promise<Readiness> =>
+    ++looks === 1
+      ? Promise.reject(new AppError("unavailable", "etcd is not ready: no leader"))
+      : Promise.resolve({ lost });
   const app = await buildHttp({
     runtime: testRuntime(clock),
     endpoints: [],
@@ -593,6 +597,10 @@ test("what a look at the stores found holds for a second, a failure too, and for
   expect(await ask()).toEqual([200, { status: "ok" }]);
   expect(await ask()).toEqual([200, { status: "ok" }]);
   expect(looks).toBe(2);
+  // The others are served.
+  lost = [{ tenant: "matrix", keyspace: "odp_matrix" }];
+  clock.advance(READY_KEPT_MS);
+  expect(await ask()).toEqual([200, { status: "ok", lost }]);
   await app.close();
 });
 
@@ -675,7 +683,7 @@ describe("an interface with gaps is refused at the start", () => {
           onChange: () => {},
         },
         audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
-        ready: async () => {},
+        ready: async () => ({ lost: [] }),
       },
       settings: { dataDir: "/nonexistent", version: "0" },
     });

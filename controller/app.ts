@@ -38,12 +38,13 @@ import { Standing } from "./http/standing.ts";
 import { traceparentOf } from "./http/trace.ts";
 import { Upgrades } from "./http/upgrade.ts";
 import type { Runtime } from "./runtime.ts";
+import type { Readiness } from "./store/engine.ts";
 
 export interface HttpServices {
   readonly signIn: SignIn;
   readonly audit: Audit;
   /** Throws `AppError("unavailable")` that names what is away; for `/readyz`. */
-  readonly ready: () => Promise<void>;
+  readonly ready: () => Promise<Readiness>;
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
   /** Subscribes to tenants that are deleted, whose sockets and event streams then end. */
@@ -233,8 +234,8 @@ function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): 
   const ready = shared(() => services.ready(), { clock, keptMs: READY_KEPT_MS });
   app.get("/readyz", async (request, reply) => {
     try {
-      await ready();
-      return await reply.send({ status: "ok" });
+      const { lost } = await ready();
+      return await reply.send({ status: "ok", ...(lost.length > 0 && { lost }) });
     } catch (error) {
       const failure = asAppError(error);
       request.exchange.code = failure.code;

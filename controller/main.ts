@@ -108,16 +108,17 @@ async function run(settings: Settings): Promise<void> {
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
   let { agentPort, port } = settings;
   const patience = new StartPatience(runtime);
-  const { engine, assembly } = await prepare(settings, {
+  const prepared = await prepare(settings, {
     runtime,
     patience,
     createKey: true,
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
   });
+  const { engine, assembly } = prepared;
   const exposure = exposureOf(settings);
   if (exposure !== undefined) runtime.log.warn(exposure);
-  const administrator = await firstTenant(assembly, settings, patience);
+  const administrator = await firstTenant(prepared, settings, patience);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
@@ -151,17 +152,24 @@ interface Preparation {
   readonly listening?: () => { readonly host: string; readonly port: number };
 }
 
+interface Prepared {
+  readonly engine: Engine;
+  readonly assembly: Assembly;
+  /** Names of tenants whose data are gone. */
+  readonly lost: ReadonlySet<string>;
+}
+
 /** Every service over its stores, and nothing listening. */
 async function prepare(
   settings: Settings,
   { runtime, patience, createKey, agentPort, listening }: Preparation,
-): Promise<{ readonly engine: Engine; readonly assembly: Assembly }> {
+): Promise<Prepared> {
   const { secretKey } = settings;
   const secrets = await secretsOf(
     secretKey.kind === "file" && !createKey ? { ...secretKey, create: false } : secretKey,
   );
   const engine = await patience.during(() => openEngine(settings, runtime));
-  await patience.during(() => engine.ready());
+  const { lost } = await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, outboundNetworks } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
@@ -191,7 +199,7 @@ async function prepare(
     scripts: new URL("controller-script-worker.js", import.meta.url),
     ...(listening && { listening }),
   });
-  return { engine, assembly };
+  return { engine, assembly, lost: new Set(lost.map(({ tenant }) => tenant)) };
 }
 
 /** Unpredictable bytes, fetched from the system many at a time: every request wants some. */
@@ -232,7 +240,7 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 }
 
 async function firstTenant(
-  { tenants, users, repair, start }: Assembly,
+  { assembly: { tenants, users, repair, start }, lost }: Pick<Prepared, "assembly" | "lost">,
   settings: Settings,
   patience: StartPatience,
 ): Promise<Administrator> {
@@ -246,7 +254,7 @@ async function firstTenant(
   await tenants.requireStores();
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
-  for (const { name } of await tenants.list()) await patience.during(() => repair(name));
+  for (const { name } of await tenants.list()) if (!lost.has(name)) await patience.during(() => repair(name));
   start();
   return administrator;
 }

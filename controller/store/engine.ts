@@ -37,10 +37,22 @@ export interface Engine extends Stores {
   nodes(): Promise<readonly DataNode[]>;
   /**
    * Resolves when every part does what the next call needs of it: agreed writes and reads. Else it throws
-   * `AppError("unavailable")` that names the part and the reason, within `READY_WAIT_MS` of its silence.
+   * `AppError("unavailable")` that names the part and the reason, within `READY_WAIT_MS` of its silence. What only the
+   * calls of one tenant need is an answer.
    */
-  ready(): Promise<void>;
+  ready(): Promise<Readiness>;
   close(): Promise<void>;
+}
+
+export interface Readiness {
+  readonly lost: readonly LostTenant[];
+}
+
+/** A tenant whose objects and contents are not there any more. Its calls are `AppError("unavailable")`. */
+export interface LostTenant {
+  readonly tenant: string;
+  /** What has to be restored. */
+  readonly keyspace: string;
 }
 
 export interface DataNode {

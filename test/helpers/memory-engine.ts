@@ -95,7 +95,7 @@ export class MemoryDatabase {
       dropTenant: (name) => Promise.resolve().then(() => this.drop(name)),
       releaseTenant: () => Promise.resolve(),
       nodes: () => Promise.resolve([]),
-      ready: () => Promise.resolve(),
+      ready: () => Promise.resolve({ lost: [] }),
       close: () => Promise.resolve(),
     };
   }

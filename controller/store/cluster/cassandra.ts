@@ -105,9 +105,8 @@ export class Cassandra {
   }
 
   async read(statement: Statement, deadline: Deadline): Promise<readonly cassandra.types.Row[]> {
-    const result = await this.#repeat("read", deadline, (readTimeout) =>
-      this.#execute(statement, { readTimeout, autoPage: false }),
-    );
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    const result = await this.#repeat(way, (readTimeout) => this.#execute(statement, { readTimeout, autoPage: false }));
     return result.rows ?? [];
   }
 
@@ -118,9 +117,8 @@ export class Cassandra {
     deadline: Deadline,
   ): Promise<PageOfRows> {
     const options = { fetchSize: page.size, pageState: page.state };
-    const result = await this.#repeat("read", deadline, (readTimeout) =>
-      this.#execute(statement, { ...options, readTimeout }),
-    );
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    const result = await this.#repeat(way, (readTimeout) => this.#execute(statement, { ...options, readTimeout }));
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
@@ -133,7 +131,7 @@ export class Cassandra {
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
     const [first, ...others] = queries;
     if (first === undefined) return;
-    await this.#repeat("write", deadline, (readTimeout) =>
+    await this.#repeat({ kind: "write", query: first.query, deadline }, (readTimeout) =>
       others.length === 0
         ? this.#execute(first, { readTimeout })
         : this.#client.batch(queries, { prepare: true, logged: false, isIdempotent: true, readTimeout }),
@@ -145,7 +143,7 @@ export class Cassandra {
     const { clock, random } = this.#runtime;
     // Longer than a call from outside may wait: what it begins is made to its end.
     const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
-    const result = await this.#repeat("write", deadline, () =>
+    const result = await this.#repeat({ kind: "write", query, deadline }, () =>
       this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
     );
     const { isSchemaInAgreement } = result.info as { readonly isSchemaInAgreement?: boolean };
@@ -165,11 +163,7 @@ export class Cassandra {
     return this.#client.execute(query, params, { prepare: true, isIdempotent: true, ...options });
   }
 
-  async #repeat<T>(
-    kind: "read" | "write",
-    deadline: Deadline,
-    attempt: (readTimeoutMs: number) => Promise<T>,
-  ): Promise<T> {
+  async #repeat<T>({ kind, query, deadline }: Repeated, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     const silence = deadline.silence("Cassandra");
     let maybeSent = false;
     try {
@@ -180,6 +174,7 @@ export class Cassandra {
         } catch (error) {
           const fault = faultOf(error);
           if (fault === "answer") throw answerError(error);
+          if (UNPREPARED.test(reasonOf(error))) await this.#requireKeyspaceOf(query);
           silence.unanswered();
           maybeSent ||= fault === "maybe_sent";
           if (await deadline.pause()) continue;
@@ -191,6 +186,18 @@ export class Cassandra {
     } finally {
       silence.over();
     }
+  }
+
+  /** The driver does not tell why a statement that it knows cannot be prepared again. */
+  async #requireKeyspaceOf(query: string): Promise<void> {
+    const [, keyspace] = KEYSPACE.exec(query) ?? [];
+    if (keyspace === undefined) return;
+    const readTimeout = CLUSTER_ATTEMPT_DEADLINE_MS;
+    // Where this fails as well, the attempt that follows tells what it is.
+    const found = await this.#execute({ query: KEYSPACE_QUERY, params: [keyspace] }, { readTimeout }).catch(
+      () => undefined,
+    );
+    if (found?.rowLength === 0) throw goneError(`keyspace ${keyspace} does not exist`);
   }
 
   #attempt<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
@@ -224,6 +231,17 @@ export class Cassandra {
     });
   }
 }
+
+interface Repeated {
+  readonly kind: "read" | "write";
+  /** The first statement. */
+  readonly query: string;
+  readonly deadline: Deadline;
+}
+
+const UNPREPARED = /Prepared query with ID .* not found/;
+const KEYSPACE = /\b(?:FROM|INTO|UPDATE)\s+(\w+)\./i;
+const KEYSPACE_QUERY = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
 
 /** The driver takes bytes as Buffer only. */
 function driverValue(value: CqlValue): unknown {
@@ -334,10 +352,14 @@ function neverLeft(error: unknown): boolean {
   );
 }
 
+/** Calls of a tenant that was deleted do not come that far. */
+function goneError(text: string): AppError {
+  return new AppError("unavailable", `What the tenant has in Cassandra is gone and has to be restored: ${text}.`);
+}
+
 function answerError(error: unknown): Error {
   const text = errorText(error);
-  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text))
-    return new AppError("not_found", "The tenant has been removed.", { cause: error });
+  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text)) return goneError(text);
   if (CLOSED.test(text)) return new AppError("unavailable", "The store was closed.");
   return error instanceof Error ? error : new Error(text);
 }

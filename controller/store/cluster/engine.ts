@@ -1,7 +1,7 @@
 import { AppError, errorText } from "../../../common/errors.ts";
 import { READY_WAIT_MS } from "../../../common/limits.ts";
 import { CallDeadline } from "../call-deadline.ts";
-import type { DataNode, Engine, TenantStore } from "../engine.ts";
+import type { DataNode, Engine, LostTenant, Readiness, TenantStore } from "../engine.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { StoreAccess } from "../access.ts";
 import { CassandraBlobStore } from "./blobs.ts";
@@ -61,6 +61,7 @@ class ClusterEngine implements Engine {
   readonly #prefix: string;
   readonly #registry: TenantRegistry;
   readonly #open = new Map<string, Promise<OpenTenant>>();
+  #lost: ReadonlySet<string> = new Set();
 
   constructor(etcd: Etcd, cassandra: Cassandra, place: { readonly prefix: string; readonly datacenter: string }) {
     this.#etcd = etcd;
@@ -105,26 +106,38 @@ class ClusterEngine implements Engine {
     return dataNodes(this.#cassandra.hosts);
   }
 
-  async ready(): Promise<void> {
+  async ready(): Promise<Readiness> {
     const { clock } = this.#etcd.runtime;
     const call = new CallDeadline({ clock, lengthMs: READY_WAIT_MS, atEnd: () => undefined });
     try {
-      await call.run(() => this.#isReady());
+      return await call.run(() => this.#isReady());
     } finally {
       call.end();
     }
   }
 
-  async #isReady(): Promise<void> {
+  async #isReady(): Promise<Readiness> {
     const keyspace = keyspaceOf(this.#prefix, SYSTEM);
     const parts = { etcd: this.#etcd, cassandra: this.#cassandra, kv: this.#registry.kv, keyspace };
     await isReady("etcd", () => etcdIsReady(parts));
-    await isReady("Cassandra", async () => {
+    return isReady("Cassandra", async () => {
       await this.system();
-      for (const { tenant, keyspace } of await this.#registry.lost())
-        throw new AppError("unavailable", `the keyspace ${keyspace} of the tenant ${tenant} is gone.`);
       await cassandraIsReady(parts);
+      const lost = await this.#registry.lost();
+      this.#tellLost(lost);
+      return { lost };
     });
+  }
+
+  /** Each once, and again when it was there meanwhile. */
+  #tellLost(lost: readonly LostTenant[]): void {
+    const { log } = this.#etcd.runtime;
+    for (const { tenant, keyspace } of lost)
+      if (!this.#lost.has(tenant)) log.error({ tenant, keyspace }, "the keyspace of a tenant is gone: restore it");
+    const now = new Set(lost.map(({ tenant }) => tenant));
+    for (const tenant of this.#lost)
+      if (!now.has(tenant)) log.info({ tenant }, "the keyspace of a tenant is there again");
+    this.#lost = now;
   }
 
   async close(): Promise<void> {
@@ -164,9 +177,9 @@ class ClusterEngine implements Engine {
   }
 }
 
-async function isReady(part: string, ask: () => Promise<void>): Promise<void> {
+async function isReady<T>(part: string, ask: () => Promise<T>): Promise<T> {
   try {
-    await ask();
+    return await ask();
   } catch (error) {
     throw new AppError("unavailable", `${part} is not ready: ${errorText(error)}`, { cause: error });
   }

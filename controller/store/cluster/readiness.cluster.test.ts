@@ -36,7 +36,7 @@ describeCluster("readiness of a cluster", () => {
     const settings = { ...clusterSettings(), etcdEndpoints };
     const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
     cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
-    engine = await openTestClusterEngine({ tenants: ["matrix"], settings });
+    engine = await openTestClusterEngine({ tenants: ["matrix", "other"], settings });
     keyspace = (tenant) => keyspaceOf(engine.prefix, tenant);
   });
   beforeEach(() => engine.ready());
@@ -70,14 +70,24 @@ describeCluster("readiness of a cluster", () => {
     await engine.ready();
   });
 
-  test("a keyspace that is gone is told by its name, a tenant that was dropped is not missed", async () => {
+  test("a keyspace that is gone is told by its name, is no other tenant's trouble, and can be restored to", async () => {
+    const there = (tenant: string) => engine.tenant(tenant).then(({ objects }) => objects.get([{ cid: 1, id: "a" }]));
+    expect(await Promise.all(["matrix", "other"].map(there))).toEqual([[undefined], [undefined]]);
     await cassandra.define(`DROP KEYSPACE ${keyspace("matrix")}`);
-    await notReady(new RegExp(`${keyspace("matrix")}.*matrix`));
+    expect(await engine.ready()).toEqual({ lost: [{ tenant: "matrix", keyspace: keyspace("matrix") }] });
+    await expect(there("matrix")).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/gone and has to be restored/),
+    });
+    expect(await there("other")).toEqual([undefined]);
     const { cassandraDatacenter: datacenter } = clusterSettings();
     for (const definition of tenantDefinitions({ keyspace: keyspace("matrix"), datacenter, replicationFactor: 1 }))
       await cassandra.define(definition);
-    await engine.ready();
+    expect(await engine.ready()).toEqual({ lost: [] });
+    const { objects } = await engine.tenant("matrix");
+    await objects.change([{ key: { cid: 1, id: "a" }, timeUs: 1, birth: true }]);
+    expect(await there("matrix")).toMatchObject([{ key: { id: "a" } }]);
     await engine.dropTenant("matrix");
-    await engine.ready();
+    expect(await engine.ready()).toEqual({ lost: [] });
   });
 });

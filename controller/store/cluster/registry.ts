@@ -1,5 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import type { LostTenant } from "../engine.ts";
 import { entriesUnder } from "../entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
 import type { KvLease } from "../kv.ts";
@@ -54,7 +55,7 @@ export class TenantRegistry {
   }
 
   /** Tenants whose keyspace is not there, with its name. */
-  async lost(): Promise<readonly { readonly tenant: string; readonly keyspace: string }[]> {
+  async lost(): Promise<readonly LostTenant[]> {
     const tenants: string[] = [];
     for await (const { key } of entriesUnder(this.kv, TENANTS)) tenants.push(key.slice(TENANTS.length));
     const query = "SELECT keyspace_name FROM system_schema.keyspaces";

@@ -2,7 +2,7 @@ import { readdir, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import { isThere, makeFolder, nodeFiles, syncFolder } from "../../files.ts";
-import type { DataNode, Engine, TenantStore } from "../engine.ts";
+import type { DataNode, Engine, Readiness, TenantStore } from "../engine.ts";
 import { lockFolder } from "./lock.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { openTenant, requireStore, type EmbeddedTenant } from "./tenant.ts";
@@ -93,8 +93,10 @@ export class EmbeddedEngine implements Engine {
     return [{ datacenter: "local", hostid: "embedded", isup: true, peer: "127.0.0.1", port: 0, rack: "local" }];
   }
 
-  async ready(): Promise<void> {
+  /** A tenant whose files are gone is told when the engine is opened. */
+  async ready(): Promise<Readiness> {
     await (await this.system()).kv.get("ready");
+    return { lost: [] };
   }
 
   async close(): Promise<void> {
