@@ -30,7 +30,7 @@ module.exports = {
       comment: "common/ imports only itself and a few pure libraries (decision record 0002).",
       severity: "error",
       from: { path: "^common/", pathNot: tests },
-      to: { pathNot: "^common/|^node_modules/(typebox|croner|ulid|re2js)/" },
+      to: { pathNot: "^common/|^node_modules/(typebox|croner|ulid|re2js|@noble/hashes)/" },
     },
     {
       name: "controller-and-agent-never-meet",

@@ -4,8 +4,7 @@ import { dirname } from "node:path";
 import type { KeyStatus } from "../../common/api/keys.ts";
 import type { Client } from "../../common/client/client.ts";
 import { AppError } from "../../common/errors.ts";
-import { SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
-import { parseKeys, secretBox } from "../secrets/index.ts";
+import { parseSecretKeys, SECRET_KEY_BYTES, secretKeyId, secretKeyLine } from "../../common/secret-key.ts";
 
 /** Exit codes of `odp key status`; 1 is for what could not be asked. */
 export const KEY_STUCK = 2;
@@ -17,7 +16,7 @@ export async function makeKeyFile(file: string): Promise<void> {
     if (error.code !== "EEXIST") throw error;
     throw new AppError("conflict", `${file} is there already, and what was sealed with it opens with no other key.`);
   });
-  await writtenDurably(handle, newKeyLine());
+  await writtenDurably(handle, secretKeyLine(randomBytes(SECRET_KEY_BYTES)));
 }
 
 /**
@@ -28,13 +27,13 @@ export async function rotateKeyFile(named: string): Promise<string> {
   const file = await realpath(named);
   const before = await readFile(file, "utf8");
   // Never made worse: a file that no controller would read is left as it is.
-  parseKeys(before, file);
-  const line = newKeyLine();
+  parseSecretKeys(before, file);
+  const key = randomBytes(SECRET_KEY_BYTES);
   const { mode, uid, gid } = await stat(file);
   const draft = `${file}.${randomBytes(6).toString("hex")}`;
   try {
     const handle = await open(draft, "wx", 0o600);
-    await writtenDurably(handle, line + before, async () => {
+    await writtenDurably(handle, secretKeyLine(key) + before, async () => {
       await handle.chown(uid, gid);
       await handle.chmod(mode & 0o777);
     });
@@ -43,7 +42,7 @@ export async function rotateKeyFile(named: string): Promise<string> {
   } finally {
     await rm(draft, { force: true });
   }
-  return secretBox(parseKeys(line, file)).keyId;
+  return secretKeyId(key);
 }
 
 export async function keyStatusOf(client: Pick<Client, "call">): Promise<KeyStatus> {
@@ -107,10 +106,6 @@ function removable(status: KeyStatus): string[] {
   const but =
     deletedTenants.length > 0 ? `, except by deleted tenants that can be had back (${deletedTenants.join(", ")})` : "";
   return [`No longer needed${but}: ${ids.map(({ id }) => id).join(", ")}. Keep them with the backups of their time.`];
-}
-
-function newKeyLine(): string {
-  return secretKeyLine(randomBytes(SECRET_KEY_BYTES));
 }
 
 async function writtenDurably(handle: FileHandle, text: string, before?: () => Promise<void>): Promise<void> {

@@ -1,5 +1,4 @@
 export { openSecretKey } from "./key-file.ts";
-export { parseKeys } from "./keys.ts";
 export { secretBox, type KeyRing } from "./key-ring.ts";
 export { isMask, MASK } from "./mask.ts";
 export { sealedUnder, type SealedItem, type SealedKind } from "./sealed.ts";

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { AppError } from "../../common/errors.ts";
 import { SECRET_KEY_COMMAND_DEADLINE_MS, SECRET_KEY_TEXT_MAX_BYTES } from "../../common/limits.ts";
-import { parseKeys } from "./keys.ts";
+import { parseSecretKeys } from "../../common/secret-key.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
 export interface KeyCommandOptions {
@@ -17,7 +17,7 @@ export interface KeyCommandOptions {
  * as output is in no error.
  */
 export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<KeyRing> {
-  const read = async () => parseKeys(await outputOf(options), "What the command of secret_key_command writes");
+  const read = async () => parseSecretKeys(await outputOf(options), "What the command of secret_key_command writes");
   return secretBox(await read(), read);
 }
 

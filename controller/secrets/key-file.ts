@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import { dirname } from "node:path";
 import { AppError } from "../../common/errors.ts";
 import type { Files } from "../../common/files.ts";
-import { SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
+import { parseSecretKeys, SECRET_KEY_BYTES, secretKeyLine } from "../../common/secret-key.ts";
 import { isCode, isMissing, makeFolder, nodeFiles, syncFolder, writeWholly } from "../files.ts";
-import { parseKeys } from "./keys.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
 export interface KeyFileOptions {
@@ -26,10 +25,10 @@ export async function openSecretKey(options: KeyFileOptions): Promise<KeyRing> {
   // Its maker may have been killed before the name was durable, and secrets are about to be sealed with it.
   if (options.create) await syncFolder(files, dirname(options.file));
   const source = `The key file ${options.file}`;
-  return secretBox(parseKeys(text, source), async () => {
+  return secretBox(parseSecretKeys(text, source), async () => {
     const now = await read(files, options.file);
     if (now === undefined) throw new AppError("unavailable", `${source} is not there any more.`);
-    return parseKeys(now, source);
+    return parseSecretKeys(now, source);
   });
 }
 

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
 import { AppError } from "../../common/errors.ts";
+import { SECRET_KEY_BYTES, secretKeyId } from "../../common/secret-key.ts";
 
 const FORM = "sealed1";
 const NONCE_BYTES = 12;
@@ -27,9 +28,9 @@ export interface Key {
 }
 
 export function expand(master: Uint8Array): Key {
-  if (master.length !== 32) throw new AppError("invalid", "A key for secrets has 32 bytes.");
-  const part = (use: string, bytes: number) => new Uint8Array(hkdfSync("sha256", master, "", `odp/${use}`, bytes));
-  return { id: Buffer.from(part("id", 6)).toString("hex"), sealing: part("seal", 32), deriving: part("derive", 32) };
+  if (master.length !== SECRET_KEY_BYTES) throw new AppError("invalid", "A key for secrets has 32 bytes.");
+  const part = (use: string) => new Uint8Array(hkdfSync("sha256", master, "", `odp/${use}`, 32));
+  return { id: secretKeyId(master), sealing: part("seal"), deriving: part("derive") };
 }
 
 /** The id of the key that a sealed text was sealed with; undefined of another text. */

@@ -1,6 +1,6 @@
+import { parseSecretKeys } from "../../common/secret-key.ts";
 import { openSecretKey } from "./key-file.ts";
 import { secretKeyOfCommand } from "./key-command.ts";
-import { parseKeys } from "./keys.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
 /** Where the keys that seal secrets come from. None of these is the store. */
@@ -15,7 +15,7 @@ export async function secretsOf(source: KeySource): Promise<KeyRing> {
     case "file":
       return openSecretKey(source);
     case "text":
-      return secretBox(parseKeys(source.text.replaceAll(",", "\n"), "The setting secret_key (ODP_SECRET_KEY)"));
+      return secretBox(parseSecretKeys(source.text.replaceAll(",", "\n"), "The setting secret_key (ODP_SECRET_KEY)"));
     case "command":
       return secretKeyOfCommand(source);
   }

@@ -161,7 +161,7 @@ const SEALED: Readonly<Record<string, string>> = {
   "hosts/authority/authority.ts": "authority",
   "hosts/records.ts": "hosts",
   "hosts/ssh/destination.ts": "hosts",
-  "jobs/groups.ts": "groups of hosts",
+  "jobs/group-secrets.ts": "groups of hosts",
   "jobs/parameters.ts": "runs",
   "jobs/run-access.ts": "runs",
   "keys/kept-parts.ts": "parts of former keys",
