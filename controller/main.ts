@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
-import { AppError, errorText } from "../common/errors.ts";
+import { AppError, errorText, isAppError } from "../common/errors.ts";
 import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import type { Clock, Random } from "../common/time.ts";
@@ -118,7 +118,7 @@ async function run(settings: Settings): Promise<void> {
   const { engine, assembly } = prepared;
   const exposure = exposureOf(settings);
   if (exposure !== undefined) runtime.log.warn(exposure);
-  const administrator = await firstTenant(prepared, settings, patience);
+  const administrator = await firstTenant(assembly, settings, patience);
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
@@ -155,8 +155,6 @@ interface Preparation {
 interface Prepared {
   readonly engine: Engine;
   readonly assembly: Assembly;
-  /** Names of tenants whose data are gone. */
-  readonly lost: ReadonlySet<string>;
 }
 
 /** Every service over its stores, and nothing listening. */
@@ -169,7 +167,7 @@ async function prepare(
     secretKey.kind === "file" && !createKey ? { ...secretKey, create: false } : secretKey,
   );
   const engine = await patience.during(() => openEngine(settings, runtime));
-  const { lost } = await patience.during(() => engine.ready());
+  await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, outboundNetworks } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
@@ -199,7 +197,7 @@ async function prepare(
     scripts: new URL("controller-script-worker.js", import.meta.url),
     ...(listening && { listening }),
   });
-  return { engine, assembly, lost: new Set(lost.map(({ tenant }) => tenant)) };
+  return { engine, assembly };
 }
 
 /** Unpredictable bytes, fetched from the system many at a time: every request wants some. */
@@ -240,7 +238,7 @@ async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine>
 }
 
 async function firstTenant(
-  { assembly: { tenants, users, repair, start }, lost }: Pick<Prepared, "assembly" | "lost">,
+  { tenants, users, repair, start }: Assembly,
   settings: Settings,
   patience: StartPatience,
 ): Promise<Administrator> {
@@ -254,9 +252,14 @@ async function firstTenant(
   await tenants.requireStores();
   const given = adminPassword === undefined ? {} : { password: adminPassword };
   const administrator = await users.ensureAdministrator({ tenant, username: adminUser, ...given });
-  for (const { name } of await tenants.list()) if (!lost.has(name)) await patience.during(() => repair(name));
+  for (const { name } of await tenants.list()) await patience.during(() => repair(name).catch(unlessGone));
   start();
   return administrator;
+}
+
+/** What one tenant has in the store is gone, which readiness tells: the others are served. */
+function unlessGone(error: unknown): void {
+  if (!isAppError(error, "unavailable") || error.details?.["reason"] !== "keyspace_gone") throw error;
 }
 
 function announce(settings: Settings, url: string, administrator: Administrator): void {

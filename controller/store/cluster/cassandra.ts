@@ -354,7 +354,9 @@ function neverLeft(error: unknown): boolean {
 
 /** Calls of a tenant that was deleted do not come that far. */
 function goneError(text: string): AppError {
-  return new AppError("unavailable", `What the tenant has in Cassandra is gone and has to be restored: ${text}.`);
+  return new AppError("unavailable", `What the tenant has in Cassandra is gone and has to be restored: ${text}.`, {
+    details: { reason: "keyspace_gone" },
+  });
 }
 
 function answerError(error: unknown): Error {
