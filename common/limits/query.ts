@@ -74,6 +74,8 @@ export const QUERY_JOINED_ROWS_MAX = 20_000_000;
 export const QUERY_FOLLOWED_STEPS_MAX = 32;
 /** Objects that the relations of one page of rows lead to, with those passed on the way. */
 export const QUERY_FOLLOWED_MAX = 100_000;
+/** Finds of one read whose size is estimated for `EXPLAIN ANALYZE`. */
+export const QUERY_ESTIMATED_FINDS_MAX = 100;
 /** A cursor that is longer, as its rows are ordered by long texts, is neither made nor taken. */
 export const QUERY_CURSOR_MAX_CHARACTERS = 256 * KIB;
 export const QUERY_DISTINCT_MAX_ROWS = 100_000;

@@ -291,6 +291,10 @@ export class MemoryObjects implements Objects {
     return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
   }
 
+  estimate(): Promise<undefined> {
+    return Promise.resolve(undefined);
+  }
+
   count(): Promise<undefined> {
     return Promise.resolve(undefined);
   }

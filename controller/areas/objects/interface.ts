@@ -105,6 +105,11 @@ export interface Objects {
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
   explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation>;
   /**
+   * About how many objects the read looks at, by the indexes alone: rows that the principal may not see are among them.
+   * `undefined` where that is not known.
+   */
+  estimate(principal: Principal, request: ReadRequest): Promise<number | undefined>;
+  /**
    * Counts exactly the objects that fulfil all of `where`, without making rows of them. `undefined` where indexes cannot
    * tell: then the caller reads.
    */

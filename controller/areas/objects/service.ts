@@ -24,6 +24,7 @@ import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
 import { planRead, type ReadPlan, scopeOf } from "./reading/readplan.ts";
+import { estimatedReads } from "./reading/estimating.ts";
 import { withWords } from "./reading/wordpatterns.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { dropClass, retire } from "./retirement.ts";
@@ -283,6 +284,12 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     if (asOfMs === undefined) return (await this.#plan(request, { tenant, snapshot, readable })).explanation;
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, readable), past);
+  }
+
+  async estimate(principal: Principal, request: ReadRequest): Promise<number | undefined> {
+    if (request.asOfMs !== undefined) return undefined;
+    const { tenant, snapshot, readable } = await this.#reading(principal);
+    return estimatedReads(await this.#plan(request, { tenant, snapshot, readable }), tenant.store.objects);
   }
 
   async #plan(request: ReadRequest, { tenant, snapshot, readable }: Reading): Promise<ReadPlan> {

@@ -18,10 +18,13 @@ beforeAll(async () => {
   objects = new ObjectService({ stores: engine, runtime });
   query = new QueryService({ objects, runtime });
   const rows = Array.from({ length: 50 }, (_, n) => `('h${n}', '${n < 10 ? "bob" : "ann"}', 'r${n % 5}')`);
+  const pairs = Array.from({ length: 20 }, (_, n) => `(${n}, 'a', '${n < 2 ? "rare" : "usual"}')`);
   const made = [
     "create class /matrix/box (host varchar, owner varchar, rack varchar, keys(host), index(rack))",
     "create class /matrix/rack (name varchar, keys(name))",
     `insert into /matrix/box (host, owner, rack) values ${rows.join(", ")}`,
+    "create class /matrix/pair (n int, kind varchar, state varchar, keys(n), index(kind, state))",
+    `insert into /matrix/pair (n, kind, state) values ${pairs.join(", ")}`,
     "insert into /matrix/rack (name) values ('r0'), ('r1')",
   ];
   await query.rows(admin, made.join(";"));
@@ -40,11 +43,27 @@ const steps = async (statement: string, principal: Principal = admin) =>
 test("tells the planned steps, how many rows were read for them and how many were answered", async () => {
   const whole = await query.rows(admin, "explain analyze select host from /matrix/box where owner = 'bob'");
   const planned = await query.rows(admin, "explain select host from /matrix/box where owner = 'bob'");
-  expect(whole.slice(0, -2)).toEqual(planned.map((row) => ({ ...row, rows: null, ms: null })));
+  expect(whole.slice(0, -2)).toEqual(planned.map((row) => ({ ...row, estimated: null, rows: null, ms: null })));
   expect(whole.slice(-2)).toEqual([
-    { step: planned.length + 1, work: "read /matrix/box", rows: 50, ms: expect.any(Number) as number },
-    { step: planned.length + 2, work: "answer", rows: 10, ms: expect.any(Number) as number },
+    { step: planned.length + 1, work: "read /matrix/box", estimated: 50, rows: 50, ms: expect.any(Number) as number },
+    { step: planned.length + 2, work: "answer", estimated: null, rows: 10, ms: expect.any(Number) as number },
   ]);
+});
+
+test.each<[statement: string, told: readonly string[]]>([
+  ["select host from /matrix/box where rack = 'r3' and owner = 'bob'", ["read /matrix/box|10"]],
+  ["select host from /matrix/box where rack in ('r1', 'r2')", ["read /matrix/box|20"]],
+  ["select n from /matrix/pair where kind = 'a' and state = 'rare'", ["read /matrix/pair|2"]],
+  ["select host from /matrix/box where rack = 'r3' union select host from /matrix/box", ["read /matrix/box|60"]],
+  [
+    "select b.host from /matrix/box b join (r:/matrix/rack) on r.name = b.rack",
+    ["read /matrix/box|50", "read /matrix/rack|2"],
+  ],
+  ["select host from /matrix/box where rack = 'r9'", ["read /matrix/box|0"]],
+])("%s: estimates by the rarest index entry it goes by, or by the class", async (statement, told) => {
+  const rows = await query.rows(admin, `explain analyze ${statement}`);
+  const reads = rows.filter(({ work }) => String(work).startsWith("read "));
+  expect(reads.map(({ work, estimated }) => `${String(work)}|${String(estimated)}`).sort()).toEqual(told);
 });
 
 test("a read by index reads what it finds, and each class of a join has a line of its own", async () => {
@@ -87,6 +106,8 @@ test("rows that the caller may not see are not counted", async () => {
     "read /matrix/box|10",
     "answer|1",
   ]);
+  const told = await query.rows(bob, "explain analyze select count(*) as n from /matrix/rack");
+  expect(told.find(({ work }) => work === "read /matrix/rack")).toMatchObject({ estimated: null, rows: 2 });
 });
 
 test.each(["delete from /matrix/box", "drop class /matrix/box", "explain select host from /matrix/box"])(

@@ -2,14 +2,15 @@ import type { Statement } from "../../../common/mql/index.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import type { ClassCatalog, CountRequest, ObjectRow, Objects, ReadRequest, Tally } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
 import { scopeOf, visibility } from "./plan/scope.ts";
 import type { ColumnMeta } from "./types.ts";
 
 export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
   { name: "step", title: "step", type: "int" },
   { name: "work", title: "work", type: "varchar" },
+  { name: "estimated", title: "estimated", type: "bigint" },
   { name: "rows", title: "rows", type: "bigint" },
   { name: "ms", title: "ms", type: "double" },
 ];
@@ -17,10 +18,13 @@ export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
 interface MeasuresOptions {
   readonly principal: Principal;
   readonly catalog: ClassCatalog;
+  readonly objects: Pick<Objects, "estimate">;
   readonly clock: Clock;
 }
 
 interface Measured {
+  /** Objects that the plan is about to look at; absent: not known, or not to be told. */
+  estimated?: number | undefined;
   rows: number;
   waitedMs: number;
 }
@@ -28,11 +32,33 @@ interface Measured {
 /** What a statement reads, class by class, and how long it waits for that. */
 export class Measures {
   readonly #options: MeasuresOptions;
-  /** By class, in the order in which they are first read. */
+  /** By class, in the order of the plan. */
   readonly #reads = new Map<string, Measured>();
 
   constructor(options: MeasuresOptions) {
     this.#options = options;
+  }
+
+  /**
+   * Of a planned read. Estimates count what indexes name: they are told to those only who see every row and column of the
+   * tenant.
+   */
+  async expect(read: ReadRequest): Promise<void> {
+    const { principal, objects } = this.#options;
+    const path = labelOf(read);
+    const isFirst = !this.#reads.has(path);
+    const measured = this.#of(path);
+    const estimated = this.#seesAll() ? await objects.estimate(principal, read) : undefined;
+    const before = isFirst ? 0 : measured.estimated;
+    measured.estimated = estimated === undefined || before === undefined ? undefined : before + estimated;
+  }
+
+  #seesAll(): boolean {
+    const { principal, catalog } = this.#options;
+    return catalog.tree("/").every((view) => {
+      const { readable, where, hidden } = classAccess(principal, view);
+      return readable && where === undefined && hidden.size === 0;
+    });
   }
 
   /** The same pages. Only rows that the principal may see count: the others must not be told of. */
@@ -42,7 +68,7 @@ export class Measures {
   ): AsyncGenerator<readonly ObjectRow[], void> {
     const { principal, catalog, clock } = this.#options;
     const { class: path, subtree } = request;
-    const measured = this.#of(`${path}${subtree ? "/" : ""}`);
+    const measured = this.#of(labelOf(request));
     const visible = visibility(scopeOf(principal, catalog, { path, subtree, alias: "" }));
     let sinceMs = clock.monotonicMs();
     for await (const page of pages) {
@@ -55,12 +81,9 @@ export class Measures {
   }
 
   /** The same counts. They are told to those only who see all of the rows. */
-  async *count(
-    { class: path, subtree }: CountRequest,
-    counts: AsyncIterable<readonly Tally[]>,
-  ): AsyncGenerator<readonly Tally[], void> {
+  async *count(request: CountRequest, counts: AsyncIterable<readonly Tally[]>): AsyncGenerator<readonly Tally[], void> {
     const { clock } = this.#options;
-    const measured = this.#of(`${path}${subtree ? "/" : ""}`);
+    const measured = this.#of(labelOf(request));
     let sinceMs = clock.monotonicMs();
     for await (const page of counts) {
       measured.waitedMs += clock.monotonicMs() - sinceMs;
@@ -82,9 +105,14 @@ export class Measures {
     for await (const page of await start()) answered += page.length;
     const wholeMs = clock.monotonicMs() - startMs;
     const told = [
-      ...steps.map((work) => ({ work, rows: null, ms: null })),
-      ...[...this.#reads].map(([path, { rows, waitedMs }]) => ({ work: `read ${path}`, rows, ms: rounded(waitedMs) })),
-      { work: "answer", rows: answered, ms: rounded(wholeMs) },
+      ...steps.map((work) => ({ work, estimated: null, rows: null, ms: null })),
+      ...[...this.#reads].map(([path, { estimated = null, rows, waitedMs }]) => ({
+        work: `read ${path}`,
+        estimated,
+        rows,
+        ms: rounded(waitedMs),
+      })),
+      { work: "answer", estimated: null, rows: answered, ms: rounded(wholeMs) },
     ];
     yield told.map((row, index) => ({ step: index + 1, ...row }));
   }
@@ -100,6 +128,10 @@ export class Measures {
 export function requireReading({ kind }: Statement): void {
   if (!["select", "union", "match"].includes(kind))
     throw new AppError("invalid", "[Valid] EXPLAIN ANALYZE runs what it explains: a SELECT, a UNION or a MATCH.");
+}
+
+function labelOf({ class: path, subtree }: Pick<ReadRequest, "class" | "subtree">): string {
+  return `${path}${subtree ? "/" : ""}`;
 }
 
 function rounded(ms: number): number {

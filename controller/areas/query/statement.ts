@@ -408,8 +408,12 @@ async function batch(statement: Batch, context: PrepareContext): Promise<Prepare
 async function readSteps(reads: readonly ReadRequest[], context: PrepareContext): Promise<readonly string[]> {
   const steps: string[] = [];
   for (const read of reads) {
-    if (readsSchema(read, context)) steps.push("table of classes");
-    else steps.push(...(await context.objects.explain(context.principal, read)).steps);
+    if (readsSchema(read, context)) {
+      steps.push("table of classes");
+      continue;
+    }
+    steps.push(...(await context.objects.explain(context.principal, read)).steps);
+    await context.measures?.expect(read);
   }
   return steps;
 }
