@@ -127,6 +127,14 @@ describe("a trigger before the write of an object", () => {
     }
   });
 
+  test("clears nothing that was not there", async () => {
+    await triggered(BOX);
+    await objects.insert(admin, BOX, [{ name: "a" }]);
+    trigger = (object) => ({ ...object, ports: null, steps: null });
+    await objects.update(admin, { id: "box:a" }, [{ column: "size", operation: "set", value: 2 }]);
+    expect(told.at(-1)?.fields).toEqual({ size: 2 });
+  });
+
   test("is overruled by the type of a column: a list is no map", async () => {
     await triggered(BOX);
     trigger = (object) => ({ ...object, labels: ["x"] });

@@ -8,6 +8,7 @@ import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts"
 import { StoppableStores } from "../../../../test/helpers/stoppable-stores.ts";
 import type { Stores } from "../../../store/engine.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
+import { belowTerm } from "../definitions/views.ts";
 import { ObjectService, type ClassChange, type ClassSpec, type Pushdown } from "../index.ts";
 import { endEdges, incomingEdges } from "./incomingedges.ts";
 
@@ -138,6 +139,19 @@ describe("index entries that are written again", () => {
       .poll(async () => new Set((await objects.indexStates(admin)).map(({ state }) => state)), { timeout: 30_000 })
       .toEqual(new Set(["ready"]));
     expect(await found({ kind: "range", column: "size", from: 8 })).toEqual(["box:b"]);
+  });
+
+  test("pass over what a class that was dropped has left", async () => {
+    await objects.createClass(admin, BOX);
+    await objects.insert(admin, BOX.path, [{ name: "a", size: 7 }]);
+    const { cid } = await keyOf("box:a");
+    const left = { cid: cid + 1_000, id: "left" };
+    await store.change([{ key: left, timeUs: 1, birth: true, addTerms: [belowTerm(cid)] }]);
+    await objects.alterClass(admin, BOX.path, { kind: "add index", name: "size" });
+    await expect
+      .poll(async () => new Set((await objects.indexStates(admin)).map(({ state }) => state)), { timeout: 30_000 })
+      .toEqual(new Set(["ready"]));
+    expect(await borneBy(`a${(await columnNumbers()).size}=7`)).toEqual(["a"]);
   });
 
   async function columnNumbers(): Promise<Record<string, number>> {
@@ -355,6 +369,17 @@ describe("what a write asks of the store", () => {
     const refs = ids.map((id) => ({ id }));
     const counts = await counted(async () => expect(await objects.remove(admin, refs)).toBe(CHANGE_BATCH_MAX));
     expect(counts).toEqual({ getRecords: 1, edges: CHANGE_BATCH_MAX, removeRecords: 1 });
+  });
+
+  test("of records that are gone is a look for them, and nobody is told", async () => {
+    const path = "/matrix/line";
+    await objects.createClass(admin, { path, kind: "record", columns: [{ name: "text", type: "varchar" }] });
+    const [id = ""] = await objects.insert(admin, path, [{ text: "x" }]);
+    await objects.remove(admin, [{ id }]);
+    const told: unknown[] = [];
+    objects.onChange((changes) => told.push(changes));
+    const counts = await counted(async () => expect(await objects.remove(admin, [{ id }])).toBe(0));
+    expect([counts, told]).toEqual([{ getRecords: 1 }, []]);
   });
 });
 

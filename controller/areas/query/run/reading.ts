@@ -79,7 +79,7 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     const slices = new Slices(context);
     const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
     return shaped(plan, {
-      source: plan.follows ? follow(found, { ...context, slices }) : found,
+      source: follow(found, { ...context, slices }),
       slices,
       bytesOf: rowBytes,
       onPageEnd,
