@@ -31,6 +31,7 @@ const WITHOUT_NAME = [
   "DELETE /consolelog/serverjs/truncate",
   "DELETE /consolelog/trigger/truncate",
   "POST /admin/perms/app/refresh",
+  "POST /admin/signinpolicy",
   "POST /cluster/scrub",
   "POST /fs",
   "POST /key/reload",

@@ -33,6 +33,7 @@ export default defineConfig({
     // As in `vitest.config.ts`: on a busy machine a shorter time would make slow tests notice every change.
     testTimeout: 60_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 30_000 } },
     setupFiles: ["test/helpers/program-flags.ts"],
     pool: "forks",
     maxWorkers: 2,
