@@ -34,3 +34,9 @@ test.each([
   const [first] = await query.rows(admin, `explain select host from /matrix/log where ${where}`);
   expect(first?.work).toBe(step);
 });
+
+test("so does one around a SELECT in FROM, by the column that it answers", async () => {
+  const inside = "(select *, level as grade from /matrix/log where msg is not null) x";
+  const [first] = await query.rows(admin, `explain select host from ${inside} where x.grade = 3 and host != 'a'`);
+  expect(first?.work).toBe("for x: index level = 3 in class /matrix/log");
+});

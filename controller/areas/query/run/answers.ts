@@ -5,6 +5,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { ANY } from "../expressions/kind.ts";
 import { about } from "../expressions/placing.ts";
 import { type Answer, type AnsweredColumn, answeredRow, answerOf, type Answers } from "../plan/answered.ts";
+import { narrowedInside } from "../plan/inside.ts";
 import type { RowReading, RunContext } from "./run.ts";
 
 interface Inner {
@@ -36,15 +37,28 @@ export function answersInside(select: Select, planning: Planning): AnswersInside
       "[Valid] CURSOR and FROM (SELECT …) exclude each other: its rows have no place of their own.",
     );
   const inners = new Map(sources.map((source) => [source, innerOf(source, planning)]));
-  const byPath = new Map([...inners.values()].map((inner) => [inner.answer.view.path, inner]));
   return {
     answers: new Map([...inners].map(([source, { answer }]) => [source, answer])),
-    around: (reading) => ({
-      ...reading,
-      rows: (context) => reading.rows(readingAnswers(byPath, context)),
-      describe: (stepsOf) => reading.describe((reads) => describedReads(reads, byPath, stepsOf)),
-    }),
+    around(reading) {
+      const narrowed = [...inners].map(([source, inner]) => narrowedInner(select, source, { inner, planning }));
+      const byPath = new Map(narrowed.map((inner) => [inner.answer.view.path, inner]));
+      return {
+        ...reading,
+        rows: (context) => reading.rows(readingAnswers(byPath, context)),
+        describe: (stepsOf) => reading.describe((reads) => describedReads(reads, byPath, stepsOf)),
+      };
+    },
   };
+}
+
+/** Once the SELECT around is planned: what it refuses is said of it. */
+function narrowedInner(
+  select: Select,
+  source: SelectRef,
+  { inner, planning }: { readonly inner: Inner; readonly planning: Planning },
+): Inner {
+  const narrowed = source === select.from ? narrowedInside(select, source, inner.answer) : undefined;
+  return narrowed ? { ...inner, reading: planning.inner(allRows(narrowed)) } : inner;
 }
 
 function innerOf(source: SelectRef, { principal, inner }: Planning): Inner {
