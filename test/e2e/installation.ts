@@ -177,12 +177,8 @@ export class Installation {
   }
 
   /** A session of its administrator. */
-  async signIn(company: string): Promise<string> {
-    const form = new URLSearchParams({
-      company,
-      username: "admin",
-      password: this.#settings["ODP_ADMIN_PASSWORD"] ?? "",
-    });
+  async signIn(company: string, password = this.#settings["ODP_ADMIN_PASSWORD"] ?? ""): Promise<string> {
+    const form = new URLSearchParams({ company, username: "admin", password });
     const response = await fetch(`${this.url}/user/signin`, {
       method: "POST",
       body: form,

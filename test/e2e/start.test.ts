@@ -1,10 +1,11 @@
 import { afterEach, expect, test } from "vitest";
 import { addressOf, openProxy, type LinkProxy } from "../helpers/cluster-proxy.ts";
+import { ClusterAdmin } from "../helpers/cluster-admin.ts";
 import { clusterSettings, describeCluster } from "../helpers/cluster.ts";
 import { clusterVariables, Installation } from "./installation.ts";
 
 describeCluster("a controller that starts while its stores are away", () => {
-  const open: (LinkProxy | Installation)[] = [];
+  const open: (LinkProxy | Pick<Installation, "stop">)[] = [];
   afterEach(async () => {
     for (const one of open.splice(0)) await ("stop" in one ? one.stop() : one[Symbol.asyncDispose]());
   });
@@ -27,5 +28,31 @@ describeCluster("a controller that starts while its stores are away", () => {
     away.set("open");
     await odp.ready();
     expect(await odp.mql("select host from /matrix/system/hostinfo")).toEqual([]);
+  });
+
+  test("serves every tenant but the one whose keyspace is gone, and names it", async () => {
+    const settings = clusterSettings();
+    const variables = clusterVariables(settings);
+    const odp = await Installation.start(variables);
+    const admin = await ClusterAdmin.connect(settings);
+    open.push(odp, { stop: () => admin.close() });
+    const password = "a horse of the second tenant";
+    await odp.ok("POST", "/companys", JSON.stringify({ name: "second", password }));
+    const others = await odp.signIn("second", password);
+    await odp.controller.kill("SIGTERM");
+    const [keyspace] = await admin.dropKeyspaces(`${variables["ODP_CLUSTER_PREFIX"] ?? ""}_second`);
+
+    await odp.startController();
+    const ready = await fetch(`${odp.url}/readyz`);
+    expect([ready.status, await ready.json()]).toMatchObject([200, { lost: [{ keyspace }] }]);
+    expect(await odp.mql("select host from /matrix/system/hostinfo")).toEqual([]);
+    const answer = await fetch(`${odp.url}/mxobject/mql?sessionid=${others}`, {
+      method: "POST",
+      body: new URLSearchParams({ mql: "select host from /second/system/hostinfo" }),
+    });
+    expect(await answer.json()).toMatchObject({
+      code: "unavailable",
+      message: expect.stringMatching(/gone and has to be restored/),
+    });
   });
 });

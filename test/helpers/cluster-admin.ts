@@ -42,9 +42,15 @@ export class ClusterAdmin {
 
   /** Every keyspace and key of the installations whose prefix begins like this. */
   async remove(prefix: string): Promise<void> {
-    for (const keyspace of await this.#keyspaces(prefix))
-      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspace}`);
+    await this.dropKeyspaces(prefix);
     await this.#removeKeys(prefix, `${prefix}~`);
+  }
+
+  /** Answers their names. */
+  async dropKeyspaces(prefix: string): Promise<readonly string[]> {
+    const names = await this.#keyspaces(prefix);
+    for (const name of names) await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${name}`);
+    return names;
   }
 
   /**
