@@ -165,6 +165,27 @@ describe.skipIf(!jump || !target || !strict)("SSH through a jump host", () => {
     expect(await exec(behind({ proxy: "mortal" }))).toMatchObject({ state: "ok" });
   });
 
+  it("leads nobody over a connection whose key the jump host's record takes no more", async () => {
+    await using hop = await relay(gate.port);
+    const at = { port: String(hop.port) };
+    await save("rekeyed", gate, at, gate.fingerprint);
+    const way = behind({ proxy: "rekeyed" });
+    let heard = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (heard = resolve));
+    const running = exec(way, "echo begun; sleep 60", { onOutput: () => heard() });
+    await begun;
+    await save("rekeyed", gate, at, `SHA256:${"A".repeat(43)}`);
+    expect(await exec(way)).toMatchObject({
+      state: "unreachable",
+      message: expect.stringContaining(
+        "The jump host rekeyed of 127.0.0.1 failed: The SSH key of rekeyed is",
+      ) as string,
+    });
+    expect(hop.count()).toBe(1);
+    hop.cut();
+    expect(await running).toMatchObject({ state: "failed" });
+  });
+
   it("ends by its deadline where the jump host says nothing at all", async () => {
     const silent = createServer(() => undefined).listen(0, "127.0.0.1");
     await once(silent, "listening");
