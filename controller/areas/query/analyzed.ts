@@ -23,8 +23,6 @@ interface MeasuresOptions {
 }
 
 interface Measured {
-  /** Objects that the plan is about to look at; absent: not known, or not to be told. */
-  estimated?: number | undefined;
   rows: number;
   waitedMs: number;
 }
@@ -32,8 +30,10 @@ interface Measured {
 /** What a statement reads, class by class, and how long it waits for that. */
 export class Measures {
   readonly #options: MeasuresOptions;
-  /** By class, in the order of the plan. */
+  /** By class, in the order in which they are first read. */
   readonly #reads = new Map<string, Measured>();
+  /** By class, how many objects the plan is about to look at; `NaN`: not known, or not to be told. */
+  readonly #estimated = new Map<string, number>();
 
   constructor(options: MeasuresOptions) {
     this.#options = options;
@@ -46,11 +46,8 @@ export class Measures {
   async expect(read: ReadRequest): Promise<void> {
     const { principal, objects } = this.#options;
     const path = labelOf(read);
-    const isFirst = !this.#reads.has(path);
-    const measured = this.#of(path);
     const estimated = this.#seesAll() ? await objects.estimate(principal, read) : undefined;
-    const before = isFirst ? 0 : measured.estimated;
-    measured.estimated = estimated === undefined || before === undefined ? undefined : before + estimated;
+    this.#estimated.set(path, (this.#estimated.get(path) ?? 0) + (estimated ?? NaN));
   }
 
   #seesAll(): boolean {
@@ -106,15 +103,20 @@ export class Measures {
     const wholeMs = clock.monotonicMs() - startMs;
     const told = [
       ...steps.map((work) => ({ work, estimated: null, rows: null, ms: null })),
-      ...[...this.#reads].map(([path, { estimated = null, rows, waitedMs }]) => ({
+      ...[...this.#reads].map(([path, { rows, waitedMs }]) => ({
         work: `read ${path}`,
-        estimated,
+        estimated: this.#estimatedOf(path),
         rows,
         ms: rounded(waitedMs),
       })),
       { work: "answer", estimated: null, rows: answered, ms: rounded(wholeMs) },
     ];
     yield told.map((row, index) => ({ step: index + 1, ...row }));
+  }
+
+  #estimatedOf(path: string): number | null {
+    const estimated = this.#estimated.get(path) ?? NaN;
+    return Number.isNaN(estimated) ? null : estimated;
   }
 
   #of(read: string): Measured {

@@ -74,11 +74,9 @@ function fieldInside({ parts, window, span }: Field, of: Inside): Field | undefi
   const name = window ? undefined : ownName(parts, source.alias, select.joins.length === 0);
   const column = name === undefined ? undefined : answer.view.column(name);
   if (name === undefined || column === undefined || !MOVED_KINDS.has(kindOf(column).type)) return undefined;
-  const item = inner.items.find((one) => one.kind === "item" && nameOf(one) === name);
-  const ofStar: Field | undefined = inner.items.some(({ kind }) => kind === "star")
-    ? { kind: "field", parts: [name], span }
-    : undefined;
-  const value = item === undefined ? ofStar : item.kind === "item" ? item.value : undefined;
+  const item = inner.items.filter((one) => one.kind === "item").find((one) => nameOf(one) === name);
+  const hasStar = inner.items.some(({ kind }) => kind === "star");
+  const value = item?.value ?? (hasStar ? { kind: "field" as const, parts: [name], span } : undefined);
   if (value?.kind !== "field" || value.window) return undefined;
   const own = ownName(value.parts, inner.from.alias, true);
   const isMoved = own !== undefined && (!isPseudo(own) || MOVED_PSEUDO.has(own));
