@@ -1,5 +1,6 @@
 import { isRuleKey, writeSpanUs } from "../../../common/agent/pins.ts";
 import type { Entry, Pin } from "../../../proto/gen/agent/v1/agent.ts";
+import type { PreparedBatch } from "./types.ts";
 
 export function hasRecords(entries: readonly Entry[]): boolean {
   return entries.some(({ body }) => body?.$case === "records");
@@ -44,4 +45,9 @@ export function spanUs(entries: readonly Entry[]): number {
 /** Absent where no rule is named, and where the name cannot be one. */
 function ruleKey({ body }: Entry): string | undefined {
   return body?.$case === "records" && isRuleKey(body.value.rule) ? body.value.rule : undefined;
+}
+
+/** Names an entry among all of all hosts. */
+export function entryIdentity({ source }: Pick<PreparedBatch, "source">, entry: Entry): string {
+  return `${source.host}/${source.streamId}/${entry.sequence}`;
 }

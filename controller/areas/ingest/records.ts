@@ -1,18 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import {
   CHANGE_BATCH_MAX,
   COMMAND_ID_MAX_CHARACTERS,
   INGEST_CHUNKS_IN_FLIGHT_MAX,
-  INGEST_ERRORS_KEPT_PER_ENTRY,
   INGEST_FAULT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
-import { consoleLogPath, levelOf } from "../consolelog/index.ts";
-import type { EntrySource } from "../hosts/index.ts";
+import { consoleLogPath } from "../consolelog/index.ts";
 import type { NewRecord, Objects, WriteBasis } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
@@ -26,35 +22,10 @@ import {
   type RuleTasks,
 } from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
-import { policyName } from "./batches.ts";
-import type { RetryKeeper, Waiting } from "./types.ts";
-
-/** Entries of one stream that were sent together, with what their rows follow from. */
-export interface PreparedBatch {
-  readonly principal: Principal;
-  readonly source: EntrySource;
-  readonly entries: readonly Entry[];
-  readonly rules: ReadonlyMap<string, Rule | AppError>;
-  /** Policies that entries name and the host was never sent. */
-  readonly foreign: ReadonlySet<string>;
-  /** Commands that entries name and the host was not given. */
-  readonly foreignCommands: ReadonlySet<string>;
-  /** Microseconds, of the first write of each entry by its sequence; absent when none of them is records. */
-  readonly writeUs?: ReadonlyMap<number, number>;
-  /** Entries that the agent lost before these: never in silence. */
-  readonly missing: number;
-  /** The only record of the only entry is tried again. */
-  readonly again?: Again;
-}
-
-interface Again {
-  /** In the entry it came with. */
-  readonly ordinal: number;
-  /** This time included. */
-  readonly attempts: number;
-  /** What is told of it is told as of then. */
-  readonly dueMs: number;
-}
+import { entryIdentity, policyName } from "./batches.ts";
+import { Faults } from "./faults.ts";
+import { type Placed, RowsByClass } from "./rows-by-class.ts";
+import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
 /** Class paths, below the ospace, for what agents report of policies. */
 export interface PolicyClasses {
@@ -314,183 +285,16 @@ interface Storing {
   readonly basis: WriteBasis | undefined;
 }
 
-interface Origin {
-  /** Takes the row when it is refused. */
-  readonly faults: Faults;
-  /** What the row was parsed from; absent for runs and gaps. */
-  readonly records?: Records;
-  /** With whose rights it is written where these are not the platform's. */
-  readonly by?: Principal | undefined;
-  /** What it follows from besides its values, as the rule was pinned with it; absent: its class as it is now. */
-  readonly basis?: WriteBasis | undefined;
-}
-
-interface Placed extends Origin {
-  readonly record: NewRecord;
-}
-
-class RowsByClass {
-  /** By class, whose rights they are written with, and what they follow from. */
-  readonly #rows = new Map<string, { readonly path: string; readonly rows: Placed[] }>();
-  readonly #bases = new Map<WriteBasis, number>();
-
-  add(path: string, record: NewRecord, origin: Origin): void {
-    const key = `${path}\n${origin.by?.user ?? ""}\n${this.#numberOf(origin.basis)}`;
-    const known = this.#rows.get(key);
-    if (known) known.rows.push({ record, ...origin });
-    else this.#rows.set(key, { path, rows: [{ record, ...origin }] });
-  }
-
-  #numberOf(basis: WriteBasis | undefined): number {
-    if (basis === undefined) return 0;
-    const number = this.#bases.get(basis) ?? this.#bases.size + 1;
-    this.#bases.set(basis, number);
-    return number;
-  }
-
-  /** Takes the rows of classes that have at least so many, in pieces of what is taken at once. */
-  *take(atLeast: number): Generator<readonly [path: string, rows: readonly Placed[]]> {
-    for (const [key, { path, rows }] of this.#rows) {
-      if (rows.length < atLeast) continue;
-      this.#rows.delete(key);
-      for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX)
-        yield [path, rows.slice(from, from + CHANGE_BATCH_MAX)];
-    }
-  }
-}
-
-interface Fault {
-  readonly entry: Entry;
-  readonly records: Pick<Records, "rule" | "source">;
-  readonly error: string;
-}
-
-/**
- * What could not be stored, as rows of the rules' console log: of each entry the first ones with their text, the rest as
- * a count. Counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
- * that of the batch, as it is pinned, and not that of the raw record: who reads on finds what comes from a host that
- * was away behind what was read.
- */
-class Faults {
-  readonly #batch: PreparedBatch;
-  readonly #records: NewRecord[] = [];
-  #entry: Entry | undefined;
-  #kept = 0;
-  #more = new Map<Entry, { fault: Fault; count: number }>();
-
-  constructor(batch: PreparedBatch) {
-    this.#batch = batch;
-  }
-
-  one({ raw, ordinal, part, ...fault }: Fault & RawFault): void {
-    if (this.#entry !== fault.entry) this.#kept = 0;
-    this.#entry = fault.entry;
-    this.#kept += 1;
-    if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
-    else this.#push(fault, { raw: kept(raw), count: 1, ordinal, part });
-  }
-
-  /** All records of an entry, for a rule that cannot be used. */
-  whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
-    this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
-  }
-
-  /** An entry that is not taken at all. */
-  entry(entry: Entry, error: string): void {
-    this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
-  }
-
-  /** A row the object database did not take. */
-  refused({ record, records }: Placed, error: string): void {
-    const { timeMs, writeUs, ordinal, identity } = record;
-    const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };
-    const edtime = this.#toldMs(writeUs, timeMs);
-    const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
-    this.#records.push({
-      values,
-      timeMs: edtime,
-      identity: `fault/${identity}`,
-      ...(ordinal !== undefined && { ordinal }),
-    });
-  }
-
-  records(): readonly NewRecord[] {
-    for (const [entry, { fault, count }] of this.#more) {
-      const error = `${count} more records of this entry could not be parsed.`;
-      this.#push({ ...fault, entry, error }, { raw: "", count, ordinal: MORE_ORDINAL });
-    }
-    this.#more.clear();
-    return this.#records;
-  }
-
-  #toldMs(writeUs: number | undefined, timeMs: number): number {
-    return this.#batch.again?.dueMs ?? (writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS));
-  }
-
-  #countMore(fault: Fault): void {
-    const known = this.#more.get(fault.entry);
-    if (known) known.count += 1;
-    else this.#more.set(fault.entry, { fault, count: 1 });
-  }
-
-  #push(
-    { entry, ...fault }: Fault,
-    { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
-  ): void {
-    const writeUs = this.#batch.writeUs?.get(entry.sequence);
-    const edtime = this.#toldMs(writeUs, entry.timeMs);
-    const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
-    this.#records.push({
-      values,
-      timeMs: edtime,
-      identity: `fault/${entryIdentity(this.#batch, entry)}${part}`,
-      ordinal,
-    });
-  }
-}
-
 function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {
   return Object.hasOwn(classes, path) ? classes[path] : undefined;
 }
-
-interface RawFault {
-  readonly raw: string;
-  readonly ordinal: number;
-  /** As of `ParsedRecord`. */
-  readonly part: string;
-}
-
-const US_PER_MS = 1_000;
-/** Behind all records of an entry. */
-const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
 
 /** The error, with how often the record was tried again. */
 function told({ error }: ParseFault, { again }: PreparedBatch): string {
   return again === undefined ? error : `${error} (tried again ${again.attempts} times)`;
 }
 
-function kept(raw: string): string {
-  return raw.slice(0, RAW_KEPT_CHARACTERS);
-}
-
 const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CHARACTERS} characters.`;
-const RAW_KEPT_CHARACTERS = 1_000;
-const NO_RECORDS = { rule: "", source: "" } as const;
-
-function rowOf(
-  { records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number },
-  batch: PreparedBatch,
-): Row {
-  return {
-    name: records.rule,
-    level: levelOf("error"),
-    msg: error,
-    sttime,
-    host: batch.source.host,
-    source: records.source,
-  };
-}
-
 function foreignCommand(commandId: string, { source }: PreparedBatch): string {
   return `No command ${commandId.slice(0, INGEST_FAULT_MAX_CHARACTERS)} of ${source.host} is on record.`;
 }
@@ -522,8 +326,4 @@ function writeTime({ writeUs }: PreparedBatch, entry: Entry, ordinal: number): P
 
 function identityOf(batch: PreparedBatch, entry: Entry, ordinal: number): string {
   return `${entryIdentity(batch, entry)}/${ordinal}`;
-}
-
-function entryIdentity({ source }: PreparedBatch, entry: Entry): string {
-  return `${source.host}/${source.streamId}/${entry.sequence}`;
 }

@@ -8,9 +8,8 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { ObjectService } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
-import type { PreparedBatch } from "./records.ts";
 import { RETRY_PATH, retryClass, RuleRetries } from "./retries.ts";
-import type { Waiting } from "./types.ts";
+import type { PreparedBatch, Waiting } from "./types.ts";
 
 const PLATFORM = systemPrincipal("matrix", "/matrix", "");
 const KEY = "/matrix/rules/line";

@@ -11,9 +11,8 @@ import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import { columns, type ClassGuard, idFromColumns, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Rule, Rules } from "../rules/index.ts";
-import type { PreparedBatch } from "./records.ts";
 import { RetriesRoom } from "./retries-room.ts";
-import type { RetryKeeper, Waiting } from "./types.ts";
+import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
 /** Relative to the tenant's ospace: records that a rule will be run for again. */
 export const RETRY_PATH = "/system/ruleretry";

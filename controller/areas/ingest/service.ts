@@ -16,9 +16,9 @@ import type { Rule, Rules } from "../rules/index.ts";
 import { hasRecords, policyNames, ruleKeys, writeTimes } from "./batches.ts";
 import { Hints } from "./hints.ts";
 import { Pins, pinRefused } from "./pins.ts";
-import type { PreparedBatch, RecordWriter } from "./records.ts";
+import type { RecordWriter } from "./records.ts";
 import type { SentPolicies } from "./sent-policies.ts";
-import type { CommandEntrySink } from "./types.ts";
+import type { PreparedBatch, CommandEntrySink } from "./types.ts";
 
 interface Dependencies {
   readonly stores: Stores;

@@ -1,0 +1,136 @@
+import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
+import { INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
+import { levelOf } from "../consolelog/index.ts";
+import type { NewRecord } from "../objects/index.ts";
+import type { RawRecord } from "../rules/index.ts";
+import { entryIdentity } from "./batches.ts";
+import type { PreparedBatch } from "./types.ts";
+
+const US_PER_MS = 1_000;
+/** Behind all records of an entry. */
+const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
+const RAW_KEPT_CHARACTERS = 1_000;
+const NO_RECORDS = { rule: "", source: "" } as const;
+
+interface Fault {
+  readonly entry: Entry;
+  readonly records: Pick<Records, "rule" | "source">;
+  readonly error: string;
+}
+
+interface RawFault {
+  readonly raw: string;
+  readonly ordinal: number;
+  /** As of `ParsedRecord`. */
+  readonly part: string;
+}
+
+export interface RefusedRow {
+  readonly record: NewRecord;
+  /** What the row was parsed from; absent for runs and gaps. */
+  readonly records?: Records;
+}
+
+/**
+ * What could not be stored, as rows of the rules' console log: of each entry the first ones with their text, the rest as
+ * a count. Counted by entry and not by batch, so that a repetition in other batches makes the same rows. Their time is
+ * that of the batch, as it is pinned, and not that of the raw record: who reads on finds what comes from a host that
+ * was away behind what was read.
+ */
+export class Faults {
+  readonly #batch: PreparedBatch;
+  readonly #records: NewRecord[] = [];
+  #entry: Entry | undefined;
+  #kept = 0;
+  #more = new Map<Entry, { fault: Fault; count: number }>();
+
+  constructor(batch: PreparedBatch) {
+    this.#batch = batch;
+  }
+
+  one({ raw, ordinal, part, ...fault }: Fault & RawFault): void {
+    if (this.#entry !== fault.entry) this.#kept = 0;
+    this.#entry = fault.entry;
+    this.#kept += 1;
+    if (this.#kept > INGEST_ERRORS_KEPT_PER_ENTRY) this.#countMore(fault);
+    else this.#push(fault, { raw: kept(raw), count: 1, ordinal, part });
+  }
+
+  /** All records of an entry, for a rule that cannot be used. */
+  whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
+    this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
+  }
+
+  /** An entry that is not taken at all. */
+  entry(entry: Entry, error: string): void {
+    this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
+  }
+
+  /** A row the object database did not take. */
+  refused({ record, records }: RefusedRow, error: string): void {
+    const { timeMs, writeUs, ordinal, identity } = record;
+    const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };
+    const edtime = this.#toldMs(writeUs, timeMs);
+    const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
+    this.#records.push({
+      values,
+      timeMs: edtime,
+      identity: `fault/${identity}`,
+      ...(ordinal !== undefined && { ordinal }),
+    });
+  }
+
+  records(): readonly NewRecord[] {
+    for (const [entry, { fault, count }] of this.#more) {
+      const error = `${count} more records of this entry could not be parsed.`;
+      this.#push({ ...fault, entry, error }, { raw: "", count, ordinal: MORE_ORDINAL });
+    }
+    this.#more.clear();
+    return this.#records;
+  }
+
+  #toldMs(writeUs: number | undefined, timeMs: number): number {
+    return this.#batch.again?.dueMs ?? (writeUs === undefined ? timeMs : Math.floor(writeUs / US_PER_MS));
+  }
+
+  #countMore(fault: Fault): void {
+    const known = this.#more.get(fault.entry);
+    if (known) known.count += 1;
+    else this.#more.set(fault.entry, { fault, count: 1 });
+  }
+
+  #push(
+    { entry, ...fault }: Fault,
+    { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
+  ): void {
+    const writeUs = this.#batch.writeUs?.get(entry.sequence);
+    const edtime = this.#toldMs(writeUs, entry.timeMs);
+    const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
+    this.#records.push({
+      values,
+      timeMs: edtime,
+      identity: `fault/${entryIdentity(this.#batch, entry)}${part}`,
+      ordinal,
+    });
+  }
+}
+
+function kept(raw: string): string {
+  return raw.slice(0, RAW_KEPT_CHARACTERS);
+}
+
+function rowOf(
+  { records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number },
+  batch: PreparedBatch,
+): Row {
+  return {
+    name: records.rule,
+    level: levelOf("error"),
+    msg: error,
+    sttime,
+    host: batch.source.host,
+    source: records.source,
+  };
+}
