@@ -18,6 +18,16 @@ describe("near tests", () => {
     expect(rest).toEqual([[further]]);
   });
 
+  it("are also those elsewhere that use the area, or the file", () => {
+    const elsewhere = (file: string) =>
+      nearTests(file, [])
+        .flat()
+        .filter((test) => test.startsWith("test/"));
+    expect(elsewhere("controller/areas/query/run/pipeline.ts")).toContain("test/mql/scripts.test.ts");
+    expect(elsewhere("agent/outbox.ts")).toContain("test/durability/outbox.test.ts");
+    expect(elsewhere("agent/exec.ts")).not.toContain("test/durability/outbox.test.ts");
+  });
+
   it("of a file without its own are those beside it first", () => {
     expect(nearTests("controller/areas/hosts/session/frames.ts", [])[0]).toContain(
       "controller/areas/hosts/session/entry-room.test.ts",

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 /** What hides behind one `index.ts`: a test in another folder of it may be the one that notices. */
@@ -6,17 +6,22 @@ const AREA = /^controller\/areas\/[^/]+(?=\/|$)/;
 /** How far up a test still counts as near: no further than one area, one part of a program. */
 const ROOMS = [/^controller\/areas\/[^/]+$/, /^controller\/(?!areas$)[^/]+$/, /^agent\/plugins\/[^/]+$/, /^[^/]+$/];
 
+/** Tests of `test/` that need nothing but Node. */
+const OUTSIDE = /^test\/(?!e2e|ring|sim|tools)/;
+const IMPORTED = /\bfrom "(\.[^"]+)"/g;
+
 /**
- * The tests in the folder of a source file and in the folders above it, up to the edge of its room, then all others of
- * its area, and further ones; in stages, as the test that bears the file's name is the likeliest to notice a change, and
- * the cheapest to ask, and those of the same folder come next.
+ * The tests in the folder of a source file and in the folders above it, up to the edge of its room, then those of
+ * `test/` that use the file or its area, all others of the area, and further ones; in stages, as the test that bears
+ * the file's name is the likeliest to notice a change, and the cheapest to ask, and those of the same folder come next.
  */
 export function nearTests(file: string, further: readonly string[]): readonly (readonly string[])[] {
   const own = file.replace(/\.ts$/, ".test.ts");
   const asked = new Set<string>();
   const [area] = AREA.exec(file) ?? [];
   const inArea = area === undefined ? [] : filesBelow(area).filter(isTest);
-  return [[own].filter((test) => existsSync(test)), ...outwards(dirname(file)), inArea, further]
+  const used = usersOf(area === undefined ? file : `${area}/`);
+  return [[own].filter((test) => existsSync(test)), ...outwards(dirname(file)), used, inArea, further]
     .map((tests) => tests.filter((test) => !asked.has(test) && asked.add(test)))
     .filter((tests) => tests.length > 0);
 }
@@ -24,6 +29,17 @@ export function nearTests(file: string, further: readonly string[]): readonly (r
 function outwards(folder: string): readonly (readonly string[])[] {
   const above = ROOMS.some((room) => room.test(folder)) ? [] : outwards(dirname(folder));
   return [testsIn(folder), ...above];
+}
+
+/** Tests outside of `controller` and `agent` that import what begins so. */
+function usersOf(path: string): readonly string[] {
+  return filesBelow("test").filter(
+    (file) => OUTSIDE.test(file) && isTest(file) && importedBy(file).some((imported) => imported.startsWith(path)),
+  );
+}
+
+function importedBy(file: string): readonly string[] {
+  return [...readFileSync(file, "utf8").matchAll(IMPORTED)].map(([, path = ""]) => join(dirname(file), path));
 }
 
 export function sourcesBelow(path: string): readonly string[] {
