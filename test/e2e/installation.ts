@@ -42,7 +42,7 @@ export class Installation {
   /** As `start`, without waiting until the controller is ready. */
   static async begin(settings: Readonly<Record<string, string>>): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), "odp-e2e-"));
-    const installation = new Installation(folder, await freePort(), {
+    const installation = new Installation(folder, Number(settings["ODP_PORT"] ?? (await freePort())), {
       ODP_DATA_DIR: join(folder, "data"),
       ODP_SECRET_KEY_FILE: join(folder, "secret.key"),
       ODP_ADMIN_PASSWORD: "correct horse battery",

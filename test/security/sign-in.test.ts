@@ -43,6 +43,15 @@ test("no sign-in takes over a session id that came with it", async () => {
   expect(await http.users.bySession(planted, "")).toBeUndefined();
 });
 
+test("the session that a browser had is over when it signs in anew, and a program keeps its older one", async () => {
+  const had = await http.signIn("viewer");
+  const cookie = `matrixSession=${had}`;
+  await post("/user/signin", LOGIN, { cookie });
+  expect(await http.users.bySession(had, "")).toBeDefined();
+  await post("/user/login", LOGIN, { cookie, accept: "text/html" });
+  expect(await http.users.bySession(had, "")).toBeUndefined();
+});
+
 test("nothing that is sent becomes a header or a tag of the answer", async () => {
   const evil = `x\r\nSet-Cookie: a=b\r\n\r\n<script>alert(1)</script>"'`;
   const browser = { accept: "text/html" };

@@ -110,13 +110,28 @@ describe("signing in by the provider", () => {
     expect(answer.headers["set-cookie"]).toMatch(/^__Host-odpTicket=.*; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
   });
 
-  test("a session the browser had is not taken over, and ends up as another", async () => {
+  test("a session the browser had is not taken over, is over, and ends up as another", async () => {
     const planted = "A".repeat(43);
     browser.cookies.set("matrixSession", planted);
     await browser.signIn(account("dora"));
     expect(browser.cookies.get("matrixSession")).not.toBe(planted);
     expect(await http.users.bySession(planted, "")).toBeUndefined();
     expect(await who()).toBe("matrix.dora");
+
+    const had = browser.cookies.get("matrixSession") ?? "";
+    await browser.signIn("dora");
+    expect(await http.users.bySession(had, "")).toBeUndefined();
+    expect(await who()).toBe("matrix.dora");
+  });
+
+  test("a link of another site leads to the form alone, where the person clicks or does not", async () => {
+    for (const [name, value] of [
+      ["sec-fetch-site", "cross-site"],
+      ["referer", "https://evil.example/"],
+    ] as const) {
+      const answer = await browser.open("/user/openid", { [name]: value });
+      expect([answer.headers.location, answer.headers["set-cookie"]]).toEqual(["/user/login", undefined]);
+    }
   });
 
   test("the second time finds the user by the subject, whatever the account is called by then", async () => {

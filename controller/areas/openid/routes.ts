@@ -32,6 +32,8 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
       input: OpenIdBeginInput,
       output: Type.String(),
       handler: async (call) => {
+        // Where the provider remembers the person, a link of another site would sign in without a click.
+        if (!call.client.maySignIn && call.client.browser) return { redirect: LOGIN_PATH };
         try {
           const { address, ticket, lastingMs } = await openid.begin(call.input);
           return { redirect: address, ticket: { text: ticket, lastingMs } };
@@ -155,13 +157,16 @@ function adminRoutes(openid: OpenIdService): readonly Endpoint[] {
 }
 
 /** By the ticket it is known who began: `maySignIn` is not asked, because it is another site that sends the browser. */
-function arrivalOf({ input, client: { ticket, remote }, principal }: Call<Record<string, string | undefined>>) {
+function arrivalOf({
+  input,
+  client: { ticket, session, remote },
+  principal,
+}: Call<Record<string, string | undefined>>) {
   const { code, state, iss, error } = input;
   const given = Object.entries({ code, state, iss, error }).filter((entry): entry is [string, string] => !!entry[1]);
-  return { answer: Object.fromEntries(given), ticket, principal, remote };
+  return { answer: Object.fromEntries(given), ticket, principal, session, remote };
 }
 
-/** The id of the session is a new one, whatever session the browser had. */
 function arrived(signedIn: SignedIn | undefined): Answer<string> {
   if (signedIn === undefined) return { redirect: ACCOUNT_PATH, ticket: {} };
   const { session: id, lastingMs, home } = signedIn;

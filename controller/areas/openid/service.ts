@@ -38,6 +38,8 @@ export interface Arrival {
   readonly answer: Readonly<Record<string, string>>;
   readonly ticket: string | undefined;
   readonly principal: Principal;
+  /** The session that the browser came with. */
+  readonly session: string | undefined;
   readonly remote: string;
 }
 
@@ -80,7 +82,7 @@ export class OpenIdService {
    * browser did not begin it or began too long ago, `denied` for what does not hold, `unavailable` while the provider is
    * away; besides those of `ProviderSignIns.signIn`.
    */
-  async finish({ answer, ticket: text, principal, remote }: Arrival): Promise<SignedIn | undefined> {
+  async finish({ answer, ticket: text, principal, session, remote }: Arrival): Promise<SignedIn | undefined> {
     const { settings } = this.#required();
     const ticket = this.#tickets.open(text);
     const claims = await this.#checked(answer, ticket);
@@ -92,7 +94,7 @@ export class OpenIdService {
     const { tenant, createUsers: creates, usernameClaim, groups } = settings;
     const { remember, redirect } = ticket;
     return this.#users.signIn({
-      ...{ tenant, account, creates, remember, redirect, remote },
+      ...{ tenant, account, creates, remember, redirect, remote, replaced: session },
       profile: {
         username: textOf(claims[usernameClaim]),
         firstname: textOf(claims["given_name"]),

@@ -9,7 +9,7 @@ import { isName, type UserDirectory } from "./directory.ts";
 import type { LinkStore } from "./link-store.ts";
 import { NO_RIGHTS, requireOwnSignIn, type UserPowers } from "./powers.ts";
 import type { UserRecord, UserStore } from "./store.ts";
-import type { PendingLink, ProviderAccount, ProviderSignIn, SignedIn, SignInRequest } from "./types.ts";
+import type { PendingLink, ProviderAccount, ProviderSignIn, SignedIn, Opening } from "./types.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;
@@ -20,10 +20,7 @@ interface Dependencies {
   readonly directory: UserDirectory;
   readonly powers: UserPowers;
   readonly credentials: Credentials;
-  readonly open: (
-    verified: Verified,
-    request: Pick<SignInRequest, "remember" | "redirect" | "remote">,
-  ) => Promise<SignedIn>;
+  readonly open: (verified: Verified, request: Opening) => Promise<SignedIn>;
 }
 
 const ACTION = "sign in by OpenID Connect";

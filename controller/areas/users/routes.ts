@@ -21,7 +21,7 @@ import { codePage, homePage, loginPage } from "./pages.ts";
 import type { UserService } from "./service.ts";
 import { signInsRoutes } from "./signins-routes.ts";
 import { CodeNeeded } from "./tickets.ts";
-import type { SignedIn } from "./types.ts";
+import type { SignedIn, SignInRequest } from "./types.ts";
 
 const LOGIN_PATH = "/user/login";
 
@@ -172,9 +172,11 @@ function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
 }
 
 /** `AppError("denied")` for a call by which a page of another site would sign its reader in as somebody else. */
-function originOf(call: Call<unknown>): { readonly remote: string; readonly traceparent: string } {
-  if (!call.client.maySignIn) throw new AppError("denied", "A page or link of another site signs nobody in here.");
-  return { remote: call.client.remote, traceparent: call.principal.traceparent };
+function originOf({ client, principal }: Call<unknown>): Pick<SignInRequest, "remote" | "replaced" | "traceparent"> {
+  if (!client.maySignIn) throw new AppError("denied", "A page or link of another site signs nobody in here.");
+  // A program may go on with its older session beside the new one.
+  const replaced = client.browser ? client.session : undefined;
+  return { remote: client.remote, replaced, traceparent: principal.traceparent };
 }
 
 function cookieOf({ session, lastingMs }: SignedIn): { readonly id: string; readonly lastingMs?: number } {

@@ -39,6 +39,7 @@ import type {
   NewUser,
   SessionView,
   SignedIn,
+  Opening,
   SignInRequest,
   TokenView,
   User,
@@ -202,14 +203,15 @@ export class UserService implements Users {
    */
   async signInByCode(request: CodeRequest): Promise<SignedIn> {
     const { ticket, ...verified } = await this.#credentials.ofCode(request);
-    return this.#opened(verified, { ...ticket, remote: request.remote });
+    return this.#opened(verified, { ...ticket, remote: request.remote, replaced: request.replaced });
   }
 
   async #opened(
     { tenant, user }: Verified,
-    { remember = false, redirect = "", remote }: Pick<SignInRequest, "remember" | "redirect" | "remote">,
+    { remember = false, redirect = "", remote, replaced }: Opening,
   ): Promise<SignedIn> {
     const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
+    if (replaced !== undefined) await this.#sessions.close(replaced);
     const home = (await this.#owes(user))
       ? ACCOUNT_PATH
       : redirect || (user.home ?? (await this.#homes.get(tenant.name)));

@@ -33,7 +33,7 @@ export interface StoredUser {
 }
 
 export const USERS = "users/";
-const SESSIONS = "sessions/";
+const SESSIONS = "usersessions/";
 /** Sessions and tokens by whose they are. */
 export const SIGN_INS = "signins/";
 

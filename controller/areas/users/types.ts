@@ -84,6 +84,8 @@ export interface ProviderSignIn {
   /** A user is made for an account that nobody here has. */
   readonly creates: boolean;
   readonly remember: boolean;
+  /** As in `SignInRequest`. */
+  readonly replaced: string | undefined;
   readonly redirect: string;
   readonly remote: string;
   readonly traceparent: string;
@@ -157,14 +159,21 @@ export interface SignInRequest {
   readonly remember?: boolean;
   /** Path of a page of this site to go to in place of the start page. */
   readonly redirect?: string;
+  /** The session that the browser had: over once the new one is open, for no cookie names it any more. */
+  readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;
 }
+
+/** What a session is opened with, however its user was verified. */
+export type Opening = Pick<SignInRequest, "remember" | "redirect" | "replaced" | "remote">;
 
 /** The second step of a sign-in, without the password. */
 export interface CodeRequest {
   readonly ticket: string;
   readonly code: string;
+  /** As in `SignInRequest`. */
+  readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;
 }

@@ -224,7 +224,7 @@ describe("sessions", () => {
   test("cannot be used by who reads the store, and are swept away when they are over", async () => {
     const { session } = await signIn({ company: "matrix" });
     const { kv } = await http.engine.system();
-    const sessions = async () => [...(await kv.list("sessions/")).entries, ...(await kv.list("signins/")).entries];
+    const sessions = async () => [...(await kv.list("usersessions/")).entries, ...(await kv.list("signins/")).entries];
     expect(JSON.stringify(await sessions())).not.toContain(session);
     http.users.start();
     clock.advance(SESSION_IDLE_MS + SESSION_SWEEP_MS);
