@@ -53,7 +53,7 @@ export const TIMELINE_PAGE_ROWS = 500;
  */
 export const CATALOG_LEASE_MS = 8_000;
 /** Controllers that serve one tenant. Times of writes have this many residues, one for each of them. */
-export const CATALOG_FOLLOWERS_MAX = 64;
+export const CATALOG_FOLLOWERS_MAX = 256;
 /** Longer than the lease: a controller that has not acknowledged by then is dead, or alive and stuck. */
 export const CATALOG_ACKNOWLEDGE_DEADLINE_MS = 10_000;
 /** How often the definitions may be lost during one write before it is left unconfirmed. */

@@ -40,7 +40,10 @@ export class Followers {
   async join(lease: KvLease): Promise<Follower> {
     const { entries } = await this.#entries();
     const taken = new Set(entries.map((entry) => entry.key));
-    for (let number = 0; number < CATALOG_FOLLOWERS_MAX; number++) {
+    // From anywhere: controllers that start at once would all try the same numbers.
+    const first = Math.floor(this.#runtime.random.next() * CATALOG_FOLLOWERS_MAX);
+    for (let turn = 0; turn < CATALOG_FOLLOWERS_MAX; turn++) {
+      const number = (first + turn) % CATALOG_FOLLOWERS_MAX;
       const key = `${FOLLOWERS_PREFIX}${number}`;
       const follower = taken.has(key) ? undefined : await this.#claim(key, number, lease);
       if (follower !== undefined) return follower;
