@@ -116,6 +116,15 @@ describe("meta", () => {
       "id varchar",
       "n int",
     ]);
+    const computed = "upper(b.host) as big, a.size + b.load as total, lag(b.load) over (order by a.size) as before";
+    expect(await columns(`select ${computed} from ${joined}`)).toEqual([
+      "big varchar",
+      "total double",
+      "before double",
+    ]);
+    expect(
+      await columns("select size + 1 as next, row_number() over (order by host) as place from /matrix/ent/box"),
+    ).toEqual(["next double", "place double"]);
     expect(await columns(`select sum(b.load), max(a.seen) as m from ${joined}`)).toEqual([
       "system.sum(b.load) double",
       "m timestamp",

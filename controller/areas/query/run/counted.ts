@@ -74,5 +74,5 @@ function weightedCount(): AggregateSpec<Tally> {
 
 function tallySource({ label, kinds }: Source<ObjectRow>): Source<Tally> {
   const [kind = ANY] = kinds;
-  return { label, kinds, read: ({ value }) => value ?? null, kind: () => kind };
+  return { label, kinds, read: ({ value }) => value, kind: () => kind };
 }

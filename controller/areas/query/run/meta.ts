@@ -112,11 +112,10 @@ function outputOf(
   plan: Pick<Shape<never>, "grouping" | "fields">,
   scopes: readonly Scope[],
 ): readonly ColumnMeta[] {
-  const field = output.kind === "value" && output.value.kind === "field" ? output.value.field : undefined;
-  if (output.kind === "value" && (field?.computed || field?.window))
-    return [computedMeta(output.name, plan.fields.kindsOf(field))];
+  const own = answeredField(output);
+  if (own && isComputed(own.field)) return [computedMeta(own.name, plan.fields.kindsOf(own.field))];
   if (plan.grouping) return groupedMeta(output, plan.grouping, { scopes, names: plan.fields });
-  const table = output.kind === "value" && output.value.kind === "field" ? output.value.field.table : 0;
+  const table = own?.field.table ?? 0;
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));
 }
 
@@ -128,7 +127,17 @@ function rootFirst(scope: Scope): readonly ClassView[] {
 function outputMeta(output: Output, views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
   if (output.kind === "star")
     return [...scope.tree.pseudoFields.map((name) => pseudoMeta(name)), ...starMeta(views, scope)];
-  return output.value.kind === "field" ? fieldMeta(output.name, output.value.field, { views, scope }) : [];
+  const own = answeredField(output);
+  return own ? fieldMeta(own.name, own.field, { views, scope }) : [];
+}
+
+function answeredField(output: Output): { readonly name: string; readonly field: BoundField } | undefined {
+  if (output.kind === "star" || output.value.kind !== "field") return undefined;
+  return { name: output.name, field: output.value.field };
+}
+
+function isComputed({ computed, window }: BoundField): boolean {
+  return computed !== undefined || window !== undefined;
 }
 
 function starMeta(views: readonly ClassView[], scope: Scope): readonly ColumnMeta[] {
@@ -145,7 +154,7 @@ function fieldMeta(
   where: { readonly views: readonly ClassView[]; readonly scope: Scope },
 ): readonly ColumnMeta[] {
   if (field.pseudo) return [pseudoMeta(field.pseudo, name)];
-  if (field.computed || field.window) return [computedMeta(name, where.scope.kindsOf(field))];
+  if (isComputed(field)) return [computedMeta(name, where.scope.kindsOf(field))];
   if (field.relation) return [relationMeta(name, field.relation.end, where.scope.everything)];
   for (const view of where.views) {
     const column = where.scope.column(view, field.name);

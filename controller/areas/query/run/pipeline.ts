@@ -290,7 +290,7 @@ function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
 }
 
 function columnOfGroup(read: (row: GroupRow) => Value | undefined, kind: Kind = ANY): Source<GroupRow> {
-  return { label: "", kinds: [kind], read: (row) => read(row) ?? null, kind: () => kind };
+  return { label: "", kinds: [kind], read, kind: () => kind };
 }
 
 function havingOf(groups: Groups): Predicate<GroupRow> {
