@@ -1,14 +1,8 @@
 import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
-import {
-  BLOB_SWEEP_GRACE_MS,
-  BLOB_SWEEP_INTERVAL_MS,
-  MAINTENANCE_INTERVAL_MS,
-  WORKER_CLOSE_DEADLINE_MS,
-} from "../common/limits.ts";
-import { AppError, isAppError } from "../common/errors.ts";
+import { isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
-import { checkAreas, closeAreas, partsOf, type Area } from "./area.ts";
+import { checkAreas, partsOf, type Area } from "./area.ts";
 import { AnchorFile, Anchoring, auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
 import { clusterArea, ClusterService, Membership, ScrubService } from "./areas/cluster/index.ts";
 import {
@@ -66,7 +60,7 @@ import {
 } from "./areas/notifications/index.ts";
 import { ObjectService } from "./areas/objects/index.ts";
 import { openidArea, OpenIdService } from "./areas/openid/index.ts";
-import { systemPrincipal, type Principal } from "./areas/permissions/index.ts";
+import { systemPrincipal } from "./areas/permissions/index.ts";
 import { policiesArea, POLICY_GAP_PATH, POLICY_RUN_PATH, PolicyService } from "./areas/policies/index.ts";
 import { queryArea, QueryService, rowGate, SearchService } from "./areas/query/index.ts";
 import {
@@ -88,67 +82,14 @@ import { CompanyService, TenantGate, TenantRemoval, tenantsArea, TenantService }
 import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { sealedUsers, usersArea, UserService } from "./areas/users/index.ts";
-import { AgentServer, PeerLinks, type DialPeer, type PeerServices } from "./grpc/index.ts";
+import { Lifetime } from "./assembly/lifetime.ts";
+import type { AssemblyOptions } from "./assembly/options.ts";
+import { signInOf } from "./assembly/signin.ts";
+import { requireScripts, scriptThreads, scriptThreadsPart, workersPart, workerThreads } from "./assembly/threads.ts";
+import { AgentServer, PeerLinks, type PeerServices } from "./grpc/index.ts";
 import { nodeFiles } from "./files.ts";
-import type { HstsReach } from "./http/browsers.ts";
-import type { SignIn } from "./http/signin.ts";
-import type { OpenIdSettings } from "./openid-settings.ts";
-import { Maintenance } from "./maintenance.ts";
 import { Outbound } from "./outbound/index.ts";
-import type { Runtime } from "./runtime.ts";
-import { HostObjects, ThreadScripts } from "./scripting/index.ts";
-import type { KeyRing, KeySource } from "./secrets/index.ts";
-import type { Engine } from "./store/engine.ts";
-import type { ControllerTasks } from "./worker.ts";
-import { WorkerPool } from "./workers/index.ts";
-
-/** What `main.ts` has to bring. */
-export interface AssemblyOptions {
-  readonly engine: Engine;
-  readonly runtime: Runtime;
-  readonly secrets: KeyRing;
-  /** Where the keys come from; a setting when absent. */
-  readonly keySource?: KeySource;
-  /** How long all controllers seal with a new key before the rest is sealed anew; `KEY_SETTLE_MS` when absent. */
-  readonly keySettleMs?: number;
-  /** The id of this run of this controller. */
-  readonly controllerId: string;
-  readonly publicNames: readonly string[];
-  /** Where hosts reach the HTTP interface; absent: commands of job runs are told that nobody said. */
-  readonly httpUrl?: string | undefined;
-  /** None when absent. */
-  readonly trustedProxies?: readonly string[];
-  /** See `HttpSettings.hsts`. */
-  readonly hsts?: HstsReach;
-  /** See `UserDependencies.passwordWords`. */
-  readonly passwordWords?: readonly string[];
-  /** This machine when absent. */
-  readonly metricsReaders?: readonly string[];
-  /** Networks that scripts reach besides public addresses; none when absent. */
-  readonly outboundNetworks?: readonly string[];
-  readonly dataDir: string;
-  /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
-  readonly auditAnchorFile?: string;
-  readonly version: string;
-  /** The time zone of schedules that name none; UTC when absent. */
-  readonly zone?: string;
-  /** Whether the key an SSH host shows first is recorded; true when absent. */
-  readonly sshTrustFirstKey?: boolean;
-  /** The agent port, once it listens. */
-  readonly agentPort: () => number;
-  /** Where the HTTP interface is listened for, once it is; absent: hosts are not told where to join. */
-  readonly listening?: () => { readonly host: string; readonly port: number };
-  /** The built `worker.ts` and how many threads may run it; absent: every task takes the time of this thread. */
-  readonly workers?: { readonly file: URL; readonly threads: number };
-  /** The built `script-worker.ts`; absent: no script runs. */
-  readonly scripts?: URL;
-  /** Public keys by which licences are signed; none when absent. */
-  readonly licenseKeys?: readonly string[];
-  /** By which users of one tenant sign in; absent: by password only. */
-  readonly openId?: OpenIdSettings | undefined;
-  /** The way to other controllers: gRPC when absent. */
-  readonly dialPeer?: DialPeer;
-}
+import { HostObjects } from "./scripting/index.ts";
 
 /**
  * Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of
@@ -242,8 +183,7 @@ export async function assemble(options: AssemblyOptions) {
   const config = new ConfigService(configuration);
   const history = new ConfigHistory(configuration);
   const files = new FileService({ stores, objects, runtime, controllers: membership });
-  const workers =
-    options.workers && new WorkerPool<ControllerTasks>({ ...options.workers, clock: runtime.clock, log: runtime.log });
+  const workers = workerThreads(options, runtime);
   const cluster = new ClusterService({ engine });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
   const licences: LicenceService = new LicenceService({
@@ -362,16 +302,7 @@ export async function assemble(options: AssemblyOptions) {
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
-  const scripts: ThreadScripts | undefined =
-    options.scripts &&
-    new ThreadScripts({
-      file: options.scripts,
-      languages: ["lua", "javascript"],
-      functions: () => hostObjects.names,
-      clock: runtime.clock,
-      random: runtime.random,
-      log: runtime.log,
-    });
+  const scripts = scriptThreads(options, { runtime, functions: () => hostObjects.names });
   const bodies =
     scripts &&
     new RuleBodies({
@@ -554,22 +485,7 @@ export async function assemble(options: AssemblyOptions) {
   ]);
   const hostObjects = new HostObjects(partsOf(areas, (area) => area.hostObjects));
   for (const definition of partsOf(areas, ({ classes }) => classes)) objects.registerSystemClass(definition);
-  const maintain = async (tenant: string): Promise<void> => {
-    for (const area of areas) await area.maintain?.(tenant);
-  };
-  const repair = async (tenant: string): Promise<void> => {
-    for (const area of areas) await area.repair?.(tenant);
-    await maintain(tenant);
-  };
-  const sweep = async (tenant: string): Promise<void> =>
-    void (await (await stores.tenant(tenant)).blobs.sweep(BLOB_SWEEP_GRACE_MS));
-  const recurring = new Maintenance({ runtime, tenants, intervalMs: MAINTENANCE_INTERVAL_MS, maintain });
-  const maintenance = [
-    recurring,
-    new Maintenance({ runtime, tenants, intervalMs: BLOB_SWEEP_INTERVAL_MS, maintain: sweep }),
-  ];
-  stores.onLeave((tenant) => tenants.forget(tenant));
-  for (const area of [...areas].reverse()) stores.onLeave((tenant) => area.leave?.(tenant));
+  const lifetime = new Lifetime({ areas, stores, tenants, runtime });
   objects.onChange(
     (events) => publishChanges(notifications, events),
     (tenant) => wantsChanges(notifications, tenant),
@@ -640,7 +556,7 @@ export async function assemble(options: AssemblyOptions) {
         levels: partsOf(areas, (area) => area.levels),
       }),
     /** Repairs what a crash left half done in a tenant. */
-    repair,
+    repair: (tenant: string): Promise<void> => lifetime.repair(tenant),
     /**
      * Tells the others and the agents where this controller is reached, and dials the others; to be called when its
      * ports are open.
@@ -648,7 +564,7 @@ export async function assemble(options: AssemblyOptions) {
     async join(url: string): Promise<void> {
       membership.onChange(() => {
         // What a controller that went was working on is taken over.
-        recurring.soon();
+        lifetime.soon();
         links.follow();
         hosts.peers.controllersChanged();
       });
@@ -656,86 +572,8 @@ export async function assemble(options: AssemblyOptions) {
       await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url });
     },
     /** What recurs, until `close`. */
-    start(): void {
-      stores.onEnter((tenant) => {
-        repair(tenant).catch((error: unknown) =>
-          runtime.log.warn({ err: error, tenant }, "a new tenant is maintained later"),
-        );
-      });
-      for (const area of areas) area.start?.();
-      for (const work of maintenance) work.start();
-    },
+    start: (): void => lifetime.start(),
     /** In the order that lets each finish with what it needs still there; the ports are closed before. */
-    async close(): Promise<void> {
-      for (const area of areas) await area.stop?.();
-      for (const work of maintenance) await work.stop();
-      await closeAreas(areas);
-    },
-  };
-}
-
-interface SignInParts {
-  readonly users: SignIn;
-  readonly groups: Pick<GroupService, "onChange">;
-  readonly access: RunAccess;
-  readonly gate: TenantGate;
-}
-
-/** Nobody is signed in at a tenant that was deleted, whatever is remembered of its users. */
-function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
-  const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
-    try {
-      const principal = await found;
-      return principal && (await gate.isOpen(principal.tenant)) ? principal : undefined;
-    } catch (error) {
-      // What belongs to the user is asked of stores that are closed.
-      if (isAppError(error, "not_found")) return undefined;
-      throw error;
-    }
-  };
-  return {
-    bySession: async (session, traceparent) => present(users.bySession(session, traceparent)),
-    byPassword: async (credentials, traceparent) => present(users.byPassword(credentials, traceparent)),
-    byToken: async (token, traceparent) => present(users.byToken(token, traceparent)),
-    byRun: async (token, traceparent) => present(access.byRun(token, traceparent)),
-    onChange: (listener) => {
-      users.onChange(listener);
-      groups.onChange(listener);
-    },
-  };
-}
-
-function requireScripts(engine: ThreadScripts | undefined): ThreadScripts {
-  if (engine) return engine;
-  throw new AppError("unsupported", "This controller runs no scripts.");
-}
-
-function scriptThreadsPart(engine: ThreadScripts): Area {
-  return {
-    name: "script threads",
-    levels: [
-      { name: "odp_script_threads", help: "Threads of scripts that are there.", value: () => engine.threads },
-      { name: "odp_script_threads_ended", help: "Threads of scripts that had to be ended.", value: () => engine.ended },
-      { name: "odp_scripts_running", help: "Scripts that run.", value: () => engine.running },
-      { name: "odp_scripts_waiting", help: "Scripts that wait for a thread.", value: () => engine.waiting },
-    ],
-    close: () => engine.close(),
-  };
-}
-
-function workersPart(workers: WorkerPool<ControllerTasks>): Area {
-  return {
-    name: "workers",
-    levels: [
-      { name: "odp_worker_threads", help: "Worker threads that are there.", value: () => workers.threads },
-      {
-        name: "odp_worker_threads_ended",
-        help: "Worker threads that broke off or were ended.",
-        value: () => workers.ended,
-      },
-      { name: "odp_worker_tasks_running", help: "Tasks that worker threads are at.", value: () => workers.running },
-      { name: "odp_worker_tasks_waiting", help: "Tasks that wait for a worker thread.", value: () => workers.waiting },
-    ],
-    close: () => workers.close(WORKER_CLOSE_DEADLINE_MS),
+    close: (): Promise<void> => lifetime.close(),
   };
 }

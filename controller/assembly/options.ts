@@ -1,0 +1,54 @@
+import type { DialPeer } from "../grpc/index.ts";
+import type { HstsReach } from "../http/browsers.ts";
+import type { OpenIdSettings } from "../openid-settings.ts";
+import type { Runtime } from "../runtime.ts";
+import type { KeyRing, KeySource } from "../secrets/index.ts";
+import type { Engine } from "../store/engine.ts";
+
+/** What `main.ts` has to bring. */
+export interface AssemblyOptions {
+  readonly engine: Engine;
+  readonly runtime: Runtime;
+  readonly secrets: KeyRing;
+  /** Where the keys come from; a setting when absent. */
+  readonly keySource?: KeySource;
+  /** How long all controllers seal with a new key before the rest is sealed anew; `KEY_SETTLE_MS` when absent. */
+  readonly keySettleMs?: number;
+  /** The id of this run of this controller. */
+  readonly controllerId: string;
+  readonly publicNames: readonly string[];
+  /** Where hosts reach the HTTP interface; absent: commands of job runs are told that nobody said. */
+  readonly httpUrl?: string | undefined;
+  /** None when absent. */
+  readonly trustedProxies?: readonly string[];
+  /** See `HttpSettings.hsts`. */
+  readonly hsts?: HstsReach;
+  /** See `UserDependencies.passwordWords`. */
+  readonly passwordWords?: readonly string[];
+  /** This machine when absent. */
+  readonly metricsReaders?: readonly string[];
+  /** Networks that scripts reach besides public addresses; none when absent. */
+  readonly outboundNetworks?: readonly string[];
+  readonly dataDir: string;
+  /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
+  readonly auditAnchorFile?: string;
+  readonly version: string;
+  /** The time zone of schedules that name none; UTC when absent. */
+  readonly zone?: string;
+  /** Whether the key an SSH host shows first is recorded; true when absent. */
+  readonly sshTrustFirstKey?: boolean;
+  /** The agent port, once it listens. */
+  readonly agentPort: () => number;
+  /** Where the HTTP interface is listened for, once it is; absent: hosts are not told where to join. */
+  readonly listening?: () => { readonly host: string; readonly port: number };
+  /** The built `worker.ts` and how many threads may run it; absent: every task takes the time of this thread. */
+  readonly workers?: { readonly file: URL; readonly threads: number };
+  /** The built `script-worker.ts`; absent: no script runs. */
+  readonly scripts?: URL;
+  /** Public keys by which licences are signed; none when absent. */
+  readonly licenseKeys?: readonly string[];
+  /** By which users of one tenant sign in; absent: by password only. */
+  readonly openId?: OpenIdSettings | undefined;
+  /** The way to other controllers: gRPC when absent. */
+  readonly dialPeer?: DialPeer;
+}

@@ -1,0 +1,37 @@
+import { isAppError } from "../../common/errors.ts";
+import type { GroupService } from "../areas/groups/index.ts";
+import type { RunAccess } from "../areas/jobs/index.ts";
+import type { Principal } from "../areas/permissions/index.ts";
+import type { TenantGate } from "../areas/tenants/index.ts";
+import type { SignIn } from "../http/signin.ts";
+
+interface SignInParts {
+  readonly users: SignIn;
+  readonly groups: Pick<GroupService, "onChange">;
+  readonly access: RunAccess;
+  readonly gate: TenantGate;
+}
+
+/** Nobody is signed in at a tenant that was deleted, whatever is remembered of its users. */
+export function signInOf({ users, groups, access, gate }: SignInParts): SignIn {
+  const present = async (found: Promise<Principal | undefined>): Promise<Principal | undefined> => {
+    try {
+      const principal = await found;
+      return principal && (await gate.isOpen(principal.tenant)) ? principal : undefined;
+    } catch (error) {
+      // What belongs to the user is asked of stores that are closed.
+      if (isAppError(error, "not_found")) return undefined;
+      throw error;
+    }
+  };
+  return {
+    bySession: async (session, traceparent) => present(users.bySession(session, traceparent)),
+    byPassword: async (credentials, traceparent) => present(users.byPassword(credentials, traceparent)),
+    byToken: async (token, traceparent) => present(users.byToken(token, traceparent)),
+    byRun: async (token, traceparent) => present(access.byRun(token, traceparent)),
+    onChange: (listener) => {
+      users.onChange(listener);
+      groups.onChange(listener);
+    },
+  };
+}
