@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { eventually } from "../../../test/helpers/programs.ts";
@@ -49,6 +50,31 @@ describe("controllers", () => {
     await eventually("a knows that b went", DEADLINE_MS, () => !a.has(b.own) || undefined);
     expect(told).toBeGreaterThanOrEqual(2);
     expect(b.has("somebody-else")).toBe(false);
+  });
+
+  test("come and say where they are though the store does not tell how their writes ended", async () => {
+    const [a, silent] = [await join(), new Set(["lease", "put"])];
+    const once = (what: string): void => {
+      if (silent.delete(what)) throw new AppError("unknown_outcome", "done, not told");
+    };
+    const b = await join((kv) =>
+      wrappedKv(kv, {
+        lease: async (ttlMs) => {
+          const lease = await kv.lease(ttlMs);
+          once("lease");
+          return lease;
+        },
+        put: async (key, value, options) => {
+          const written = await kv.put(key, value, options);
+          once("put");
+          return written;
+        },
+      }),
+    );
+    silent.add("put");
+    await b.announce({ addresses: ["localhost:1"], url: "" });
+    expect(silent.size).toBe(0);
+    await eventually("a knows where b is", DEADLINE_MS, () => a.others()[0]);
   });
 
   test("show themselves again when their lease was lost", async () => {

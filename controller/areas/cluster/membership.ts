@@ -5,6 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import { FollowedKeys } from "../../store/follow.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvLease, KvStore } from "../../store/kv.ts";
+import { Retry } from "../../store/retry.ts";
 import type { Member, MemberKeys } from "./types.ts";
 
 const PREFIX = "controllers/";
@@ -30,6 +31,8 @@ export class Membership {
   readonly #listeners = new Set<() => void>();
   readonly #followed: FollowedKeys;
   readonly #stop = new AbortController();
+  /** A connection that breaks for a moment ends no start. */
+  readonly #retry: Retry;
   #self: Member;
   #lease: KvLease | undefined;
   #keeping: Promise<void> | undefined;
@@ -38,6 +41,7 @@ export class Membership {
     this.#with = dependencies;
     const { controllerId: id, version, runtime } = dependencies;
     this.#self = { id, version, addresses: [], url: "", sinceMs: runtime.clock.nowMs() };
+    this.#retry = new Retry(runtime);
     this.#followed = new FollowedKeys({
       kv: dependencies.kv,
       runtime: dependencies.runtime,
@@ -54,8 +58,8 @@ export class Membership {
    */
   static async open(dependencies: MembershipDependencies): Promise<Membership> {
     const membership = new Membership(dependencies);
-    const lease = await membership.#register();
-    await membership.#followed.start();
+    const lease = await membership.#retry.run(() => membership.#register());
+    await membership.#retry.run(() => membership.#followed.start());
     membership.#keeping = membership.#keep(lease);
     return membership;
   }
@@ -63,7 +67,7 @@ export class Membership {
   /** Where this controller is reached, from now on. */
   async announce(self: Pick<Member, "addresses" | "url">): Promise<void> {
     this.#self = { ...this.#self, ...self };
-    await this.#register();
+    await this.#retry.run(() => this.#register());
   }
 
   /** All that can be reached but this one, in the order in which they came. */
