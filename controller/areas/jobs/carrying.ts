@@ -60,9 +60,43 @@ export class RunCarrying {
    */
   openFirst(run: Run, within: KvTxn): Promise<VersionedRun | undefined> {
     const [host = ""] = run.order.hosts;
-    const work = workOf(run, host);
-    if (run.order.hosts.length > 1) return this.#open(work, { ...within, then: [...within.then, rightsNote(run)] });
-    return this.#open({ ...work, order: { ...work.order, principal: run.order.principal } }, within);
+    if (run.order.hosts.length === 1) return this.#open(onlyWorkOf(run), within);
+    return this.#open(workOf(run, host), { ...within, then: [...within.then, rightsNote(run)] });
+  }
+
+  /**
+   * Begins the run of a schedule on its only host in one transaction with `within`, in the room that was entered for it,
+   * which is left with its end. False: a condition of `within` does not hold, nothing was begun.
+   */
+  async fire(run: Run, within: KvTxn): Promise<boolean> {
+    const { underWay } = this.#with.journal;
+    const work = onlyWorkOf(run);
+    let begun: VersionedRun | undefined;
+    // Else maintenance would find it with no work going on, and take it.
+    underWay.hold(work.id);
+    try {
+      begun = await this.#with.journal.beginWithin(work, within);
+    } finally {
+      if (!begun) {
+        underWay.letGo(work.id);
+        this.leave(1);
+      }
+    }
+    if (!begun) return false;
+    const held = begun;
+    void underWay.carry([work.id], () => this.#fired(run, held));
+    return true;
+  }
+
+  async #fired(run: Run, held: VersionedRun): Promise<void> {
+    try {
+      await this.#with.endings.begin(held.open);
+    } catch (error) {
+      this.leave(1);
+      return this.#tellBreak(run, error);
+    }
+    // Tells itself why it breaks off.
+    await this.start(run, [held], 1).catch(() => undefined);
   }
 
   /** Opens another host, unless the run is over on those that were opened `with` its rights. */
@@ -228,6 +262,12 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
   const by: unknown = watcher?.signal?.reason;
   if (outcome.state !== "cancelled" || typeof by !== "string") return outcome;
   return { ...outcome, message: `${outcome.message} (cancelled by ${by})`.trim() };
+}
+
+/** As `workOf`, for a run on one host, whose entry keeps its rights. */
+function onlyWorkOf(run: Run): NewWork<OpenRun> {
+  const work = workOf(run, run.order.hosts[0] ?? "");
+  return { ...work, order: { ...work.order, principal: run.order.principal } };
 }
 
 /** What a host's entry keeps of the run; without its rights. */

@@ -15,8 +15,8 @@ export interface StageEnd extends RunEnd {
 
 /**
  * An execution that must be gone on with as a whole where its controller goes away before all of its hosts are open:
- * one that a schedule began, that waits in a queue, has scripts, or goes from host to host. KvStore:
- * `jobs/execution/<run>` until its last host and its scripts have ended.
+ * one that a schedule began on several hosts or with a limit, that waits in a queue, has scripts, or goes from host to
+ * host. KvStore: `jobs/execution/<run>` until its last host and its scripts have ended.
  */
 export interface OpenExecution extends OpenWork {
   readonly order: RunOrder;

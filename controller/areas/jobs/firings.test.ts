@@ -64,7 +64,7 @@ interface Controller {
 
 let controllers = 0;
 
-function controller(own: string, stores: Stores = engine): Controller {
+function controller(own: string, stores: Stores = engine, runsInFlightMax = 1_000): Controller {
   const runtime = { ...testRuntime(clock), random: seededRandom(++controllers) };
   const runs = new JobRuns({
     stores,
@@ -81,6 +81,7 @@ function controller(own: string, stores: Stores = engine): Controller {
     stored: { outcome: () => Promise.resolve(undefined) },
     notifications: { publish: () => undefined },
     controllers: { own, has: (id) => present.has(id) },
+    runsInFlightMax,
   });
   const firings = new Firings({
     stores,
@@ -360,6 +361,43 @@ test.each([0, 1, 2, 3])(
     expect(new Set((await rows()).map(({ runid }) => runid)).size).toBe(1);
   },
 );
+
+test("a run on an only host is on record with the write that decides it, and who dies then leaves it to another", async () => {
+  await define("every 1m", { timeout: 3_600 });
+  const written: (readonly string[])[] = [];
+  const dying = controller(
+    "a",
+    before(({ then }) => {
+      written.push(then.map(({ key }) => key.split("/", 2).join("/")));
+      return written.length > 1 ? Promise.reject(new AppError("internal", "it died")) : Promise.resolve();
+    }),
+  );
+  clock.advance(MINUTE_MS);
+  await dying.attend();
+  await expect.poll(() => written.length, { timeout: 30_000 }).toBeGreaterThan(1);
+  expect([...written[0]!].sort()).toEqual(["jobs/open", "jobs/output", "jobs/schedule"]);
+  await dying.runs.close();
+  present.delete("a");
+  await controller("b").runs.maintain("matrix");
+  await over();
+  expect(await told()).toEqual(["1 ok"]);
+  expect(new Set(sent.map(({ commandId }) => commandId)).size).toBe(1);
+});
+
+test("what a controller has no room for is fired all the same, and begins when there is room", async () => {
+  await define("every 1m;overlap=allow", { timeout: 3_600 });
+  let end: () => void = () => undefined;
+  outcome = new Promise((resolve) => (end = () => resolve({})));
+  const one = controller("a", engine, 1);
+  for (let time = 0; time < 2; time++) {
+    clock.advance(MINUTE_MS);
+    await fireAll(one);
+  }
+  await expect.poll(told, { timeout: 30_000 }).toEqual(["1 running"]);
+  end();
+  await over(() => clock.advance(1_000));
+  expect(await told()).toEqual(["1 ok", "2 ok"]);
+});
 
 test("a firing whose answer is lost is not fired again", async () => {
   await define("every 1m;overlap=allow");

@@ -158,12 +158,14 @@ export class JobRuns {
 
   /**
    * Begins the run of a schedule in one transaction with its ticket; false: a condition of that does not hold, nothing
-   * was begun. Where another controller must go on with it, all of its hosts are run.
+   * was begun. Where another controller must go on with it, all of its hosts are run: the entry of an only host is enough
+   * for that, else the execution has one of its own.
    */
   async fire(principal: Principal, fullName: string, { dueMs, ticket, waits }: Firing): Promise<boolean> {
     requirePermission(principal, "jobs:run");
     const run = await this.#planned(principal, fullName, { dueMs });
     const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
+    if (queueKey === "" && isOneHost(run) && this.#carrying.enter(1)) return this.#carrying.fire(run, ticket(run.id));
     const held = await this.#beginWhole(run, queueKey, ticket(run.id));
     if (held) this.#whole.carry(held).catch(() => undefined);
     return held !== undefined;
@@ -359,6 +361,11 @@ export interface Firing {
   readonly ticket: (runId: string) => KvTxn;
   /** Whether it waits for the run before it. */
   readonly waits: boolean;
+}
+
+/** Whether it is over with the run of its only host, and was begun with it. */
+function isOneHost(run: Run): boolean {
+  return run.limit === 0 && run.order.hosts.length === 1 && !isWhole(run);
 }
 
 function queueKeyOf({ queue }: Run): string {
