@@ -45,7 +45,7 @@ const RANDOM_TESTS = [
   "test/security/forms.test.ts",
   "test/security/rights-fuzz.test.ts",
 ];
-/** For a test that states no time of its own. */
+/** For a test, and for what it starts, that states no time of its own. */
 const TEST_MAX_MS = 3_600_000;
 
 await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
@@ -90,8 +90,9 @@ async function tests(
   files: readonly string[],
   numbers: Readonly<Record<string, string>>,
 ): Promise<void> {
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project, "--testTimeout", `${TEST_MAX_MS}`];
-  const child = spawn(process.execPath, [...vitest, ...files], {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project];
+  const times = ["--testTimeout", `${TEST_MAX_MS}`, "--hookTimeout", `${TEST_MAX_MS}`];
+  const child = spawn(process.execPath, [...vitest, ...times, ...files], {
     stdio: "inherit",
     env: { ...process.env, ...numbers },
   });
