@@ -67,6 +67,8 @@ import {
   FileParser,
   PatternService,
   RuleBodies,
+  PolicySamples,
+  RecentRecords,
   RuleTrials,
   RuleMemory,
   ruleOwner,
@@ -316,7 +318,9 @@ export async function assemble(options: AssemblyOptions) {
       runtime,
     });
   const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies });
+  const recent = new RecentRecords();
   const trials = new RuleTrials({
+    samples: new PolicySamples({ recent, policies, others: (tenant, policy) => links.recent(tenant, policy) }),
     engine: scripts,
     hostObjects: () => hostObjects,
     objects,
@@ -326,6 +330,7 @@ export async function assemble(options: AssemblyOptions) {
   });
   const retries = new RuleRetries({ objects, clock: runtime.clock });
   const records = new RecordWriter({
+    recent,
     retries,
     ...(bodies && { bodies }),
     gate: async (principal, path) =>
@@ -448,7 +453,14 @@ export async function assemble(options: AssemblyOptions) {
     queryArea({ query, search, objects }),
     transferArea({ exports, imports }),
     schemaArea(new SchemaService({ objects, query })),
-    rulesArea({ rules, fileParser, trials, memory: ruleMemory, patterns: new PatternService({ stores, runtime }) }),
+    rulesArea({
+      rules,
+      fileParser,
+      trials,
+      recent,
+      memory: ruleMemory,
+      patterns: new PatternService({ stores, runtime }),
+    }),
     configArea({
       cache,
       changes,
@@ -496,6 +508,7 @@ export async function assemble(options: AssemblyOptions) {
   const peerServices: PeerServices = {
     serve: (watch, listener) => hosts.peers.serve(watch, listener),
     refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
+    recent: (tenant, policy) => recent.of(tenant, policy),
     attach: (outlet) => notifications.attach(outlet),
   };
   const agents = new AgentServer({

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { RECENT_RECORDS_DEFAULT, RECENT_RECORDS_MAX } from "../limits.ts";
 
 const Key = Type.String({
   minLength: 1,
@@ -39,7 +40,20 @@ export const RuleNew = Type.Object({
 export const RuleTry = Type.Object({
   key: Type.Optional(Key),
   text: Type.Optional(Type.String({ description: "A rule's text; without it, the stored rule of the key is tried" })),
-  lines: Type.Array(Type.String(), { description: "Sample records" }),
+  lines: Type.Optional(Type.Array(Type.String(), { description: "Sample records; without them, those of the policy" })),
+  policy: Type.Optional(
+    Type.String({
+      description:
+        "A policy whose latest raw records are the sample, as the controllers that run have them in memory; without key and text, its rule is tried",
+    }),
+  ),
+  last: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: RECENT_RECORDS_MAX,
+      description: `How many records of the policy, ${RECENT_RECORDS_DEFAULT} without it`,
+    }),
+  ),
   host: Type.Optional(Type.String({ description: "Where the records would come from" })),
   source: Type.Optional(Type.String({ description: "The file or policy they would come from" })),
   groups: Type.Optional(
@@ -52,6 +66,17 @@ export const RuleTryReply = Type.Object({
   records: Type.Array(
     Type.Object({
       line: Type.Integer({ description: "Of the sample, from 1" }),
+      raw: Type.Optional(
+        Type.Object(
+          {
+            text: Type.String(),
+            time: Type.Number({ description: "Milliseconds since 1970" }),
+            host: Type.String(),
+            source: Type.String(),
+          },
+          { description: "The record of the policy" },
+        ),
+      ),
       rows: Type.Array(Type.Object({ class: Type.String(), values: Type.Record(Type.String(), Type.Unknown()) })),
       errors: Type.Array(
         Type.Object({

@@ -46,6 +46,17 @@ export const RULE_PINNED_MAX_BYTES = 512 * 1_024;
 /** Lines that a rule is tried on at once, and all of them together. */
 export const RULE_TRIAL_MAX_LINES = 200;
 export const RULE_TRIAL_MAX_CHARACTERS = MIB;
+/**
+ * Raw records that a controller keeps in its memory to try rules on: the latest of a policy, what their texts have together, and
+ * what the records of a tenant have with `RECENT_RECORD_CHARACTERS` for each; beyond that the policy that had none for longest goes.
+ */
+export const RECENT_RECORDS_MAX = 200;
+export const RECENT_POLICY_MAX_CHARACTERS = 64 * 1_024;
+export const RECENT_TENANT_MAX_CHARACTERS = 512 * 1_024;
+export const RECENT_RECORD_CHARACTERS = 256;
+/** Where a trial says nothing else, and how long it waits for what other controllers have. */
+export const RECENT_RECORDS_DEFAULT = 20;
+export const RECENT_ASK_MS = 2_000;
 /** What bodies keep by `setcache`, of one tenant, in the memory of a controller. */
 export const RULE_CACHED_TENANT_MAX_CHARACTERS = 4 * MIB;
 /** Classes that one rule keeps by `--cache_classes`; rows of each, and what they take as JSON; for how long. */

@@ -8,6 +8,7 @@ import {
   PEER_QUEUE_MAX_FRAMES,
   PEER_SILENCE_MAX_MS,
   PEER_SUBJECTS_MAX,
+  RECENT_ASK_MS,
   SESSION_MESSAGE_MAX_BYTES,
 } from "../../common/limits.ts";
 import { wait } from "../../common/time.ts";
@@ -15,6 +16,7 @@ import { PeerLinkClient, type PeerEvent, type PeerRequest } from "../../proto/ge
 import type { Member } from "../areas/cluster/index.ts";
 import type { PeerCall, PeerWatch, PeerWatcher } from "../areas/hosts/index.ts";
 import type { Interest, Notification, NotifiedObject } from "../areas/notifications/index.ts";
+import type { RecentOfPolicy } from "../areas/rules/index.ts";
 import type { Runtime } from "../runtime.ts";
 
 type Request = NonNullable<PeerRequest["request"]>;
@@ -53,6 +55,8 @@ export class PeerLink {
   readonly #member: Member;
   readonly #stop = new AbortController();
   readonly #watchers = new Map<number, PeerWatcher>();
+  /** Told what was asked for; `undefined` when it will not come. */
+  readonly #asking = new Map<number, (found: RecentOfPolicy | undefined) => void>();
   #answered = false;
   /** That it is away was told; the attempts after that are no news. */
   #isAway = false;
@@ -80,6 +84,22 @@ export class PeerLink {
       cancel: () => this.#watchers.has(call) && this.#send(stream, { $case: "cancel", value: { call } }),
       end: () => this.#watchers.delete(call) && this.#send(stream, { $case: "end", value: { call } }),
     };
+  }
+
+  /** The raw records it has of a policy; `undefined` when it does not answer in time. */
+  recent(tenant: string, policy: string): Promise<RecentOfPolicy | undefined> {
+    const stream = this.#ready;
+    if (!stream || stream.writableLength >= PEER_QUEUE_MAX_FRAMES) return Promise.resolve(undefined);
+    const call = (this.#calls += 1);
+    return new Promise((resolve) => {
+      const stopTimer = this.#with.runtime.clock.after(RECENT_ASK_MS, () => this.#asking.get(call)?.(undefined));
+      this.#asking.set(call, (found) => {
+        stopTimer();
+        this.#asking.delete(call);
+        resolve(found);
+      });
+      this.#send(stream, { $case: "recent", value: { call, tenant, policy } });
+    });
   }
 
   refresh(tenant: string, hosts: readonly string[]): void {
@@ -133,6 +153,7 @@ export class PeerLink {
       const gone = [...this.#watchers.values()];
       this.#watchers.clear();
       for (const watcher of gone) watcher.gone();
+      for (const answer of [...this.#asking.values()]) answer(undefined);
     }
   }
 
@@ -197,6 +218,8 @@ export class PeerLink {
         return event.value.result && this.#watchers.get(event.value.call)?.result(event.value.result);
       case "state":
         return event.value.state && this.#watchers.get(event.value.call)?.state(event.value.state);
+      case "recent":
+        return this.#asking.get(event.value.call)?.(event.value);
       case undefined:
         return; // a kind of event newer than this controller
     }
@@ -255,6 +278,11 @@ export class PeerLinks {
 
   watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined {
     return this.#links.get(controller)?.watch(watch, watcher);
+  }
+
+  /** Of each other controller, the raw records it has of a policy; `undefined` of one that does not answer in time. */
+  recent(tenant: string, policy: string): Promise<readonly (RecentOfPolicy | undefined)[]> {
+    return Promise.all([...this.#links.values()].map((link) => link.recent(tenant, policy)));
   }
 
   refresh(controller: string, tenant: string, hosts: readonly string[]): void {

@@ -34,6 +34,8 @@ class SlowCall extends EventEmitter {
   }
 }
 
+const RECORD = { id: "h/s/1/0", text: "a,1", timeMs: 1, host: "h", source: "/a", groups: { site: "x" } };
+
 function open() {
   const call = new SlowCall();
   const clock = new TestClock();
@@ -47,6 +49,7 @@ function open() {
       return { epoch: 7, cancel: () => undefined, end: () => void given.ended++ };
     },
     refreshHere: () => undefined,
+    recent: (tenant: string, policy: string) => ({ classes: [`/${tenant}/${policy}`], records: [RECORD], leftOut: 2 }),
     attach: (outlet: Outlet) => {
       given.outlet = outlet;
       return () => delete given.outlet;
@@ -95,6 +98,14 @@ describe("a controller that reads slowly", () => {
     expect(given).toMatchObject({ over: true, ended: 1 });
     expect(given.outlet).toBeUndefined();
     expect(clock.waiting).toBe(0);
+  });
+
+  it("is told what raw records of a policy are here, under the number of its call", () => {
+    const { call } = open();
+    call.ask(hello);
+    call.ask({ $case: "recent", value: { call: 3, tenant: "matrix", policy: "p" } });
+    const value = { call: 3, classes: ["/matrix/p"], records: [RECORD], leftOut: 2 };
+    expect(call.events.at(-1)).toEqual({ $case: "recent", value });
   });
 
   it("hears nothing before its hello, and only notifications it asked for", () => {

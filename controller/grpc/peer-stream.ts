@@ -8,9 +8,10 @@ import {
   PEER_SILENCE_MAX_MS,
   PEER_SUBJECTS_MAX,
 } from "../../common/limits.ts";
-import type { PeerEvent, PeerRequest, Watch } from "../../proto/gen/peer/v1/peer.ts";
+import type { PeerEvent, PeerRequest, Recent, Watch } from "../../proto/gen/peer/v1/peer.ts";
 import type { CommandListener, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
 import type { Interest, Outlet } from "../areas/notifications/index.ts";
+import type { RecentOfPolicy } from "../areas/rules/index.ts";
 import type { Runtime } from "../runtime.ts";
 
 export type PeerServerCall = ServerDuplexStream<PeerRequest, PeerEvent>;
@@ -33,6 +34,8 @@ export interface PeerServices {
   /** `undefined` when the session is not here. */
   readonly serve: (watch: PeerWatch, listener: CommandListener) => (PeerCall & { readonly epoch: number }) | undefined;
   readonly refreshHere: (tenant: string, hosts: readonly string[]) => void;
+  /** Raw records that are in the memory of this controller. */
+  readonly recent: (tenant: string, policy: string) => RecentOfPolicy;
   /** Sends what is published here to the outlet; the answer ends it. */
   readonly attach: (outlet: Outlet) => () => void;
 }
@@ -115,6 +118,8 @@ export class PeerStream {
         return;
       case "refresh":
         return this.#services.refreshHere(request.value.tenant, request.value.hosts);
+      case "recent":
+        return this.#tellRecent(request.value);
       case "beat":
         return this.#send({ $case: "beat", value: {} });
     }
@@ -144,6 +149,13 @@ export class PeerStream {
     if (!served) return this.#send({ $case: "notHeld", value: { call } });
     this.#calls.set(call, served);
     this.#send({ $case: "watching", value: { call, epoch: served.epoch } });
+  }
+
+  #tellRecent({ call, tenant, policy }: Recent): void {
+    const { classes, records, leftOut } = this.#services.recent(tenant, policy);
+    const bytes = records.reduce((sum, { text }) => sum + text.length, 0);
+    const value = { call, classes: [...classes], records: [...records], leftOut };
+    this.#send({ $case: "recent", value }, bytes);
   }
 
   #listener(call: number): CommandListener {

@@ -168,6 +168,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     peers: {
       serve: (watch, listener) => hosts.peers.serve(watch, listener),
       refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
+      recent: () => ({ classes: [], records: [], leftOut: 0 }),
       attach: (outlet) => notifications.attach(outlet),
     },
     ...(options.sessionsMax === undefined ? {} : { sessionsMax: options.sessionsMax }),

@@ -10,14 +10,19 @@ export function ruleKeys(entries: readonly Entry[]): ReadonlySet<string> {
   return new Set(entries.flatMap((entry) => ruleKey(entry) ?? []));
 }
 
-/** Policies that runs and gaps name. A gap of the agent itself names none. */
+/** Policies that entries name. A gap of the agent itself names none. */
 export function policyNames(entries: readonly Entry[]): ReadonlySet<string> {
-  return new Set(entries.flatMap((entry) => policyName(entry) ?? []));
+  return new Set(entries.flatMap((entry) => policyName(entry) ?? policyOfRecords(entry) ?? []));
 }
 
+/** The policy that says how a run or gap came about; records are their rule's. */
 export function policyName({ body }: Entry): string | undefined {
   if (body?.$case === "run") return body.value.policy;
   return body?.$case === "gap" && body.value.policy !== "" ? body.value.policy : undefined;
+}
+
+function policyOfRecords({ body }: Entry): string | undefined {
+  return body?.$case === "records" ? body.value.policy : undefined;
 }
 
 /**

@@ -17,6 +17,7 @@ import {
   type ParseFault,
   ParseSlices,
   type RawRecord,
+  type RecentRecords,
   type Rule,
   type RuleBodies,
   type RuleTasks,
@@ -45,6 +46,8 @@ interface RecordWriterOptions {
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Keeps records that are to be tried again; absent: they are errors. */
   readonly retries?: RetryKeeper;
+  /** Gets the raw records that came, to try rules on. */
+  readonly recent?: Pick<RecentRecords, "take">;
   /** Entries were added to the rules' console log of a tenant. */
   readonly onFaults?: (tenant: string) => void;
 }
@@ -58,11 +61,13 @@ export class RecordWriter {
   readonly #bodies: RecordWriterOptions["bodies"];
   readonly #gate: RecordWriterOptions["gate"];
   readonly #retries: RecordWriterOptions["retries"];
+  readonly #recent: RecordWriterOptions["recent"];
   readonly #onFaults: (tenant: string) => void;
   readonly #decoder = new TextDecoder("utf-8");
 
-  constructor({ objects, classes, clock, workers, bodies, gate, retries, onFaults = () => {} }: RecordWriterOptions) {
-    this.#retries = retries;
+  constructor({ objects, classes, clock, workers, bodies, gate, onFaults = () => {}, ...rest }: RecordWriterOptions) {
+    this.#retries = rest.retries;
+    this.#recent = rest.recent;
     this.#bodies = bodies;
     this.#gate = gate;
     this.#objects = objects;
@@ -172,8 +177,16 @@ export class RecordWriter {
         groups: records.groups,
       }),
     );
-    if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const identity = entryIdentity(batch, entry);
+    // One that is tried again came before, and a policy that the host was never sent is not its to speak for.
+    if (batch.again === undefined && !batch.foreign.has(records.policy))
+      this.#recent?.take(batch.principal.tenant, {
+        id: identity,
+        policy: records.policy,
+        rule: rule instanceof AppError ? undefined : rule,
+        raw,
+      });
+    if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
     const waiting = new Set<number>();

@@ -18,7 +18,7 @@ import { again } from "../../store/contract/harness.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import { CONSOLE_LOG_CLASSES, ConsoleLogService } from "../consolelog/index.ts";
-import { PatternService, RuleService, type RuleTasks } from "../rules/index.ts";
+import { PatternService, RecentRecords, RuleService, type RuleTasks } from "../rules/index.ts";
 import { RULE_TASKS } from "../rules/tasks.ts";
 import { IngestService, RecordWriter } from "./index.ts";
 
@@ -59,9 +59,19 @@ async function prepared(workers?: Workers<RuleTasks>): Promise<IngestService> {
 }
 
 /** A controller's view of the same stores: a second one stands for the controller after a restart. */
-function newIngest(over: Pick<Objects, "ingest">, workers?: Workers<RuleTasks>): IngestService {
+function newIngest(
+  over: Pick<Objects, "ingest">,
+  workers?: Workers<RuleTasks>,
+  { recent, sent = EVERYTHING_SENT }: { recent?: RecentRecords; sent?: typeof EVERYTHING_SENT } = {},
+): IngestService {
   const classes = { runs: "/system/policyrun", gaps: "/system/policygap" };
-  const records = new RecordWriter({ objects: over, classes, clock: RUNTIME.clock, workers });
+  const records = new RecordWriter({
+    objects: over,
+    classes,
+    clock: RUNTIME.clock,
+    workers,
+    ...(recent && { recent }),
+  });
   const commands = { accept: () => Promise.resolve(new Set<string>()) };
   return new IngestService({
     stores: engine,
@@ -70,7 +80,7 @@ function newIngest(over: Pick<Objects, "ingest">, workers?: Workers<RuleTasks>):
     rules,
     records,
     commands,
-    sent: EVERYTHING_SENT,
+    sent,
     ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
   });
 }
@@ -97,6 +107,25 @@ describe("ingest", () => {
       { name: "b", n: 2 },
       { name: "c", n: 3 },
     ]);
+  });
+
+  it("keeps the raw records of a policy that the host was sent in memory, each once, to try rules on", async () => {
+    const recent = new RecentRecords();
+    await prepared();
+    const sent = {
+      ...EVERYTHING_SENT,
+      missing: (_tenant: string, host: string) =>
+        Promise.resolve({ policies: new Set(host === "web-2" ? ["p"] : []), rules: new Set<string>() }),
+    };
+    const ingest = newIngest(objects, undefined, { recent, sent });
+    await outbox.send(ingest, [entry(1, ["a,1", "x"]), entry(2, ["c,3"], "/matrix/rules/none")]);
+    await outbox.send(ingest, [entry(1, ["a,1", "x"])]);
+    await new TestOutbox({ ...SOURCE, host: "web-2" }).send(ingest, [entry(1, ["forged,1"])]);
+    expect(recent.of("matrix", "p")).toMatchObject({ classes: [], records: [{ text: "c,3" }] });
+    await outbox.send(ingest, [entry(3, ["d,4", "x"])]);
+    const texts = recent.of("matrix", "p").records.map(({ text }) => text);
+    expect(texts).toEqual(["d,4", "x"]);
+    expect(recent.of("matrix", "p").classes).toEqual(["/matrix/line"]);
   });
 
   it("makes the same rows again when a batch comes again, whole or cut elsewhere", async () => {

@@ -2,6 +2,7 @@ import type { Area } from "../../area.ts";
 import { ruleHostObject } from "./host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
+import type { RecentRecords } from "./recent.ts";
 import type { FileParser } from "./parse-file.ts";
 import { patternRoutes } from "./pattern-routes.ts";
 import type { PatternService } from "./patterns.ts";
@@ -12,6 +13,7 @@ import type { RuleTrials } from "./trial.ts";
 export interface RuleParts {
   readonly rules: RuleService;
   readonly memory: RuleMemory;
+  readonly recent: Pick<RecentRecords, "leave">;
   readonly fileParser: FileParser;
   readonly trials: RuleTrials;
   readonly patterns: PatternService;
@@ -25,6 +27,7 @@ export function rulesArea(parts: RuleParts): Area {
     leave: (tenant) => {
       parts.rules.leave();
       parts.memory.leave(tenant);
+      parts.recent.leave(tenant);
     },
   };
 }

@@ -4,6 +4,8 @@ export { RuleMemory } from "./memory.ts";
 export { ruleOwner } from "./owner.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
 export { PatternService } from "./patterns.ts";
+export { RecentRecords, type RecentOfPolicy } from "./recent.ts";
+export { PolicySamples } from "./samples.ts";
 export { ParseSlices } from "./slices.ts";
 export { RuleService } from "./service.ts";
 export { RuleTrials } from "./trial.ts";

@@ -22,7 +22,7 @@ import { FIELD_TYPES } from "./parsers.ts";
 import { PatternService, textsOf } from "./patterns.ts";
 
 const PAGES = [
-  { page: "deploy/docs/rules.md", bounds: 10 },
+  { page: "deploy/docs/rules.md", bounds: 12 },
   { page: "deploy/docs/grok.md", bounds: 4 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };

@@ -11,6 +11,7 @@ import { rulesArea } from "./area.ts";
 import { FileParser } from "./parse-file.ts";
 import { RuleMemory } from "./memory.ts";
 import { PatternService } from "./patterns.ts";
+import { RecentRecords } from "./recent.ts";
 import { RuleService } from "./service.ts";
 import { RuleTrials } from "./trial.ts";
 
@@ -36,7 +37,9 @@ beforeAll(async () => {
   const fileParser = new FileParser({ rules, objects, files, clock: realClock });
   const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
   const memory = new RuleMemory(realClock);
-  http = await openTestHttp({ endpoints: rulesArea({ rules, fileParser, trials, patterns, memory }).endpoints ?? [] });
+  const recent = new RecentRecords();
+  const { endpoints = [] } = rulesArea({ rules, fileParser, trials, patterns, memory, recent });
+  http = await openTestHttp({ endpoints });
   session = await http.signIn("admin");
   await objects.createClass(admin, {
     path: "/matrix/line",

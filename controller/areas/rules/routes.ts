@@ -74,11 +74,14 @@ export function ruleRoutes({
       method: "POST",
       path: "/mxobject/rule/try",
       permission: "rules:write",
-      summary: "What a rule, stored or given, makes of sample records; nothing is stored",
+      summary: "What a rule, stored or given, makes of sample records, or of the latest of a policy; nothing is stored",
       input: RuleTry,
       output: RuleTryReply,
       body: "json",
-      handler: async ({ principal, input, signal }) => ({ message: await trials.run(principal, { ...input, signal }) }),
+      handler: async ({ principal, input, signal }) => {
+        const { warnings, ...message } = await trials.run(principal, { ...input, signal });
+        return { message, warnings };
+      },
     }),
     endpoint({
       method: "GET",

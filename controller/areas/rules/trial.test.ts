@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { RECENT_POLICY_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
@@ -8,9 +9,9 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import type { DataRule, Principal } from "../permissions/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
-import { RuleService, RuleTrials } from "./index.ts";
+import { PolicySamples, RecentRecords, RuleService, RuleTrials, type RecentOfPolicy } from "./index.ts";
 import type { TrialResult } from "./trial.ts";
 
 const ADMIN = testPrincipal();
@@ -23,6 +24,9 @@ let objects: ObjectService;
 let rules: RuleService;
 let trials: RuleTrials;
 let logs: ConsoleLogService;
+const recent = new RecentRecords();
+/** What other controllers have. */
+let others: (RecentOfPolicy | undefined)[] = [];
 const changed: string[] = [];
 
 /** Changes something, as functions of other areas do. */
@@ -61,7 +65,12 @@ beforeAll(async () => {
   ]);
   scripts = new ThreadScripts({ ...runtime, file, languages: ["lua", "javascript"], functions: () => host.names });
   rules = new RuleService({ stores: engine, entries: testEntries(engine), objects, engine: scripts });
-  trials = new RuleTrials({ engine: scripts, hostObjects: () => host, objects, rules, runtime });
+  const policies = {
+    get: (_by: Principal, name: string) =>
+      name === "p" ? Promise.resolve({ rule: KEY }) : Promise.reject(new AppError("not_found", "There is no policy.")),
+  };
+  const samples = new PolicySamples({ recent, policies, others: () => Promise.resolve(others) });
+  trials = new RuleTrials({ samples, engine: scripts, hostObjects: () => host, objects, rules, runtime });
   const columns = [
     { name: "name", type: "varchar" },
     { name: "n", type: "int" },
@@ -136,5 +145,73 @@ describe("a trial of a rule", () => {
     const signal = new AbortController().signal;
     await expect(trials.run(ADMIN, { key: KEY + "x", lines: [], signal })).rejects.toMatchObject({ code: "not_found" });
     await expect(trials.run(ADMIN, { lines: [], signal })).rejects.toMatchObject({ code: "invalid" });
+  });
+});
+
+describe("a trial on the latest raw records of a policy", () => {
+  const signal = new AbortController().signal;
+  const of = (policy: string, more: { text?: string; last?: number } = {}, by: Principal = ADMIN) =>
+    trials.run(by, { policy, signal, ...more });
+  const raw = (text: string, timeMs: number) => ({ text, timeMs, host: "web-1", source: "/var/log/a", groups: {} });
+  const take = async (id: string, records: ReturnType<typeof raw>[], tenant = "matrix") =>
+    recent.take(tenant, { id, policy: "p", rule: await rules.load(ADMIN, KEY), raw: records });
+
+  beforeEach(async () => {
+    recent.leave("matrix");
+    others = [];
+    await rules.put(ADMIN, KEY, LINE);
+  });
+
+  test("takes those of all controllers, each once, and stores nothing", async () => {
+    await take("web-1/s/1", [raw("a,1", 1), raw("b,2", 1)]);
+    const theirs = new RecentRecords();
+    const rule = await rules.load(ADMIN, KEY);
+    theirs.take("matrix", { id: "web-1/s/1", policy: "p", rule, raw: [raw("a,1", 1), raw("b,2", 1)] });
+    theirs.take("matrix", { id: "web-2/s/1", policy: "p", rule, raw: [raw("c,3", 3)] });
+    others = [theirs.of("matrix", "p"), undefined];
+    const { records, warnings } = await of("p");
+    expect(records.map(({ raw: one, rows }) => [one?.text, rows[0]?.values])).toEqual([
+      ["a,1", { name: "a", n: 1 }],
+      ["b,2", { name: "b", n: 2 }],
+      ["c,3", { name: "c", n: 3 }],
+    ]);
+    expect(records[2]?.raw).toEqual({ text: "c,3", time: 3, host: "web-1", source: "/var/log/a" });
+    expect(warnings).toEqual([expect.stringContaining("did not answer")]);
+    const tried = await of("p", { text: `${LINE}setvar("n", 9)`, last: 2 });
+    expect(tried.records.map(({ rows }) => rows[0]?.values)).toEqual([
+      { name: "b", n: 9 },
+      { name: "c", n: 9 },
+    ]);
+    expect(await stored("/matrix/line")).toBe(0);
+  });
+
+  test("says that none is there, and what was too long to be kept", async () => {
+    expect(await of("p")).toMatchObject({ records: [], warnings: [expect.stringContaining("from their start")] });
+    await take("web-1/s/1", [raw("x".repeat(RECENT_POLICY_MAX_CHARACTERS + 1), 1)]);
+    const { warnings } = await of("p");
+    expect(warnings.at(-1)).toContain("which are not kept: 1");
+  });
+
+  test("shows them to who may read all that becomes of them, and to nobody else", async () => {
+    await take("web-1/s/1", [raw("a,secret", 1)]);
+    await take("web-1/s/1", [raw("z,1", 1)], "second");
+    const text = "--parser=text\n--fields=name\n--class=/matrix/other";
+    for (const restriction of [{ where: "n = 1" }, { hidden: ["n"] }, { access: "none" }] as const) {
+      const some: DataRule = { class: "/matrix/line", access: "read", ...restriction };
+      const by: Principal = { ...ADMIN, user: "bob", data: [{ class: "/matrix", access: "write" }, some] };
+      await expect(of("p", { text }, by)).rejects.toMatchObject({ code: "denied" });
+    }
+    const reader: Principal = { ...ADMIN, user: "eve", data: [{ class: "/matrix/line", access: "read" }] };
+    expect((await of("p", {}, reader)).records).toHaveLength(1);
+    await expect(of("none")).rejects.toMatchObject({ code: "not_found" });
+    const few: Principal = { ...ADMIN, user: "max", grants: ["rules:write"] };
+    await expect(of("p", {}, few)).rejects.toMatchObject({ code: "denied" });
+  });
+
+  test("of a rule that could not be used are shown to who may read and write everything", async () => {
+    recent.take("matrix", { id: "web-1/s/1", policy: "p", rule: undefined, raw: [raw("a,1", 1)] });
+    expect((await of("p")).records).toHaveLength(1);
+    const reader: Principal = { ...ADMIN, user: "eve", data: [{ class: "/matrix/line", access: "write" }] };
+    await expect(of("p", {}, reader)).rejects.toMatchObject({ code: "denied" });
   });
 });

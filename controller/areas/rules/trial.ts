@@ -1,5 +1,5 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { RULE_TRIAL_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
+import { RECENT_RECORDS_DEFAULT, RULE_TRIAL_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { HostObjects, HostRun } from "../../scripting/index.ts";
 import type { Workers } from "../../workers/index.ts";
@@ -9,6 +9,7 @@ import { readingOnly, requirePermission, type Principal } from "../permissions/i
 import { canonicalRow, rowGate } from "../query/index.ts";
 import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
+import type { PolicySamples } from "./samples.ts";
 import type { RuleService } from "./service.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
@@ -19,7 +20,12 @@ export interface TrialRequest {
   readonly key?: string | undefined;
   /** Absent: the text that is stored. */
   readonly text?: string | undefined;
-  readonly lines: readonly string[];
+  /** Sample records; absent: `policy` has them. */
+  readonly lines?: readonly string[] | undefined;
+  /** Its latest raw records are the sample; without `key` and `text`, its rule is tried. */
+  readonly policy?: string | undefined;
+  /** How many of them; absent: `RECENT_RECORDS_DEFAULT`. */
+  readonly last?: number | undefined;
   readonly host?: string | undefined;
   readonly source?: string | undefined;
   /** Named groups of a log policy's file match. */
@@ -43,6 +49,8 @@ export interface TrialError {
 export interface TrialRecord {
   /** From 1. */
   readonly line: number;
+  /** Of a policy; `time` in milliseconds since 1970, when it came to its agent. */
+  readonly raw?: { readonly text: string; readonly time: number; readonly host: string; readonly source: string };
   readonly rows: TrialRow[];
   readonly errors: TrialError[];
 }
@@ -57,6 +65,15 @@ export interface TrialResult {
   readonly notCalled: string[];
   /** For one line, everything together. */
   readonly msPerRecord: number;
+  /** What of the records of a policy is missing. */
+  readonly warnings: readonly string[];
+}
+
+interface Sample {
+  /** Key of the rule that is tried where the request names none. */
+  readonly rule?: string | undefined;
+  readonly records: readonly RawRecord[];
+  readonly warnings: readonly string[];
 }
 
 type Bound = Pick<HostObjects, "bind">;
@@ -65,6 +82,8 @@ interface TrialDependencies extends Omit<BodyDependencies, "engine" | "author" |
   readonly engine?: BodyDependencies["engine"] | undefined;
   readonly rules: RuleService;
   readonly objects: Objects;
+  /** Absent: there are no policies. */
+  readonly samples?: Pick<PolicySamples, "last"> | undefined;
   readonly workers?: Workers<RuleTasks> | undefined;
 }
 
@@ -82,24 +101,35 @@ export class RuleTrials {
   /**
    * Bodies run with what the caller may read, whoever stored them; a row that he may not write is an error of its line.
    * `AppError("too_large")` beyond `RULE_TRIAL_MAX_LINES` and `RULE_TRIAL_MAX_CHARACTERS`; of the rule the errors of
-   * `RuleService.put` and `load`.
+   * `RuleService.put` and `load`, of a policy those of `PolicySamples`.
    */
   async run(principal: Principal, request: TrialRequest): Promise<TrialResult> {
     requirePermission(principal, "rules:write");
-    checkSize(request.lines);
-    const rule = await this.#rule(principal, request);
     const { clock } = this.#with.runtime;
+    const { rule: ofPolicy, records: raw, warnings } = await this.#sample(principal, request);
+    const rule = await this.#rule(principal, { ...request, key: request.key ?? ofPolicy });
     const said: { level: string; msg: string }[] = [];
     const notCalled = new Set<string>();
     const { signal } = request;
     const bodies = this.#bodies(principal, { said, notCalled });
     const slices = new ParseSlices({ clock, tenant: principal.tenant, workers: this.#with.workers, bodies, signal });
     const beganMs = clock.monotonicMs();
-    const parsed = await slices.parse(rule, recordsOf(request, clock.nowMs()));
-    const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, request.lines.length);
-    const records = request.lines.map((_, at): TrialRecord => ({ line: at + 1, rows: [], errors: [] }));
+    const parsed = await slices.parse(rule, raw);
+    const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, raw.length);
+    const records = raw.map((one, at) => untold(one, { line: at + 1, isShown: request.lines === undefined }));
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
-    return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord };
+    return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings };
+  }
+
+  async #sample(principal: Principal, request: TrialRequest): Promise<Sample> {
+    const { lines, policy, last = RECENT_RECORDS_DEFAULT } = request;
+    const { samples, runtime } = this.#with;
+    if ((lines === undefined) === (policy === undefined))
+      throw new AppError("invalid", "Give either lines, the sample, or policy, whose latest records are the sample.");
+    if (policy !== undefined && samples === undefined) throw new AppError("unsupported", "There are no policies here.");
+    if (policy !== undefined && samples !== undefined) return samples.last(principal, policy, last);
+    checkSize(lines ?? []);
+    return { records: recordsOf(request, runtime.clock.nowMs()), warnings: [] };
   }
 
   async #rule(principal: Principal, { key, text }: TrialRequest): Promise<Rule> {
@@ -174,7 +204,14 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
   return { call, changed: bound.changed };
 }
 
-function recordsOf({ lines, host = "", source = "", groups = {} }: TrialRequest, timeMs: number): RawRecord[] {
+function untold(
+  { text, timeMs: time, host, source }: RawRecord,
+  { line, isShown }: { readonly line: number; readonly isShown: boolean },
+): TrialRecord {
+  return { line, ...(isShown && { raw: { text, time, host, source } }), rows: [], errors: [] };
+}
+
+function recordsOf({ lines = [], host = "", source = "", groups = {} }: TrialRequest, timeMs: number): RawRecord[] {
   return lines.map((text) => ({ text, timeMs, host, source, groups }));
 }
 

@@ -34,6 +34,7 @@ export interface PeerRequest {
     | { $case: "wanted"; value: Wanted }
     | { $case: "refresh"; value: Refresh }
     | { $case: "beat"; value: Beat }
+    | { $case: "recent"; value: Recent }
     | undefined;
 }
 
@@ -49,6 +50,7 @@ export interface PeerEvent {
     | { $case: "state"; value: State }
     | { $case: "notification"; value: Notification }
     | { $case: "lost"; value: Lost }
+    | { $case: "recent"; value: RecentRecords }
     | undefined;
 }
 
@@ -96,6 +98,14 @@ export interface Refresh {
   hosts: string[];
 }
 
+/** The latest raw records of a policy that who is asked has in its memory. The answer is `RecentRecords`, or none where the stream is full. */
+export interface Recent {
+  /** as of Watch */
+  call: number;
+  tenant: string;
+  policy: string;
+}
+
 /** Registered and sent. What was stored before this is not told: read it now. */
 export interface Watching {
   call: number;
@@ -138,6 +148,32 @@ export interface Notification {
 export interface Lost {
 }
 
+export interface RecentRecords {
+  call: number;
+  /** that the rule of these records names */
+  classes: string[];
+  records: RecentRecord[];
+  /** records that were too long to be kept */
+  leftOut: number;
+}
+
+export interface RecentRecord {
+  /** the same wherever the record came again */
+  id: string;
+  text: string;
+  timeMs: number;
+  host: string;
+  /** file path, or `command` */
+  source: string;
+  /** named groups of the file's match */
+  groups: { [key: string]: string };
+}
+
+export interface RecentRecord_GroupsEntry {
+  key: string;
+  value: string;
+}
+
 function createBasePeerRequest(): PeerRequest {
   return { request: undefined };
 }
@@ -165,6 +201,9 @@ export const PeerRequest: MessageFns<PeerRequest> = {
         break;
       case "beat":
         Beat.encode(message.request.value, writer.uint32(58).fork()).join();
+        break;
+      case "recent":
+        Recent.encode(message.request.value, writer.uint32(66).fork()).join();
         break;
     }
     return writer;
@@ -239,6 +278,14 @@ export const PeerRequest: MessageFns<PeerRequest> = {
             message.request = { $case: "beat", value: Beat.decode(reader, reader.uint32()) };
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.request = { $case: "recent", value: Recent.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -299,6 +346,12 @@ export const PeerRequest: MessageFns<PeerRequest> = {
         }
         break;
       }
+      case "recent": {
+        if (object.request?.value !== undefined && object.request?.value !== null) {
+          message.request = { $case: "recent", value: Recent.fromPartial(object.request.value) };
+        }
+        break;
+      }
     }
     return message;
   },
@@ -334,6 +387,9 @@ export const PeerEvent: MessageFns<PeerEvent> = {
         break;
       case "lost":
         Lost.encode(message.event.value, writer.uint32(66).fork()).join();
+        break;
+      case "recent":
+        RecentRecords.encode(message.event.value, writer.uint32(74).fork()).join();
         break;
     }
     return writer;
@@ -416,6 +472,14 @@ export const PeerEvent: MessageFns<PeerEvent> = {
             message.event = { $case: "lost", value: Lost.decode(reader, reader.uint32()) };
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.event = { $case: "recent", value: RecentRecords.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -479,6 +543,12 @@ export const PeerEvent: MessageFns<PeerEvent> = {
       case "lost": {
         if (object.event?.value !== undefined && object.event?.value !== null) {
           message.event = { $case: "lost", value: Lost.fromPartial(object.event.value) };
+        }
+        break;
+      }
+      case "recent": {
+        if (object.event?.value !== undefined && object.event?.value !== null) {
+          message.event = { $case: "recent", value: RecentRecords.fromPartial(object.event.value) };
         }
         break;
       }
@@ -973,6 +1043,85 @@ export const Refresh: MessageFns<Refresh> = {
     const message = createBaseRefresh();
     message.tenant = object.tenant ?? "";
     message.hosts = object.hosts?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBaseRecent(): Recent {
+  return { call: 0, tenant: "", policy: "" };
+}
+
+export const Recent: MessageFns<Recent> = {
+  encode(message: Recent, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.call !== 0) {
+      writer.uint32(8).uint64(message.call);
+    }
+    if (message.tenant !== "") {
+      writer.uint32(18).string(message.tenant);
+    }
+    if (message.policy !== "") {
+      writer.uint32(26).string(message.policy);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Recent {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecent();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.call = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.tenant = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.policy = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Recent>): Recent {
+    return Recent.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Recent>): Recent {
+    const message = createBaseRecent();
+    message.call = object.call ?? 0;
+    message.tenant = object.tenant ?? "";
+    message.policy = object.policy ?? "";
     return message;
   },
 };
@@ -1484,6 +1633,290 @@ export const Lost: MessageFns<Lost> = {
   },
   fromPartial(_: DeepPartial<Lost>): Lost {
     const message = createBaseLost();
+    return message;
+  },
+};
+
+function createBaseRecentRecords(): RecentRecords {
+  return { call: 0, classes: [], records: [], leftOut: 0 };
+}
+
+export const RecentRecords: MessageFns<RecentRecords> = {
+  encode(message: RecentRecords, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.call !== 0) {
+      writer.uint32(8).uint64(message.call);
+    }
+    for (const v of message.classes) {
+      writer.uint32(18).string(v!);
+    }
+    for (const v of message.records) {
+      RecentRecord.encode(v!, writer.uint32(26).fork()).join();
+    }
+    if (message.leftOut !== 0) {
+      writer.uint32(32).uint64(message.leftOut);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecentRecords {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecentRecords();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.call = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.classes.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.records.push(RecentRecord.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.leftOut = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RecentRecords>): RecentRecords {
+    return RecentRecords.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RecentRecords>): RecentRecords {
+    const message = createBaseRecentRecords();
+    message.call = object.call ?? 0;
+    message.classes = object.classes?.map((e) => e) || [];
+    message.records = object.records?.map((e) => RecentRecord.fromPartial(e)) || [];
+    message.leftOut = object.leftOut ?? 0;
+    return message;
+  },
+};
+
+function createBaseRecentRecord(): RecentRecord {
+  return { id: "", text: "", timeMs: 0, host: "", source: "", groups: {} };
+}
+
+export const RecentRecord: MessageFns<RecentRecord> = {
+  encode(message: RecentRecord, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.text !== "") {
+      writer.uint32(18).string(message.text);
+    }
+    if (message.timeMs !== 0) {
+      writer.uint32(24).int64(message.timeMs);
+    }
+    if (message.host !== "") {
+      writer.uint32(34).string(message.host);
+    }
+    if (message.source !== "") {
+      writer.uint32(42).string(message.source);
+    }
+    globalThis.Object.entries(message.groups).forEach(([key, value]: [string, string]) => {
+      RecentRecord_GroupsEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
+    });
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecentRecord {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecentRecord();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.timeMs = longToNumber(reader.int64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.host = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.source = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            const entry6 = RecentRecord_GroupsEntry.decode(reader, reader.uint32());
+            if (entry6.value !== undefined) {
+              message.groups[entry6.key] = entry6.value;
+            }
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RecentRecord>): RecentRecord {
+    return RecentRecord.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RecentRecord>): RecentRecord {
+    const message = createBaseRecentRecord();
+    message.id = object.id ?? "";
+    message.text = object.text ?? "";
+    message.timeMs = object.timeMs ?? 0;
+    message.host = object.host ?? "";
+    message.source = object.source ?? "";
+    message.groups = (globalThis.Object.entries(object.groups ?? {}) as [string, string][]).reduce(
+      (acc: { [key: string]: string }, [key, value]: [string, string]) => {
+        if (value !== undefined) {
+          acc[key] = globalThis.String(value);
+        }
+        return acc;
+      },
+      {},
+    );
+    return message;
+  },
+};
+
+function createBaseRecentRecord_GroupsEntry(): RecentRecord_GroupsEntry {
+  return { key: "", value: "" };
+}
+
+export const RecentRecord_GroupsEntry: MessageFns<RecentRecord_GroupsEntry> = {
+  encode(message: RecentRecord_GroupsEntry, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.key !== "") {
+      writer.uint32(10).string(message.key);
+    }
+    if (message.value !== "") {
+      writer.uint32(18).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RecentRecord_GroupsEntry {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRecentRecord_GroupsEntry();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.key = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RecentRecord_GroupsEntry>): RecentRecord_GroupsEntry {
+    return RecentRecord_GroupsEntry.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RecentRecord_GroupsEntry>): RecentRecord_GroupsEntry {
+    const message = createBaseRecentRecord_GroupsEntry();
+    message.key = object.key ?? "";
+    message.value = object.value ?? "";
     return message;
   },
 };
