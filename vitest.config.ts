@@ -10,7 +10,7 @@ const AREAS_ON_CLUSTER = [
   "controller/store/{once,journal/journal}.test.ts",
   "controller/areas/{config,consolelog}/*.test.ts",
   "controller/areas/triggers/*.test.ts",
-  "controller/areas/query/search/*.test.ts",
+  "controller/areas/query/{graph-host-objects,search/*}.test.ts",
   "controller/areas/rules/{patterns,service,trial}.test.ts",
   "controller/areas/objects/{model,service}.test.ts",
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/races}.test.ts",
