@@ -21,6 +21,8 @@ export interface CassandraNode {
   readonly ports: CassandraPorts;
   /** Addresses of all nodes of the ring, its own included. */
   readonly ring: readonly string[];
+  /** Further lines of its `cassandra.yaml`. */
+  readonly settings?: string;
 }
 
 export interface CassandraPorts {
@@ -94,7 +96,7 @@ memtable:
       class_name: TrieMemtable
     default:
       inherits: trie
-`;
+${node.settings ?? ""}`;
 }
 
 /** What was answered in the last seconds lies in the memory of this one node: good enough for trying out, and fast. */

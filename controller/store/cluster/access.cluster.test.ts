@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Etcd3 } from "etcd3";
+import { Etcd3, Range } from "etcd3";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { singleEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
@@ -11,9 +11,12 @@ import { TestAuthority } from "../../../test/helpers/test-authority.ts";
 import type { StoreAccess } from "../access.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
+import { etcdIsReady } from "./readiness.ts";
 
 const START_DEADLINE_MS = 60_000;
-const account = { user: "root", password: "s3cret of etcd" };
+const account = { user: "odp", password: "s3cret of etcd" };
+/** What keys of an installation begin with. */
+const KEYS = "odp/";
 
 describeCluster("an etcd that asks for certificates and accounts", () => {
   let folder: string;
@@ -64,8 +67,12 @@ describeCluster("an etcd that asks for certificates and accounts", () => {
       );
     await waitUntilUp(daemon, answers, START_DEADLINE_MS);
     await admin.role("root").create();
-    await admin.user("root").create(account.password);
+    await admin.user("root").create("nobody knows");
     await admin.user("root").addRole("root");
+    await admin.role("odp").create();
+    await admin.role("odp").grant({ permission: "Readwrite", range: Range.prefix(KEYS) });
+    await admin.user(account.user).create(account.password);
+    await admin.user(account.user).addRole("odp");
     await admin.auth.authEnable();
     admin.close();
   }, START_DEADLINE_MS);
@@ -81,10 +88,11 @@ describeCluster("an etcd that asks for certificates and accounts", () => {
     return etcd;
   }
   /** One read, which waits for nothing: refusals at the handshake are tried again until the call's deadline. */
-  const asked = (access: StoreAccess) => opens(access).kv.range({ key: Buffer.from("x") });
+  const asked = (access: StoreAccess) => opens(access).kv.range({ key: Buffer.from(`${KEYS}x`) });
 
-  test("is written, read and watched with a certificate of its authority and the right password", async () => {
-    const kv = new EtcdKvStore(opens({ tls, account }), "access/");
+  test("is written, read and watched by who shows a certificate of its authority and has the keys of odp, and nothing else", async () => {
+    const etcd = opens({ tls, account });
+    const kv = new EtcdKvStore(etcd, `${KEYS}tenant/matrix/`);
     const leaving = new AbortController();
     const { revision } = await kv.list("");
     await kv.put("a", Buffer.from("1"));
@@ -97,6 +105,8 @@ describeCluster("an etcd that asks for certificates and accounts", () => {
     await kv.put("b", Buffer.from("2"), { lease: lease.id });
     await lease.revoke();
     expect(await kv.get("b")).toBeUndefined();
+    await etcdIsReady({ etcd, kv });
+    await expect(new EtcdKvStore(etcd, "others/").get("a")).rejects.toThrow(/permission denied/);
     kv.close();
   });
 

@@ -24,7 +24,7 @@ export interface ReadinessParts {
 }
 
 /** An agreed write, which reads as well, and no alarm. Throws what the next call would get. */
-export async function etcdIsReady({ etcd, kv }: ReadinessParts): Promise<void> {
+export async function etcdIsReady({ etcd, kv }: Pick<ReadinessParts, "etcd" | "kv">): Promise<void> {
   const { alarms } = await etcd.call("read", (call) => etcd.maintenance.alarm({ action: "Get" }, call));
   const [raised] = alarms;
   if (raised !== undefined)
