@@ -38,7 +38,7 @@ test("256 controllers serve a tenant, each under a number of its own; one more i
   const { kv } = await engine.tenant("matrix");
   const lease = await kv.lease(CATALOG_LEASE_MS);
   const others = Array.from({ length: 252 }, (_, at) => at);
-  for (const numbers of [others.slice(0, 126), others.slice(126)]) {
+  for (const numbers of [others.slice(0, 84), others.slice(84, 168), others.slice(168)]) {
     const value = encodeJson({ revision: 1 });
     const then = numbers.map((number) => ({ kind: "put" as const, key: `objectfollowers/${number}`, value }));
     await kv.txn({ if: [], then: then.map((put) => ({ ...put, lease: lease.id })) });
