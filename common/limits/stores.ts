@@ -39,6 +39,9 @@ export const DISK_FULL_BELOW_BYTES = MIB;
 /** Changes kept for watchers; a watcher further behind lists again. */
 export const KV_LOG_MAX_ENTRIES = 10_000;
 export const KV_LOG_MAX_BYTES = 64 * MIB;
+/** Of these the latest are in memory, for watches that keep up. */
+export const KV_RECENT_MAX_ENTRIES = 4_000;
+export const KV_RECENT_MAX_BYTES = 8 * MIB;
 /** A page or a batch of a watch ends early when it has this much; it always has one entry. */
 export const KV_PAGE_MAX_BYTES = 8 * MIB;
 export const KV_WATCH_BATCH_MAX_ENTRIES = 500;

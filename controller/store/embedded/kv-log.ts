@@ -9,6 +9,7 @@ import { decodeStored, encodePacked } from "../format.ts";
 import { openValue, sealValue } from "../kv-expiry.ts";
 import type { KvEntry, KvEvent } from "../kv.ts";
 import type { Environment } from "./environment.ts";
+import { RecentChanges } from "./kv-recent.ts";
 import { concat, readU64, textBytes, u32, u64 } from "./keys.ts";
 
 const STATE = textBytes("kvstate");
@@ -35,6 +36,7 @@ type Packed = readonly [
 /** The changes of the key-value store in the order of their revisions, and the revision itself. */
 export class KvLog {
   readonly #env: Environment;
+  readonly #recent = new RecentChanges();
 
   constructor(env: Environment) {
     this.#env = env;
@@ -50,6 +52,7 @@ export class KvLog {
   /** Inside a write transaction: the changes of one revision. */
   append(state: KvState, revision: number, events: readonly KvEvent[]): void {
     let { entries, bytes } = state;
+    this.#recent.write(revision, events);
     events.forEach((event, index) => {
       const value = encodePacked(packEvent(event));
       void this.#env.tables.kvlog.put(concat(u64(revision), u32(index)), value);
@@ -63,6 +66,11 @@ export class KvLog {
     );
   }
 
+  /** To be called after each commit, before watches are woken. */
+  committed(): void {
+    this.#recent.commit(this.state().revision);
+  }
+
   /** Inside a write transaction: forgets every change up to the present revision. */
   compact(): void {
     const state = this.state();
@@ -73,6 +81,8 @@ export class KvLog {
   read(since: number, prefix: string): { readonly events: readonly KvEvent[]; readonly revision: number } {
     const { compacted, revision: latest } = this.state();
     if (since < compacted) throw new AppError("compacted", `Changes up to revision ${compacted} are no longer kept.`);
+    const recent = this.#recent.read(since);
+    if (recent) return { ...recent, events: recent.events.filter((event) => keyOf(event).startsWith(prefix)) };
     const events: KvEvent[] = [];
     let [seen, bytes, position] = [0, 0, since];
     for (const { key, value } of this.#env.tables.kvlog.getRange({ start: u64(since + 1) })) {
@@ -116,6 +126,10 @@ export function packEntry(entry: KvEntry): Uint8Array {
 
 export function unpackEntry(stored: Uint8Array): KvEntry {
   return toEntry(decodeStored<Packed>(stored));
+}
+
+function keyOf(event: KvEvent): string {
+  return event.kind === "put" ? event.entry.key : event.key;
 }
 
 function packEvent(event: KvEvent): Packed {

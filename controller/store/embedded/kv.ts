@@ -45,7 +45,7 @@ export class EmbeddedKvStore implements KvStore {
       env,
       runtime,
       endEntries: (keys) => this.#removeKeys(keys),
-      committed: () => this.#changed.wake(),
+      committed: () => this.#committed(),
     });
   }
 
@@ -169,7 +169,12 @@ export class EmbeddedKvStore implements KvStore {
   }
 
   #write<T>(action: () => T): Promise<T> {
-    return this.#env.write(action, () => this.#changed.wake());
+    return this.#env.write(action, () => this.#committed());
+  }
+
+  #committed(): void {
+    this.#log.committed();
+    this.#changed.wake();
   }
 
   #read(key: Uint8Array): KvEntry | undefined {
