@@ -17,15 +17,18 @@ export interface Random {
   bytes(count: number): Uint8Array;
 }
 
-/** Resolves after `delayMs`, at once when the signal fires. */
-export function wait(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
+/**
+ * Resolves after `delayMs`, at once when one of the signals fires. Each is listened to by itself: `AbortSignal.any` leaves
+ * something behind at a signal that lasts.
+ */
+export function wait(clock: Clock, delayMs: number, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
   return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
+    if (signals.some((signal) => signal?.aborted)) return resolve();
     const cancel = clock.after(delayMs, done);
-    signal?.addEventListener("abort", done, { once: true });
+    for (const signal of signals) signal?.addEventListener("abort", done, { once: true });
     function done(): void {
       cancel();
-      signal?.removeEventListener("abort", done);
+      for (const signal of signals) signal?.removeEventListener("abort", done);
       resolve();
     }
   });

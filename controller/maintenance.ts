@@ -44,7 +44,7 @@ export class Maintenance {
     const { runtime, tenants, intervalMs, maintain } = this.#options;
     const { signal } = this.#stopping;
     for (;;) {
-      await wait(runtime.clock, intervalMs, AbortSignal.any([signal, this.#soon.signal]));
+      await wait(runtime.clock, intervalMs, signal, this.#soon.signal);
       if (signal.aborted) return;
       this.#soon = new AbortController();
       try {

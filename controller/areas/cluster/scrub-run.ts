@@ -147,7 +147,7 @@ export class ScrubRun {
     const { stopping } = journal.underWay;
     const takenMs = runtime.clock.monotonicMs() - beganMs;
     const restMs = (comparisons / this.#now.rate) * 1_000 - takenMs;
-    if (restMs > 0) await wait(runtime.clock, restMs, AbortSignal.any([stopping, stopped]));
+    if (restMs > 0) await wait(runtime.clock, restMs, stopping, stopped);
     if (stopped.aborted) throw new Lost();
     if (stopping.aborted) throw new AppError("cancelled", "The controller is shutting down.");
   }

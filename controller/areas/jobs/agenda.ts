@@ -15,6 +15,8 @@ interface Scheduled {
   again: boolean;
 }
 
+const CHANGED = "changed";
+
 /** When which job is to be attended to: a heap by time, and one timer for all. */
 export class Agenda {
   readonly #clock: Pick<Clock, "nowMs">;
@@ -52,7 +54,8 @@ export class Agenda {
     const entry = { tenant, name, atMs };
     this.#jobs.set(id, { entry, busy: false, again: false });
     this.#push(entry);
-    this.#bell.abort();
+    // With a reason of its own: else one is made each time, with where it was made.
+    this.#bell.abort(CHANGED);
   }
 
   remove(tenant: string, name: string): void {

@@ -202,11 +202,7 @@ export class RunCarrying {
     const { clock } = this.#with.runtime;
     const { stopping } = this.#with.journal.underWay;
     const cancelled = run.watcher?.signal;
-    await wait(
-      clock,
-      Math.max(0, tries.dueMs - clock.nowMs()),
-      cancelled ? AbortSignal.any([stopping, cancelled]) : stopping,
-    );
+    await wait(clock, Math.max(0, tries.dueMs - clock.nowMs()), stopping, cancelled);
     if (stopping.aborted) throw new LetGo(run.id);
     return cancelled?.aborted !== true;
   }

@@ -79,7 +79,7 @@ export class JobQueues {
         const [head = ""] = ids;
         if (await goesOn(head)) {
           const pauseMs = Math.min(JOB_QUEUE_LOOK_MAX_MS, JOB_QUEUE_LOOK_MS * position);
-          await wait(this.#clock, pauseMs, AbortSignal.any([signal, woken.signal]));
+          await wait(this.#clock, pauseMs, signal, woken.signal);
         } else await this.leave({ tenant, key, runId: head });
       } finally {
         leave();

@@ -127,7 +127,7 @@ export class JobScheduler {
     const nextMs = agenda.nextMs;
     const mostMs = nextMs === undefined ? MAINTENANCE_INTERVAL_MS : SCHEDULE_LOOK_MS;
     const pauseMs = Math.min(mostMs, Math.max(0, (nextMs ?? Number.POSITIVE_INFINITY) - clock.nowMs()));
-    await wait(clock, pauseMs, AbortSignal.any([signal, agenda.changed()]));
+    await wait(clock, pauseMs, signal, agenda.changed());
   }
 
   async #followAll(agenda: Agenda, followed: Map<string, FollowedKeys>): Promise<void> {

@@ -101,7 +101,7 @@ export class Resealing {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       await this.round();
-      await wait(this.#with.runtime.clock, KEY_FOLLOW_INTERVAL_MS, AbortSignal.any([signal, this.#soon.signal]));
+      await wait(this.#with.runtime.clock, KEY_FOLLOW_INTERVAL_MS, signal, this.#soon.signal);
       this.#soon = new AbortController();
     }
   }

@@ -56,7 +56,7 @@ export class TenantRemoval {
     const { clock, log } = this.#with.runtime;
     const { signal } = this.#stopping;
     for (;;) {
-      await wait(clock, MAINTENANCE_INTERVAL_MS, AbortSignal.any([signal, this.#soon.signal]));
+      await wait(clock, MAINTENANCE_INTERVAL_MS, signal, this.#soon.signal);
       if (signal.aborted) return;
       this.#soon = new AbortController();
       await this.run(signal).catch((error: unknown) =>

@@ -47,7 +47,7 @@ export class Takeover {
       } catch (error) {
         runtime.log.warn({ reason: errorText(error) }, "changes that another controller left are told later");
       }
-      await wait(runtime.clock, CHANGE_TAKEOVER_INTERVAL_MS, AbortSignal.any([signal, this.#soon.signal]));
+      await wait(runtime.clock, CHANGE_TAKEOVER_INTERVAL_MS, signal, this.#soon.signal);
     }
   }
 
