@@ -44,7 +44,7 @@ export interface AgentCommandsDependencies {
 
 /**
  * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then passed on to the waiting
- * caller.
+ * caller; output to one of this controller as it comes.
  */
 export interface CommandEntries {
   /**
@@ -135,6 +135,10 @@ export class AgentCommands implements Transport, CommandEntries {
   async accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
     const foreign = await this.#foreign(source, entries);
     const own = entries.filter((entry) => !foreign.has(commandOf(entry) ?? ""));
+    for (const { body } of own) {
+      if (body?.$case !== "output") continue;
+      this.#running.get(keyOf(source.tenant, source.host, body.value.commandId))?.wait.coming(body.value);
+    }
     await this.#records.keep(source, own);
     for (const { body } of own) {
       if (body?.$case !== "output" && body?.$case !== "result") continue;

@@ -133,6 +133,7 @@ async function history(
       batch.push({ commandId: "c", stderr: false, offset: expected.length, data: Buffer.from(text) });
       expected += text;
     }
+    if (random.next() < 0.5) for (const piece of batch) wait.coming(piece);
     for (const piece of random.next() < 0.5 ? batch : batch.toReversed()) {
       stored.pieces.push(piece);
       await turns(random, 2);

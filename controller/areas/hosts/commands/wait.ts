@@ -60,6 +60,11 @@ export class CommandWait implements CommandListener {
     this.#pass(output);
   }
 
+  /** Passes on a piece that is being stored, unless one before it is missing; it is told again when it is stored. */
+  coming(output: CommandOutput): void {
+    if (!this.over && output.offset <= this.#offset) this.#pass(output);
+  }
+
   result(result: CommandResult): void {
     this.#result ??= result;
     this.#conclude();
