@@ -1,12 +1,7 @@
-import { Firings, jobClasses, JobRuns, JobScheduler, JobService } from "../../controller/areas/jobs/index.ts";
-import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { decodeStored, encodeJson } from "../../controller/store/format.ts";
-import type { KvStore } from "../../controller/store/kv.ts";
-import { realClock } from "../helpers/clock.ts";
-import { openTestEngine } from "../helpers/engine.ts";
-import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { quantile, type Bench, type Figure } from "./frame.ts";
 import { anonymousMb } from "./process.ts";
+import { openScheduling, type Scheduling } from "./scheduling.ts";
 
 /** Smaller for a trial. */
 const SCHEDULES = Number(process.env["ODP_BENCH_SCHEDULES"] ?? 100_000);
@@ -16,7 +11,6 @@ const PERIOD_S = 10;
 const MEASURED_MS = 30_000;
 const PUTS_PER_TXN = 100;
 const DEFINITION = "jobs/definition/";
-const principal = testPrincipal();
 
 /**
  * Schedules that a controller reads from the store and fires, on hosts that answer at once; embedded, as a library. Late
@@ -25,80 +19,34 @@ const principal = testPrincipal();
 export const firingsBench: Bench = {
   name: "firings",
   async run() {
-    const engine = await openTestEngine();
-    const random = { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
-    const runtime = { ...testRuntime(realClock), random };
-    const objects = new ObjectService({ stores: engine, runtime });
-    const jobs = new JobService({ stores: engine, runtime, objects });
-    for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
-    const runs = new JobRuns({
-      ...{ stores: engine, runtime, jobs, objects, secrets: TEST_SECRETS },
-      hosts: {
-        dispatch: (_principal, host) =>
-          Promise.resolve({ host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 }),
-      },
-      stored: { outcome: () => Promise.resolve(undefined) },
-      notifications: { publish: () => undefined },
-      controllers: { own: "bench", has: () => true },
-    });
-    const firings = new Firings({
-      ...{ stores: engine, runtime, endings: runs.endings, zone: "UTC" },
-      authors: { present: () => Promise.resolve(principal) },
-      ospaceOf: () => Promise.resolve("/matrix"),
-      runs: {
-        goesOn: (tenant, runId) => runs.goesOn(tenant, runId),
-        fire: async (who, name, firing) => {
-          const isBegun = await runs.fire(who, name, firing);
-          late.push(Date.now() - (dueMs.get(name) ?? Number.NaN));
-          return isBegun;
-        },
-      },
-    });
     const late: number[] = [];
     /** With its jitter, as the scheduler was told. */
     const dueMs = new Map<string, number>();
-    const noted = (name: string, atMs: number | undefined): number | undefined => {
-      if (atMs !== undefined && atMs > Date.now()) dueMs.set(name, atMs);
-      return atMs;
-    };
-    let [read, loadedMs] = [0, 0];
-    const began = performance.now();
-    const scheduler = new JobScheduler({
-      ...{ stores: engine, runtime, controllers: { own: "bench" } },
-      tenants: { list: () => Promise.resolve([{ name: "matrix" }]) },
-      firings: {
-        attend: async (tenant, name) => noted(name, await firings.attend(tenant, name)),
-        firstMs: (name, job, state) => {
-          if (++read === SCHEDULES) loadedMs = performance.now() - started;
-          return noted(name, firings.firstMs(name, job, state));
-        },
+    let [told, loadedMs, started] = [0, 0, performance.now()];
+    await using scheduling = await openScheduling({
+      fired: (name) => late.push(Date.now() - (dueMs.get(name) ?? Number.NaN)),
+      due: (name, atMs) => {
+        if (++told === SCHEDULES) loadedMs = performance.now() - started;
+        if (atMs !== undefined && atMs > Date.now()) dueMs.set(name, atMs);
       },
     });
-    let started = began;
-    try {
-      await define(jobs, (await engine.tenant("matrix")).kv);
-      console.log(`  ${SCHEDULES} schedules stored in ${Math.round(performance.now() - began)} ms`);
-      started = performance.now();
-      scheduler.start();
-      while (loadedMs === 0) await pause(100);
-      await pause(2 * PERIOD_S * 1_000);
-      late.length = 0;
-      const before = process.cpuUsage();
-      await pause(MEASURED_MS);
-      const { user, system } = process.cpuUsage(before);
-      return figures([...late], { loadedMs, workedMs: (user + system) / 1_000 });
-    } finally {
-      await scheduler.stop();
-      await runs.close();
-      await objects.close();
-      await engine[Symbol.asyncDispose]();
-    }
+    await define(scheduling);
+    console.log(`  ${SCHEDULES} schedules stored in ${Math.round(performance.now() - started)} ms`);
+    started = performance.now();
+    scheduling.scheduler.start();
+    while (loadedMs === 0) await pause(100);
+    await pause(2 * PERIOD_S * 1_000);
+    late.length = 0;
+    const before = process.cpuUsage();
+    await pause(MEASURED_MS);
+    const { user, system } = process.cpuUsage(before);
+    return figures([...late], { loadedMs, workedMs: (user + system) / 1_000 });
   },
 };
 
 /** As many of them as are to fire do so in turn, the others once in a year. */
-async function define(jobs: JobService, kv: KvStore): Promise<void> {
-  await jobs.save(principal, { name: "pattern", exec: ["x"], host: ["h1"], schedule: "0 0 1 1 *" });
+async function define({ kv, define: save }: Scheduling): Promise<void> {
+  await save({ name: "pattern", exec: ["x"], host: ["h1"], schedule: "0 0 1 1 *" });
   const entry = await kv.get(`${DEFINITION}pattern`);
   if (!entry) throw new Error("The pattern of the jobs is not there.");
   const pattern = decodeStored<{ readonly name: string; readonly schedule: string }>(entry.value);

@@ -13,6 +13,7 @@ import { httpBench } from "./http.ts";
 import { ingestClusterBench } from "./ingest-cluster.ts";
 import { ingestBench } from "./ingest.ts";
 import { latencyBench } from "./latency.ts";
+import { latenessBench } from "./lateness.ts";
 import { millionBench } from "./million.ts";
 import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
@@ -55,6 +56,7 @@ const BENCHES: readonly Bench[] = [
   termsBench,
   schedulesBench,
   firingsBench,
+  latenessBench,
   runsBench,
   rulesBench,
   fleetBench,
