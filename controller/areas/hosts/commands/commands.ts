@@ -25,6 +25,7 @@ import type {
   Target,
   Transport,
 } from "../types.ts";
+import { CommandListeners, keyOf } from "./listeners.ts";
 import { CommandRecords } from "./records.ts";
 import { CommandWait } from "./wait.ts";
 
@@ -89,7 +90,7 @@ export class AgentCommands implements Transport, CommandEntries {
   readonly #with: AgentCommandsDependencies;
   readonly #records: CommandRecords;
   readonly #running = new Map<string, Running>();
-  readonly #listeners = new Map<string, Set<CommandListener>>();
+  readonly #listeners = new CommandListeners();
   readonly #served = new Set<Served>();
 
   constructor(dependencies: AgentCommandsDependencies) {
@@ -117,7 +118,7 @@ export class AgentCommands implements Transport, CommandEntries {
 
   state(session: LiveSession, state: CommandState): void {
     const { tenant, host } = session.identity;
-    for (const listener of this.#listenersOf(tenant, host, state.commandId)) listener.state(state);
+    for (const listener of this.#listeners.of(keyOf(tenant, host, state.commandId))) listener.state(state);
   }
 
   /** Whether the content belongs to a deployment the host is working on. */
@@ -142,7 +143,7 @@ export class AgentCommands implements Transport, CommandEntries {
     await this.#records.keep(source, own);
     for (const { body } of own) {
       if (body?.$case !== "output" && body?.$case !== "result") continue;
-      for (const listener of this.#listenersOf(source.tenant, source.host, body.value.commandId)) {
+      for (const listener of this.#listeners.of(keyOf(source.tenant, source.host, body.value.commandId))) {
         if (body.$case === "output") listener.output(body.value);
         else listener.result(body.value);
       }
@@ -174,14 +175,14 @@ export class AgentCommands implements Transport, CommandEntries {
     const files = command.body?.$case === "deploy" ? command.body.value.files : [];
     const served: Served = { watch, digests: new Set(files.map((file) => file.digest)) };
     this.#served.add(served);
-    this.#listen(key, listener);
+    this.#listeners.add(key, listener);
     session.send({ $case: "command", value: { ...command, epoch: session.epoch } });
     return {
       epoch: session.epoch,
       cancel: () => this.#cancelHere({ tenant, host, commandId: command.id }),
       end: () => {
         this.#served.delete(served);
-        this.#unlisten(key, listener);
+        this.#listeners.remove(key, listener);
       },
     };
   }
@@ -217,7 +218,7 @@ export class AgentCommands implements Transport, CommandEntries {
     ];
     running.stopTimers = () => stops.forEach((stop) => stop());
     this.#running.set(key, running);
-    this.#listen(key, wait);
+    this.#listeners.add(key, wait);
     return running;
   }
 
@@ -225,7 +226,7 @@ export class AgentCommands implements Transport, CommandEntries {
     running.stopTimers();
     running.stopAgain?.();
     this.#running.delete(key);
-    this.#unlisten(key, running.wait);
+    this.#listeners.remove(key, running.wait);
     this.#leave(running);
   }
 
@@ -410,21 +411,6 @@ export class AgentCommands implements Transport, CommandEntries {
     session?.send({ $case: "cancel", value: { commandId, epoch: session.epoch } });
     return session !== undefined;
   }
-
-  #listenersOf(tenant: string, host: string, commandId: string): readonly CommandListener[] {
-    return [...(this.#listeners.get(keyOf(tenant, host, commandId)) ?? [])];
-  }
-
-  #listen(key: string, listener: CommandListener): void {
-    const listeners = this.#listeners.get(key) ?? new Set();
-    this.#listeners.set(key, listeners.add(listener));
-  }
-
-  #unlisten(key: string, listener: CommandListener): void {
-    const listeners = this.#listeners.get(key);
-    listeners?.delete(listener);
-    if (listeners?.size === 0) this.#listeners.delete(key);
-  }
 }
 
 function isCancelled({ options }: Running): boolean {
@@ -433,8 +419,4 @@ function isCancelled({ options }: Running): boolean {
 
 function commandOf({ body }: Entry): string | undefined {
   return body?.$case === "output" || body?.$case === "result" ? body.value.commandId : undefined;
-}
-
-function keyOf(tenant: string, host: string, commandId: string): string {
-  return `${tenant}/${host}/${commandId}`;
 }
