@@ -1,7 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { classAccess } from "./access.ts";
-import { allows, readingOnly, requireDefining, requireMayChange, requirePermission } from "./principal.ts";
+import {
+  allows,
+  owing,
+  pathAllowed,
+  pathVisible,
+  readingOnly,
+  requireAllOwnGrants,
+  requireDefining,
+  requireMayChange,
+  requireNoDuty,
+  requireOneOf,
+  requirePermission,
+} from "./principal.ts";
 import type { DataRule, Permission, Principal } from "./types.ts";
 
 function granted(...grants: readonly string[]): Principal {
@@ -32,6 +44,37 @@ describe("a permission is granted", () => {
     }
     expect(() => requirePermission(granted(), "jobs:read")).toThrow("bob lacks the permission jobs:read.");
   });
+});
+
+test("of several permissions one is enough, and the first is named where none is granted", () => {
+  expect(() => requireOneOf(granted("jobs:run"), ["hosts:run", "jobs:run"])).not.toThrow();
+  expect(() => requireOneOf(granted("jobs:read"), ["hosts:run", "jobs:run"])).toThrow(
+    "lacks the permission hosts:run.",
+  );
+});
+
+test("who has a duty is told so in place of each permission, and may nothing else", () => {
+  const bob = owing(granted("jobs:*"), "second factor");
+  expect(allows(bob, "jobs:read")).toBe(false);
+  expect(() => requirePermission(bob, "jobs:read")).toThrow("bob must set up a second factor before anything else");
+  expect(() => requireNoDuty(owing(granted("jobs:*"), "password"))).toThrow("change the first password");
+  expect(() => requireNoDuty(granted())).not.toThrow();
+});
+
+test("what runs later with all rights of a user is not begun by a token that has a part of them", () => {
+  const bob = granted("jobs:*");
+  expect(() => requireAllOwnGrants({ ...bob, byToken: "part" })).toThrow("of which the token has a part");
+  for (const principal of [bob, { ...bob, byToken: "whole" } as const])
+    expect(() => requireAllOwnGrants(principal)).not.toThrow();
+});
+
+test("a path is open by what is above it, and its folders show the way to it, and no other", () => {
+  const closed = ["/a/b", "/a", "/", "/a/bc"].map((open) => pathAllowed({ paths: [open] }, "/a/b/c"));
+  expect(closed).toEqual([true, true, true, false]);
+  const bob = { ...granted(), paths: ["/a/b"] };
+  const shown = ["/a/b/c", "/a/b", "/a", "/", "/a/x", "/b"].filter((path) => pathVisible(bob, path));
+  expect(shown).toEqual(["/a/b/c", "/a/b", "/a", "/"]);
+  expect(pathVisible(granted(), "/b")).toBe(true);
 });
 
 describe("a principal that reads only", () => {
