@@ -80,7 +80,16 @@ import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
 import { identityOf, scriptsArea, ScriptService } from "./areas/scripts/index.ts";
 import { tablesArea, TableService } from "./areas/tables/index.ts";
 import { tagsArea, TagService } from "./areas/tags/index.ts";
-import { CompanyService, TenantGate, TenantRemoval, tenantsArea, TenantService } from "./areas/tenants/index.ts";
+import {
+  CompanyService,
+  quotaOf,
+  TenantGate,
+  TenantRemoval,
+  tenantsArea,
+  TenantService,
+  tenantSizes,
+  TenantUse,
+} from "./areas/tenants/index.ts";
 import { triggerHost, triggersArea, TriggerService } from "./areas/triggers/index.ts";
 import { ExportService, ImportService, transferArea } from "./areas/transfer/index.ts";
 import { sealedUsers, usersArea, UserService } from "./areas/users/index.ts";
@@ -106,9 +115,19 @@ export async function assemble(options: AssemblyOptions) {
   const tenants = new TenantService({ runtime, engine });
   const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
 
+  const use = await TenantUse.open({
+    stores,
+    runtime,
+    controllerId,
+    quotaOf: (tenant) => quotaOf(stores.configOf(tenant)),
+    sizes: (tenant) => tenantSizes({ stores, objects, actAs }, tenant),
+    audit: (entry) => audit.record(entry),
+    isFirst: () => isFirst(),
+  });
   const objects: ObjectService = new ObjectService({
     stores,
     runtime,
+    room: use,
     triggers: { before: (...write) => triggers.before(...write), after: (...events) => triggers.after(...events) },
   });
   const anchoring = options.auditAnchorFile
@@ -145,6 +164,8 @@ export async function assemble(options: AssemblyOptions) {
     version: options.version,
     keys: () => ({ opening: secrets.opening, sealing: secrets.keyId }),
   });
+  /** The one of all controllers that does what one of them is to do. */
+  const isFirst = (): boolean => membership.others().every(({ id }) => id > controllerId);
   secrets.begin(keysKnown(membership.all()));
   await membership.tellKeys();
   const parts = new KeptParts({
@@ -184,7 +205,7 @@ export async function assemble(options: AssemblyOptions) {
   const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
   const config = new ConfigService(configuration);
   const history = new ConfigHistory(configuration);
-  const files = new FileService({ stores, objects, runtime, controllers: membership });
+  const files = new FileService({ stores, objects, runtime, controllers: membership, room: use });
   const workers = workerThreads(options, runtime);
   const cluster = new ClusterService({ engine });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
@@ -208,6 +229,7 @@ export async function assemble(options: AssemblyOptions) {
     passwordFault: users.passwordFault,
     onDue: () => removal.soon(),
     licenseOf: (tenant) => licences.shownOf(tenant),
+    use,
   });
 
   // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through
@@ -258,7 +280,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(options.dialPeer && { dial: options.dialPeer }),
   });
   notifications.onInterests(() => links.tellInterests());
-  const depots = new DepotService({ stores, runtime, objects });
+  const depots = new DepotService({ stores, runtime, objects, room: use });
   const stored = new StoredCommands({ objects, actAs });
   const deployments = new DeploymentService({
     depots,
@@ -317,7 +339,7 @@ export async function assemble(options: AssemblyOptions) {
       memory: ruleMemory,
       runtime,
     });
-  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies });
+  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies, room: use });
   const recent = new RecentRecords();
   const trials = new RuleTrials({
     samples: new PolicySamples({ recent, policies, others: (tenant, policy) => links.recent(tenant, policy) }),
@@ -403,7 +425,7 @@ export async function assemble(options: AssemblyOptions) {
   });
   // In the order in which they outlive each other: the last ends first.
   const areas: readonly Area[] = checkAreas([
-    tenantsArea({ companies, gate: stores, removal }),
+    tenantsArea({ companies, gate: stores, removal, use }),
     licencesArea(licences),
     auditArea(audit, anchoring),
     {
@@ -431,7 +453,7 @@ export async function assemble(options: AssemblyOptions) {
       retries,
       tryAgain: async (tenant) =>
         retries.run(await actAs(tenant, ""), { rules, write: (batch) => records.write([batch]) }),
-      isFirst: () => membership.others().every(({ id }) => id > controllerId),
+      isFirst,
     }),
     consoleLogArea(consoleLogs),
     jobsArea({

@@ -103,6 +103,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   TenantGate: { [EVERY]: "before sign-in" },
   TenantRemoval: { [EVERY]: "maintenance" },
   TenantService: { [EVERY]: "before sign-in" },
+  TenantUse: { [EVERY]: "of the controller itself: the call that grows has its right" },
   OpenIdService: {
     begin: "before sign-in",
     beginLink: "the caller's own, with the password",

@@ -26,7 +26,10 @@ const members = {
   logo: Type.Optional(Type.String({ description: "Data URI with an image in base64" })),
   icon: Type.Optional(Type.String({ description: "Data URI with an image in base64" })),
   config: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: "`replication_factor` is settled when it is made" }),
+    Type.Record(Type.String(), Type.String(), {
+      description:
+        "`replication_factor` is settled when it is made; `max_objects` and `max_bytes` are quotas, an empty text is none",
+    }),
   ),
 };
 
@@ -47,6 +50,17 @@ export const CompanyView = Type.Object({
   icon: Type.String(),
   config: Type.Record(Type.String(), Type.String()),
   license: Type.String({ description: "JSON: expire, server, agent; -1 is no limit" }),
+  use: Type.Optional(
+    Type.Object(
+      {
+        objects: Type.Number(),
+        bytes: Type.Number(),
+        measuredMs: Type.Number({ description: "When it was counted; growth since is added" }),
+        beyond: Type.Array(Type.String(), { description: "The quotas that are exceeded: objects, bytes" }),
+      },
+      { description: "What it has, when it has a quota and was counted" },
+    ),
+  ),
   purgeAtMs: Type.Optional(Type.Number({ description: "Of a deleted one: when its data goes" })),
 });
 

@@ -185,6 +185,22 @@ export const TENANT_IMAGE_MAX_BYTES = 256 * 1_024;
 export const TENANT_CONFIG_MAX_BYTES = 16 * 1_024;
 /** Of a call that makes or changes a tenant: its images are in it. */
 export const TENANT_BODY_MAX_BYTES = 1_024 * 1_024;
+/**
+ * Growth of a tenant with a quota that a controller knows of alone: more is told to the others before the next write. So
+ * many times the number of controllers, and no more, a tenant may have beyond its quota.
+ */
+export const TENANT_USE_UNTOLD_MAX_OBJECTS = 1_000;
+export const TENANT_USE_UNTOLD_MAX_BYTES = 4 * MIB;
+/** How often what a tenant with a quota has is counted anew: what expired or was swept is seen then. */
+export const TENANT_USE_MEASURE_INTERVAL_MS = 900_000;
+/** How fast the objects of a tenant are counted, so that nobody else waits for it. */
+export const TENANT_USE_OBJECTS_PER_SECOND = 50_000;
+/** A call that is refused for want of room asks what others made of it meanwhile; not more often than this. */
+export const TENANT_USE_REREAD_MS = 1_000;
+/** Attempts to tell growth: each loses to another controller that tells its own. */
+export const TENANT_USE_TELL_ATTEMPTS_MAX = 16;
+/** Ids of a batch or an import that are looked up when little room is left; more count as new objects. */
+export const ROOM_LOOKUP_IDS_MAX = 10_000;
 /** Making a tenant makes tables, which takes a cluster seconds. */
 export const TENANT_MAKE_DEADLINE_MS = 120_000;
 

@@ -10,11 +10,10 @@ export interface FinishedCall {
 }
 
 /** A level that its area knows, read whenever `/metrics` is asked. */
-export interface Level {
+export type Level = {
   readonly name: string;
   readonly help: string;
-  readonly value: () => number;
-}
+} & ({ readonly value: () => number } | { readonly byTenant: () => readonly (readonly [string, number])[] });
 
 /** What this controller's HTTP side counts, and levels of the others, for `/metrics`. */
 export class HttpMetrics {
@@ -48,16 +47,7 @@ export class HttpMetrics {
         for (const [tenant, count] of admission.inFlight()) this.set({ tenant }, count);
       },
     });
-    for (const { name, help, value } of levels) {
-      new Gauge({
-        name,
-        help,
-        registers,
-        collect() {
-          this.set(value());
-        },
-      });
-    }
+    for (const level of levels) registerLevel(level, this.#registry);
   }
 
   observe(call: FinishedCall): void {
@@ -73,4 +63,30 @@ export class HttpMetrics {
   text(): Promise<string> {
     return this.#registry.metrics();
   }
+}
+
+function registerLevel(level: Level, registry: Registry): void {
+  const { name, help } = level;
+  const registers = [registry];
+  if ("value" in level) {
+    new Gauge({
+      name,
+      help,
+      registers,
+      collect() {
+        this.set(level.value());
+      },
+    });
+    return;
+  }
+  new Gauge({
+    name,
+    help,
+    labelNames: ["tenant"],
+    registers,
+    collect() {
+      this.reset();
+      for (const [tenant, count] of level.byTenant()) this.set({ tenant }, count);
+    },
+  });
 }

@@ -4,7 +4,7 @@ import { fileName } from "../../../common/paths.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { DepotFile, DepotToDeploy } from "../hosts/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { Objects, TenantRoom } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { DEPOT_PATH } from "./classes.ts";
@@ -28,6 +28,8 @@ export interface DepotDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "catalog">;
+  /** Absent: no tenant has a quota. */
+  readonly room?: TenantRoom;
 }
 
 export class DepotService implements Depots {
@@ -38,7 +40,7 @@ export class DepotService implements Depots {
   readonly #listeners: ((change: DepotChange) => Promise<void>)[] = [];
 
   constructor(dependencies: DepotDependencies) {
-    this.#store = new DepotStore(dependencies.stores);
+    this.#store = new DepotStore(dependencies.stores, dependencies.room);
     this.#content = new VersionContent({ store: this.#store, runtime: dependencies.runtime });
     this.#objects = dependencies.objects;
   }

@@ -7,6 +7,8 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { putOnce } from "../../store/once.ts";
+import type { TenantRoom } from "../objects/index.ts";
+import { keepInRoom } from "../tenants/index.ts";
 import { compareVersions } from "./version.ts";
 
 /**
@@ -38,9 +40,12 @@ const encoder = new TextEncoder();
 
 export class DepotStore {
   readonly #stores: Stores;
+  readonly #room: TenantRoom | undefined;
 
-  constructor(stores: Stores) {
+  /** Without `room` no tenant has a quota. */
+  constructor(stores: Stores, room?: TenantRoom) {
     this.#stores = stores;
+    this.#room = room;
   }
 
   async get(tenant: string, name: string, version: string): Promise<VersionEntry | undefined> {
@@ -80,7 +85,7 @@ export class DepotStore {
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<{ digest: string; size: number }> {
     const { blobs } = await this.#stores.tenant(tenant);
-    return blobs.put(bytes, owner);
+    return keepInRoom({ room: this.#room, tenant }, bytes, (admitted) => blobs.put(admitted, owner));
   }
 
   async markContent(tenant: string, owner: string, files: readonly DepotFile[]): Promise<void> {

@@ -13,9 +13,10 @@ import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
-import { TAGS_COLUMN, type Edit, type Objects } from "../objects/index.ts";
+import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../objects/index.ts";
 import { pathVisible, requireOneOf, requirePath, requirePermission, type Principal } from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
+import { keepInRoom } from "../tenants/index.ts";
 import { placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
 import {
   extensionOf,
@@ -57,6 +58,8 @@ interface Dependencies {
   readonly objects: Objects;
   readonly runtime: Runtime;
   readonly controllers: Controllers;
+  /** Absent: no tenant has a quota. */
+  readonly room?: TenantRoom;
 }
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
@@ -252,7 +255,9 @@ export class FileService implements FileSource {
     const bytes =
       "text" in content ? [Buffer.from(content.text)] : (createReadStream(content.file) as AsyncIterable<Uint8Array>);
     const mark = `file/${Buffer.from(runtime.random.bytes(MARK_BYTES)).toString("base64url")}`;
-    const { digest, size } = await blobs.put(bytes, mark);
+    const { digest, size } = await keepInRoom({ room: this.#with.room, tenant: principal.tenant }, bytes, (admitted) =>
+      blobs.put(admitted, mark),
+    );
     return { digest, mark, size, owner: principal.user, modified: runtime.clock.nowMs() };
   }
 

@@ -5,6 +5,7 @@ export { nameAmong, triggerName } from "./definitions/naming.ts";
 export type { IndexScrubPage } from "./indexing/indexscrub.ts";
 export type * from "./interface.ts";
 export { ObjectService } from "./service.ts";
+export type { Growth, TenantRoom } from "./values/room.ts";
 export type * from "./types.ts";
 export { idFromColumns } from "./values/identity.ts";
 export { branchesOf } from "./values/terms.ts";

@@ -192,6 +192,8 @@ export interface Rehearsal {
   checkRow(path: string, row: Row): string | undefined;
   /** Checks names and values, and that a class has the label of each edge's target. */
   checkEdits(path: string, edits: readonly Edit[]): void;
+  /** `AppError("too_large")` where the quota of the tenant has no room for the rows that were checked. */
+  requireRoom(): Promise<void>;
 }
 
 export interface Rehearsals {

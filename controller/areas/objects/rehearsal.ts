@@ -11,6 +11,8 @@ import type { Snapshot } from "./definitions/snapshot.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
 import type { Rehearsal } from "./interface.ts";
 import { placesOf } from "./reading/locate.ts";
+import { changeGrowth, recordSize } from "./values/room.ts";
+import { RoomTally, type RoomOfRehearsal } from "./roomtally.ts";
 import type { ClassChange, ClassSpec, EdgeType, Edit } from "./types.ts";
 import { compose } from "./values/compose.ts";
 import { wholeId } from "./values/identity.ts";
@@ -25,10 +27,13 @@ export class DraftRehearsal implements Rehearsal {
   readonly #catalog: TenantCatalog;
   #draft: Draft | undefined;
   #snapshot: Snapshot | undefined;
+  readonly #tally: RoomTally | undefined;
 
-  constructor(principal: Principal, catalog: TenantCatalog) {
+  /** Without `room` there is no quota. */
+  constructor(principal: Principal, catalog: TenantCatalog, room?: RoomOfRehearsal) {
     this.#principal = principal;
     this.#catalog = catalog;
+    this.#tally = room && new RoomTally(room);
   }
 
   get catalog(): Snapshot {
@@ -59,27 +64,33 @@ export class DraftRehearsal implements Rehearsal {
     const { catalog } = this;
     const view = this.#class(path);
     if (view.kind === "record") {
-      checkRecord(recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row)));
+      const record = recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row));
+      checkRecord(record);
+      this.#tally?.add(recordSize(record));
       return undefined;
     }
     const checked = checkRow(view, catalog, row, { source: NO_TIME });
-    checkChange(
-      compose({
-        view,
-        key: checked.key,
-        timeUs: 1,
-        edits: checked.edits,
-        old: undefined,
-        birth: true,
-        fresh: checked.fresh,
-      }).change,
-    );
+    const { change } = compose({
+      view,
+      key: checked.key,
+      timeUs: 1,
+      edits: checked.edits,
+      old: undefined,
+      birth: true,
+      fresh: checked.fresh,
+    });
+    checkChange(change);
+    this.#tally?.add(changeGrowth(change, undefined), checked.fresh ? undefined : change.key);
     this.#checkTargets(checked);
     return checked.fresh ? undefined : wholeId(view, checked.key);
   }
 
   checkEdits(path: string, edits: readonly Edit[]): void {
     this.#checkTargets(checkEdits(this.#class(path), this.catalog, edits));
+  }
+
+  async requireRoom(): Promise<void> {
+    await this.#tally?.require();
   }
 
   #class(path: string): LoadedClass {

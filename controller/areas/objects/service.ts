@@ -27,6 +27,8 @@ import { planRead, type ReadPlan, scopeOf } from "./reading/readplan.ts";
 import { estimatedReads } from "./reading/estimating.ts";
 import { withWords } from "./reading/wordpatterns.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
+import { roomOf, type Growth, type TenantRoom } from "./values/room.ts";
+import { sizes } from "./sizes.ts";
 import { dropClass, retire } from "./retirement.ts";
 import { openTenantObjects, type TenantObjects } from "./tenant.ts";
 import type {
@@ -76,6 +78,8 @@ export interface ObjectServiceDependencies {
   readonly runtime: Runtime;
   /** Absent: no trigger runs, and none can be stored. */
   readonly triggers?: ObjectTriggers;
+  /** Absent: no tenant has a quota. */
+  readonly room?: TenantRoom;
 }
 
 /** The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. */
@@ -83,6 +87,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly #stores: Stores;
   readonly #runtime: Runtime;
   readonly #triggers: ObjectTriggers | undefined;
+  readonly #room: TenantRoom | undefined;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
   readonly #opened = new Map<string, TenantObjects>();
@@ -93,6 +98,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#stores = of.stores;
     this.#runtime = of.runtime;
     this.#triggers = of.triggers;
+    this.#room = of.room;
   }
 
   registerSystemClass(definition: SystemClass): void {
@@ -156,9 +162,10 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   }
 
   async rehearse(principal: Principal): Promise<Rehearsal> {
-    const { catalog } = await this.#tenant(principal);
+    const { catalog, store } = await this.#tenant(principal);
     await catalog.resumed();
-    return new DraftRehearsal(principal, catalog);
+    const room = roomOf(this.#room, principal.tenant, false);
+    return new DraftRehearsal(principal, catalog, room && { room, store: store.objects });
   }
 
   async insert(
@@ -181,7 +188,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     return this.#writing(
       principal,
       (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
-      basis && { path, basis },
+      { given: basis && { path, basis }, isAdmitted: true },
     );
   }
 
@@ -191,14 +198,16 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     edits: readonly Edit[],
     options: UpdateOptions = {},
   ): Promise<boolean> {
-    return this.#writing(principal, async (tenant, context) => {
+    const isAdmitted = options.admitted === true || options.writeUs !== undefined;
+    const update = async (tenant: TenantObjects, context: WriteContext): Promise<boolean> => {
       const places = writablePlaces(principal, context.snapshot, ref);
       const [first] = places;
       if (first !== undefined && places.every((place) => place.view.kind === "record")) {
         throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
       }
       return places.length > 0 && tenant.writer.update(context, places, { edits, ...options });
-    });
+    };
+    return this.#writing(principal, update, { isAdmitted });
   }
 
   /**
@@ -250,6 +259,16 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     const { store, catalog } = await this.#tenant(principal);
     const snapshot = async (): Promise<Snapshot> => (await catalog.resumed()).snapshot;
     return new IndexScrub({ ...store, snapshot }).page(request);
+  }
+
+  /**
+   * What the tenant has in classes of its own, in parts: their sum is what was there, give or take what is written
+   * meanwhile. Reads every object once.
+   */
+  async *sizes(principal: Principal): AsyncGenerator<Growth> {
+    requirePermission(principal, "tenants:read");
+    const { store, catalog } = await this.#tenant(principal);
+    yield* sizes(store.objects, (await catalog.resumed()).snapshot);
   }
 
   async indexStates(principal: Principal): Promise<readonly IndexStatus[]> {
@@ -522,7 +541,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   async #writing<T>(
     principal: Principal,
     work: (tenant: TenantObjects, context: WriteContext) => Promise<T>,
-    given?: GivenBasis,
+    { given, isAdmitted = false }: { readonly given?: GivenBasis | undefined; readonly isAdmitted?: boolean } = {},
   ): Promise<T> {
     const tenant = this.#openTenant(principal) ?? (await this.#tenant(principal));
     const write = await tenant.catalog.begin();
@@ -530,7 +549,8 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
       const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
       const triggers = this.#beforeTriggers(principal, write.snapshot, given);
       const publish = this.#publisher(principal, tenant, definitions);
-      const context = { publish, triggers, basis: given?.basis, ...definitions };
+      const room = roomOf(this.#room, principal.tenant, isAdmitted);
+      const context = { publish, triggers, basis: given?.basis, room, ...definitions };
       return await work(tenant, context);
     } finally {
       write.end();

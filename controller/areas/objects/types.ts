@@ -222,6 +222,8 @@ export interface UpdateOptions extends PresetUpdate {
    * throws what the update is to throw.
    */
   readonly compute?: (object: ObjectRow) => readonly Edit[] | undefined;
+  /** It is part of work that goes on to its end: no quota refuses it. So is one with `writeUs`. */
+  readonly admitted?: true;
 }
 
 /**

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { NewRecord, ObjectRow, Objects } from "../objects/index.ts";
+import type { NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
 import { rowGate, type RowGate } from "../query/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
@@ -56,6 +56,8 @@ interface Dependencies {
   readonly clock: Clock;
   readonly workers?: Workers<RuleTasks> | undefined;
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
+  /** Absent: no tenant has a quota. */
+  readonly room?: TenantRoom;
 }
 
 /**
@@ -140,8 +142,9 @@ export class FileParser {
   async #ingest(run: FileRun, records: readonly FileRow[], gates: readonly RowGate[]): Promise<void> {
     try {
       for (const gate of gates) await gate.check(records.map(({ record }) => record.values));
-      const { objects } = this.#dependencies;
+      const { objects, room } = this.#dependencies;
       const { principal } = run;
+      await room?.require(principal.tenant, { objects: records.length, bytes: 0 });
       const path = records[0]?.class ?? run.rule.class;
       const ids = await objects.ingest(
         principal,

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { TENANT_CONFIG_MAX_BYTES, TENANT_IMAGE_MAX_BYTES, TENANT_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { checkQuota } from "./quotas.ts";
 import type { CompanyChange } from "./types.ts";
 
 const REPLICATION_FACTOR = /^[1-9]$/;
@@ -16,6 +17,7 @@ export function checkChange(change: CompanyChange): void {
   if (Buffer.byteLength(JSON.stringify(config)) > TENANT_CONFIG_MAX_BYTES)
     throw tooLarge("config", TENANT_CONFIG_MAX_BYTES, "TENANT_CONFIG_MAX_BYTES");
   replicationFactorOf(config);
+  checkQuota(config);
 }
 
 /** Replicas of the tenant's data; `undefined` as the engine sees fit. */

@@ -66,6 +66,7 @@ class Installation {
       passwordFault,
       onDue: () => {},
       licenseOf: () => Promise.resolve("{}"),
+      use: { shown: () => undefined, measureSoon: () => {} },
     });
     const keys = this.keys;
     const keysOf = async function* (): AsyncGenerator<string> {

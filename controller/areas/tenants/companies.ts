@@ -7,6 +7,7 @@ import { checkChange, replicationFactorOf } from "./checks.ts";
 import type { TenantGate } from "./gate.ts";
 import { checkOspace, checkTenantName, isTenantName, PHASES, tenantNotFound } from "./service.ts";
 import { TenantStore, type Noted } from "./store.ts";
+import type { TenantUse } from "./use.ts";
 import type { Companies, Company, CompanyChange, NewAdministrator, NewCompany, TenantRecord } from "./types.ts";
 
 /** What a new tenant needs of the area `users`. */
@@ -33,6 +34,7 @@ export interface CompanyDependencies {
   /** Data of a deleted tenant is due for removal. */
   readonly onDue: () => void;
   readonly licenseOf: (tenant: string) => Promise<string>;
+  readonly use: Pick<TenantUse, "shown" | "measureSoon">;
 }
 
 const ADMINISTRATOR = "admin";
@@ -113,6 +115,7 @@ export class CompanyService implements Companies {
     };
     await this.#write(noted, changed);
     await this.#store.putImages(record.name, change);
+    if (config !== undefined) this.#with.use.measureSoon(record.name);
     return this.#shown(changed);
   }
 
@@ -282,7 +285,8 @@ export class CompanyService implements Companies {
   }: TenantRecord): Promise<Company> {
     const [images, license] = await Promise.all([this.#store.images(name), this.#with.licenseOf(name)]);
     const purge = life?.phase === "deleted" ? { purgeAtMs: life.purgeAtMs } : {};
-    return { name, fullname, ospace, title, web, createdMs, config, ...images, license, ...purge };
+    const use = life === undefined ? this.#with.use.shown(name) : undefined;
+    return { name, fullname, ospace, title, web, createdMs, config, ...images, license, ...purge, ...(use && { use }) };
   }
 }
 

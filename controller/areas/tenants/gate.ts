@@ -91,6 +91,11 @@ export class TenantGate implements Stores {
     return stores;
   }
 
+  /** As this controller heard of it last. */
+  configOf(name: string): Noted["record"]["config"] {
+    return this.#known.get(name)?.record.config;
+  }
+
   /** Whether calls of the tenant are served: false from the moment this controller hears that it is deleted. */
   async isOpen(name: string): Promise<boolean> {
     await this.#lookUp(name);

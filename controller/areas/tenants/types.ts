@@ -1,3 +1,4 @@
+import type { Growth } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 /** A company on this installation: its own stores, users and name space. */
@@ -62,6 +63,16 @@ export interface Company extends Required<Tenant> {
   readonly license: string;
   /** Of a deleted one: when its data goes. */
   readonly purgeAtMs?: number;
+  /** Of one with a quota, once it is counted. */
+  readonly use?: ShownUse;
+}
+
+/** What a tenant with a quota has. */
+export interface ShownUse extends Growth {
+  /** When it was counted; what was written and removed since is added. */
+  readonly measuredMs: number;
+  /** Of which there is more than the quota allows. */
+  readonly beyond: (keyof Growth)[];
 }
 
 export interface CompanyChange {

@@ -46,6 +46,7 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   const [first] = faults;
   if (first)
     throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
+  await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
   return total;
 }

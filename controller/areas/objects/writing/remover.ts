@@ -4,6 +4,7 @@ import { confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
 import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
+import { entitySize, less, recordSize, sumOf } from "../values/room.ts";
 import type { ObjectRow, PresetTime } from "../types.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { deleteEvent } from "../values/events.ts";
@@ -98,6 +99,8 @@ export class ObjectRemover {
         );
         await this.#writing.endEdges(context, incoming, () => timeUs);
       });
+      const own = [...living.values()].filter(({ place }) => !place.view.system);
+      context.room?.count(less(sumOf(own.map(({ entity }) => entitySize(entity)))));
       return living.size + tombstones.size;
     });
   }
@@ -169,6 +172,8 @@ export class ObjectRemover {
       await this.#eraseRecords(living.map(({ place }) => place));
       await this.#writing.endEdges(context, incoming, () => timeUs);
     });
+    const own = living.filter(({ place }) => !place.view.system);
+    context.room?.count(less(sumOf(own.map(({ record }) => recordSize(record)))));
     return living.length;
   }
 

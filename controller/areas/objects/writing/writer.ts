@@ -7,6 +7,7 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
+import { changeGrowth, inRoom, recordSize, sumOf, type Growth } from "../values/room.ts";
 import type { Edit, NewRecord, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
@@ -128,9 +129,12 @@ export class ObjectWriter {
     );
     const composed = compose(write);
     checkKeyKept(view, key.id, { before: old.row, after: composed.row });
-    await context.publish(
-      () => [upsertEvent(write, composed.row, checked)],
-      () => this.#write(context, [write], [composed]),
+    const growth = (): Growth => changeGrowth(composed.change, found.entity);
+    await inRoom(context.room, { view, growth }, () =>
+      context.publish(
+        () => [upsertEvent(write, composed.row, checked)],
+        () => this.#write(context, [write], [composed]),
+      ),
     );
     return true;
   }
@@ -190,6 +194,7 @@ export class ObjectWriter {
       };
     });
     const { triggers } = context;
+    if (made.length > CHANGE_BATCH_MAX) await requireRoom(context, view, sumOf(made.map(sizeOfMade)));
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
       const waiting = batch
@@ -202,12 +207,14 @@ export class ObjectWriter {
 
   async #appendBatch(context: WriteContext, view: LoadedClass, asked: readonly MadeRecord[]): Promise<void> {
     const batch = await this.#triggeredRecords(context, view, asked);
-    await context.publish(
-      () => batch.map(({ record, row, announced }) => insertEvent(view, record, row, announced)),
-      async () => {
-        await this.#appendAll(batch.map(({ record }) => record));
-        await confirmed(context, (now) => this.#bringRecords(view, batch, now));
-      },
+    await inRoom(context.room, { view, growth: () => sumOf(batch.map(sizeOfMade)) }, () =>
+      context.publish(
+        () => batch.map(({ record, row, announced }) => insertEvent(view, record, row, announced)),
+        async () => {
+          await this.#appendAll(batch.map(({ record }) => record));
+          await confirmed(context, (now) => this.#bringRecords(view, batch, now));
+        },
+      ),
     );
   }
 
@@ -236,6 +243,8 @@ export class ObjectWriter {
     rows: readonly CheckedRow[],
     atMs: number | undefined,
   ): Promise<string[]> {
+    if (rows.length > CHANGE_BATCH_MAX && context.room !== undefined)
+      await requireRoom(context, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
     for (const batch of batches(rows)) {
       const { triggers } = context;
       const waiting = batch.filter((row) => !row.fresh || triggers?.has(view)).map((row) => `${view.cid}:${row.key}`);
@@ -270,10 +279,22 @@ export class ObjectWriter {
     const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at] ?? NO_LINKS));
     const recreated = recreatedOf(traces);
     if (recreated.size > 0) await this.#clearBefore(context, view, recreated);
-    await context.publish(events, async () => {
-      await this.#write(context, writes, composed);
-      if (recreated.size > 0) await this.#clearAfter(view, recreated);
-    });
+    const growth = (): Growth =>
+      sumOf(composed.map(({ change }) => changeGrowth(change, traces.get(change.key.id)?.entity)));
+    await inRoom(context.room, { view, growth }, () =>
+      context.publish(events, async () => {
+        await this.#write(context, writes, composed);
+        if (recreated.size > 0) await this.#clearAfter(view, recreated);
+      }),
+    );
+  }
+
+  /** How many of the rows have no object yet. */
+  async #newAmong(view: LoadedClass, rows: readonly CheckedRow[]): Promise<number> {
+    const named = new Set(rows.filter((row) => !row.fresh).map(({ key }) => key));
+    const keys = [...named].map((id) => ({ cid: view.cid, id }));
+    const found = await inPages(keys, (page) => this.#writing.store.get(page, NO_CELLS));
+    return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
   async #links(
@@ -380,6 +401,16 @@ async function triggered(
 }
 
 const NO_LINKS = { links: [] };
+const NO_CELLS = { keys: [], prefixes: [] };
+
+function sizeOfMade({ record }: MadeRecord): Growth {
+  return recordSize(record);
+}
+
+/** A call of several batches is refused before the first, not between two. */
+async function requireRoom({ room }: WriteContext, view: LoadedClass, growth: Growth): Promise<void> {
+  if (!view.system) await room?.require(growth);
+}
 
 function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityChange[] {
   return marksOf({ view, key: { cid: view.cid, id: key } }, addEdges, timeUs);

@@ -1,6 +1,7 @@
 import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
+import type { WriteRoom } from "../values/room.ts";
 import type { WriteBasis } from "../types.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
@@ -28,6 +29,8 @@ export interface WriteContext extends WriteDefinitions {
   readonly triggers: BeforeTriggers | undefined;
   /** What rows follow from where that is not their class as it is now. */
   readonly basis?: WriteBasis | undefined;
+  /** Absent: the tenant has no quota. */
+  readonly room?: WriteRoom | undefined;
 }
 
 /** State shared by all writes of one tenant. */

@@ -46,7 +46,9 @@ export class BatchRuns {
 
   /** As far as that can be done without the objects. */
   async check(principal: Principal, changes: readonly BatchChange[], slices: Slices): Promise<void> {
-    await checkAll(changes, await this.#dependencies.objects.rehearse(principal), slices);
+    const rehearsal = await this.#dependencies.objects.rehearse(principal);
+    await checkAll(changes, rehearsal, slices);
+    await rehearsal.requireRoom();
   }
 
   /**
@@ -62,6 +64,8 @@ export class BatchRuns {
     checkText(order);
     const rehearsal = await objects.rehearse(order.principal);
     const settled = await settle(changes, { rehearsal, signal, slices });
+    // What is begun is not refused any more.
+    await rehearsal.requireRoom();
     const open = {
       ...order,
       id: ulidOf(order.startedMs, runtime.random.bytes(10)),

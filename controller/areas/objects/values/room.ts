@@ -1,0 +1,96 @@
+import type { EntityChange, Entity, StoredRecord } from "../../../store/objects.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+
+/** What a write adds to what a tenant has; negative where it takes away. Bytes are those of values. */
+export interface Growth {
+  readonly objects: number;
+  readonly bytes: number;
+}
+
+/** How much a tenant may have of objects of its own classes. */
+export interface TenantRoom {
+  /** False: nothing is counted, and nobody refused. */
+  isLimited(tenant: string): boolean;
+  /** Counts what is about to be written. `AppError("too_large")` names the quota that has no room for it. */
+  take(tenant: string, growth: Growth): Promise<void>;
+  /** Refuses as `take`, and counts nothing. */
+  require(tenant: string, growth: Growth): Promise<void>;
+  /** Counts without refusing. Growth that was taken and not written is counted back with the signs turned. */
+  count(tenant: string, growth: Growth): void;
+}
+
+/** The room for the writes of one call. Absent where there is no quota. */
+export interface WriteRoom {
+  take(growth: Growth): Promise<void>;
+  require(growth: Growth): Promise<void>;
+  count(growth: Growth): void;
+}
+
+export const NO_GROWTH: Growth = { objects: 0, bytes: 0 };
+
+/** Writes what there is room for. Classes of the platform have none of it: their owners bound them. */
+export async function inRoom(
+  room: WriteRoom | undefined,
+  of: { readonly view: LoadedClass; readonly growth: () => Growth },
+  write: () => Promise<void>,
+): Promise<void> {
+  if (room === undefined || of.view.system) return write();
+  const growth = of.growth();
+  await room.take(growth);
+  try {
+    await write();
+  } catch (error) {
+    // What came to be written all the same is seen when the tenant is counted next.
+    room.count(less(growth));
+    throw error;
+  }
+}
+
+export function sumOf(growths: Iterable<Growth>): Growth {
+  let objects = 0;
+  let bytes = 0;
+  for (const growth of growths) {
+    objects += growth.objects;
+    bytes += growth.bytes;
+  }
+  return { objects, bytes };
+}
+
+export function less({ objects, bytes }: Growth): Growth {
+  return { objects: -objects, bytes: -bytes };
+}
+
+/** What a change adds to an object as it was read; absent: a new one. */
+export function changeGrowth({ cells, birth }: EntityChange, before: Entity | undefined): Growth {
+  let bytes = 0;
+  for (const [key, value] of cells ?? [])
+    bytes += (value?.byteLength ?? 0) - (before?.cells.get(key)?.value.byteLength ?? 0);
+  return { objects: before === undefined && birth === true ? 1 : 0, bytes };
+}
+
+export function entitySize({ cells }: Entity): Growth {
+  let bytes = 0;
+  for (let place = 0; place < cells.keys.length; place++) bytes += cells.end(place) - cells.start(place);
+  return { objects: 1, bytes };
+}
+
+export function recordSize({ value }: StoredRecord): Growth {
+  return { objects: 1, bytes: value.byteLength };
+}
+
+/** What is admitted already is counted and not refused. */
+export function roomOf(room: TenantRoom | undefined, tenant: string, isAdmitted: boolean): WriteRoom | undefined {
+  if (!room?.isLimited(tenant)) return undefined;
+  const count = (growth: Growth): void => room.count(tenant, growth);
+  if (isAdmitted)
+    return {
+      count,
+      take: (growth) => Promise.resolve(count(growth)),
+      require: () => Promise.resolve(),
+    };
+  return {
+    count,
+    take: (growth) => room.take(tenant, growth),
+    require: (growth) => room.require(tenant, growth),
+  };
+}

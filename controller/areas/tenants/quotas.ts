@@ -1,0 +1,54 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Growth } from "../objects/index.ts";
+import type { Tenant } from "./types.ts";
+
+/** How much of each a tenant may have; `Infinity` is no limit. */
+export type Quota = Growth;
+export type Measure = keyof Quota;
+
+const MEMBERS = { objects: "max_objects", bytes: "max_bytes" } as const;
+const MEASURES = ["objects", "bytes"] as const;
+const AMOUNT = /^(0|[1-9]\d{0,14})$/;
+const NONE: Quota = { objects: Infinity, bytes: Infinity };
+
+export function quotaOf(config: Tenant["config"]): Quota {
+  if (config?.[MEMBERS.objects] === undefined && config?.[MEMBERS.bytes] === undefined) return NONE;
+  return { objects: amount(config[MEMBERS.objects]), bytes: amount(config[MEMBERS.bytes]) };
+}
+
+export function isLimit(quota: Quota): boolean {
+  return quota.objects < Infinity || quota.bytes < Infinity;
+}
+
+/** `AppError("invalid")` names the member. An empty text is no limit. */
+export function checkQuota(config: NonNullable<Tenant["config"]>): void {
+  for (const member of Object.values(MEMBERS)) {
+    const text = config[member];
+    if (text === undefined || text === "" || AMOUNT.test(text)) continue;
+    throw new AppError("invalid", `config.${member} must be a whole number of at most 15 digits, or empty.`, {
+      details: { fields: [`config.${member}`] },
+    });
+  }
+}
+
+/** Of which there is more than the quota allows. */
+export function beyond(has: Growth, quota: Quota): readonly Measure[] {
+  return MEASURES.filter((measure) => has[measure] > quota[measure]);
+}
+
+/** What does not grow is never refused. */
+export function refusedOf(growth: Growth, has: Growth, quota: Quota): Measure | undefined {
+  return MEASURES.find((measure) => growth[measure] > 0 && has[measure] + growth[measure] > quota[measure]);
+}
+
+export function full(tenant: string, measure: Measure, { has, quota }: { has: Growth; quota: Quota }): AppError {
+  return new AppError(
+    "too_large",
+    `The tenant ${tenant} may have ${quota[measure]} ${measure} and has about ${has[measure]}: there is no room for more. Remove some, or have an administrator of the first tenant raise config.${MEMBERS[measure]} of ${tenant}.`,
+    { details: { limit: MEMBERS[measure], max: quota[measure], used: has[measure] } },
+  );
+}
+
+function amount(text: string | undefined): number {
+  return text === undefined || text === "" ? Infinity : Number(text);
+}

@@ -1,0 +1,353 @@
+import { AppError, errorText } from "../../../common/errors.ts";
+import {
+  TENANT_USE_MEASURE_INTERVAL_MS,
+  TENANT_USE_OBJECTS_PER_SECOND,
+  TENANT_USE_REREAD_MS,
+  TENANT_USE_TELL_ATTEMPTS_MAX,
+  TENANT_USE_UNTOLD_MAX_BYTES,
+  TENANT_USE_UNTOLD_MAX_OBJECTS,
+} from "../../../common/limits.ts";
+import { KeyedQueue } from "../../../common/keyed-queue.ts";
+import { wait } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { FollowedKeys } from "../../store/follow.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { AuditEntry } from "../audit/index.ts";
+import type { Growth, TenantRoom } from "../objects/index.ts";
+import { beyond, full, isLimit, refusedOf, type Measure, type Quota } from "./quotas.ts";
+import type { ShownUse } from "./types.ts";
+import { notedUse, USES_PREFIX, UseStore, type NotedUse, type StoredUse } from "./use-store.ts";
+
+export interface TenantUseDependencies {
+  readonly stores: Pick<Stores, "system">;
+  readonly runtime: Runtime;
+  readonly controllerId: string;
+  readonly quotaOf: (tenant: string) => Quota;
+  /** All that a tenant has, in parts. */
+  readonly sizes: (tenant: string) => AsyncIterable<Growth>;
+  readonly audit: (entry: AuditEntry) => Promise<void>;
+  /** Whether this controller is the one that counts. */
+  readonly isFirst: () => boolean;
+}
+
+/** What this controller knows of one tenant. */
+interface Known {
+  noted: NotedUse | undefined;
+  /** Growth that the others do not know of. */
+  untold: Growth;
+  /** The part of it that is being told. */
+  telling: Promise<void> | undefined;
+  rereadMs: number;
+}
+
+/** What is to stand there, and which growth it tells; `undefined`: nothing is written. */
+type NextUse = (
+  use: StoredUse | undefined,
+) => { readonly use: Omit<StoredUse, "writer">; readonly told: Growth } | undefined;
+
+const NOTHING: Growth = { objects: 0, bytes: 0 };
+
+/**
+ * What tenants with a quota have, and whether there is room for more. It is counted now and then by one controller; in
+ * between each controller adds what it writes, and tells it to the others before it knows of more than
+ * `TENANT_USE_UNTOLD_MAX_OBJECTS` or `_BYTES` alone, besides the call that brings it there. So one controller keeps a
+ * quota exactly, as far as the count is right, and several exceed it by no more than that for each of the others. Nobody
+ * is refused before the first count.
+ */
+export class TenantUse implements TenantRoom {
+  readonly #with: TenantUseDependencies;
+  readonly #store: UseStore;
+  readonly #followed: FollowedKeys;
+  readonly #known = new Map<string, Known>();
+  readonly #due = new Set<string>();
+  readonly #queue = new KeyedQueue();
+  readonly #stopping = new AbortController();
+  #measuring: Promise<void> | undefined;
+  #writes = 0;
+
+  private constructor(dependencies: TenantUseDependencies, kv: KvStore) {
+    this.#with = dependencies;
+    this.#store = new UseStore(() => Promise.resolve(kv));
+    this.#followed = new FollowedKeys({
+      kv,
+      runtime: dependencies.runtime,
+      prefix: USES_PREFIX,
+      put: (entry) => this.#heard(entry.key.slice(USES_PREFIX.length), notedUse(entry)),
+      end: (key) => this.forget(key.slice(USES_PREFIX.length)),
+    });
+  }
+
+  /** Resolves when what was counted before is known. */
+  static async open(dependencies: TenantUseDependencies): Promise<TenantUse> {
+    const use = new TenantUse(dependencies, (await dependencies.stores.system()).kv);
+    await use.#followed.start();
+    return use;
+  }
+
+  isLimited(tenant: string): boolean {
+    return isLimit(this.#with.quotaOf(tenant));
+  }
+
+  async take(tenant: string, growth: Growth): Promise<void> {
+    await this.require(tenant, growth);
+    const known = this.#of(tenant);
+    if (isMuch(sum(known.untold, growth))) await this.#tell(tenant);
+    // Others may have taken the room meanwhile.
+    this.#check(tenant, growth);
+    known.untold = sum(known.untold, growth);
+  }
+
+  async require(tenant: string, growth: Growth): Promise<void> {
+    if (this.#refusal(tenant, growth) === undefined) return;
+    await this.#reread(tenant);
+    this.#check(tenant, growth);
+  }
+
+  count(tenant: string, growth: Growth): void {
+    const known = this.#of(tenant);
+    known.untold = sum(known.untold, growth);
+    if (isMuch(known.untold)) this.#tellSoon(tenant);
+  }
+
+  /** `undefined`: it was not counted yet. */
+  shown(tenant: string): ShownUse | undefined {
+    const known = this.#known.get(tenant);
+    const measuredMs = known?.noted?.use.measured?.atMs;
+    if (known === undefined || measuredMs === undefined || !this.isLimited(tenant)) return undefined;
+    const has = hasOf(known);
+    return { ...has, measuredMs, beyond: [...beyond(has, this.#with.quotaOf(tenant))] };
+  }
+
+  /** For metrics: what is known of each tenant that has a quota. */
+  *all(): Generator<readonly [string, ShownUse]> {
+    for (const tenant of this.#known.keys()) {
+      const shown = this.shown(tenant);
+      if (shown) yield [tenant, shown];
+    }
+  }
+
+  /** Tells what is untold, and begins to count the tenant where that is due. */
+  async maintain(tenant: string): Promise<void> {
+    if (!this.isLimited(tenant)) return;
+    if (this.#known.has(tenant)) await this.#tell(tenant);
+    const atMs = this.#known.get(tenant)?.noted?.use.measured?.atMs ?? 0;
+    const isDue = this.#with.runtime.clock.nowMs() - atMs >= TENANT_USE_MEASURE_INTERVAL_MS;
+    if (isDue && this.#with.isFirst()) this.measureSoon(tenant);
+  }
+
+  /** The tenant is counted as soon as those before it are; all controllers know the count then. */
+  measureSoon(tenant: string): void {
+    if (!this.isLimited(tenant)) return;
+    this.#due.add(tenant);
+    this.#measuring ??= this.#measureDue();
+  }
+
+  /** Resolves when nothing is being counted or told. */
+  async settled(): Promise<void> {
+    await this.#measuring;
+    await Promise.all([...this.#known.values()].map(({ telling }) => telling));
+  }
+
+  forget(tenant: string): void {
+    this.#known.delete(tenant);
+    this.#due.delete(tenant);
+  }
+
+  async *keysOf(tenant: string): AsyncGenerator<string> {
+    yield await Promise.resolve(USES_PREFIX + tenant);
+  }
+
+  /** Tells the rest. What cannot be told is counted later. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#measuring;
+    for (const tenant of this.#known.keys())
+      if (this.isLimited(tenant)) await this.#tell(tenant).catch((error: unknown) => this.#warn(tenant, error));
+    await this.#followed.close();
+  }
+
+  #check(tenant: string, growth: Growth): void {
+    const refusal = this.#refusal(tenant, growth);
+    if (refusal) throw refusal;
+  }
+
+  #refusal(tenant: string, growth: Growth): AppError | undefined {
+    const known = this.#known.get(tenant);
+    if (known?.noted?.use.measured === undefined) return undefined;
+    const quota = this.#with.quotaOf(tenant);
+    const has = hasOf(known);
+    const measure = refusedOf(growth, has, quota);
+    return measure && full(tenant, measure, { has, quota });
+  }
+
+  /** Another controller may have removed some. */
+  async #reread(tenant: string): Promise<void> {
+    const known = this.#of(tenant);
+    const nowMs = this.#with.runtime.clock.monotonicMs();
+    if (nowMs - known.rereadMs < TENANT_USE_REREAD_MS) return;
+    known.rereadMs = nowMs;
+    const noted = await this.#store.find(tenant);
+    if (noted) this.#note(tenant, noted);
+  }
+
+  #tellSoon(tenant: string): void {
+    this.#tell(tenant).catch((error: unknown) => this.#warn(tenant, error));
+  }
+
+  /** Who comes while it is told waits for that. */
+  #tell(tenant: string): Promise<void> {
+    const known = this.#of(tenant);
+    known.telling ??= this.#told(tenant, known).finally(() => (known.telling = undefined));
+    return known.telling;
+  }
+
+  async #told(tenant: string, known: Known): Promise<void> {
+    if (known.untold.objects === 0 && known.untold.bytes === 0) return;
+    await this.#change(tenant, (use) => {
+      // Who counts the tenant for the first time sees what was written before.
+      if (use === undefined) {
+        known.untold = NOTHING;
+        return undefined;
+      }
+      const told = known.untold;
+      return { use: { ...use, grown: sum(use.grown, told) }, told };
+    });
+  }
+
+  async #measureDue(): Promise<void> {
+    for (const tenant of this.#due) {
+      this.#due.delete(tenant);
+      if (this.#stopping.signal.aborted) return;
+      await this.#measure(tenant).catch((error: unknown) => this.#warn(tenant, error));
+    }
+    this.#measuring = undefined;
+  }
+
+  async #measure(tenant: string): Promise<void> {
+    const { clock } = this.#with.runtime;
+    const atMs = clock.nowMs();
+    const begun = await this.#change(tenant, (use) => {
+      const told = this.#of(tenant).untold;
+      return { use: { beyond: [], ...use, grown: sum(use?.grown ?? NOTHING, told) }, told };
+    });
+    const before = begun?.grown ?? NOTHING;
+    const sizes = await this.#sum(tenant);
+    if (sizes === undefined) return;
+    await this.#change(tenant, (use) => {
+      const told = this.#of(tenant).untold;
+      // What was written meanwhile may be counted already: better too much than too little, until the next time.
+      const grown = noLess(sum(sum(use?.grown ?? NOTHING, told), minus(before)));
+      return { use: { beyond: [], ...use, measured: { ...sizes, atMs }, grown }, told };
+    });
+  }
+
+  /** At a bounded rate; `undefined` when the controller stops or the tenant went. */
+  async #sum(tenant: string): Promise<Growth | undefined> {
+    const { clock } = this.#with.runtime;
+    const { signal } = this.#stopping;
+    const beganMs = clock.monotonicMs();
+    let total = NOTHING;
+    for await (const part of this.#with.sizes(tenant)) {
+      total = sum(total, part);
+      const restMs = beganMs + (total.objects / TENANT_USE_OBJECTS_PER_SECOND) * 1_000 - clock.monotonicMs();
+      if (restMs > 0) await wait(clock, restMs, signal);
+      if (signal.aborted || !this.isLimited(tenant)) return undefined;
+    }
+    return total;
+  }
+
+  /**
+   * Writes what `next` makes of what stands there; what it says was told is untold no more. Answers what stands then. The
+   * write by which a quota begins or ends to be exceeded puts that on record.
+   */
+  #change(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
+    return this.#queue.run([tenant], () => this.#changeNow(tenant, next));
+  }
+
+  async #changeNow(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
+    const known = this.#of(tenant);
+    let noted = known.noted ?? (await this.#store.find(tenant));
+    for (let attempt = 1; attempt <= TENANT_USE_TELL_ATTEMPTS_MAX; attempt++) {
+      const made = next(noted?.use);
+      if (made === undefined) return noted?.use;
+      const { measured, grown } = made.use;
+      const over = measured ? beyond(sum(measured, grown), this.#with.quotaOf(tenant)) : [];
+      const use = { ...made.use, beyond: over, writer: this.#writer() };
+      const written = await this.#store.replace(tenant, noted?.revision ?? 0, use);
+      if (written) {
+        known.untold = sum(known.untold, minus(made.told));
+        this.#note(tenant, written);
+        await this.#report(tenant, noted?.use.beyond ?? [], over);
+        return use;
+      }
+      noted = await this.#store.find(tenant);
+    }
+    throw new AppError("unavailable", `Other controllers write what the tenant ${tenant} has all the time.`);
+  }
+
+  async #report(tenant: string, before: readonly Measure[], now: readonly Measure[]): Promise<void> {
+    if (before.join() === now.join()) return;
+    const is = now.length > 0;
+    this.#with.runtime.log.warn({ tenant, beyond: now }, is ? "a tenant exceeds its quota" : "a tenant has room again");
+    await this.#with.audit({
+      tenant,
+      user: "system",
+      permission: "tenants:write",
+      action: is ? "quota exceeded" : "quota kept again",
+      object: (is ? now : before).join(","),
+      outcome: "ok",
+      code: "",
+      remote: "",
+      traceparent: "",
+    });
+  }
+
+  #of(tenant: string): Known {
+    let known = this.#known.get(tenant);
+    if (known === undefined) {
+      known = { noted: undefined, untold: NOTHING, telling: undefined, rereadMs: -Infinity };
+      this.#known.set(tenant, known);
+    }
+    return known;
+  }
+
+  /** What this controller wrote is noted when it knows that: until then it is untold. */
+  #heard(tenant: string, noted: NotedUse): void {
+    if (!noted.use.writer.startsWith(`${this.#with.controllerId}/`)) this.#note(tenant, noted);
+  }
+
+  #note(tenant: string, noted: NotedUse): void {
+    const known = this.#of(tenant);
+    if ((known.noted?.revision ?? 0) < noted.revision) known.noted = noted;
+  }
+
+  #writer(): string {
+    this.#writes += 1;
+    return `${this.#with.controllerId}/${this.#writes}`;
+  }
+
+  #warn(tenant: string, error: unknown): void {
+    this.#with.runtime.log.warn({ tenant, reason: errorText(error) }, "what a tenant has is counted later");
+  }
+}
+
+function hasOf({ noted, untold }: Known): Growth {
+  return noLess(sum(sum(noted?.use.measured ?? NOTHING, noted?.use.grown ?? NOTHING), untold));
+}
+
+function isMuch({ objects, bytes }: Growth): boolean {
+  return Math.abs(objects) > TENANT_USE_UNTOLD_MAX_OBJECTS || Math.abs(bytes) > TENANT_USE_UNTOLD_MAX_BYTES;
+}
+
+function sum(one: Growth, other: Growth): Growth {
+  return { objects: one.objects + other.objects, bytes: one.bytes + other.bytes };
+}
+
+function minus({ objects, bytes }: Growth): Growth {
+  return { objects: -objects, bytes: -bytes };
+}
+
+function noLess({ objects, bytes }: Growth): Growth {
+  return { objects: Math.max(0, objects), bytes: Math.max(0, bytes) };
+}
