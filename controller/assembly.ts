@@ -254,6 +254,7 @@ export async function assemble(options: AssemblyOptions) {
     secrets,
     runtime,
     controllerId,
+    controllers: membership,
     actAs,
     desired: sent,
     sink,

@@ -43,7 +43,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     close: "at the end",
     onPresence: "at the assembly",
     isOnline: "asked by services",
-    reconcile: "repair",
+    start: "at the start",
     refresh: "tells agents what is stored already",
   },
   ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },

@@ -25,6 +25,8 @@ export const PEER_SUBJECTS_MAX = 10_000;
 export const PEER_HOSTS_PER_REFRESH_MAX = 1_000;
 /** A command that no session takes is tried again this often. */
 export const COMMAND_PLACE_AGAIN_MS = 250;
+/** The same for one that was sent, once `COMMAND_REACH_MS` are over. */
+export const COMMAND_PLACE_LATE_MS = 3_000;
 /** The session registry names a holder; if it does not take the command within this, the host counts as unreachable. */
 export const COMMAND_REACH_MS = 8_000;
 /** What is stored of a command could not be read: again after this. */

@@ -31,6 +31,14 @@ export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
 export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
 export const AGENT_SESSION_LEASE_MS = 15_000;
+/** Sessions of more hosts than these are found by reading all of the tenant. */
+export const PRESENCE_LOOKUPS_MAX = 64;
+/** How often one controller looks for hosts whose controller is gone, besides whenever one goes. */
+export const PRESENCE_SWEEP_MS = 60_000;
+/** The same while sessions of one that is gone have not run out. */
+export const PRESENCE_SWEEP_AGAIN_MS = 3_000;
+/** Hosts of a controller that is gone whose records are written at once. */
+export const PRESENCE_SWEEP_PARALLEL = 32;
 /** The interval at which a connected agent's desired state is read again, in case a change notice was lost. */
 export const DESIRED_RECHECK_MS = 60_000;
 /** Entries of all agents of a controller that are not stored yet; streams are not read meanwhile. */

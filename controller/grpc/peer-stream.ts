@@ -164,6 +164,11 @@ export class PeerStream {
       result: (result) => this.#send({ $case: "result", value: { call, result } }),
       state: (state) => this.#send({ $case: "state", value: { call, state } }),
       lost: () => this.#send({ $case: "lost", value: {} }),
+      sessionOver: () => {
+        this.#calls.get(call)?.end();
+        this.#calls.delete(call);
+        this.#send({ $case: "notHeld", value: { call } });
+      },
     };
   }
 

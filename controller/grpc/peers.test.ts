@@ -37,7 +37,8 @@ async function connect(
   const agent = new BareAgent(at.agentPort, identity);
   open.push(agent);
   const welcome = await agent.hello({ streamId: more.streamId ?? `stream-${host}` });
-  const epochOf = (controller: TestHosts) => (controller.hosts.isOnline("matrix", host) ? true : undefined);
+  const epochOf = (controller: TestHosts) =>
+    controller.hosts.isOnline("matrix", host).then((isSo) => isSo || undefined);
   for (const controller of [a, b])
     await eventually(`${host} is known to be online`, DEADLINE_MS, () => epochOf(controller));
   return { agent, identity, welcome };
@@ -151,7 +152,11 @@ describe("a command called at one controller for an agent of another", () => {
       "sessions/matrix/orphan",
       encodeJson({ controller: "gone", nonce: "n", agentVersion: "", sinceMs: 0 }),
     );
-    await eventually("the session is known", DEADLINE_MS, () => b.hosts.isOnline("matrix", "orphan") || undefined);
+    await eventually(
+      "the session is known",
+      DEADLINE_MS,
+      async () => (await b.hosts.isOnline("matrix", "orphan")) || undefined,
+    );
     const { outcome } = dispatch(b, "orphan", "orphan-1", { timeoutMs: 300 });
     expect(await outcome).toMatchObject({ state: "unreachable", message: expect.stringMatching(/nothing was sent/) });
   });

@@ -139,7 +139,7 @@ describe("agent sessions", () => {
       code: "conflict",
       message: "A newer session of this host took over.",
     });
-    expect(test.hosts.isOnline("matrix", "twice")).toBe(true);
+    expect(await test.hosts.isOnline("matrix", "twice")).toBe(true);
   });
 
   it("leave one of several that come at once for one host: the one with the greatest epoch", async () => {
@@ -159,15 +159,15 @@ describe("agent sessions", () => {
     const last = agents[epochs.indexOf(greatest)];
     expect(last?.ended).toBe(false);
     const { kv } = await test.engine.system();
-    expect((await kv.get("sessions/matrix/crowd"))?.createRevision).toBe(greatest);
+    expect((await kv.get("sessions/matrix/crowd"))?.revision).toBe(greatest);
   });
 
   it("end when their entry in the store does", async () => {
     const { agent } = await connected("erased");
     const { kv } = await test.engine.system();
-    await kv.delete("sessions/matrix/erased");
+    await kv.delete(`sessionsof/${test.controllerId}/matrix/erased`);
     expect(await agent.next("refused")).toMatchObject({ code: "conflict" });
-    expect(test.hosts.isOnline("matrix", "erased")).toBe(false);
+    await expect.poll(() => test.hosts.isOnline("matrix", "erased"), { timeout: 30_000 }).toBe(false);
   });
 
   it("renew a certificate in flight; the new one opens the next session", async () => {
@@ -387,8 +387,8 @@ describe("the agent port refuses", () => {
     const theirs = agentOf(await test.enrol("shared-name", "second"));
     await theirs.hello();
     // Both live: the same name in two tenants is two hosts.
-    expect(test.hosts.isOnline("matrix", "shared-name")).toBe(true);
-    expect(test.hosts.isOnline("second", "shared-name")).toBe(true);
+    expect(await test.hosts.isOnline("matrix", "shared-name")).toBe(true);
+    expect(await test.hosts.isOnline("second", "shared-name")).toBe(true);
     const outcome = test.hosts.dispatch(
       test.principal(),
       "shared-name",
@@ -459,7 +459,7 @@ describe("two controllers on one store", () => {
     const welcome = await moved.hello();
     expect(welcome.epoch).toBeGreaterThan(epoch);
     expect(await agent.next("refused")).toMatchObject({ code: "conflict" });
-    expect(other.hosts.isOnline("matrix", "wandering")).toBe(true);
+    expect(await other.hosts.isOnline("matrix", "wandering")).toBe(true);
     moved.close();
     await other[Symbol.asyncDispose]();
   });
@@ -468,12 +468,11 @@ describe("two controllers on one store", () => {
     const brief = await openTestHosts({ beside: test });
     const agent = agentOf(await test.enrol("left-behind"), brief.agentPort);
     await agent.hello();
-    const went = presence("left-behind", false);
     const began = performance.now();
     await brief.server.close();
     expect(performance.now() - began).toBeLessThan(SHUTDOWN_DEADLINE_MS / 2);
     expect(await agent.next("refused")).toMatchObject({ code: "unavailable" });
-    await went;
+    await expect.poll(() => test.hosts.isOnline("matrix", "left-behind"), { timeout: 30_000 }).toBe(false);
     await brief[Symbol.asyncDispose]();
   });
 

@@ -138,6 +138,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     runtime,
     sink,
     controllerId,
+    controllers: membership,
     publicNames,
     agentPort,
     peers: {
@@ -180,6 +181,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     hosts.peers.controllersChanged();
   });
   links.follow();
+  hosts.start();
   await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url: enrolment.url });
   return {
     engine,

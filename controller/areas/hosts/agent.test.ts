@@ -133,7 +133,11 @@ describe("the agent", () => {
         first: eventually("its first output", 30_000, () => heard.text.includes("one") || undefined),
       };
     };
-    await eventually("the session is known here", 30_000, () => test.hosts.isOnline("matrix", "moving") || undefined);
+    await eventually(
+      "the session is known here",
+      30_000,
+      async () => (await test.hosts.isOnline("matrix", "moving")) || undefined,
+    );
     const across = run(test, "across");
     await across.first;
     await brief.server.close();

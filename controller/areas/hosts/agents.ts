@@ -52,7 +52,7 @@ export class HostAgents {
   /** Keys of the system's KvStore that belong to the tenant: enrolments, join tokens and sessions. */
   async *keysOf(tenant: string): AsyncGenerator<string> {
     yield* this.#components.enrolment.keysOf(tenant);
-    yield* this.#components.sessions.keysOf(tenant);
+    yield* this.#components.presence.keysOf(tenant);
   }
 
   /** Where the content lies, when a policy or a deployment of this host refers to it. */

@@ -30,7 +30,7 @@ export function hostsArea({ hosts, sealed, entrance }: HostParts): Area {
         value: () => hosts.agents.waitingBytes,
       },
     ],
-    repair: (tenant) => hosts.reconcile(tenant),
+    start: () => hosts.start(),
     leave: (tenant) => hosts.agents.leave(tenant),
     keysOf: (tenant) => hosts.agents.keysOf(tenant),
     close: () => hosts.close(),

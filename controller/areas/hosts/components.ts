@@ -14,13 +14,14 @@ import { Enrolment } from "./enrolment.ts";
 import { HostRecords } from "./records.ts";
 import { AgentSessions } from "./session/agent-sessions.ts";
 import type { LiveSession } from "./session/live-session.ts";
-import { Presence, type PresenceEvent } from "./session/presence.ts";
+import { DepartedSessions } from "./session/departed.ts";
+import { Presence } from "./session/presence.ts";
 import { SshAccess } from "./ssh/access.ts";
 import { SshJournal } from "./ssh/journal.ts";
 import { HostRoom, type HostLimits } from "./room.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
-import type { AgentIdentity, DesiredStateSource, EntrySink, Peers } from "./types.ts";
+import type { AgentIdentity, Controllers, DesiredStateSource, EntrySink, Peers } from "./types.ts";
 
 export interface HostServiceDependencies {
   readonly stores: Stores;
@@ -30,6 +31,7 @@ export interface HostServiceDependencies {
   readonly runtime: Runtime;
   /** The id of this controller, new with every start. */
   readonly controllerId: string;
+  readonly controllers: Controllers;
   /** The controller acting for a tenant by itself. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   readonly desired: DesiredStateSource;
@@ -67,6 +69,7 @@ export class HostComponents {
   readonly records: HostRecords;
   readonly enrolment: Enrolment;
   readonly presence: Presence;
+  readonly departed: DepartedSessions;
   readonly sessions: AgentSessions;
   readonly commands: AgentCommands;
   readonly journal: SshJournal;
@@ -87,6 +90,7 @@ export class HostComponents {
     });
     this.enrolment = this.#makeEnrolment(opened);
     this.status = new HostStatus({ ...dependencies, ...opened });
+    this.departed = new DepartedSessions({ ...dependencies, ...opened, status: this.status });
     this.commands = new AgentCommands({
       ...dependencies,
       presence: opened.presence,
@@ -98,19 +102,23 @@ export class HostComponents {
       clock: dependencies.runtime.clock,
     });
     this.ssh = this.#makeSsh();
-    opened.presence.onChange((event) => this.#presenceChanged(event));
-    opened.presence.onMove((tenant, host) => this.commands.follow(tenant, host));
+    // The holder writes of a host that it came and that it went; where the holder is gone `departed` does.
+    opened.presence.onChange(({ tenant, host }) => void this.status.changed({ tenant, host }));
   }
 
-  /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
+  /** Makes the authority when there is none. */
   static async open(dependencies: HostServiceDependencies): Promise<HostComponents> {
     const { secrets, runtime } = dependencies;
     const { kv } = await dependencies.stores.system();
     const agentLifetimeMs = dependencies.agentCertificateLifetimeMs ?? AGENT_CERTIFICATE_LIFETIME_MS;
     const authority = await Authority.open({ kv, secrets, runtime, agentLifetimeMs });
-    const presence = new Presence({ kv, runtime });
+    const presence = new Presence({ kv, runtime, controllerId: dependencies.controllerId });
     await presence.start();
-    const records = new HostRecords({ ...dependencies, isOnline: (tenant, host) => presence.isOnline(tenant, host) });
+    const records = new HostRecords({
+      ...dependencies,
+      isOnline: (tenant, host) => presence.isOnline(tenant, host),
+      isHere: (tenant, host) => presence.isHere(tenant, host),
+    });
     return new HostComponents(dependencies, { kv, authority, presence, records });
   }
 
@@ -119,13 +127,6 @@ export class HostComponents {
     const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
     const seconds = all.flatMap(([, ...more]) => more);
     return [...new Set([...all.flatMap(([first]) => first ?? []), ...seconds])];
-  }
-
-  #presenceChanged(event: PresenceEvent): void {
-    // The holder of the session writes that the host came. Every controller may write that it went: the holder may be
-    // gone.
-    const mine = this.presence.holderOf(event.tenant, event.host)?.controller === this.#with.controllerId;
-    if (mine || !event.online) this.status.changed(event.tenant, event.host);
   }
 
   async #admit(identity: AgentIdentity): Promise<void> {
@@ -153,10 +154,7 @@ export class HostComponents {
   /** A session that began under an earlier enrolment of its host. */
   async #dropOutdated(tenant: string, host: string): Promise<void> {
     const session = this.sessions.live(tenant, host);
-    if (!session)
-      return this.presence.isOnline(tenant, host)
-        ? this.sessions.drop(tenant, host, "The host enrolled again.")
-        : undefined;
+    if (!session) return this.sessions.drop(tenant, host, "The host enrolled again.");
     try {
       await this.enrolment.admit(session.identity);
     } catch (error) {
@@ -176,6 +174,7 @@ export class HostComponents {
       facts: (session, values) => this.status.noteFacts(session.identity, values),
       commandState: (session, state) => this.commands.state(session, state),
       opened: (session, hello) => this.#opened(session, hello),
+      left: ({ identity, epoch }) => this.commands.left(identity, epoch),
     });
   }
 

@@ -28,7 +28,8 @@ beforeAll(async () => {
     objects,
     secrets,
     query: new QueryService({ objects, runtime }),
-    isOnline: () => false,
+    isOnline: () => Promise.resolve(false),
+    isHere: () => false,
   });
   access = new SshAccess({
     records,

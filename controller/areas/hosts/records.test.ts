@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTestHosts, type TestHosts } from "../../../test/helpers/hosts.ts";
 import type { HostView } from "../../../common/api/hosts.ts";
+import { encodeJson } from "../../store/format.ts";
 import { QueryService } from "../query/index.ts";
 
 let test: TestHosts;
@@ -141,9 +142,13 @@ describe("host records", () => {
     await test.hosts.save(admin, { host: "crashed" });
     const ref = { id: "hostinfo:crashed", class: "/matrix/system/hostinfo" };
     await test.objects.update(admin, ref, [{ column: "status", operation: "set", value: "online" }]);
-    await test.hosts.reconcile("matrix");
-    const [row] = await test.objects.get(admin, [ref]);
-    expect(row?.values.status).toBe("offline");
+    const { kv } = await test.engine.system();
+    await kv.put("sessionsof/gone/matrix/crashed", encodeJson({ nonce: "n" }));
+    const next = await openTestHosts({ beside: test });
+    const status = async () => (await test.objects.get(admin, [ref]))[0]?.values.status;
+    await expect.poll(status, { timeout: 30_000 }).toBe("offline");
+    await expect.poll(() => kv.get("sessionsof/gone/matrix/crashed"), { timeout: 30_000 }).toBeUndefined();
+    await next[Symbol.asyncDispose]();
   });
 
   it("notes which depots are there", async () => {

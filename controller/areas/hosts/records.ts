@@ -23,7 +23,10 @@ export interface HostRecordsDependencies {
   readonly objects: Objects;
   readonly query: Query;
   readonly secrets: SecretBox;
-  readonly isOnline: (tenant: string, host: string) => boolean;
+  /** With any controller. */
+  readonly isOnline: (tenant: string, host: string) => Promise<boolean>;
+  /** With this controller. */
+  readonly isHere: (tenant: string, host: string) => boolean;
 }
 
 /** The host records of all tenants. Secrets go in sealed and never come out through `view`. */
@@ -85,7 +88,8 @@ export class HostRecords {
   }
 
   async view(principal: Principal, record: HostRecord): Promise<HostView> {
-    const [view] = await this.#views(principal, [record]);
+    const online = await this.#with.isOnline(principal.tenant, record.host);
+    const [view] = await this.#views(principal, [{ ...record, status: online ? "online" : "offline" }]);
     if (view === undefined) throw new RangeError("a record has a view");
     return view;
   }
@@ -116,7 +120,8 @@ export class HostRecords {
       depot: { ...record.depot },
       policies: { ...record.policies },
       config: { ...record.config, ...secrets },
-      status: this.#with.isOnline(principal.tenant, record.host) ? "online" : "offline",
+      // Sessions of other controllers would cost a read each.
+      status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
     };
   }
 

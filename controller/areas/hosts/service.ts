@@ -1,4 +1,5 @@
 import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
+import { errorText } from "../../../common/errors.ts";
 import type { Edit } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { HostAgents } from "./agents.ts";
@@ -25,12 +26,18 @@ export class HostService implements Hosts {
     this.peers = new HostPeers(dependencies, components);
   }
 
-  /** Makes the authority when there is none, and knows every agent that is connected anywhere when it resolves. */
+  /** Makes the authority when there is none. */
   static async open(dependencies: HostServiceDependencies): Promise<HostService> {
     return new HostService(dependencies, await HostComponents.open(dependencies));
   }
 
+  /** Begins to look for hosts whose controller is gone. */
+  start(): void {
+    this.#components.departed.start();
+  }
+
   async close(): Promise<void> {
+    await this.#components.departed.close();
     await this.#components.sessions.close();
     await this.#components.presence.close();
     await this.#components.status.close();
@@ -117,7 +124,7 @@ export class HostService implements Hosts {
     const record = await this.#components.records.need(principal, host);
     const { tenant, traceparent } = principal;
     const target: Target = { tenant, host, traceparent };
-    if (this.#components.sessions.live(tenant, host) || this.#components.presence.isOnline(tenant, host))
+    if (this.#components.sessions.live(tenant, host) || (await this.#components.presence.isOnline(tenant, host)))
       return this.#components.commands.run(target, command, options);
     if (hasSshCredentials(record)) return this.#components.ssh.run(target, command, options);
     return this.#unreachable(host, `The agent of ${host} is not connected, and its record has no credentials for SSH.`);
@@ -140,32 +147,32 @@ export class HostService implements Hosts {
     return this.#components.ssh.run({ tenant, host, traceparent, behind }, command, options);
   }
 
+  /** Of the sessions of this controller. */
   onPresence(listener: (event: PresenceEvent) => void): () => void {
     return this.#components.presence.onChange(listener);
   }
 
-  isOnline(tenant: string, host: string): boolean {
+  /** With any controller. */
+  isOnline(tenant: string, host: string): Promise<boolean> {
     return this.#components.presence.isOnline(tenant, host);
   }
 
-  /**
-   * Sets right what a crash left in the records: hosts shown online that are not. Once for each tenant after the start.
-   */
-  reconcile(tenant: string): Promise<void> {
-    return this.#components.status.reconcile(tenant);
+  refresh(tenant: string, hosts: readonly string[]): void {
+    this.peers.refreshHere(tenant, hosts);
+    const elsewhere = hosts.filter((host) => !this.#components.sessions.live(tenant, host));
+    this.#refreshElsewhere(tenant, elsewhere).catch((error: unknown) => {
+      this.#with.runtime.log.debug(
+        { tenant, reason: errorText(error) },
+        "other controllers were not told of desired state; they look again by themselves",
+      );
+    });
   }
 
-  refresh(tenant: string, hosts: readonly string[]): void {
-    const elsewhere = new Map<string, string[]>();
-    for (const host of hosts) {
-      const holder = this.#components.sessions.live(tenant, host)
-        ? undefined
-        : this.#components.presence.holderOf(tenant, host)?.controller;
-      if (holder === undefined || holder === this.#with.controllerId) continue;
-      elsewhere.set(holder, [...(elsewhere.get(holder) ?? []), host]);
-    }
-    this.peers.refreshHere(tenant, hosts);
-    for (const [controller, names] of elsewhere) this.#with.peers?.refresh(controller, tenant, names);
+  async #refreshElsewhere(tenant: string, hosts: readonly string[]): Promise<void> {
+    const { controllerId, peers } = this.#with;
+    if (!peers || hosts.length === 0) return;
+    for (const [controller, names] of await this.#components.presence.holdersOf(tenant, hosts))
+      if (controller !== controllerId) peers.refresh(controller, tenant, names);
   }
 
   #unreachable(host: string, message: string): CommandOutcome {

@@ -1,27 +1,30 @@
-import { errorText } from "../../../common/errors.ts";
+import { errorText, isAppError } from "../../../common/errors.ts";
 import { HOST_CONFIG_MAX_ENTRIES, HOST_FACTS_MAX_ENTRIES, POLICY_STATES_MAX } from "../../../common/limits.ts";
 import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Edit, Objects } from "../objects/index.ts";
+import type { Edit } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { classPath, type HostRecords } from "./records.ts";
-import type { Presence } from "./session/presence.ts";
+import type { HostRecords } from "./records.ts";
+import type { HostName, Presence } from "./session/presence.ts";
 import { hasSshCredentials } from "./ssh/access.ts";
-import { isSecretName, POLICY_STATE, recordOf, type HostRecord } from "./store.ts";
+import { isSecretName, POLICY_STATE, type HostRecord } from "./store.ts";
 import type { AgentIdentity } from "./types.ts";
 
 export interface HostStatusDependencies {
-  readonly records: HostRecords;
+  readonly records: Pick<HostRecords, "find" | "note">;
   readonly presence: Presence;
-  readonly objects: Objects;
   readonly runtime: Runtime;
+  /** The id of this controller. */
+  readonly controllerId: string;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
 /** Writes into host records what agents show of themselves: whether they are here, and their facts. */
 export class HostStatus {
   readonly #with: HostStatusDependencies;
-  readonly #writing = new Map<string, Promise<void>>();
+  readonly #writing = new Map<string, Writing>();
+  /** Whose last write failed. */
+  readonly #owed = new Map<string, Owed>();
   #closed = false;
 
   constructor(dependencies: HostStatusDependencies) {
@@ -29,13 +32,27 @@ export class HostStatus {
   }
 
   /**
-   * The presence of the host changed: the record follows. One write at a time for each host, and the last word is the
-   * truth.
+   * A session of the host began or ended: the record follows. One write at a time for each host, and the last word is
+   * the truth; then what was noted of the session of `controller` goes. Resolves with whether it was written; what was
+   * not is tried again by `again`.
    */
-  changed(tenant: string, host: string): void {
-    const key = `${tenant}/${host}`;
-    if (this.#closed || this.#writing.has(key)) return;
-    this.#writing.set(key, this.#write(tenant, host));
+  changed(name: HostName, controller = this.#with.controllerId): Promise<boolean> {
+    const key = `${name.tenant}/${name.host}`;
+    if (this.#closed) return Promise.resolve(false);
+    const known = this.#writing.get(key);
+    if (known) {
+      known.isOld = true;
+      return known.done;
+    }
+    const writing: Writing = { isOld: false, done: Promise.resolve(false) };
+    this.#writing.set(key, writing);
+    writing.done = this.#write({ ...name, controller }, writing);
+    return writing.done;
+  }
+
+  /** Writes what could not be written before. */
+  async again(): Promise<void> {
+    for (const { controller, ...name } of [...this.#owed.values()]) await this.changed(name, controller);
   }
 
   /** What a hello tells. */
@@ -72,47 +89,52 @@ export class HostStatus {
     await this.#with.records.note(principal, host, edits);
   }
 
-  async reconcile(tenant: string): Promise<void> {
-    const principal = await this.#with.actAs(tenant, "");
-    const where = [{ kind: "equals", column: "status", values: ["online"] } as const];
-    for await (const rows of this.#with.objects.read(principal, {
-      class: classPath(principal),
-      subtree: false,
-      where,
-    })) {
-      for (const { host, status } of rows.map(recordOf)) {
-        if (status === "online" && !this.#with.presence.isOnline(tenant, host)) this.changed(tenant, host);
-      }
-    }
-    await this.#settled();
-  }
-
   async close(): Promise<void> {
-    await this.#settled();
+    await Promise.all([...this.#writing.values()].map(({ done }) => done));
     this.#closed = true;
   }
 
-  async #settled(): Promise<void> {
-    await Promise.all(this.#writing.values());
-  }
-
-  async #write(tenant: string, host: string): Promise<void> {
+  async #write(owed: Owed, writing: Writing): Promise<boolean> {
+    const { tenant, host, controller } = owed;
     const { presence, records, actAs, runtime } = this.#with;
-    let written: boolean | undefined;
+    const key = `${tenant}/${host}`;
+    this.#owed.delete(key);
     try {
-      while (written !== presence.isOnline(tenant, host)) {
-        written = presence.isOnline(tenant, host);
+      let written: boolean | undefined;
+      for (;;) {
+        if (written === false) await presence.forget(controller, { tenant, host });
+        writing.isOld = false;
+        const online = await presence.isOnline(tenant, host);
+        // Looked at again after each write: it may have come or gone meanwhile, with any controller.
+        if (online === written && !writing.isOld) break;
+        written = online;
         await records.note(await actAs(tenant, ""), host, [
-          { column: "status", operation: "set", value: written ? "online" : "offline" },
+          { column: "status", operation: "set", value: online ? "online" : "offline" },
         ]);
       }
+      return true;
     } catch (error) {
+      // The tenant was deleted.
+      if (isAppError(error, "denied", "not_found")) return true;
+      this.#owed.set(key, owed);
       runtime.log.warn({ tenant, host, reason: errorText(error) }, "the status of a host could not be written");
+      return false;
     } finally {
-      // In the same turn as the last look at the presence.
-      this.#writing.delete(`${tenant}/${host}`);
+      // In the same turn as the last look.
+      this.#writing.delete(key);
     }
   }
+}
+
+interface Owed extends HostName {
+  /** The one that held the session. */
+  readonly controller: string;
+}
+
+interface Writing {
+  /** It changed since the writer looked. */
+  isOld: boolean;
+  done: Promise<boolean>;
 }
 
 /** All states of policies at once, so that those that are not wanted any more go. */

@@ -185,6 +185,8 @@ export interface CommandListener {
   state(state: CommandState): void;
   /** Something was left out. */
   lost(): void;
+  /** The session in which it was sent is over; nothing more is reported. */
+  sessionOver?(): void;
 }
 
 /** A command for the session that another controller holds. */
@@ -198,7 +200,7 @@ export interface PeerWatch {
 export interface PeerWatcher extends CommandListener {
   /** It was sent in the session of that epoch; what is stored from now on is reported. */
   watching(epoch: number): void;
-  /** No session is there; nothing was sent. */
+  /** No session is there, or none any more: nothing more is reported. Before `watching` nothing was sent. */
   notHeld(): void;
   /** The link broke; nothing more is reported. */
   gone(): void;
@@ -209,6 +211,16 @@ export interface PeerCall {
   cancel(): void;
   /** The caller waits no longer. */
   end(): void;
+}
+
+/** Which controllers there are, given by `areas/cluster`. */
+export interface Controllers {
+  /** The id of this one. */
+  readonly own: string;
+  all(): readonly { readonly id: string }[];
+  has(id: string): boolean;
+  /** The answer ends it. */
+  onChange(listener: () => void): () => void;
 }
 
 /** The other controllers as this area needs them, given by `grpc/`. */
@@ -246,7 +258,4 @@ export interface Hosts {
     depot: { readonly name: string; readonly version: string },
     present: boolean,
   ): Promise<void>;
-  onPresence(
-    listener: (event: { readonly tenant: string; readonly host: string; readonly online: boolean }) => void,
-  ): () => void;
 }

@@ -1,9 +1,11 @@
+import { errorText } from "../../../../common/errors.ts";
 import {
   AGENT_COMMANDS_WAITING_MAX,
   COMMAND_END_GRACE_MS,
   COMMAND_ID_MAX_CHARACTERS,
   COMMAND_LINE_MAX_BYTES,
   COMMAND_PLACE_AGAIN_MS,
+  COMMAND_PLACE_LATE_MS,
   COMMAND_REACH_MS,
 } from "../../../../common/limits.ts";
 import type { Command, CommandState, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
@@ -71,6 +73,8 @@ interface Running {
   sent: boolean;
   /** Whether the command should have been taken by now. */
   late: boolean;
+  /** Another controller that holds the session is looked for. */
+  isLookedFor: boolean;
   stopTimers: () => void;
   stopAgain: (() => void) | undefined;
 }
@@ -78,6 +82,8 @@ interface Running {
 /** A command sent for another controller. */
 interface Served {
   readonly watch: PeerWatch;
+  readonly epoch: number;
+  readonly listener: CommandListener;
   readonly digests: ReadonlySet<string>;
 }
 
@@ -109,11 +115,20 @@ export class AgentCommands implements Transport, CommandEntries {
     return running.wait.outcome;
   }
 
-  /** A session of the host began, here or with another controller: whatever it still owes an answer goes there. */
+  /** A session of the host began here: whatever it still owes an answer goes there. */
   follow(tenant: string, host: string): void {
     for (const running of this.#running.values()) {
       if (running.target.tenant === tenant && running.target.host === host) this.#place(running);
     }
+  }
+
+  /** A session of the host is over here: what was sent in it goes wherever the next one is. */
+  left({ tenant, host }: { readonly tenant: string; readonly host: string }, epoch: number): void {
+    for (const served of [...this.#served]) {
+      const { watch, listener } = served;
+      if (served.epoch === epoch && watch.tenant === tenant && watch.host === host) listener.sessionOver?.();
+    }
+    this.follow(tenant, host);
   }
 
   state(session: LiveSession, state: CommandState): void {
@@ -173,7 +188,12 @@ export class AgentCommands implements Transport, CommandEntries {
     if (!session) return undefined;
     const key = keyOf(tenant, host, command.id);
     const files = command.body?.$case === "deploy" ? command.body.value.files : [];
-    const served: Served = { watch, digests: new Set(files.map((file) => file.digest)) };
+    const served: Served = {
+      watch,
+      epoch: session.epoch,
+      listener,
+      digests: new Set(files.map((file) => file.digest)),
+    };
     this.#served.add(served);
     this.#listeners.add(key, listener);
     session.send({ $case: "command", value: { ...command, epoch: session.epoch } });
@@ -203,6 +223,7 @@ export class AgentCommands implements Transport, CommandEntries {
       place: undefined,
       sent: options.mayRun === true,
       late: false,
+      isLookedFor: false,
       stopTimers: () => undefined,
       stopAgain: undefined,
     };
@@ -252,10 +273,25 @@ export class AgentCommands implements Transport, CommandEntries {
     if (running.wait.over || (isCancelled(running) && !this.#mayHaveArrived(running))) return;
     const { tenant, host } = running.target;
     const session = this.#with.live(tenant, host);
-    if (session) return this.#placeHere(running, session);
-    const holder = this.#with.presence.holderOf(tenant, host);
-    if (holder && holder.controller !== this.#with.controllerId) this.#placeThere(running, holder);
-    else if (running.place?.kind !== "here") this.#again(running);
+    if (session) this.#placeHere(running, session);
+    else if (!running.isLookedFor) void this.#placeElsewhere(running);
+  }
+
+  async #placeElsewhere(running: Running): Promise<void> {
+    const { tenant, host } = running.target;
+    const { presence, controllerId, runtime } = this.#with;
+    running.isLookedFor = true;
+    const holder = await presence.holderOf(tenant, host).catch((error: unknown) => {
+      runtime.log.debug({ tenant, host, reason: errorText(error) }, "the session of a host is looked for again");
+      return undefined;
+    });
+    running.isLookedFor = false;
+    if (running.wait.over) return;
+    // It may have begun here meanwhile.
+    const session = this.#with.live(tenant, host);
+    if (session) this.#placeHere(running, session);
+    else if (holder && holder.controller !== controllerId) this.#placeThere(running, holder);
+    else this.#again(running);
   }
 
   #placeHere(running: Running, session: LiveSession): void {
@@ -313,9 +349,10 @@ export class AgentCommands implements Transport, CommandEntries {
 
   #again(running: Running): void {
     if (running.late && !this.#mayHaveArrived(running)) return this.#unreached(running);
-    running.stopAgain ??= this.#with.runtime.clock.after(COMMAND_PLACE_AGAIN_MS, () => {
+    const delayMs = running.late ? COMMAND_PLACE_LATE_MS : COMMAND_PLACE_AGAIN_MS;
+    running.stopAgain ??= this.#with.runtime.clock.after(delayMs, () => {
       running.stopAgain = undefined;
-      if (!running.place) this.#place(running);
+      if (running.place?.kind !== "there") this.#place(running);
     });
   }
 

@@ -1,7 +1,6 @@
 import { AppError, errorText } from "../../../../common/errors.ts";
 import {
   AGENT_HELLOS_PER_MINUTE,
-  AGENT_REGISTER_ATTEMPTS_MAX,
   AGENT_SESSION_LEASE_MS,
   ENTRIES_WAITING_MAX_BYTES,
   SESSION_HEARTBEAT_MS,
@@ -10,10 +9,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { ControllerFrame, Hello, Welcome } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { entriesUnder } from "../../../store/entries.ts";
-import { encodeJson } from "../../../store/format.ts";
 import type { KvLease, KvStore } from "../../../store/kv.ts";
-import { putOnce } from "../../../store/once.ts";
 import type { AgentChannel, AgentIdentity, AgentSession } from "../types.ts";
 import { EntryRoom } from "./entry-room.ts";
 import { LiveSession, type LiveSessionDependencies } from "./live-session.ts";
@@ -35,6 +31,8 @@ export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies,
   /** `host:port` each, as agents reach them, this one first. */
   readonly controllers: () => readonly string[];
   readonly opened: (session: LiveSession, hello: Hello) => Promise<void>;
+  /** No session of that epoch is here any more. */
+  readonly left: (session: LiveSession) => void;
 }
 
 /**
@@ -53,7 +51,7 @@ export class AgentSessions {
 
   constructor(dependencies: AgentSessionsDependencies) {
     this.#with = dependencies;
-    dependencies.presence.onEnd((key, revision) => this.#endedInStore(key, revision));
+    dependencies.presence.onEnd(({ tenant, host }, revision) => this.#endedInStore(sessionKey(tenant, host), revision));
   }
 
   get count(): number {
@@ -79,11 +77,8 @@ export class AgentSessions {
     this.#checkHello(identity, hello);
     await this.#with.admit(identity);
     const acknowledged = await this.#with.sink.acknowledged({ ...identity, streamId: hello.streamId });
-    this.live(identity.tenant, identity.host)?.close("conflict", TAKEN_OVER);
-    const session = await this.#with.presence.registering(identity.tenant, identity.host, async () => {
-      const epoch = await this.#register(identity, hello);
-      return this.#session({ identity, epoch, hello, channel });
-    });
+    const epoch = await this.#register(identity, hello);
+    const session = this.#session({ identity, epoch, hello, channel });
     await this.#greet(session, { hello, welcome: this.#welcome(session.epoch, acknowledged) });
     return session;
   }
@@ -96,17 +91,13 @@ export class AgentSessions {
   /** Ends the session of a host, wherever it is. */
   async drop(tenant: string, host: string, reason: string): Promise<void> {
     this.live(tenant, host)?.close("denied", reason);
-    await this.#with.kv.delete(sessionKey(tenant, host));
+    await this.#with.presence.drop(tenant, host);
   }
 
   /** Ends the sessions of a tenant's hosts here; it was deleted. */
   async leave(tenant: string): Promise<void> {
     const hosts = [...this.#live.values()].map(({ identity }) => identity).filter((one) => one.tenant === tenant);
     for (const { host } of hosts) await this.drop(tenant, host, `The tenant ${tenant} was deleted.`);
-  }
-
-  async *keysOf(tenant: string): AsyncGenerator<string> {
-    for await (const { key } of entriesUnder(this.#with.kv, sessionKey(tenant, ""))) yield key;
   }
 
   async close(): Promise<void> {
@@ -149,14 +140,13 @@ export class AgentSessions {
 
   #session(start: { identity: AgentIdentity; epoch: number; hello: Hello; channel: AgentChannel }): LiveSession {
     const session = new LiveSession({ ...this.#with, room: this.#room, ended: (ended) => this.#ended(ended) }, start);
-    const { tenant, host } = start.identity;
-    const key = sessionKey(tenant, host);
+    const key = sessionKey(start.identity.tenant, start.identity.host);
     // Another session of the host may have begun while this one registered.
     const other = this.#live.get(key);
     const older = other && other.epoch > start.epoch ? session : other;
     if (older !== session) this.#live.set(key, session);
     older?.close("conflict", TAKEN_OVER);
-    this.#with.presence.began(tenant, host, { epoch: start.epoch, controller: this.#with.controllerId });
+    if (older !== session) this.#with.presence.began(start.identity, start.epoch);
     return session;
   }
 
@@ -186,29 +176,15 @@ export class AgentSessions {
     };
   }
 
-  /**
-   * Puts the session under its key and answers the key's create revision, taking away what an older session left there.
-   */
-  async #register(identity: AgentIdentity, hello: Hello): Promise<number> {
-    const { kv, runtime, controllerId } = this.#with;
-    const key = sessionKey(identity.tenant, identity.host);
+  #register(identity: AgentIdentity, hello: Hello): Promise<number> {
+    const { presence, runtime, controllerId } = this.#with;
     const stored: StoredSession = {
       controller: controllerId,
       nonce: Buffer.from(runtime.random.bytes(9)).toString("base64url"),
       agentVersion: hello.agentVersion.slice(0, 100),
       sinceMs: runtime.clock.nowMs(),
     };
-    for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
-      const lease = await this.#openLease();
-      const written = await putOnce(kv, { key, value: encodeJson(stored), ifRevision: 0, lease: lease.id });
-      if (written.ok) return written.revision;
-      const { current } = written;
-      if (current) await kv.delete(key, { ifRevision: current.revision });
-    }
-    throw new AppError(
-      "unavailable",
-      `The session of ${identity.host} could not be registered: others of its name keep coming.`,
-    );
+    return presence.register(identity, stored, () => this.#openLease());
   }
 
   /**
@@ -248,14 +224,13 @@ export class AgentSessions {
     const key = sessionKey(tenant, host);
     if (this.#live.get(key) === session) this.#live.delete(key);
     try {
-      // The create revision is the only one: a session's entry is written once.
-      await this.#with.kv.delete(key, { ifRevision: session.epoch });
+      await this.#with.presence.ended(session.identity, session.epoch);
     } catch (error) {
       this.#with.runtime.log.warn(
         { tenant, host, reason: errorText(error) },
         "the end of an agent session could not be written; its lease will",
       );
     }
-    this.#with.presence.ended(tenant, host, session.epoch);
+    this.#with.left(session);
   }
 }

@@ -1,15 +1,26 @@
+import { AppError } from "../../../../common/errors.ts";
+import { AGENT_REGISTER_ATTEMPTS_MAX, PRESENCE_LOOKUPS_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { entriesUnder } from "../../../store/entries.ts";
 import { FollowedKeys } from "../../../store/follow.ts";
-import { decodeStored } from "../../../store/format.ts";
+import { decodeStored, encodeJson } from "../../../store/format.ts";
 import type { KvEntry, KvStore } from "../../../store/kv.ts";
+import { txnOnce } from "../../../store/once.ts";
 
-const PREFIX = "sessions/";
+const SESSIONS = "sessions/";
+/** Below it is an entry for each session of a controller, made and removed with the session's own. */
+export const HELD = "sessionsof/";
 
 export function sessionKey(tenant: string, host: string): string {
-  return `${PREFIX}${tenant}/${host}`;
+  return `${SESSIONS}${tenant}/${host}`;
 }
 
-/** What lies under the key of a session; the key's create revision is its epoch. */
+/** Outlives the lease of the session: what the controller leaves undone when it goes is found by it. */
+export function heldKey(controller: string, tenant: string, host: string): string {
+  return `${HELD}${controller}/${tenant}/${host}`;
+}
+
+/** What lies under the key of a session; the key's revision is its epoch. */
 export interface StoredSession {
   readonly controller: string;
   /** Distinguishes one attempt to register from another. */
@@ -18,9 +29,13 @@ export interface StoredSession {
   readonly sinceMs: number;
 }
 
-export interface PresenceEvent {
+export interface HostName {
   readonly tenant: string;
   readonly host: string;
+}
+
+/** Of a session of this controller. */
+export interface PresenceEvent extends HostName {
   readonly online: boolean;
 }
 
@@ -30,26 +45,40 @@ export interface Holder {
   readonly controller: string;
 }
 
-/** Which agents are connected to any controller, kept by a watch on the sessions in the system's KvStore. */
-export class Presence {
-  readonly #followed: FollowedKeys;
-  readonly #known = new Map<string, Holder>();
-  readonly #listeners = new Set<(event: PresenceEvent) => void>();
-  readonly #moved = new Set<(tenant: string, host: string) => void>();
-  readonly #replaced = new Set<(key: string, revision: number) => void>();
-  /** Hosts for which sessions register here: how many, and the latest end that was heard of meanwhile. */
-  readonly #coming = new Map<string, { count: number; endRevision: number }>();
+export interface PresenceDependencies {
+  /** The system's. */
+  readonly kv: KvStore;
+  readonly runtime: Runtime;
+  /** The id of this controller. */
+  readonly controllerId: string;
+}
 
-  constructor(dependencies: { readonly kv: KvStore; readonly runtime: Runtime }) {
+/**
+ * Which agents are connected to which controller. A controller knows and follows its own sessions; those of others it
+ * looks up, so that what comes and goes there costs it nothing.
+ */
+export class Presence {
+  readonly #with: PresenceDependencies;
+  readonly #followed: FollowedKeys;
+  /** Epochs of the sessions here. */
+  readonly #here = new Map<string, number>();
+  readonly #listeners = new Set<(event: PresenceEvent) => void>();
+  readonly #replaced = new Set<(name: HostName, revision: number) => void>();
+
+  constructor(dependencies: PresenceDependencies) {
+    this.#with = dependencies;
+    const prefix = `${HELD}${dependencies.controllerId}/`;
     this.#followed = new FollowedKeys({
       ...dependencies,
-      prefix: PREFIX,
-      put: (entry) => this.#add(entry.key, holderIn(entry)),
-      end: (key, revision) => this.#end(key, revision),
+      prefix,
+      put: () => undefined,
+      end: (key, revision) => {
+        const name = namesIn(key.slice(prefix.length));
+        for (const listener of this.#replaced) listener(name, revision);
+      },
     });
   }
 
-  /** Resolves once every session there is now is known. */
   start(): Promise<void> {
     return this.#followed.start();
   }
@@ -58,101 +87,148 @@ export class Presence {
     return this.#followed.close();
   }
 
-  isOnline(tenant: string, host: string): boolean {
-    return this.#known.has(sessionKey(tenant, host));
+  isHere(tenant: string, host: string): boolean {
+    return this.#here.has(sessionKey(tenant, host));
   }
 
-  holderOf(tenant: string, host: string): Holder | undefined {
-    return this.#known.get(sessionKey(tenant, host));
+  async isOnline(tenant: string, host: string): Promise<boolean> {
+    return (await this.holderOf(tenant, host)) !== undefined;
   }
 
-  /** The answer ends it. */
+  async holderOf(tenant: string, host: string): Promise<Holder | undefined> {
+    const key = sessionKey(tenant, host);
+    const epoch = this.#here.get(key);
+    if (epoch !== undefined) return { epoch, controller: this.#with.controllerId };
+    const entry = await this.#with.kv.get(key);
+    return entry && holderIn(entry);
+  }
+
+  /** The controllers that hold sessions of these hosts, and of which each. */
+  async holdersOf(tenant: string, hosts: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
+    const held = new Map<string, string[]>();
+    const add = (host: string, holder: Holder | undefined): void => {
+      if (holder) held.set(holder.controller, [...(held.get(holder.controller) ?? []), host]);
+    };
+    if (hosts.length <= PRESENCE_LOOKUPS_MAX) {
+      const holders = await Promise.all(hosts.map((host) => this.holderOf(tenant, host)));
+      hosts.forEach((host, at) => add(host, holders[at]));
+      return held;
+    }
+    const wanted = new Set(hosts);
+    const prefix = sessionKey(tenant, "");
+    for await (const entry of entriesUnder(this.#with.kv, prefix)) {
+      const host = entry.key.slice(prefix.length);
+      if (wanted.has(host)) add(host, holderIn(entry));
+    }
+    return held;
+  }
+
+  /** For every session here that begins, and that ends. The answer ends it. */
   onChange(listener: (event: PresenceEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Calls the listener for every session that takes the place of none or of another. */
-  onMove(listener: (tenant: string, host: string) => void): void {
-    this.#moved.add(listener);
-  }
-
-  /**
-   * Told of every session's end that the store saw, with the revision of that end: sessions with smaller epochs are
-   * over.
-   */
-  onEnd(listener: (key: string, revision: number) => void): void {
+  /** Told when the store ended sessions of this controller: those of the host with smaller epochs are over. */
+  onEnd(listener: (name: HostName, revision: number) => void): void {
     this.#replaced.add(listener);
   }
 
-  /** A session of this controller began: known at once, not only when the watch tells. */
-  began(tenant: string, host: string, session: Holder): void {
-    this.#add(sessionKey(tenant, host), session);
+  /**
+   * Puts the session under its key, in the place of an older one, and answers its epoch. `lease` is asked again with
+   * every attempt.
+   */
+  async register(
+    { tenant, host }: HostName,
+    stored: StoredSession,
+    lease: () => Promise<{ readonly id: string }>,
+  ): Promise<number> {
+    const { kv, controllerId } = this.#with;
+    const [key, held] = [sessionKey(tenant, host), heldKey(controllerId, tenant, host)];
+    for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
+      const current = await kv.get(key);
+      const before = current && heldKey(holderIn(current).controller, tenant, host);
+      const written = await txnOnce(kv, {
+        if: [{ key, revision: current?.revision ?? 0 }],
+        then: [
+          { kind: "put", key, value: encodeJson(stored), lease: (await lease()).id },
+          { kind: "put", key: held, value: encodeJson({ nonce: stored.nonce }) },
+          ...(before === undefined || before === held ? [] : [{ kind: "delete" as const, key: before }]),
+        ],
+      });
+      if (written.ok) return written.revision;
+    }
+    throw new AppError(
+      "unavailable",
+      `The session of ${host} could not be registered: others of its name keep coming.`,
+    );
   }
 
-  /**
-   * Runs what registers a session here and tells of it by `began`. It takes an older one away first: the host is online
-   * in between, or calls of that moment would be told that it is not.
-   */
-  async registering<T>(tenant: string, host: string, register: () => Promise<T>): Promise<T> {
+  /** A session of this controller began, in the place of none or of an older one. */
+  began({ tenant, host }: HostName, epoch: number): void {
     const key = sessionKey(tenant, host);
-    const coming = this.#coming.get(key) ?? { count: 0, endRevision: 0 };
-    this.#coming.set(key, coming);
-    coming.count++;
+    const before = this.#here.get(key);
+    if (before !== undefined && before >= epoch) return;
+    this.#here.set(key, epoch);
+    if (before === undefined) this.#tell({ tenant, host, online: true });
+  }
+
+  /** The session of this controller is over. It is told even where the end could not be written: then that is thrown. */
+  async ended({ tenant, host }: HostName, epoch: number): Promise<void> {
+    const key = sessionKey(tenant, host);
     try {
-      return await register();
+      await this.#with.kv.delete(key, { ifRevision: epoch });
     } finally {
-      coming.count--;
-      if (coming.count === 0) {
-        this.#coming.delete(key);
-        this.#dropBefore(key, coming.endRevision);
+      if (this.#here.get(key) === epoch) {
+        this.#here.delete(key);
+        this.#tell({ tenant, host, online: false });
       }
     }
   }
 
-  /** The session with that epoch is over. */
-  ended(tenant: string, host: string, epoch: number): void {
+  /** Ends the session of a host, wherever it is. */
+  async drop(tenant: string, host: string): Promise<void> {
+    const { kv } = this.#with;
     const key = sessionKey(tenant, host);
-    if (this.#known.get(key)?.epoch === epoch) this.#endedBefore(key, epoch + 1);
+    for (let attempt = 0; attempt < AGENT_REGISTER_ATTEMPTS_MAX; attempt += 1) {
+      const current = await kv.get(key);
+      if (!current) return;
+      const keys = [key, heldKey(holderIn(current).controller, tenant, host)];
+      const then = keys.map((one) => ({ kind: "delete", key: one }) as const);
+      if ((await txnOnce(kv, { if: [{ key, revision: current.revision }], then })).ok) return;
+    }
+    throw new AppError("unavailable", `The session of ${host} could not be ended: others of its name keep coming.`);
   }
 
-  #add(key: string, session: Holder): void {
-    const before = this.#known.get(key);
-    if (before && before.epoch >= session.epoch) return;
-    this.#known.set(key, session);
-    if (!before) this.#tell(key, true);
-    const { tenant, host } = namesIn(key);
-    for (const listener of this.#moved) listener(tenant, host);
+  /** Takes away what tells that the controller held a session of the host. False while it holds one. */
+  async forget(controller: string, { tenant, host }: HostName): Promise<boolean> {
+    const { kv } = this.#with;
+    const key = heldKey(controller, tenant, host);
+    const [noted, session] = await Promise.all([kv.get(key), kv.get(sessionKey(tenant, host))]);
+    if (noted === undefined) return true;
+    if (noted.revision === session?.revision) return false;
+    return (await kv.delete(key, { ifRevision: noted.revision })).ok;
   }
 
-  #end(key: string, revision: number): void {
-    for (const listener of this.#replaced) listener(key, revision);
-    this.#endedBefore(key, revision);
+  async *keysOf(tenant: string): AsyncGenerator<string> {
+    const prefix = sessionKey(tenant, "");
+    for await (const entry of entriesUnder(this.#with.kv, prefix)) {
+      yield entry.key;
+      yield heldKey(holderIn(entry).controller, tenant, entry.key.slice(prefix.length));
+    }
   }
 
-  #endedBefore(key: string, revision: number): void {
-    const coming = this.#coming.get(key);
-    if (coming === undefined) this.#dropBefore(key, revision);
-    else coming.endRevision = Math.max(coming.endRevision, revision);
-  }
-
-  #dropBefore(key: string, revision: number): void {
-    const known = this.#known.get(key);
-    if (known === undefined || known.epoch >= revision) return;
-    this.#known.delete(key);
-    this.#tell(key, false);
-  }
-
-  #tell(key: string, online: boolean): void {
-    for (const listener of this.#listeners) listener({ ...namesIn(key), online });
+  #tell(event: PresenceEvent): void {
+    for (const listener of this.#listeners) listener(event);
   }
 }
 
-function namesIn(key: string): { readonly tenant: string; readonly host: string } {
-  const [tenant = "", ...host] = key.slice(PREFIX.length).split("/");
+/** Of `<tenant>/<host>`. */
+export function namesIn(text: string): HostName {
+  const [tenant = "", ...host] = text.split("/");
   return { tenant, host: host.join("/") };
 }
 
 function holderIn(entry: KvEntry): Holder {
-  return { epoch: entry.createRevision, controller: decodeStored<StoredSession>(entry.value).controller };
+  return { epoch: entry.revision, controller: decodeStored<StoredSession>(entry.value).controller };
 }
