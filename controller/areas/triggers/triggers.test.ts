@@ -82,7 +82,8 @@ class Controller {
     });
     for (const definition of [...CONSOLE_LOG_CLASSES, asideClass(objects)]) objects.registerSystemClass(definition);
     this.objects = objects;
-    this.query = new QueryService({ objects, runtime });
+    const among = { own, has: (id: string) => present.has(id) };
+    this.query = new QueryService({ objects, runtime, batches: { stores, controllers: among, objects, runtime } });
     const search = new SearchService({ objects, runtime });
     const logs = new ConsoleLogService({ objects, clock: realClock });
     this.hostObjects = new HostObjects(
@@ -94,7 +95,7 @@ class Controller {
       host: (principal, log) => triggerHost(this.hostObjects, principal, log),
       author: (_, user) => Promise.resolve(this.authors.get(user)),
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
-      controllers: { own, has: (id) => present.has(id) },
+      controllers: among,
       runtime,
       logs,
       announce: (changes) => {
@@ -466,6 +467,46 @@ test.each(onCluster ? [true] : [true, false])(
   },
 );
 
+test.each(onCluster ? [true] : [true, false])(
+  "at whatever write its controller dies, a batch is counted once in each object, and told (that write came to pass: %j)",
+  async (isWritten) => {
+    const survivor = await opened();
+    await survivor.put("count", 'if ACTION ~= "DELETE" then OBJECT.size = ((OLD and OLD.size) or 0) + 1 end');
+    await survivor.put("tell", "odb.mql('insert into /matrix/copy of=?', ACTION .. OBJECT.name .. OBJECT.size)", {
+      before: "false",
+    });
+    const copies = "select of from /matrix/copy limit 10000";
+    const wanted: string[] = [];
+    let deaths = 0;
+    for (let lived = false; !lived; deaths += 1) {
+      const dying = mortalController(isWritten);
+      const { controller } = dying;
+      await controller.mql(BOXES);
+      const died = dying.dieAt(deaths);
+      const [a, b] = [`a${deaths}_`, `b${deaths}_`];
+      const batch = `begin insert into /matrix/box (name) values ('${a}'), ('${b}');
+        update /matrix/box set owner='x', notes = notes + ['n'] where name in ('${a}', '${b}'); delete from /matrix/box where name='${b}'; end`;
+      const made = controller.mql(batch).then(() => true);
+      lived = await Promise.race([made, died.then(() => false)]);
+      await dying.bury();
+      await survivor.query.maintain("matrix");
+      expect(
+        await survivor.mql(`select size, owner, notes from /matrix/box where name like '%${deaths}_'`),
+        `dead at write ${deaths}`,
+      ).toEqual([{ size: 2, owner: "x", notes: ["n"] }]);
+      wanted.push(`INSERT${a}1`, `INSERT${b}1`, `UPDATE${a}2`, `UPDATE${b}2`, `DELETE${b}2`);
+      await survivor.until(
+        () => survivor.mql(copies),
+        (rows) => wanted.every((name) => rows.some(({ of }) => of === name)),
+      );
+    }
+    const told = (await survivor.mql(copies)).map(({ of }) => String(of));
+    // An insert that was made before its controller died is there when it is made again: it is told again, as an update.
+    expect(told.filter((one) => !/^UPDATE.*_1$/.test(one)).sort()).toEqual([...wanted].sort());
+    expect(deaths).toBeGreaterThan(5);
+  },
+);
+
 test("of one object's many changes, made by two controllers, each is told once", async () => {
   const first = await opened();
   const second = new Controller("second", new Set(["first", "second"]));
@@ -574,6 +615,21 @@ describe("a batch that is repeated", () => {
     expect((await mql(read)).filter(({ id }) => String(id).startsWith("box:c"))).toEqual([
       { id: "box:c00:00", owner: "a", size: 2, text: "00", notes: ["new"], extra: "e" },
     ]);
+  });
+
+  test("is counted once in each object by a trigger before it; one with a time of its own is a write of its own", async () => {
+    const controller = await opened();
+    const { mql } = bound(controller);
+    const rules = await ruled(controller);
+    await controller.put("count", "OBJECT.size = ((OLD and OLD.size) or 0) + 1 OBJECT.notes = {tostring(OBJECT.size)}");
+    const entries = [recordsEntry(1, boxes("b"), BOX_RULE)];
+    const outbox = new TestOutbox(source);
+    await expect(outbox.send(ingestOf(controller, rules, true), entries)).rejects.toThrow("away");
+    for (let time = 0; time < 2; time += 1) await outbox.send(ingestOf(controller, rules), entries);
+    const counted = () => mql("select size, notes from /matrix/box limit 1000");
+    expect(await counted()).toEqual(numbers.map(() => ({ size: 1, notes: ["1"] })));
+    await outbox.send(ingestOf(controller, rules), [recordsEntry(2, boxes("b"), BOX_RULE)]);
+    expect(await counted()).toEqual(numbers.map(() => ({ size: 2, notes: ["2"] })));
   });
 
   test("is asked for anew where its class was dropped and made again", async () => {

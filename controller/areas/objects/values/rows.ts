@@ -24,6 +24,8 @@ export interface CheckedEdits {
   readonly links: readonly LinkEdit[];
   /** A trigger wants the write told. */
   readonly announced?: boolean;
+  /** Columns to which triggers gave values: these follow from what was read. Absent: none. */
+  readonly computed?: ReadonlySet<string>;
 }
 
 export interface CheckedRow extends CheckedEdits {

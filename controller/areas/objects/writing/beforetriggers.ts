@@ -70,6 +70,7 @@ export class BeforeTriggers {
       edits: [...checked.edits.filter(({ column }) => !columns.has(column.name)), ...made.edits],
       links: [...checked.links.filter(({ type }) => !types.has(type)), ...made.links],
       ...(outcome.announced && { announced: true }),
+      ...(columns.size > 0 && { computed: columns }),
     };
   }
 

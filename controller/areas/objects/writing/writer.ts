@@ -121,7 +121,10 @@ export class ObjectWriter {
     const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
     const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
     const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
-    const made = { edits: checked.edits, computed: new Set(computed.map(({ column }) => column)) };
+    const made = {
+      edits: checked.edits,
+      computed: new Set([...computed.map(({ column }) => column), ...(checked.computed ?? [])]),
+    };
     const timeUs = await timeOf(made, found.entity, { ...preset, laterUs });
     const write = await this.#withPast(
       { view, key: key.id, timeUs, edits: editsOnce(made, old, timeUs), old, birth: false, fresh: false, ...links },
@@ -262,13 +265,15 @@ export class ObjectWriter {
     const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#writing.clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
-    const made = rows.map(({ key, edits, fresh, writeUs = timeUs }, at): EntityWrite => {
+    const made = rows.map((row, at): EntityWrite => {
+      const { key, fresh, writeUs = timeUs } = row;
+      const old = loaded(view, traces.get(key));
       return {
         view,
         key,
         timeUs: writeUs,
-        edits,
-        old: loaded(view, traces.get(key)),
+        edits: rowEditsOnce(row, old),
+        old,
         birth: true,
         fresh,
         ...links[at],
@@ -398,6 +403,14 @@ async function triggered(
     left.push({ ...row, ...checked });
   }
   return left;
+}
+
+/** Of a row that may have been written already, what its triggers made stays as it is. */
+function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
+  if (computed === undefined || writeUs === undefined || old === undefined) return edits;
+  const own = edits.filter(({ column }) => !computed.has(column.name));
+  const theirs = edits.filter(({ column }) => computed.has(column.name));
+  return [...own, ...editsOnce({ edits: theirs, computed }, old, writeUs)];
 }
 
 const NO_LINKS = { links: [] };
