@@ -8,6 +8,7 @@ import { failoverBench } from "./failover.ts";
 import { firingsBench } from "./firings.ts";
 import { fleetBench } from "./fleet.ts";
 import { line, machine, type Bench } from "./frame.ts";
+import { growthBench } from "./growth.ts";
 import { hostileBench } from "./hostile.ts";
 import { httpBench } from "./http.ts";
 import { ingestClusterBench } from "./ingest-cluster.ts";
@@ -61,6 +62,7 @@ const BENCHES: readonly Bench[] = [
   rulesBench,
   fleetBench,
   hostileBench,
+  growthBench,
 ];
 
 const wanted = process.argv.slice(2);
