@@ -115,6 +115,15 @@ export async function assemble(options: AssemblyOptions) {
   const tenants = new TenantService({ runtime, engine });
   const ospaceOf = (tenant: string): Promise<string> => tenants.ospaceOf(tenant);
 
+  const membership = await Membership.open({
+    kv: (await stores.system()).kv,
+    runtime,
+    controllerId,
+    version: options.version,
+    keys: () => ({ opening: secrets.opening, sealing: secrets.keyId }),
+  });
+  /** The one of all controllers that does what one of them is to do. */
+  const isFirst = (): boolean => membership.others().every(({ id }) => id > controllerId);
   const use = await TenantUse.open({
     stores,
     runtime,
@@ -122,12 +131,13 @@ export async function assemble(options: AssemblyOptions) {
     quotaOf: (tenant) => quotaOf(stores.configOf(tenant)),
     sizes: (tenant) => tenantSizes({ stores, objects, actAs }, tenant),
     audit: (entry) => audit.record(entry),
-    isFirst: () => isFirst(),
+    isFirst,
   });
   const objects: ObjectService = new ObjectService({
     stores,
     runtime,
     room: use,
+    controllers: membership,
     triggers: { before: (...write) => triggers.before(...write), after: (...events) => triggers.after(...events) },
   });
   const anchoring = options.auditAnchorFile
@@ -157,15 +167,6 @@ export async function assemble(options: AssemblyOptions) {
     ],
   });
   const sortFolder = join(options.dataDir, "sorts");
-  const membership = await Membership.open({
-    kv: (await stores.system()).kv,
-    runtime,
-    controllerId,
-    version: options.version,
-    keys: () => ({ opening: secrets.opening, sealing: secrets.keyId }),
-  });
-  /** The one of all controllers that does what one of them is to do. */
-  const isFirst = (): boolean => membership.others().every(({ id }) => id > controllerId);
   secrets.begin(keysKnown(membership.all()));
   await membership.tellKeys();
   const parts = new KeptParts({
@@ -431,6 +432,7 @@ export async function assemble(options: AssemblyOptions) {
     auditArea(audit, anchoring),
     {
       name: "objects",
+      maintain: async (tenant) => objects.maintain(await actAs(tenant, "")),
       leave: (tenant) => objects.leave(tenant),
       levels: [
         {
@@ -439,6 +441,7 @@ export async function assemble(options: AssemblyOptions) {
           value: () => objects.changesWaiting,
         },
       ],
+      stop: () => objects.stop(),
       close: () => objects.close(),
     },
     ...(workers ? [workersPart(workers)] : []),

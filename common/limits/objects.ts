@@ -13,8 +13,12 @@ export const EDGE_TYPES_MAX = 1_000;
 export const EDGE_TYPE_NAME_MAX_CHARACTERS = 128;
 /** Edges of one type from one object that one statement may name or clear. */
 export const EDGES_PER_WRITE_MAX = 10_000;
-/** Edges to objects that one statement removes which are kept in memory; beyond that they are read again. */
-export const ENDED_EDGES_KEPT_MAX = 10_000;
+/** Edges to objects that one call removes which it takes away itself; beyond that they go in the background. */
+export const EDGES_ENDED_IN_CALL_MAX = 2_000;
+/** Objects whose edges are taken away in the background as one piece of work. */
+export const EDGE_ENDING_TARGETS_MAX = 100;
+/** Such pieces of one tenant that wait at one controller; a call that adds more waits for its own. */
+export const EDGE_ENDINGS_WAITING_MAX = 100;
 /** Objects whose edges are read at once for one call, each a page at a time. */
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
 /** Edges of one object that a read of an earlier time keeps in memory. */

@@ -125,6 +125,11 @@ export interface Entity {
    * it.
    */
   readonly lastUs: number;
+  /**
+   * Everything of times up to this one was removed before it was born again: edges to it of these times are not its own.
+   * 0 when no removal is remembered, which is for `OBJECT_TOMBSTONE_KEEP_MS`.
+   */
+  readonly diedUs: number;
   readonly cells: Cells;
   readonly numbers: readonly (number | undefined)[];
 }

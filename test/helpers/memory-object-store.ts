@@ -198,7 +198,8 @@ export class MemoryObjectState {
     state.settle(this.#clock.nowMs());
     if (state.birthUs === 0) return undefined;
     const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => state.numbers.get(slot)?.value);
-    return { key, birthUs: state.birthUs, lastUs: state.lastUs(), cells: cellsOf(state), numbers };
+    const { birthUs, deathUs } = state;
+    return { key, birthUs, lastUs: state.lastUs(), diedUs: deathUs, cells: cellsOf(state), numbers };
   }
 
   #edgesOf({ key, state, edges }: Kept): readonly Edge[] {

@@ -4,6 +4,7 @@ import { lazyPages } from "../../../common/pages.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Controllers } from "../../store/journal/index.ts";
 import { classAccess, requireDefining, requirePermission, type Principal } from "../permissions/index.ts";
 import { alterClass, createClass, createEdgeType, dropEdgeType } from "./definitions/classchanges.ts";
 import type { WriteDefinitions } from "./definitions/confirm.ts";
@@ -60,6 +61,7 @@ import type {
   WriteBasis,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
+import { endingJournal, type EndingJournal } from "./writing/edgeendings.ts";
 import { exchangeSealed } from "./writing/sealedcells.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
 import type { WriteContext } from "./writing/writing.ts";
@@ -80,6 +82,8 @@ export interface ObjectServiceDependencies {
   readonly triggers?: ObjectTriggers;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
+  /** Absent: there is none but this one. */
+  readonly controllers?: Controllers;
 }
 
 /** The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. */
@@ -88,6 +92,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly #runtime: Runtime;
   readonly #triggers: ObjectTriggers | undefined;
   readonly #room: TenantRoom | undefined;
+  readonly #endings: EndingJournal;
   readonly #systemClasses = new Map<string, SystemClass>();
   readonly #tenants = new Map<string, Promise<TenantObjects>>();
   readonly #opened = new Map<string, TenantObjects>();
@@ -99,6 +104,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#runtime = of.runtime;
     this.#triggers = of.triggers;
     this.#room = of.room;
+    this.#endings = endingJournal({ ...of, controllers: of.controllers ?? alone(of.runtime) });
   }
 
   registerSystemClass(definition: SystemClass): void {
@@ -449,8 +455,31 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     await closeTenant(opened);
   }
 
+  /**
+   * Goes on with edges to removed objects that no controller takes away any more; see `Area.maintain`. Resolves when it
+   * is begun.
+   */
+  async maintain(principal: Principal): Promise<void> {
+    requirePermission(principal, "cluster:write");
+    for await (const found of this.#endings.abandoned(principal.tenant)) {
+      const { endings } = await this.#tenant(principal);
+      if (!(await endings.takeUp(found))) return;
+    }
+  }
+
+  /** Resolves when nothing that calls left to the background goes on here. */
+  async settled(): Promise<void> {
+    await this.#endings.underWay.settled();
+  }
+
+  /** What goes on in the background comes to rest, to be carried on by another controller. Idempotent. */
+  async stop(): Promise<void> {
+    await this.#endings.underWay.close();
+  }
+
   /** Stops following definitions; afterwards every call is refused. The stores stay open. */
   async close(): Promise<void> {
+    await this.stop();
     this.#closed = true;
     const opened = await Promise.allSettled(this.#tenants.values());
     this.#tenants.clear();
@@ -483,7 +512,8 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     const store = await this.#stores.tenant(principal.tenant);
     const systemClasses = [...this.#systemClasses.values()];
     const { tenant, ospace } = principal;
-    const opened = await openTenantObjects({ tenant, store, runtime: this.#runtime, ospace, systemClasses });
+    const options = { tenant, store, runtime: this.#runtime, ospace, systemClasses, endings: this.#endings };
+    const opened = await openTenantObjects(options);
     this.#opened.set(tenant, opened);
     return opened;
   }
@@ -587,6 +617,11 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
       for (const { listener } of listeners) listener(whole);
     };
   }
+}
+
+function alone({ random }: Pick<Runtime, "random">): Controllers {
+  const own = Buffer.from(random.bytes(12)).toString("hex");
+  return { own, has: (id) => id === own };
 }
 
 async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promise<void> {

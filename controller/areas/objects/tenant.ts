@@ -10,6 +10,7 @@ import { Indexer } from "./indexing/indexer.ts";
 import { IndexPasses } from "./indexing/indexpasses.ts";
 import { ObjectReader } from "./reading/reader.ts";
 import type { SystemClass } from "./types.ts";
+import { EdgeEndings, type EndingJournal } from "./writing/edgeendings.ts";
 import { ObjectTurns } from "./writing/turns.ts";
 import { ObjectRemover } from "./writing/remover.ts";
 import { ObjectWriter } from "./writing/writer.ts";
@@ -27,6 +28,7 @@ export interface TenantObjects {
   readonly reader: ObjectReader;
   readonly indexer: Indexer;
   readonly changes: Changes;
+  readonly endings: EdgeEndings;
   /** Classes are dropped one attempt after the other, by path. */
   readonly drops: KeyedQueue;
 }
@@ -37,6 +39,7 @@ export interface OpenTenantOptions {
   readonly runtime: Runtime;
   readonly ospace: string;
   readonly systemClasses: readonly SystemClass[];
+  readonly endings: EndingJournal;
 }
 
 /** Follows the tenant's definitions and makes its root and system classes before the first call. */
@@ -55,8 +58,10 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     throw error;
   }
   const parts = { store: store.objects, runtime };
+  const endings = new EdgeEndings({ ...parts, tenant, catalog, journal: options.endings });
   const writing = new Writing({
     ...parts,
+    endings,
     turns: new ObjectTurns({ kv: store.kv, runtime, retry }),
     number: () => catalog.followerNumber,
   });
@@ -69,6 +74,7 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     catalog,
     indexer,
     changes,
+    endings,
     writer,
     remover: new ObjectRemover(writing),
     reader: new ObjectReader(parts),

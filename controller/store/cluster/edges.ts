@@ -176,7 +176,7 @@ function targetOf(row: Row): EntityKey {
 function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row | undefined): Edge | undefined {
   if (source === undefined || row === undefined || !Buffer.isBuffer(row.value)) return undefined;
   const timeUs = Number(row.time_us);
-  if (timeUs <= source.diedUs || timeUs > source.writtenUs) return undefined;
+  if (timeUs <= source.entity.diedUs || timeUs > source.writtenUs) return undefined;
   const value = readEdgeValue(row.value);
   return { from, type: String(row.type), to: targetOf(row), timeUs, ...(value === undefined ? {} : { value }) };
 }

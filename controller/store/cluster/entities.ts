@@ -43,8 +43,6 @@ type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: 
 /** What is known of one key. */
 export interface FoundEntity {
   readonly entity: Entity;
-  /** Everything of times up to this one was removed; 0 when no removal is remembered. */
-  readonly diedUs: number;
   /** The greatest time of a change that was made; infinite where it is no longer known. */
   readonly writtenUs: number;
   readonly classes: readonly string[];
@@ -106,7 +104,6 @@ export class EntityTable {
         `${entity.key.cid}:${entity.key.id}`,
         {
           entity,
-          diedUs: diedUs(row),
           writtenUs: writtenUs(row),
           classes: (row.classes as readonly string[] | null) ?? [],
         },
@@ -284,7 +281,7 @@ function toEntity(key: EntityKey, row: types.Row, selection: Selection): Entity 
   // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
-  return { key, birthUs, lastUs, cells, numbers };
+  return { key, birthUs, lastUs, diedUs: diedUs(row), cells, numbers };
 }
 
 function diedUs(row: types.Row): number {

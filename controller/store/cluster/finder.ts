@@ -118,7 +118,7 @@ export class Finder {
     const found = await this.#of.entities.find(postings, deadline, request.cells);
     return postings.flatMap((posting, at) => {
       const one = found[at];
-      return one !== undefined && posting.timeUs > one.diedUs && fits(one, request, classes)
+      return one !== undefined && posting.timeUs > one.entity.diedUs && fits(one, request, classes)
         ? [{ posting, entity: { ...one.entity, key: { cid: posting.cid, id: posting.id } } }]
         : [];
     });

@@ -142,7 +142,7 @@ async function checkEntity({ objects, cid }: World, index: number, model: Entity
   const [entity] = await again(() => objects.get([keyOf(cid, index)]));
   expect(entity !== undefined, `entity ${index} alive`).toBe(model.alive);
   if (entity === undefined) return;
-  expect(entity.birthUs).toBe(model.birthUs);
+  expect([entity.birthUs, entity.diedUs]).toEqual([model.birthUs, model.deathUs]);
   const expected = model
     .visible(model.cells)
     .map(([name, mark]) => [name, { timeUs: mark.timeUs, text: text(mark.value!) }] as const);

@@ -563,6 +563,6 @@ export function objectsContract(name: string, open: OpenSubject): void {
 }
 
 /** All readable parts of an entity, for comparison. */
-function plain({ key, birthUs, lastUs, cells, numbers }: Entity): object {
-  return { key, birthUs, lastUs, numbers, cells: cellMap(cells) };
+function plain({ key, birthUs, lastUs, diedUs, cells, numbers }: Entity): object {
+  return { key, birthUs, lastUs, diedUs, numbers, cells: cellMap(cells) };
 }

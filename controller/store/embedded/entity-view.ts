@@ -53,6 +53,10 @@ export class EntityView implements Entity {
     return this.#bytes.readDoubleBE(ENTITY_PLACES.last);
   }
 
+  get diedUs(): number {
+    return deathUsOf(this.#bytes);
+  }
+
   get cells(): Cells {
     return (this.#cells ??= new StoredCells(this.#bytes, this.#lists));
   }

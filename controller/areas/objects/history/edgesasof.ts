@@ -8,7 +8,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { Edge } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
-import { named, type NamedEdge } from "../reading/edges.ts";
+import { deathsOf, named, type NamedEdge } from "../reading/edges.ts";
 import { placeText, type Place } from "../reading/locate.ts";
 import type { EdgeRequest, ObjectEdge } from "../types.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
@@ -65,7 +65,15 @@ async function* ofLiving(
     asOfMs,
     source,
   );
-  const living = seen.filter((_, at) => objects[at] !== undefined);
+  const there = seen.filter((_, at) => objects[at] !== undefined);
+  const diedUs = await deathsOf(
+    there.map(({ to }) => to),
+    source,
+  );
+  const living = there.filter(({ to, timeUs }) => {
+    const died = diedUs.get(placeText(to)) ?? 0;
+    return timeUs > died || died > lastMicrosecond(asOfMs);
+  });
   if (living.length > 0) yield living.map(({ edge }) => edge);
 }
 

@@ -61,15 +61,16 @@ async function pageOf(
 /** The store leaves out edges whose source is gone; targets are checked here. */
 async function living(edges: readonly Edge[], source: EdgeSource): Promise<ObjectEdge[]> {
   const seen = edges.flatMap((edge) => named(edge, source));
-  const existing = await existingOf(
+  const diedUs = await deathsOf(
     seen.map((entry) => entry.to),
     source,
   );
-  return seen.filter((entry) => existing.has(placeText(entry.to))).map((entry) => entry.edge);
+  return seen.filter((entry) => entry.timeUs > (diedUs.get(placeText(entry.to)) ?? Infinity)).map(({ edge }) => edge);
 }
 
-/** An edge that is returned if its target exists. */
+/** An edge that is returned if its target exists and is not of a later life. */
 export interface NamedEdge {
+  readonly timeUs: number;
   readonly edge: ObjectEdge;
   readonly to: Place;
 }
@@ -86,24 +87,36 @@ export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snap
     sourceClass: from.path,
     targetClass: to.path,
   };
+  const { timeUs } = edge;
   return [
-    { edge: { type: edge.type, ...ends, timeMs: Math.floor(edge.timeUs / 1_000) }, to: { view: to, key: edge.to } },
+    { timeUs, edge: { type: edge.type, ...ends, timeMs: Math.floor(timeUs / 1_000) }, to: { view: to, key: edge.to } },
   ];
 }
 
-/** By the text of their place. */
-async function existingOf(places: readonly Place[], { store }: EdgeSource): Promise<Set<string>> {
+/**
+ * By the text of their place, of each object that exists: until when edges to it were those of an earlier one of that
+ * name, which a removal may not have taken away yet.
+ */
+export async function deathsOf(
+  places: readonly Place[],
+  { store }: Pick<EdgeSource, "store">,
+): Promise<ReadonlyMap<string, number>> {
   const unique = [...new Map(places.map((place) => [placeText(place), place])).values()];
-  const existing = new Set<string>();
+  const diedUs = new Map<string, number>();
   for (const kind of ["entity", "record"] as const) {
     const ofKind = unique.filter((place) => place.view.kind === kind);
-    const read = (keys: readonly EntityKey[]): Promise<readonly unknown[]> =>
-      kind === "entity" ? store.get(keys) : store.getRecords(keys);
+    const read = async (keys: readonly EntityKey[]): Promise<readonly (number | undefined)[]> =>
+      kind === "entity"
+        ? (await store.get(keys)).map((entity) => entity?.diedUs)
+        : (await store.getRecords(keys)).map((record) => record && 0);
     const found = await inPages(
       ofKind.map((place) => place.key),
       read,
     );
-    for (const [at, place] of ofKind.entries()) if (found[at] !== undefined) existing.add(placeText(place));
+    for (const [at, place] of ofKind.entries()) {
+      const died = found[at];
+      if (died !== undefined) diedUs.set(placeText(place), died);
+    }
   }
-  return existing;
+  return diedUs;
 }

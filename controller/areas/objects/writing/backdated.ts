@@ -30,6 +30,7 @@ async function pastOf({ view, key, timeUs }: EntityWrite, source: HistorySource)
     key: place.key,
     birthUs: version.ctimeMs * 1_000,
     lastUs: version.timeUs,
+    diedUs: 0,
     cells: NO_CELLS,
     numbers: [],
   };

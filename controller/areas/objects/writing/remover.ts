@@ -92,13 +92,18 @@ export class ObjectRemover {
           deleteEvent(entityObject(place.view, entity), timeUs, announced[at]),
         );
       const write = { timeUs, withVersions, hasTombstone, termsOf };
-      await context.publish(events, async () => {
+      const removal = async (): Promise<void> => {
         await this.#writeRemoval(places, write);
         await confirmed(context, (now) =>
           this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
         await this.#writing.endEdges(context, incoming, () => timeUs);
-      });
+      };
+      await this.#writing.ending(
+        incoming,
+        () => timeUs,
+        () => context.publish(events, removal),
+      );
       const own = [...living.values()].filter(({ place }) => !place.view.system);
       context.room?.count(less(sumOf(own.map(({ entity }) => entitySize(entity)))));
       return living.size + tombstones.size;
@@ -168,10 +173,15 @@ export class ObjectRemover {
     const timeUs = this.#writing.clock.nextUs(incoming.lastUs);
     const events = () =>
       living.map(({ place, record }, at) => deleteEvent(recordObject(place.view, record), timeUs, announced[at]));
-    await context.publish(events, async () => {
+    const removal = async (): Promise<void> => {
       await this.#eraseRecords(living.map(({ place }) => place));
       await this.#writing.endEdges(context, incoming, () => timeUs);
-    });
+    };
+    await this.#writing.ending(
+      incoming,
+      () => timeUs,
+      () => context.publish(events, removal),
+    );
     const own = living.filter(({ place }) => !place.view.system);
     context.room?.count(less(sumOf(own.map(({ record }) => recordSize(record)))));
     return living.length;

@@ -283,15 +283,17 @@ export class ObjectWriter {
     const composed = writes.map(compose);
     const events = () => writes.map((write, at) => upsertEvent(write, composed[at]?.row ?? {}, rows[at] ?? NO_LINKS));
     const recreated = recreatedOf(traces);
-    if (recreated.size > 0) await this.#clearBefore(context, view, recreated);
     const growth = (): Growth =>
       sumOf(composed.map(({ change }) => changeGrowth(change, traces.get(change.key.id)?.entity)));
-    await inRoom(context.room, { view, growth }, () =>
-      context.publish(events, async () => {
-        await this.#write(context, writes, composed);
-        if (recreated.size > 0) await this.#clearAfter(view, recreated);
-      }),
-    );
+    const write = (): Promise<void> =>
+      inRoom(context.room, { view, growth }, () =>
+        context.publish(events, async () => {
+          await this.#write(context, writes, composed);
+          if (recreated.size > 0) await this.#clearAfter(view, recreated);
+        }),
+      );
+    if (recreated.size === 0) return write();
+    await this.#recreating(context, { view, recreated }, write);
   }
 
   /** How many of the rows have no object yet. */
@@ -373,13 +375,19 @@ export class ObjectWriter {
   }
 
   /** Removes what the removal of recreated objects left, as far as it can be read before the objects exist again. */
-  async #clearBefore(context: WriteContext, view: LoadedClass, recreated: Traces): Promise<void> {
+  async #recreating(
+    context: WriteContext,
+    { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
+    write: () => Promise<void>,
+  ): Promise<void> {
     await this.#writing.change(leftoverCells(view.cid, recreated));
     const incoming = await incomingEdges(
       [...recreated.keys()].map((id) => ({ cid: view.cid, id })),
       this.#writing.source,
     );
-    await this.#writing.endEdges(context, incoming, ({ id }) => recreated.get(id)?.lastUs ?? 0);
+    const endUs = ({ id }: EntityKey): number => recreated.get(id)?.lastUs ?? 0;
+    await this.#writing.endEdges(context, incoming, endUs);
+    await this.#writing.ending(incoming, endUs, write);
   }
 
   async #clearAfter(view: LoadedClass, recreated: Traces): Promise<void> {

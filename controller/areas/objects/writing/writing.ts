@@ -1,10 +1,11 @@
-import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../../store/objects.ts";
 import type { WriteRoom } from "../values/room.ts";
 import type { WriteBasis } from "../types.ts";
 import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts";
 import type { PublishedEvent } from "../values/events.ts";
+import { changeAll } from "./changeall.ts";
+import type { EdgeEndings } from "./edgeendings.ts";
 import { endEdges, type IncomingEdges } from "./incomingedges.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
@@ -15,6 +16,7 @@ export interface WritingDependencies {
   readonly store: ObjectStore;
   readonly runtime: Runtime;
   readonly turns: ObjectTurns;
+  readonly endings: EdgeEndings;
   /** Number of this controller among concurrent writers. */
   readonly number: () => number;
 }
@@ -42,11 +44,13 @@ export class Writing {
   readonly clock: WriteClock;
   /** Writes that follow from what they read take turns with those of other controllers. */
   readonly turns: ObjectTurns;
+  readonly #endings: EdgeEndings;
 
   constructor(of: WritingDependencies) {
     this.store = of.store;
     this.runtime = of.runtime;
     this.turns = of.turns;
+    this.#endings = of.endings;
     this.clock = new WriteClock(of.runtime.clock, of.number);
   }
 
@@ -55,18 +59,23 @@ export class Writing {
   }
 
   /** Makes the changes in their order, in batches. */
-  async change(changes: readonly EntityChange[]): Promise<void> {
-    for (let from = 0; from < changes.length; from += CHANGE_BATCH_MAX)
-      await this.store.change(changes.slice(from, from + CHANGE_BATCH_MAX));
+  change(changes: readonly EntityChange[]): Promise<void> {
+    return changeAll(this.store, changes);
   }
 
-  endEdges(context: WriteDefinitions, incoming: IncomingEdges, endUs: (target: EntityKey) => number): Promise<void> {
-    return endEdges(incoming, {
+  /** Takes away those that were read. */
+  endEdges(context: WriteDefinitions, { edges }: IncomingEdges, endUs: (target: EntityKey) => number): Promise<void> {
+    return endEdges(edges, {
       endUs,
       definitions: () => definitionsNow(context),
       change: (changes) => this.change(changes),
-      ...this.source,
     });
+  }
+
+  /** Makes a write with which edges end; those that were not read are taken away in the background. */
+  ending({ more }: IncomingEdges, endUs: (target: EntityKey) => number, write: () => Promise<void>): Promise<void> {
+    const targets = [...more].map((target) => ({ ...target, endUs: endUs(target) }));
+    return this.#endings.across(targets, write);
   }
 }
 
