@@ -208,7 +208,7 @@ export async function assemble(options: AssemblyOptions) {
   const history = new ConfigHistory(configuration);
   const files = new FileService({ stores, objects, runtime, controllers: membership, room: use });
   const workers = workerThreads(options, runtime);
-  const cluster = new ClusterService({ engine });
+  const cluster = new ClusterService({ engine, tenants });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
   const licences: LicenceService = new LicenceService({
     stores,
@@ -580,7 +580,7 @@ export async function assemble(options: AssemblyOptions) {
         services: {
           signIn: signInOf({ users, groups, access, gate: stores }),
           audit,
-          ready: () => engine.ready(),
+          ready: () => tenants.ready(),
           storesAreRemote: engine.isRemote,
           onTenantLeft: (listener) => stores.onLeave(listener),
         },

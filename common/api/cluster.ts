@@ -12,7 +12,17 @@ export const DataNode = Type.Object({
   rack: Type.String(),
 });
 
-export const ClusterInfoOutput = Type.Object({ datastore: Type.Array(DataNode) });
+export const LostTenant = Type.Object({
+  tenant: Type.String(),
+  keyspace: Type.String({ description: "What has to be restored" }),
+});
+
+export const ClusterInfoOutput = Type.Object({
+  datastore: Type.Array(DataNode),
+  lost: Type.Optional(
+    Type.Array(LostTenant, { description: "Tenants whose keyspace is gone; told to the first tenant only" }),
+  ),
+});
 
 const Moment = Type.Integer({ description: "Milliseconds since 1970" });
 

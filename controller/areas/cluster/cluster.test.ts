@@ -1,15 +1,46 @@
 import { expect, test } from "vitest";
-import { onCluster, openTestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { AppError } from "../../../common/errors.ts";
+import { encodeJson } from "../../store/format.ts";
+import { TenantService } from "../tenants/index.ts";
 import { clusterRoutes } from "./routes.ts";
 import { ClusterService } from "./service.ts";
 
+function tenantsOf(engine: TestEngine): TenantService {
+  return new TenantService({ runtime: testRuntime(), engine });
+}
+
 test("lists the data nodes to who may read, and to nobody else", async () => {
   await using engine = await openTestEngine();
-  await using http = await openTestHttp({ endpoints: clusterRoutes(new ClusterService({ engine })) });
+  await using http = await openTestHttp({
+    endpoints: clusterRoutes(new ClusterService({ engine, tenants: tenantsOf(engine) })),
+  });
   const answer = await http.call(await http.signIn("viewer"), { url: "/cluster/info" });
   expect(answer).toEqual({ status: "ok", message: { datastore: await engine.nodes() } });
   expect(await engine.nodes()).toHaveLength(1);
   expect(engine.kind).toBe(onCluster ? "cluster" : "embedded");
   expect((await http.app.inject({ url: "/cluster/info" })).json()).toMatchObject({ status: "signin" });
+});
+
+test("names tenants whose keyspace is gone as people do, to the first tenant and to no other", async () => {
+  await using engine = await openTestEngine();
+  await tenantsOf(engine).ensureTenant({ name: "matrix", ospace: "/matrix" });
+  const shop = { name: "shop", ospace: "/shop", fullname: "Shop", title: "Shop", createdMs: 1, store: "shop_x2" };
+  await (await engine.system()).kv.put("tenants/shop", encodeJson(shop));
+  const lost = [
+    { tenant: "shop_x2", keyspace: "odp_shop_x2" },
+    { tenant: "stray", keyspace: "odp_stray" },
+  ];
+  const told = [{ tenant: "shop", keyspace: "odp_shop_x2" }, lost[1]];
+  const tenants = tenantsOf({ ...engine, ready: () => Promise.resolve({ lost }) });
+  const cluster = new ClusterService({ engine, tenants });
+  expect(await tenants.ready()).toEqual({ lost: told });
+  expect(await cluster.lost(testPrincipal())).toEqual(told);
+  expect(await cluster.lost(testPrincipal("administrator", "second"))).toBeUndefined();
+  const away = tenantsOf({ ...engine, ready: () => Promise.reject(new AppError("unavailable", "etcd is away")) });
+  expect(await new ClusterService({ engine, tenants: away }).lost(testPrincipal())).toBeUndefined();
+  const nobody = { ...testPrincipal(), grants: [] };
+  await expect(cluster.lost(nobody)).rejects.toMatchObject({ code: "denied" });
 });

@@ -59,7 +59,10 @@ export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
       summary: "The nodes that hold the data",
       input: ClusterInfoInput,
       output: ClusterInfoOutput,
-      handler: async ({ principal }) => ({ message: { datastore: [...(await cluster.nodes(principal))] } }),
+      handler: async ({ principal }) => {
+        const lost = await cluster.lost(principal);
+        return { message: { datastore: [...(await cluster.nodes(principal))], ...(lost && { lost: [...lost] }) } };
+      },
     }),
   ];
 }

@@ -1,13 +1,13 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { TENANTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Engine } from "../../store/engine.ts";
+import type { Engine, Readiness } from "../../store/engine.ts";
 import { TenantStore } from "./store.ts";
 import type { NewTenant, Tenant, TenantRecord, Tenants } from "./types.ts";
 
 export interface TenantDependencies {
   readonly runtime: Runtime;
-  readonly engine: Pick<Engine, "system" | "tenant" | "createTenant">;
+  readonly engine: Pick<Engine, "system" | "tenant" | "createTenant" | "ready">;
 }
 
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;
@@ -55,6 +55,15 @@ export class TenantService implements Tenants {
         );
       });
     }
+  }
+
+  /** As `Engine.ready`, with the names of tenants where the engine knows those of their stores. */
+  async ready(): Promise<Readiness> {
+    const { lost } = await this.#dependencies.engine.ready();
+    if (lost.length === 0) return { lost };
+    const names = new Map<string, string>();
+    for await (const { record } of this.#store.all()) names.set(record.store ?? record.name, record.name);
+    return { lost: lost.map((one) => ({ ...one, tenant: names.get(one.tenant) ?? one.tenant })) };
   }
 
   async get(name: string): Promise<Tenant | undefined> {

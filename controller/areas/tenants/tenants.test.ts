@@ -40,6 +40,7 @@ test("registering goes on after lost races, as often as its bound says", async (
     const stores = {
       system: () => Promise.resolve({ ...system, kv }),
       tenant: (tenant: string) => engine.tenant(tenant),
+      ready: () => engine.ready(),
       createTenant: (tenant: string) => engine.createTenant(tenant),
     };
     const tenants = new TenantService({ runtime: testRuntime(), engine: stores });
