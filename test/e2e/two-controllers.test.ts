@@ -21,6 +21,14 @@ const JOB_LINES = 150;
 const JOB = `i=0; while [ $i -lt ${JOB_LINES} ]; do echo "line $i"; i=$((i+1)); sleep 0.1; done`;
 const WHOLE = Array.from({ length: JOB_LINES }, (_, at) => `line ${at}\n`).join("");
 
+const TRIED = "--class=/matrix/e2e/access\n--parser=text\n--fields=path\n";
+interface Tried {
+  readonly records: readonly {
+    readonly raw: { readonly host: string; readonly text: string };
+    readonly rows: readonly { readonly values: Record<string, unknown> }[];
+  }[];
+}
+
 const cluster = inject("cluster");
 const settings = cluster.available ? clusterVariables(cluster.settings) : undefined;
 
@@ -147,6 +155,18 @@ describe.skipIf(settings === undefined)("of two controllers", () => {
       "bytes of output of a job": WHOLE.length,
       ...found,
     });
+  });
+
+  it("a rule is tried at either on the raw records that both took", async () => {
+    const tried = async (odp: Installation) => {
+      const asked = { policy: "access", last: 200, text: TRIED };
+      const { records } = (await odp.ok("POST", "/mxobject/rule/try", JSON.stringify(asked))) as Tried;
+      return records.map(({ raw, rows }) => [raw.host, raw.text, rows[0]?.values["path"]]);
+    };
+    const atA = await tried(a);
+    expect(atA).toHaveLength(200);
+    expect(atA.every(([host, text, path]) => host === HOST && text === path)).toBe(true);
+    expect(await tried(b)).toEqual(atA);
   });
 
   async function prepare(): Promise<void> {

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint } from "../../http/endpoint.ts";
@@ -72,6 +72,7 @@ beforeEach(async () => {
     stores: http.engine,
     tenants: http.tenants,
     audit: http.audit,
+    secrets: TEST_SECRETS,
   });
   await http.app.listen({ port: 0, host: "127.0.0.1" });
   port = (http.app.server.address() as AddressInfo).port;
@@ -131,6 +132,15 @@ describe("at another controller", () => {
     stays.terminate();
   });
 
+  test("a second factor becomes required: what goes on here ends, and the session is good for the duty alone", async () => {
+    const id = await session();
+    const over = standing(id);
+    await started();
+    await other.setSignInPolicy(admin, { secondFactor: "everybody" });
+    expect(await over).toEqual([1008, "over", "denied"]);
+    expect(await http.users.bySession(id, "")).toMatchObject({ user: "ann", owes: "second factor" });
+  });
+
   test("a change that leaves rights as they are ends nothing", async () => {
     const id = await session();
     const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${id}`);
@@ -158,13 +168,13 @@ describe("at another controller", () => {
   }
 });
 
-test("a tenant that is deleted is told once, however often it is asked for afterwards", async () => {
+test("a tenant that is deleted is told once by each watch, however often it is asked for afterwards", async () => {
   let isThere = true;
-  let end: (() => void) | undefined;
+  const ends: (() => void)[] = [];
   const kv = (inner: KvStore): KvStore =>
     wrappedKv(inner, {
       async *watch() {
-        await new Promise<void>((resolve) => (end = resolve));
+        await new Promise<void>((resolve) => ends.push(resolve));
         yield [];
         throw new AppError("not_found", "There is no tenant matrix.");
       },
@@ -187,17 +197,17 @@ test("a tenant that is deleted is told once, however often it is asked for after
   const asked: Promise<unknown>[] = [];
   users.start();
   await users.bySession(id, "");
-  await expect.poll(() => end !== undefined).toBe(true);
+  await expect.poll(() => ends.length).toBe(2);
   users.onChange((change) => {
     told.push(change);
     asked.push(users.bySession(id, ""));
   });
   isThere = false;
-  end?.();
+  for (const end of ends) end();
   await expect.poll(() => told.length).toBeGreaterThan(0);
   for (let asking = 0; asking < 5; asking++) expect(await users.bySession(id, "")).toBeUndefined();
   await Promise.all(asked);
-  expect(told).toEqual([{ tenant: "matrix" }]);
+  expect(told).toEqual([{ tenant: "matrix" }, { tenant: "matrix" }]);
   await users.stop();
 });
 

@@ -4,6 +4,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvEvent, KvStore } from "../../store/kv.ts";
+import { SIGN_IN_POLICY } from "./duties.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
 
 /** A user, or all of a tenant when that is not known. */
@@ -33,8 +34,8 @@ interface ChangesOptions {
 }
 
 /**
- * Watches users of the tenants that are used here, and sessions and tokens of all, from `start` to `stop`. What a broken
- * watch misses is told as a change of all.
+ * Watches users and sign-in policies of the tenants that are used here, and sessions and tokens of all, from `start` to
+ * `stop`. What a broken watch misses is told as a change of all.
  */
 export class UserChanges {
   readonly #options: ChangesOptions;
@@ -70,12 +71,18 @@ export class UserChanges {
     const name = `${USERS}${tenant}`;
     if (this.#stop === undefined || this.#watches.has(name)) return;
     this.#tenants.add(tenant);
+    const common = { kv: async () => (await stores.tenant(tenant)).kv, missed: () => told({ tenant }) };
     this.#follow({
+      ...common,
       name,
       prefix: USERS,
-      kv: async () => (await stores.tenant(tenant)).kv,
       tell: (event) => told({ tenant, user: (event.kind === "put" ? event.entry.key : event.key).slice(USERS.length) }),
-      missed: () => told({ tenant }),
+    });
+    this.#follow({
+      ...common,
+      name: `${SIGN_IN_POLICY}/${tenant}`,
+      prefix: SIGN_IN_POLICY,
+      tell: () => told({ tenant }),
     });
   }
 

@@ -21,7 +21,8 @@ interface StoredPolicy {
   readonly revision: number;
 }
 
-const KEY = "signinpolicy";
+/** Of a tenant's policy in its KvStore. */
+export const SIGN_IN_POLICY = "signinpolicy";
 const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
 
 /** What users have to do before anything else, by the policy of their tenant. */
@@ -43,7 +44,7 @@ export class Duties {
     return (await this.#read(tenant)).policy;
   }
 
-  /** Members that are absent stay. On other controllers it holds within `SIGN_IN_CACHE_MS`. */
+  /** Members that are absent stay. */
   async setPolicy(
     tenant: string,
     change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
@@ -56,7 +57,7 @@ export class Duties {
     if (next.secondFactor !== "optional" && !this.#mayEnrol)
       throw new AppError("unavailable", "There is no key to seal second factors with.");
     const { kv } = await this.#stores.tenant(tenant);
-    const put = { key: KEY, value: encodeJson(next), ifRevision: revision };
+    const put = { key: SIGN_IN_POLICY, value: encodeJson(next), ifRevision: revision };
     if (!(await this.#recent.written(tenant, () => putOnce(kv, put, repeated))).ok)
       throw new AppError("conflict", "The policy was changed by somebody else meanwhile.");
     return next;
@@ -79,8 +80,13 @@ export class Duties {
     return isRequired ? "second factor" : undefined;
   }
 
+  /** What another controller changed is read again. */
+  forget(tenant: string): void {
+    this.#recent.forget(tenant);
+  }
+
   async #read(tenant: string): Promise<StoredPolicy> {
-    const entry = await (await this.#stores.tenant(tenant)).kv.get(KEY);
+    const entry = await (await this.#stores.tenant(tenant)).kv.get(SIGN_IN_POLICY);
     return entry ? { policy: decodeStored<SignInPolicy>(entry.value), revision: entry.revision } : NO_POLICY;
   }
 }

@@ -176,6 +176,7 @@ export class UserService implements Users {
   #changed({ tenant, user, digest }: ChangedUser): void {
     if (digest === undefined) this.#users.forget(tenant, user);
     else this.#forget(digest);
+    if (user === undefined) this.#duties.forget(tenant);
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
   }
 

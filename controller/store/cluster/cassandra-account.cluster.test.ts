@@ -101,21 +101,25 @@ client_encryption_options:
       runtime: clusterRuntime,
     });
 
-  test("needs a role that may create keyspaces, and nothing else", async () => {
-    const engine = await opens({ tls, account });
-    try {
-      await engine.createTenant("matrix");
-      const { objects } = await engine.tenant("matrix");
-      const key = { cid: 1, id: "a" };
-      await objects.change([{ key, timeUs: 10, birth: true, addTerms: ["term"] }]);
-      expect((await objects.find({ terms: ["term"] }, { limit: 10 })).items).toMatchObject([{ key }]);
-      await engine.ready();
-      expect(await engine.nodes()).toHaveLength(1);
-      await engine.dropTenant("matrix");
-    } finally {
-      await engine.close();
-    }
-  });
+  test(
+    "needs a role that may create keyspaces, and nothing else",
+    async () => {
+      const engine = await opens({ tls, account });
+      try {
+        await engine.createTenant("matrix");
+        const { objects } = await engine.tenant("matrix");
+        const key = { cid: 1, id: "a" };
+        await objects.change([{ key, timeUs: 10, birth: true, addTerms: ["term"] }]);
+        expect((await objects.find({ terms: ["term"] }, { limit: 10 })).items).toMatchObject([{ key }]);
+        await engine.ready();
+        expect(await engine.nodes()).toHaveLength(1);
+        await engine.dropTenant("matrix");
+      } finally {
+        await engine.close();
+      }
+    },
+    START_DEADLINE_MS,
+  );
 
   test("refuses who comes without an account, or with a wrong password", async () => {
     const outcomes = await Promise.allSettled([
