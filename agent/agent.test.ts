@@ -391,6 +391,7 @@ function start(config: { token?: string | undefined; outboxMaxBytes?: number } =
     name: "test-host",
     folder,
     outboxMaxBytes: OUTBOX_MAX_BYTES,
+    isTunnelOpen: () => false,
     ...config,
   };
   const done = runAgent(settings, world, end.signal);

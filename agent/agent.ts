@@ -36,9 +36,10 @@ export async function runAgent(config: AgentConfig, world: AgentWorld, signal: A
   if (leftovers > 0) log("warn", "ended what a former agent left running", { count: leftovers });
   const exec = createExec({ clock, folder: running, environment: world.environment });
   const facts = new FactsReader(identity.host, config.folder);
-  const { folder, outboxMaxBytes } = config;
+  const { folder, outboxMaxBytes, isTunnelOpen } = config;
+  const transport = grpcTransport(clock);
   await work(
-    { ...world, identity, folder, files: nodeFiles, outboxMaxBytes, transport: grpcTransport(clock), exec, facts },
+    { ...world, identity, folder, files: nodeFiles, outboxMaxBytes, isTunnelOpen, transport, exec, facts },
     signal,
   );
 }

@@ -11,6 +11,8 @@ export interface AgentConfig {
   /** The host's name as it asks to be called. */
   readonly name: string;
   readonly outboxMaxBytes: number;
+  /** Whether controllers may connect there over this agent. */
+  readonly isTunnelOpen: (address: string, port: number) => boolean;
 }
 
 /** Each setting as an argument or as a variable; the argument wins. */
@@ -20,6 +22,7 @@ const SETTINGS = {
   "--dir": "ODP_AGENT_DIR",
   "--name": "ODP_AGENT_NAME",
   "--outbox-max-bytes": "ODP_AGENT_OUTBOX_MAX_BYTES",
+  "--tunnels": "ODP_AGENT_TUNNELS",
 } as const;
 
 type Argument = keyof typeof SETTINGS;
@@ -45,6 +48,7 @@ export function readConfig(
     folder: resolve(value("--dir") ?? "odp-agent"),
     name: value("--name") ?? os.hostname(),
     outboxMaxBytes: bytesOf(value("--outbox-max-bytes")),
+    isTunnelOpen: openTunnels(value("--tunnels") ?? "all"),
   };
 }
 
@@ -81,4 +85,16 @@ function bytesOf(text: string | undefined): number {
     "invalid",
     `--outbox-max-bytes must be a whole number of at least ${OUTBOX_MIN_BYTES}, not ${text}.`,
   );
+}
+
+/** `all`, `none`, or places `<address>:<port>` with commas between; `*` stands for any address, and for any port. */
+function openTunnels(text: string): AgentConfig["isTunnelOpen"] {
+  if (text === "all") return () => true;
+  if (text === "none") return () => false;
+  const places = new Set(text.split(",").map((place) => place.trim()));
+  for (const place of places)
+    if (!/^.+:(\*|[0-9]{1,5})$/.test(place))
+      throw new AppError("invalid", `--tunnels must be all, none, or places such as 10.0.0.5:22,*:22, not ${place}.`);
+  return (address, port) =>
+    [address, "*"].some((name) => [String(port), "*"].some((number) => places.has(`${name}:${number}`)));
 }

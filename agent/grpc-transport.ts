@@ -9,7 +9,7 @@ import { AppError, errorText } from "../common/errors.ts";
 import { SESSION_KEEPALIVE_MS, SESSION_MESSAGE_MAX_BYTES } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
 import { pem, type Identity } from "./identity.ts";
-import type { FetchOptions, Transport, Wire } from "./transport.ts";
+import type { FetchOptions, Transport, TunnelCall, Wire } from "./transport.ts";
 
 const CHANNEL: Partial<ClientOptions> = {
   "grpc.keepalive_time_ms": SESSION_KEEPALIVE_MS,
@@ -73,6 +73,10 @@ class GrpcWire implements Wire {
   cancel(): void {
     this.#call.cancel();
     this.#client.close();
+  }
+
+  tunnel(): TunnelCall {
+    return this.#client.tunnel();
   }
 
   async *fetch(

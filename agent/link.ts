@@ -147,6 +147,7 @@ export class Link {
       facts: await facts(),
       desiredRevision: desiredRevision(),
       highestEpoch: journal.highestEpoch,
+      tunnels: true,
     };
   }
 

@@ -9,6 +9,7 @@ import type {
   Controllers,
   DesiredState,
   Hello,
+  OpenTunnel,
   Refused,
   Renewed,
   Told,
@@ -27,7 +28,7 @@ import type { Clock } from "../common/time.ts";
 import { Batches, type BatchOutbox } from "./batches.ts";
 import type { Outbox } from "./outbox.ts";
 import { entryWeight } from "./outbox-segment.ts";
-import type { FetchOptions, Wire } from "./transport.ts";
+import type { FetchOptions, TunnelCall, Wire } from "./transport.ts";
 
 /** Acts on what a controller sends; called one after the other, in the order of the frames. */
 export interface SessionHandler {
@@ -35,6 +36,8 @@ export interface SessionHandler {
   command(command: Command): Promise<void>;
   cancel(cancel: Cancel): Promise<void>;
   renewed(renewed: Renewed): Promise<void>;
+  /** `call` leads to the controller that asked. */
+  openTunnel(asked: OpenTunnel, call: TunnelCall): void;
   controllers(controllers: Controllers): Promise<void>;
 }
 
@@ -187,6 +190,8 @@ export class Session {
         return handler.cancel(frame.value);
       case "renewed":
         return handler.renewed(frame.value);
+      case "openTunnel":
+        return handler.openTunnel(frame.value, this.#wire.tunnel());
       case "controllers":
         return handler.controllers(frame.value);
       case "heartbeat":

@@ -1,4 +1,4 @@
-import type { AgentFrame, ControllerFrame } from "../proto/gen/agent/v1/agent.ts";
+import type { AgentFrame, ControllerFrame, TunnelFrame } from "../proto/gen/agent/v1/agent.ts";
 import type { AppError } from "../common/errors.ts";
 import type { Identity } from "./identity.ts";
 
@@ -33,6 +33,20 @@ export interface Wire {
     request: { readonly digest: string; readonly offset: number },
     options: FetchOptions,
   ): AsyncIterable<Uint8Array>;
+  /** A stream of its own beside the session's, to the same controller. */
+  tunnel(): TunnelCall;
+}
+
+/** As gRPC has it; whoever ends it may still read what comes. */
+export interface TunnelCall {
+  on(event: "data", listener: (frame: TunnelFrame) => void): unknown;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  on(event: "end", listener: () => void): unknown;
+  /** Calls back when it has left. */
+  write(frame: TunnelFrame, left: () => void): unknown;
+  end(): unknown;
+  pause(): unknown;
+  resume(): unknown;
 }
 
 export interface FetchOptions {

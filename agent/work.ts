@@ -22,6 +22,7 @@ import { commandPlugins, ContentCache, DepotFolders, POLICY_PLUGINS } from "./pl
 import { StateFile } from "./state.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Transport } from "./transport.ts";
+import { Tunnels } from "./tunnels.ts";
 
 /** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
 export interface WorkWorld {
@@ -37,6 +38,8 @@ export interface WorkWorld {
   readonly outboxMaxBytes: number;
   readonly transport: Transport;
   readonly exec: Exec;
+  /** Whether controllers may connect there over this agent. */
+  readonly isTunnelOpen: (address: string, port: number) => boolean;
   readonly facts: { read(): Promise<Facts>; values(): Promise<Record<string, string>> };
 }
 
@@ -66,6 +69,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
     plugins: commandPlugins(folders),
     tell: (value) => link.send({ $case: "command", value }),
   });
+  const tunnels = new Tunnels({ journal, clock, log, isOpen: world.isTunnelOpen });
   const state = new DesiredWork(new StateFile(join(folder, "desired.bin"), files), supervisor, log);
   const link: Link = new Link({
     identity,
@@ -85,6 +89,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
       desired: (wanted) => state.take(wanted),
       command: (command) => commands.take(command),
       cancel: (cancel) => commands.cancel(cancel),
+      openTunnel: (asked, call) => tunnels.take(asked, call),
     },
   });
   // Beside the link: only what it delivers makes room in an outbox that is full.
@@ -96,6 +101,7 @@ export async function work(world: WorkWorld, signal: AbortSignal): Promise<void>
   const kept = copy.keep(copyEnd.signal);
   await aborted(signal);
   log("info", "ending");
+  tunnels.stop();
   await within(clock, SHUTDOWN_DEADLINE_MS, Promise.all([supervisor.stop(), commands.stop()]));
   if (link.connected) await within(clock, FLUSH_MS, allTaken(outbox));
   copyEnd.abort();

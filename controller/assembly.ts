@@ -242,6 +242,7 @@ export async function assemble(options: AssemblyOptions) {
   };
   const peers: Peers = {
     watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
+    tunnel: (controller, place, signal) => links.tunnel(controller, place, signal),
     refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
   };
   const otherAddresses = () => membership.others().map(({ addresses }) => addresses);
@@ -265,6 +266,7 @@ export async function assemble(options: AssemblyOptions) {
     otherAddresses,
     given: async (tenant, host, commandId) =>
       (await runs.gave(tenant, host, commandId)) || deployments.gave(tenant, host, commandId),
+    leads: (place) => proxied.leads(place),
     onRemoved: async (tenant, host) => {
       await sent.forget(tenant, host);
       await ingest.forget(tenant, host);
@@ -296,6 +298,7 @@ export async function assemble(options: AssemblyOptions) {
   });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
+  const proxied = new ProxiedHosts({ stores, runtime, objects, secrets, hosts });
   const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
   const retention = new RunRetention({ stores, objects, runtime });
   const runs = new JobRuns({
@@ -309,7 +312,7 @@ export async function assemble(options: AssemblyOptions) {
     objects,
     notifications,
     controllers: membership,
-    proxied: new ProxiedHosts({ stores, runtime, objects, secrets, hosts }),
+    proxied,
     scripts: { runOfJob: (...script) => serverScripts.runOfJob(...script) },
     authors: users,
     retention,
@@ -533,6 +536,7 @@ export async function assemble(options: AssemblyOptions) {
   const sockets = partsOf(areas, (area) => area.sockets);
   const peerServices: PeerServices = {
     serve: (watch, listener) => hosts.peers.serve(watch, listener),
+    tunnel: (place, signal) => hosts.peers.openTunnel(place, signal),
     refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
     recent: (tenant, policy) => recent.of(tenant, policy),
     attach: (outlet) => notifications.attach(outlet),
@@ -542,6 +546,7 @@ export async function assemble(options: AssemblyOptions) {
     open: (identity, hello, channel) =>
       stores.whileOpen(identity.tenant, () => hosts.agents.openSession(identity, hello, channel)),
     content: (identity, digest) => hosts.agents.content(identity, digest),
+    tunnel: (identity, opened, stream) => hosts.agents.takeTunnel(identity, opened, stream),
     certificate: () => hosts.agents.serverCertificate(),
     authorities: hosts.agents.authorities,
     peers: peerServices,

@@ -69,6 +69,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     leave: "the tenant is deleted",
     keysOf: "the tenant's data is removed",
   },
+  ProxiedHosts: { leads: "asked for where an agent is to connect" },
   NotificationHub: {
     publish: "by services, for what they did",
     receive: "the peer's certificate is the right",

@@ -41,6 +41,7 @@ describe("golden cases", () => {
       name: "h",
       folder: join(work, "agent"),
       outboxMaxBytes: OUTBOX_MAX_BYTES,
+      isTunnelOpen: () => false,
     };
     const done = runAgent(config, world, end.signal);
     stop = async () => {

@@ -116,6 +116,24 @@ export const CERTIFICATE_RENEW_RETRY_MS = 60_000;
 /** Longest single timer; longer waits look at the clock again in between. */
 export const TIMER_MAX_MS = 60_000;
 
+// Tunnels: connections that an agent opens for the controllers to hosts that only its own reaches.
+/** For the connection to the place, with the look-up of its name. */
+export const TUNNEL_CONNECT_MS = 15_000;
+/** For all of it, as the controller waits: the agent answers sooner. */
+export const TUNNEL_ANSWER_MS = 20_000;
+/** A tunnel through which nothing came or went for so long is closed; SSH makes itself heard more often. */
+export const TUNNEL_SILENCE_MAX_MS = 120_000;
+/** Bytes of one frame; gRPC keeps at most 16 frames of a stream that is not read. */
+export const TUNNEL_PIECE_MAX_BYTES = 16 * KIB;
+/** Bytes of one direction that wait at each end. */
+export const TUNNEL_BUFFER_MAX_BYTES = 256 * KIB;
+/** One piece and what surrounds it. */
+export const TUNNEL_FRAME_MAX_BYTES = 20 * KIB;
+export const TUNNEL_FRAME_MAX_FIELDS = 16;
+/** More than `SSH_CONNECTIONS_MAX`, for several controllers; less than `AGENT_STREAMS_PER_CONNECTION_MAX`. */
+export const AGENT_TUNNELS_MAX = 64;
+export const TUNNEL_MESSAGE_MAX_CHARACTERS = 300;
+
 // Agent: processes and commands.
 export const EXEC_KILL_GRACE_MS = 5_000;
 /** How long a pipe may stay silent after its process ended, when a grandchild holds it open. */

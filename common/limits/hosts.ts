@@ -28,7 +28,7 @@ export const AGENT_HELLOS_PER_MINUTE = 60;
 /** For the first frame after the stream is open. */
 export const AGENT_HELLO_DEADLINE_MS = 10_000;
 export const AGENT_SEND_QUEUE_MAX_FRAMES = 1_024;
-export const AGENT_STREAMS_PER_CONNECTION_MAX = 32;
+export const AGENT_STREAMS_PER_CONNECTION_MAX = 96;
 export const AGENT_RENEW_MIN_INTERVAL_MS = 1_000;
 export const AGENT_SESSION_LEASE_MS = 15_000;
 /** Sessions of more hosts than these are found by reading all of the tenant. */

@@ -1,7 +1,12 @@
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
-import { AGENT_FRAME_MAX_BYTES, AGENT_FRAME_MAX_FIELDS } from "../../common/limits.ts";
-import { AgentFrame, AgentLinkService } from "../../proto/gen/agent/v1/agent.ts";
+import {
+  AGENT_FRAME_MAX_BYTES,
+  AGENT_FRAME_MAX_FIELDS,
+  TUNNEL_FRAME_MAX_BYTES,
+  TUNNEL_FRAME_MAX_FIELDS,
+} from "../../common/limits.ts";
+import { AgentFrame, AgentLinkService, TunnelFrame } from "../../proto/gen/agent/v1/agent.ts";
 
 /** Field numbers of messages inside a message that may repeat fields without end. */
 interface Shape {
@@ -11,15 +16,34 @@ interface Shape {
 /** Hello with facts, batch with entries and records and what it is pinned by, heartbeat, question. */
 const FRAME: Shape = { 1: { 5: {} }, 2: { 2: { 10: {} }, 3: {} }, 3: {}, 6: {} };
 
-/** A frame that was not decoded says why. */
-export interface ReadFrame extends AgentFrame {
+interface Bounds {
+  readonly maxBytes: number;
+  readonly maxFields: number;
+  readonly shape: Shape;
+}
+
+const FRAMES: Bounds = { maxBytes: AGENT_FRAME_MAX_BYTES, maxFields: AGENT_FRAME_MAX_FIELDS, shape: FRAME };
+const PIECES: Bounds = {
+  maxBytes: TUNNEL_FRAME_MAX_BYTES,
+  maxFields: TUNNEL_FRAME_MAX_FIELDS,
+  shape: { 1: {}, 3: {} },
+};
+
+interface Refused {
+  /** Why it was not decoded. */
   readonly refused?: AppError;
 }
 
-/** The service as generated, with frames read by `readAgentFrame`. */
+export type ReadFrame = AgentFrame & Refused;
+
+/** The service as generated, with what agents send read within bounds. */
 export const BOUNDED_AGENT_LINK = {
   ...AgentLinkService,
   session: { ...AgentLinkService.session, requestDeserialize: readAgentFrame },
+  tunnel: {
+    ...AgentLinkService.tunnel,
+    requestDeserialize: (bytes: Buffer): TunnelFrame & Refused => read(TunnelFrame, bytes, PIECES),
+  },
 };
 
 /**
@@ -28,11 +52,18 @@ export const BOUNDED_AGENT_LINK = {
  * gRPC would hide the reason.
  */
 export function readAgentFrame(bytes: Buffer): ReadFrame {
+  return read(AgentFrame, bytes, FRAMES);
+}
+
+function read<F>(
+  frame: { decode(bytes: Buffer): F },
+  bytes: Buffer,
+  { maxBytes, maxFields, shape }: Bounds,
+): F | { readonly frame: undefined; readonly refused: AppError } {
   try {
-    if (bytes.length > AGENT_FRAME_MAX_BYTES)
-      throw new AppError("too_large", `A frame of an agent has at most ${AGENT_FRAME_MAX_BYTES} bytes.`);
-    fieldsLeft(new BinaryReader(bytes), { end: bytes.length, shape: FRAME, left: AGENT_FRAME_MAX_FIELDS });
-    return AgentFrame.decode(bytes);
+    if (bytes.length > maxBytes) throw new AppError("too_large", `A frame of an agent has at most ${maxBytes} bytes.`);
+    fieldsLeft(new BinaryReader(bytes), { end: bytes.length, shape, left: maxFields, maxFields });
+    return frame.decode(bytes);
   } catch (error) {
     const refused = isAppError(error)
       ? error
@@ -43,16 +74,16 @@ export function readAgentFrame(bytes: Buffer): ReadFrame {
 
 function fieldsLeft(
   reader: BinaryReader,
-  { end, shape, left: allowed }: { end: number; shape: Shape; left: number },
+  { end, shape, left: allowed, maxFields }: { end: number; shape: Shape; left: number } & Pick<Bounds, "maxFields">,
 ): number {
   let left = allowed;
   while (reader.pos < end) {
     const [field, type] = reader.tag();
     left -= 1;
-    if (left < 0) throw new AppError("too_large", `A frame of an agent has at most ${AGENT_FRAME_MAX_FIELDS} fields.`);
+    if (left < 0) throw new AppError("too_large", `A frame of an agent has at most ${maxFields} fields.`);
     const inner = shape[field];
     if (inner !== undefined && type === WireType.LengthDelimited)
-      left = fieldsLeft(reader, { end: reader.uint32() + reader.pos, shape: inner, left });
+      left = fieldsLeft(reader, { end: reader.uint32() + reader.pos, shape: inner, left, maxFields });
     else reader.skip(type, field);
   }
   return left;

@@ -1,5 +1,6 @@
+import type { Duplex } from "node:stream";
 import { credentials } from "@grpc/grpc-js";
-import { errorText } from "../../common/errors.ts";
+import { AppError, errorText } from "../../common/errors.ts";
 import {
   PEER_BACKOFF_MAX_MS,
   PEER_BACKOFF_MIN_MS,
@@ -14,10 +15,11 @@ import {
 import { wait } from "../../common/time.ts";
 import { PeerLinkClient, type PeerEvent, type PeerRequest } from "../../proto/gen/peer/v1/peer.ts";
 import type { Member } from "../areas/cluster/index.ts";
-import type { PeerCall, PeerWatch, PeerWatcher } from "../areas/hosts/index.ts";
+import type { PeerCall, PeerWatch, PeerWatcher, TunnelPlace } from "../areas/hosts/index.ts";
 import type { Interest, Notification, NotifiedObject } from "../areas/notifications/index.ts";
 import type { RecentOfPolicy } from "../areas/rules/index.ts";
 import type { Runtime } from "../runtime.ts";
+import { calledTunnel, type TunnelCall } from "./called-tunnel.ts";
 
 type Request = NonNullable<PeerRequest["request"]>;
 
@@ -34,8 +36,15 @@ export interface PeerClientWire {
   cancel(): void;
 }
 
+export interface DialledPeer {
+  readonly stream: PeerClientWire;
+  /** Calls for a tunnel, over the same connection; absent where there is no gRPC. */
+  readonly tunnel?: () => TunnelCall;
+  readonly close: () => void;
+}
+
 /** Opens a stream to another controller. A controller that does not answer ends the stream. */
-export type DialPeer = (member: Member) => Promise<{ readonly stream: PeerClientWire; readonly close: () => void }>;
+export type DialPeer = (member: Member) => Promise<DialledPeer>;
 
 export interface PeerLinkDependencies {
   readonly runtime: Runtime;
@@ -62,6 +71,7 @@ export class PeerLink {
   #isAway = false;
   /** There once the other controller answered. */
   #ready: PeerClientWire | undefined;
+  #tunnel: DialledPeer["tunnel"];
   #calls = 0;
 
   constructor(dependencies: PeerLinkDependencies, member: Member) {
@@ -100,6 +110,11 @@ export class PeerLink {
       });
       this.#send(stream, { $case: "recent", value: { call, tenant, policy } });
     });
+  }
+
+  async tunnel(place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
+    if (!this.#ready || !this.#tunnel) throw notReached();
+    return calledTunnel(this.#tunnel(), place, { clock: this.#with.runtime.clock, signal });
   }
 
   refresh(tenant: string, hosts: readonly string[]): void {
@@ -143,7 +158,8 @@ export class PeerLink {
   /** One connection, until it is over; resolves with the reason. */
   async #hold(address: string): Promise<string> {
     const dial = this.#with.dial ?? grpcDial(this.#with);
-    const { stream, close } = await dial({ ...this.#member, addresses: [address] });
+    const { stream, tunnel, close } = await dial({ ...this.#member, addresses: [address] });
+    this.#tunnel = tunnel;
     try {
       return await this.#follow(stream);
     } finally {
@@ -248,7 +264,7 @@ function grpcDial({ certificate: issue, authorities }: PeerLinkDependencies): Di
       "grpc.service_config_disable_resolution": 1,
       "grpc.max_receive_message_length": SESSION_MESSAGE_MAX_BYTES,
     });
-    return { stream: client.link(), close: () => client.close() };
+    return { stream: client.link(), tunnel: () => client.tunnel(), close: () => client.close() };
   };
 }
 
@@ -285,6 +301,13 @@ export class PeerLinks {
     return Promise.all([...this.#links.values()].map((link) => link.recent(tenant, policy)));
   }
 
+  /** `AppError` says why there is none. */
+  async tunnel(controller: string, place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
+    const link = this.#links.get(controller);
+    if (!link) throw notReached();
+    return link.tunnel(place, signal);
+  }
+
   refresh(controller: string, tenant: string, hosts: readonly string[]): void {
     this.#links.get(controller)?.refresh(tenant, hosts);
   }
@@ -298,4 +321,8 @@ export class PeerLinks {
     for (const link of this.#links.values()) link.close();
     this.#links.clear();
   }
+}
+
+function notReached(): AppError {
+  return new AppError("unavailable", "The controller that its agent is connected to is not reached.");
 }

@@ -48,6 +48,7 @@ function open() {
       given.listener = listener;
       return { epoch: 7, cancel: () => undefined, end: () => void given.ended++ };
     },
+    tunnel: () => Promise.reject(new Error("no tunnel is asked for")),
     refreshHere: () => undefined,
     recent: (tenant: string, policy: string) => ({ classes: [`/${tenant}/${policy}`], records: [RECORD], leftOut: 2 }),
     attach: (outlet: Outlet) => {

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type { ServerDuplexStream } from "@grpc/grpc-js";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
 import {
@@ -9,7 +10,7 @@ import {
   PEER_SUBJECTS_MAX,
 } from "../../common/limits.ts";
 import type { PeerEvent, PeerRequest, Recent, Watch } from "../../proto/gen/peer/v1/peer.ts";
-import type { CommandListener, PeerCall, PeerWatch } from "../areas/hosts/index.ts";
+import type { CommandListener, PeerCall, PeerWatch, TunnelPlace } from "../areas/hosts/index.ts";
 import type { Interest, Outlet } from "../areas/notifications/index.ts";
 import type { RecentOfPolicy } from "../areas/rules/index.ts";
 import type { Runtime } from "../runtime.ts";
@@ -33,6 +34,8 @@ const PROTOCOL = 1;
 export interface PeerServices {
   /** `undefined` when the session is not here. */
   readonly serve: (watch: PeerWatch, listener: CommandListener) => (PeerCall & { readonly epoch: number }) | undefined;
+  /** Over an agent whose session is here; `AppError` says why not. */
+  readonly tunnel: (place: TunnelPlace, signal: AbortSignal) => Promise<Duplex>;
   readonly refreshHere: (tenant: string, hosts: readonly string[]) => void;
   /** Raw records that are in the memory of this controller. */
   readonly recent: (tenant: string, policy: string) => RecentOfPolicy;

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { Duplex } from "node:stream";
 import { experimental, Server, status, type ServerWritableStream, type StatusObject } from "@grpc/grpc-js";
 import { AppError, errorText, isAppError, type ErrorCode } from "../../common/errors.ts";
 import {
@@ -9,7 +10,7 @@ import {
   SESSION_MESSAGE_MAX_BYTES,
   SHUTDOWN_DEADLINE_MS,
 } from "../../common/limits.ts";
-import type { FetchChunk, FetchRequest, Hello } from "../../proto/gen/agent/v1/agent.ts";
+import type { FetchChunk, FetchRequest, Hello, TunnelOpened } from "../../proto/gen/agent/v1/agent.ts";
 import {
   controllerOf,
   identityOf,
@@ -22,6 +23,7 @@ import type { BlobStore } from "../store/blobs.ts";
 import { PeerLinkService } from "../../proto/gen/peer/v1/peer.ts";
 import { PeerStream, type PeerServerCall, type PeerServices } from "./peer-stream.ts";
 import { BOUNDED_AGENT_LINK } from "./agent-frame.ts";
+import { serveAgentTunnel, servePeerTunnel, type AgentTunnelCall, type PeerTunnelCall } from "./served-tunnel.ts";
 import { ServerCertificate, type IssuedServerCertificate } from "./server-certificate.ts";
 import { SessionStream, type SessionCall } from "./session-stream.ts";
 
@@ -33,6 +35,8 @@ export interface AgentServerDependencies {
   readonly open: (identity: AgentIdentity, hello: Hello, channel: AgentChannel) => Promise<AgentSession>;
   /** Where content lies that the host may have; `undefined` for anything nothing of this host refers to. */
   readonly content: (identity: AgentIdentity, digest: string) => Promise<BlobStore | undefined>;
+  /** Takes a tunnel that the agent was asked for; an `AppError` refuses it. */
+  readonly tunnel: (identity: AgentIdentity, opened: TunnelOpened, stream: Duplex) => void;
   readonly certificate: () => Promise<IssuedServerCertificate>;
   /** PEM of everything agents' certificates may be signed by. */
   readonly authorities: string;
@@ -66,8 +70,12 @@ export class AgentServer {
     this.#server.addService(BOUNDED_AGENT_LINK, {
       session: (call: SessionCall) => this.#session(call),
       fetch: (call: ServerWritableStream<FetchRequest, FetchChunk>) => void this.#fetch(call),
+      tunnel: (call: AgentTunnelCall) => this.#tunnel(call),
     });
-    this.#server.addService(PeerLinkService, { link: (call: PeerServerCall) => this.#peer(call) });
+    this.#server.addService(PeerLinkService, {
+      link: (call: PeerServerCall) => this.#peer(call),
+      tunnel: (call: PeerTunnelCall) => this.#peerTunnel(call),
+    });
   }
 
   /** Answers the port that was really opened (`port` 0: one that is free). */
@@ -105,7 +113,7 @@ export class AgentServer {
   }
 
   #session(call: SessionCall): void {
-    const identity = this.#identify(call);
+    const identity = this.#identify(call, refuse);
     if (!identity) return;
     if (this.#streams.size >= this.#sessionsMax)
       return refuse(call, "limited", "This controller has as many agents as it takes.");
@@ -121,14 +129,43 @@ export class AgentServer {
     this.#streams.add(stream);
   }
 
-  #peer(call: PeerServerCall): void {
+  #tunnel(call: AgentTunnelCall): void {
+    const identity = this.#identify(call);
+    if (!identity) return;
+    serveAgentTunnel(call, {
+      clock: this.#with.runtime.clock,
+      take: (opened, stream) => this.#with.tunnel(identity, opened, stream),
+      refuse: (code, message) => fail(call, code, message),
+    });
+  }
+
+  #peerTunnel(call: PeerTunnelCall): void {
+    const peers = this.#peersFor(call);
+    if (!peers) return;
+    servePeerTunnel(call, {
+      clock: this.#with.runtime.clock,
+      open: (place, signal) => peers.tunnel(place, signal),
+      refuse: (code, message) => fail(call, code, message),
+    });
+  }
+
+  /** What is done for another controller; `undefined` when the call was refused. */
+  #peersFor(call: PeerServerCall | PeerTunnelCall): PeerServices | undefined {
     const { runtime, peers } = this.#with;
     try {
       controllerOf(call.getAuthContext().sslPeerCertificate, runtime.clock.nowMs());
       if (!peers) throw new AppError("unavailable", "This controller serves no others.");
+      return peers;
     } catch (error) {
-      return fail(call, isAppError(error) ? error.code : "denied", errorText(error));
+      fail(call, isAppError(error) ? error.code : "denied", errorText(error));
+      return undefined;
     }
+  }
+
+  #peer(call: PeerServerCall): void {
+    const peers = this.#peersFor(call);
+    if (!peers) return;
+    const { runtime } = this.#with;
     const stream: PeerStream = new PeerStream(call, {
       runtime,
       services: peers,
@@ -169,7 +206,7 @@ export class AgentServer {
     }
   }
 
-  #identify(call: Call): AgentIdentity | undefined {
+  #identify<C extends Call>(call: C, refuse: Refuse<C> = fail): AgentIdentity | undefined {
     try {
       return identityOf(call.getAuthContext().sslPeerCertificate, this.#with.runtime.clock.nowMs());
     } catch (error) {
@@ -179,7 +216,8 @@ export class AgentServer {
   }
 }
 
-type Call = SessionCall | ServerWritableStream<FetchRequest, FetchChunk>;
+type Refuse<C> = (call: C, code: ErrorCode, message: string) => void;
+type Call = SessionCall | ServerWritableStream<FetchRequest, FetchChunk> | AgentTunnelCall;
 
 async function send(
   call: ServerWritableStream<FetchRequest, FetchChunk>,
@@ -196,16 +234,15 @@ async function send(
   }
 }
 
-/** A session is told in its own words, so that the agent can show why; a fetch by the status alone. */
-function refuse(call: Call, code: ErrorCode, message: string): void {
-  if ("request" in call) return fail(call, code, message);
+/** A session is told in its own words, so that the agent can show why; other calls by the status alone. */
+function refuse(call: SessionCall, code: ErrorCode, message: string): void {
   call.on("error", () => undefined);
   call.write({ frame: { $case: "refused", value: { code, message, askAgain: false } } });
   call.end();
   call.resume();
 }
 
-function fail(call: Call | PeerServerCall, code: ErrorCode, message: string): void {
+function fail(call: Call | PeerServerCall | PeerTunnelCall, code: ErrorCode, message: string): void {
   if (call.cancelled) return;
   const reason: Partial<StatusObject> = { code: STATUS[code] ?? status.INTERNAL, details: message };
   call.emit("error", reason);

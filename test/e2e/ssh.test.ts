@@ -133,6 +133,20 @@ describe.skipIf(!sshd)("a host reached over SSH", () => {
     }
   });
 
+  test("a host behind one that has an agent is reached over that agent", async () => {
+    await odp.enrol("gate");
+    const member = { host: "127.0.0.1", proxy: "gate", port: server.port, username: server.username };
+    const group = { name: "behind", gtype: "proxy", hosts: [{ ...member, password: server.privateKey }] };
+    await odp.ok("POST", "/group", JSON.stringify(group));
+    const param = JSON.stringify({ cmd: "pwd; exit 4", "GROUP!": "behind", timeout: 20 });
+    const path = `/job/remote_command@system/common?receive_output=true&param=${encodeURIComponent(param)}`;
+    expect(await odp.call("GET", path)).toMatchObject({
+      message: expect.stringContaining(server.home),
+      meta: { runs: [{ host: "127.0.0.1", state: "failed", code: 4 }] },
+    });
+    await odp.agent("gate").printed(/a tunnel is closed/);
+  });
+
   test("what is no fingerprint of a key is refused", async () => {
     for (const sshkey of ["nonsense", "SHA256:short", "MD5:00:11"]) {
       expect(await odp.call("POST", "/host", JSON.stringify({ host: "bare", sshkey }))).toMatchObject({

@@ -145,6 +145,7 @@ export class EmulatedAgent {
           facts: undefined,
           desiredRevision: 0,
           highestEpoch: this.#epoch,
+          tunnels: false,
         }),
       handler: {
         desired: none,
@@ -155,6 +156,7 @@ export class EmulatedAgent {
         },
         command: (command) => Promise.resolve(this.#take(command)),
         cancel: (cancel) => Promise.resolve(this.#cancel(cancel)),
+        openTunnel: () => undefined,
       },
     });
   }

@@ -97,7 +97,7 @@ export interface TestIdentity {
 
 export interface TestHostsOptions
   extends Partial<
-    Pick<HostServiceDependencies, "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits">
+    Pick<HostServiceDependencies, "leads" | "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits">
   > {
   readonly sessionsMax?: number;
   /** What the hosts see of the stores. */
@@ -143,6 +143,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     agentPort,
     peers: {
       watch: (controller, watch, watcher) => links.watch(controller, watch, watcher),
+      tunnel: (controller, place, signal) => links.tunnel(controller, place, signal),
       refresh: (controller, tenant, names) => links.refresh(controller, tenant, names),
     },
     otherAddresses: () => membership.others().map(({ addresses }) => addresses),
@@ -164,10 +165,12 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     runtime,
     open: (identity, hello, channel) => hosts.agents.openSession(identity, hello, channel),
     content: (identity, digest) => hosts.agents.content(identity, digest),
+    tunnel: (identity, opened, stream) => hosts.agents.takeTunnel(identity, opened, stream),
     certificate: () => hosts.agents.serverCertificate(),
     authorities: hosts.agents.authorities,
     peers: {
       serve: (watch, listener) => hosts.peers.serve(watch, listener),
+      tunnel: (place, signal) => hosts.peers.openTunnel(place, signal),
       refreshHere: (tenant, names) => hosts.peers.refreshHere(tenant, names),
       recent: () => ({ classes: [], records: [], leftOut: 0 }),
       attach: (outlet) => notifications.attach(outlet),
@@ -276,6 +279,7 @@ export function helloOf(overrides: Partial<Hello> = {}): Hello {
     facts: undefined,
     desiredRevision: 0,
     highestEpoch: 0,
+    tunnels: false,
     ...overrides,
   };
 }

@@ -105,6 +105,7 @@ export class Host {
         folder: FOLDER,
         files,
         outboxMaxBytes: this.#options.outboxBytes ?? OUTBOX_BYTES,
+        isTunnelOpen: () => false,
         transport: network.transportOf(name, process),
         exec: simulatedExec({ host: name, process, ledger }),
         facts: factsOf(name),

@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { Identity } from "../../agent/identity.ts";
-import type { Transport, Wire } from "../../agent/transport.ts";
+import type { Transport, TunnelCall, Wire } from "../../agent/transport.ts";
 import type { SessionWire } from "../../controller/grpc/session-stream.ts";
 import { AgentFrame, ControllerFrame } from "../../proto/gen/agent/v1/agent.ts";
 import { Connection, type Side } from "./connection.ts";
@@ -202,6 +202,10 @@ class ClientWire implements Wire {
   fetch(): AsyncIterable<Uint8Array> {
     const none = new AppError("unavailable", "There is no content here.");
     return { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(none) }) };
+  }
+
+  tunnel(): TunnelCall {
+    throw new AppError("unavailable", "There are no tunnels here.");
   }
 
   async *#read(): AsyncGenerator<ControllerFrame> {

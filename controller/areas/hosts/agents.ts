@@ -1,5 +1,6 @@
+import type { Duplex } from "node:stream";
 import type { EnrolAnswer, EnrolRequest } from "../../../common/agent/enrolment.ts";
-import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Hello, TunnelOpened } from "../../../proto/gen/agent/v1/agent.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import { pem } from "./authority/certificates.ts";
 import { generationOf } from "./authority/identity.ts";
@@ -53,6 +54,11 @@ export class HostAgents {
   async *keysOf(tenant: string): AsyncGenerator<string> {
     yield* this.#components.enrolment.keysOf(tenant);
     yield* this.#components.presence.keysOf(tenant);
+  }
+
+  /** Takes a tunnel that the agent was asked for; `AppError` refuses it. */
+  takeTunnel(identity: AgentIdentity, opened: TunnelOpened, stream: Duplex): void {
+    this.#components.tunnels.take(identity, opened, stream);
   }
 
   /** Where the content lies, when a policy or a deployment of this host refers to it. */

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { AGENT_CERTIFICATE_LIFETIME_MS } from "../../../common/limits.ts";
 import type { Hello } from "../../../proto/gen/agent/v1/agent.ts";
@@ -21,7 +22,8 @@ import { SshJournal } from "./ssh/journal.ts";
 import { HostRoom, type HostLimits } from "./room.ts";
 import { SshTransport } from "./ssh/transport.ts";
 import { HostStatus } from "./status.ts";
-import type { AgentIdentity, Controllers, DesiredStateSource, EntrySink, Peers } from "./types.ts";
+import { AgentTunnels } from "./tunnels/agent-tunnels.ts";
+import type { AgentIdentity, Controllers, DesiredStateSource, EntrySink, Peers, TunnelPlace } from "./types.ts";
 
 export interface HostServiceDependencies {
   readonly stores: Stores;
@@ -46,6 +48,8 @@ export interface HostServiceDependencies {
   readonly otherAddresses?: () => readonly (readonly string[])[];
   /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
+  /** Whether a group of type proxy leads to the place by that host; absent: none does. */
+  readonly leads?: (place: TunnelPlace) => Promise<boolean>;
   /** The host's record is gone; absent: nothing else depends on it. */
   readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
   /** How many hosts a tenant may have; throws where it may have no more. Absent: as many as it likes. */
@@ -72,6 +76,7 @@ export class HostComponents {
   readonly departed: DepartedSessions;
   readonly sessions: AgentSessions;
   readonly commands: AgentCommands;
+  readonly tunnels: AgentTunnels;
   readonly journal: SshJournal;
   readonly ssh: SshTransport;
   readonly status: HostStatus;
@@ -94,6 +99,11 @@ export class HostComponents {
     this.commands = new AgentCommands({
       ...dependencies,
       presence: opened.presence,
+      live: (tenant, host) => this.sessions.live(tenant, host),
+    });
+    this.tunnels = new AgentTunnels({
+      runtime: dependencies.runtime,
+      leads: dependencies.leads ?? (() => Promise.resolve(false)),
       live: (tenant, host) => this.sessions.live(tenant, host),
     });
     this.sessions = this.#makeSessions(opened);
@@ -174,8 +184,15 @@ export class HostComponents {
       facts: (session, values) => this.status.noteFacts(session.identity, values),
       commandState: (session, state) => this.commands.state(session, state),
       opened: (session, hello) => this.#opened(session, hello),
-      left: ({ identity, epoch }) => this.commands.left(identity, epoch),
+      left: (session) => this.#left(session),
     });
+  }
+
+  #left({ identity, epoch }: LiveSession): void {
+    const { tenant, host } = identity;
+    this.commands.left(identity, epoch);
+    // One that took its place here leads on.
+    if (!this.sessions.live(tenant, host)) this.tunnels.leave(tenant, host);
   }
 
   async #opened(session: LiveSession, hello: Hello): Promise<void> {
@@ -198,7 +215,16 @@ export class HostComponents {
       checkKey: (target, fingerprint) => access.checkKey(target, fingerprint),
       blobs: async (tenant) => (await stores.tenant(tenant)).blobs,
       journal: this.journal,
+      openTunnel: (place, signal) => this.#openTunnel(place, signal),
     });
+  }
+
+  async #openTunnel(place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
+    const { tenant, host } = place;
+    const { controllerId, peers } = this.#with;
+    const holder = (await this.presence.holderOf(tenant, host))?.controller;
+    const isElsewhere = holder !== undefined && holder !== controllerId && !this.sessions.live(tenant, host);
+    return isElsewhere && peers ? peers.tunnel(holder, place, signal) : this.tunnels.open(place, signal);
   }
 }
 

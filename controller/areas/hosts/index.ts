@@ -1,6 +1,6 @@
 export { hostsArea } from "./area.ts";
 export type * from "./types.ts";
-export { PIN_REFUSED } from "./types.ts";
+export { PIN_REFUSED, TunnelBroken } from "./types.ts";
 export { COMMAND_CLASSES, hostClasses } from "./classes.ts";
 export { controllerOf, identityOf } from "./authority/identity.ts";
 export { entranceOf } from "./entrance.ts";

@@ -1,8 +1,9 @@
+import type { Duplex } from "node:stream";
 import { errorText } from "../../../common/errors.ts";
 import { CONTROLLER_NAME } from "./authority/authority.ts";
 import { pem } from "./authority/certificates.ts";
 import type { HostComponents, HostServiceDependencies } from "./components.ts";
-import type { CommandListener, PeerCall, PeerWatch } from "./types.ts";
+import type { CommandListener, PeerCall, PeerWatch, TunnelPlace } from "./types.ts";
 
 /** What other controllers reach by their certificate: the sessions that this one holds. */
 export class HostPeers {
@@ -37,6 +38,11 @@ export class HostPeers {
   /** Does for another controller what only the holder of the session can; `undefined` when the session is not here. */
   serve(watch: PeerWatch, listener: CommandListener): (PeerCall & { readonly epoch: number }) | undefined {
     return this.#components.commands.serve(watch, listener);
+  }
+
+  /** Over an agent whose session is here; `AppError` says why there is none. */
+  openTunnel(place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
+    return this.#components.tunnels.open(place, signal);
   }
 
   /** The controllers that are there changed: agents are told. */

@@ -141,10 +141,14 @@ export class HostService implements Hosts {
     const { host, proxy } = behind;
     const record = await this.#components.records.find(principal, proxy);
     if (!record) return this.#unreachable(host, `There is no host ${proxy}, the jump host of ${host}.`);
-    if (!hasSshCredentials(record))
-      return this.#unreachable(host, `The record of ${proxy}, the jump host of ${host}, has no credentials for SSH.`);
     const { tenant, traceparent } = principal;
-    return this.#components.ssh.run({ tenant, host, traceparent, behind }, command, options);
+    const byAgent = !hasSshCredentials(record);
+    if (byAgent && !(await this.#components.presence.isOnline(tenant, proxy)))
+      return this.#unreachable(
+        host,
+        `The agent of ${proxy}, the jump host of ${host}, is not connected, and its record has no credentials for SSH.`,
+      );
+    return this.#components.ssh.run({ tenant, host, traceparent, behind, byAgent }, command, options);
   }
 
   /** Of the sessions of this controller. */

@@ -1,3 +1,4 @@
+import type { Duplex } from "node:stream";
 import type {
   AgentFrame,
   Ask,
@@ -92,14 +93,18 @@ export interface Target {
   readonly traceparent: string;
   /** Absent: the host has a record, which says how it is reached. */
   readonly behind?: HostBehind;
+  /** Its jump host is reached by its agent. */
+  readonly byAgent?: boolean;
 }
 
 /** A host that is reached over SSH from another one, the jump host, by credentials that are not on a record of its own. */
 export interface HostBehind {
   /** As the jump host knows it: a name or an address. */
   readonly host: string;
-  /** The jump host, which has a record with credentials for SSH. */
+  /** The jump host, which has a record with credentials for SSH, or an agent. */
   readonly proxy: string;
+  /** That says so, of type proxy. */
+  readonly group: string;
   readonly port: number;
   readonly username: string;
   /** A password, or a private key in PEM. */
@@ -108,6 +113,29 @@ export interface HostBehind {
   readonly sshkey: string;
   /** Puts the first fingerprint that it shows on record; throws when another one stands there by now. */
   readonly noteKey: (fingerprint: string) => Promise<void>;
+}
+
+/** A place that the agent of a host is to connect to. */
+export interface TunnelPlace {
+  readonly tenant: string;
+  /** The jump host, whose agent it is. */
+  readonly host: string;
+  /** Of type proxy, that names the place behind that host. */
+  readonly group: string;
+  /** As the jump host knows it: a name or an address. */
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Why a tunnel that stood is no more. */
+export class TunnelBroken extends Error {
+  /** False: the place itself broke the connection. */
+  readonly wayLost: boolean;
+
+  constructor(message: string, wayLost: boolean) {
+    super(message);
+    this.wayLost = wayLost;
+  }
 }
 
 /** What a host's agent is to do, given by the area that owns policies. */
@@ -230,6 +258,8 @@ export interface Peers {
    * returns.
    */
   watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined;
+  /** Over an agent whose session that controller holds; `AppError` says why there is none. */
+  tunnel(controller: string, place: TunnelPlace, signal: AbortSignal): Promise<Duplex>;
   /** Desired state changed of hosts whose sessions it holds. May be lost. */
   refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
@@ -241,7 +271,10 @@ export interface Hosts {
    * `AppError("not_found")`. A part of jobs and of deployments: takes the permission to run one of them.
    */
   dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
-  /** Over SSH through its jump host; `unreachable` where there is none for the principal. A part of jobs. */
+  /**
+   * Over SSH through its jump host, which is reached over SSH when it has credentials, else by its agent; `unreachable`
+   * where there is none for the principal. A part of jobs.
+   */
   dispatchBehind(
     principal: Principal,
     behind: HostBehind,

@@ -4,6 +4,7 @@ import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/
 import { realClock } from "../../../test/helpers/clock.ts";
 import { jobGroupClass } from "./classes.ts";
 import { JobGroups } from "./groups.ts";
+import { ProxiedHosts } from "./proxied.ts";
 import type { JobRuns } from "./runs.ts";
 
 const admin = testPrincipal();
@@ -128,6 +129,25 @@ test("the first key that a host shows is on its group, another one is refused, a
   expect(sent[1]?.behind?.sshkey).toBe(KEY);
   await group("keyed", ["k"], { proxy: "elsewhere" });
   await expect(note(KEY)).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("an agent is led where its group says now, and nowhere else", async () => {
+  const hosts = { dispatchBehind: () => Promise.reject(new Error("nothing is run")) };
+  const runtime = testRuntime(realClock);
+  const proxied = new ProxiedHosts({
+    stores: scene.engine,
+    runtime,
+    objects: scene.objects,
+    secrets: TEST_SECRETS,
+    hosts,
+  });
+  await group("led", ["l"]);
+  const place = { tenant: "matrix", host: "gate", group: "led", address: "l", port: 2222 };
+  expect(await proxied.leads(place)).toBe(true);
+  for (const other of [{ tenant: "second" }, { host: "h1" }, { group: "dbs" }, { address: "127.0.0.1" }, { port: 22 }])
+    expect(await proxied.leads({ ...place, ...other })).toBe(false);
+  await group("led", ["l"], { port: "" });
+  expect([await proxied.leads(place), await proxied.leads({ ...place, port: 22 })]).toEqual([false, true]);
 });
 
 test("whoever takes a run over reaches its hosts by the same group", async () => {

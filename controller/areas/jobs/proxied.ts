@@ -3,7 +3,7 @@ import { JOB_GROUP_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { CommandOutcome, DispatchOptions, HostBehind, HostCommand, Hosts } from "../hosts/index.ts";
+import type { CommandOutcome, DispatchOptions, HostBehind, HostCommand, Hosts, TunnelPlace } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
@@ -64,6 +64,12 @@ export class ProxiedHosts {
     return { host: of.host, state: "unreachable", message: way, startedMs: atMs, endedMs: atMs };
   }
 
+  /** Whether the group still says that the place is behind the host. */
+  async leads({ tenant, host, group, address, port }: TunnelPlace): Promise<boolean> {
+    const found = await this.#find(tenant, { group, host: address });
+    return found?.member.proxy === host && portOf(found.member.port) === port;
+  }
+
   /** A text says why there is none. */
   async #way(tenant: string, of: Member): Promise<HostBehind | string> {
     const found = await this.#find(tenant, of);
@@ -74,7 +80,7 @@ export class ProxiedHosts {
     const owner = { tenant, group: { gtype: "proxy", name: of.group } } as const;
     const secret = this.#with.secrets.open(sealed, passwordContext(owner, found.member));
     const noteKey = (fingerprint: string): Promise<void> => this.#noteKey(tenant, of, { ...found, fingerprint });
-    return { host, proxy, port: Number(port || SSH_PORT), username, secret, sshkey, noteKey };
+    return { host, proxy, group: of.group, port: portOf(port), username, secret, sshkey, noteKey };
   }
 
   async #find(tenant: string, { group: name, host }: Member): Promise<Found | undefined> {
@@ -108,4 +114,8 @@ export class ProxiedHosts {
   async #store(tenant: string): Promise<GroupStore> {
     return new GroupStore((await this.#with.stores.tenant(tenant)).kv, this.#with.runtime);
   }
+}
+
+function portOf(port: string): number {
+  return Number(port || SSH_PORT);
 }

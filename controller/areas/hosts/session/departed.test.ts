@@ -31,6 +31,7 @@ const HELLO = {
   facts: undefined,
   desiredRevision: 0,
   highestEpoch: 0,
+  tunnels: false,
 };
 
 interface Counts {

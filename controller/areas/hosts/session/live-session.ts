@@ -38,6 +38,8 @@ export interface LiveSessionDependencies {
 export class LiveSession implements AgentSession {
   readonly identity: AgentIdentity;
   readonly epoch: number;
+  /** Whether the agent answers `openTunnel`. */
+  readonly canTunnel: boolean;
   readonly #with: LiveSessionDependencies;
   readonly #channel: AgentChannel;
   readonly #source: EntrySource;
@@ -59,6 +61,7 @@ export class LiveSession implements AgentSession {
     this.#with = dependencies;
     this.identity = identity;
     this.epoch = epoch;
+    this.canTunnel = hello.tunnels;
     this.#channel = channel;
     const session = {
       send: (frame: ControllerFrame["frame"]) => this.send(frame),

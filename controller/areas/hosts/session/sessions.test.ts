@@ -34,6 +34,7 @@ const HELLO: Hello = {
   facts: undefined,
   desiredRevision: 0,
   highestEpoch: 0,
+  tunnels: false,
 };
 const NO_DEPOT = { name: "p", revision: 1, spec: "{}", conf: "" };
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Duplex } from "node:stream";
 import ssh2, { type Client, type ClientChannel, type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { AppError, errorText } from "../../../../common/errors.ts";
 import {
@@ -20,10 +21,10 @@ export interface SshAddress {
   readonly passphrase?: string;
 }
 
-/** A stream that another connection leads to the server. */
+/** A stream that another host leads to the server. */
 export interface SshWay {
-  readonly stream: ClientChannel;
-  /** The host whose connection it is. */
+  readonly stream: Duplex;
+  /** The host that leads there. */
   readonly proxy: string;
 }
 

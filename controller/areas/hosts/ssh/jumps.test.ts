@@ -67,6 +67,7 @@ describe.skipIf(!jump || !target || !strict)("SSH through a jump host", () => {
   const behind = (more: Partial<HostBehind> = {}): HostBehind => ({
     host: "127.0.0.1",
     proxy: "gate",
+    group: "g",
     port: far.port,
     username: far.username,
     secret: far.privateKey,

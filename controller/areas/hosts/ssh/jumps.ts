@@ -42,7 +42,10 @@ export class SshJumps {
   }
 
   /** Failures are `AppError("unavailable")` that name the jump host. */
-  async way({ tenant, traceparent }: Target, behind: HostBehind, signal: AbortSignal): Promise<JumpWay> {
+  async way(
+    { tenant, traceparent }: Target,
+    { behind, signal }: { readonly behind: HostBehind; readonly signal: AbortSignal },
+  ): Promise<JumpWay> {
     const { host, port, proxy } = behind;
     try {
       const via: Target = { tenant, host: proxy, traceparent };
@@ -59,9 +62,7 @@ export class SshJumps {
         throw error;
       }
     } catch (error) {
-      throw new AppError("unavailable", `The jump host ${proxy} of ${host} failed: ${errorText(error)}`, {
-        cause: error,
-      });
+      throw jumpFailed(behind, error);
     }
   }
 
@@ -110,6 +111,10 @@ export class SshJumps {
       () => undefined,
     );
   }
+}
+
+export function jumpFailed({ proxy, host }: HostBehind, cause: unknown): AppError {
+  return new AppError("unavailable", `The jump host ${proxy} of ${host} failed: ${errorText(cause)}`, { cause });
 }
 
 /** The work goes on for others. */

@@ -8,11 +8,13 @@ import type {
   CommandOutcome,
   DispatchOptions,
   FinalState,
+  HostBehind,
   HostCommand,
   OutputPiece,
   Target,
   Transport,
 } from "../types.ts";
+import { agentWay, type AgentWayDependencies } from "./agent-ways.ts";
 import { SshConnection, type ScriptEnd, type SshAddress } from "./connection.ts";
 import {
   checkedFiles,
@@ -39,6 +41,8 @@ export interface SshTransportDependencies {
   readonly checkKey: (target: Target, fingerprint: string) => Promise<boolean>;
   readonly blobs: (tenant: string) => Promise<BlobStore>;
   readonly journal: SshJournal;
+  /** To hosts behind one that is reached by its agent: see `agentWay`. */
+  readonly openTunnel: AgentWayDependencies["open"];
   readonly connectionsMax?: number;
 }
 
@@ -130,7 +134,7 @@ export class SshTransport implements Transport {
     if (!behind) return this.#reached(work);
     let way: JumpWay;
     try {
-      way = await this.#jumps.way(work.target, behind, work.signal);
+      way = await this.#way(work.target, { behind, signal: work.signal });
     } catch (error) {
       throw new Unreachable(errorText(error));
     }
@@ -139,6 +143,13 @@ export class SshTransport implements Transport {
     } finally {
       way.release();
     }
+  }
+
+  #way(target: Target, by: { readonly behind: HostBehind; readonly signal: AbortSignal }): Promise<JumpWay> {
+    const { runtime, openTunnel } = this.#with;
+    return target.byAgent
+      ? agentWay({ clock: runtime.clock, open: openTunnel }, target, by)
+      : this.#jumps.way(target, by);
   }
 
   async #reached(work: Work): Promise<Ending> {

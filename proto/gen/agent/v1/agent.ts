@@ -53,6 +53,9 @@ export interface ControllerFrame {
     | { $case: "heartbeat"; value: Heartbeat }
     | { $case: "controllers"; value: Controllers }
     | { $case: "told"; value: Told }
+    | //
+    /** only to agents whose hello said `tunnels` */
+    { $case: "openTunnel"; value: OpenTunnel }
     | undefined;
 }
 
@@ -71,6 +74,8 @@ export interface Hello {
   desiredRevision: number;
   /** it obeys no smaller one */
   highestEpoch: number;
+  /** it answers `OpenTunnel` */
+  tunnels: boolean;
 }
 
 export interface Facts {
@@ -386,6 +391,44 @@ export interface FetchChunk {
   data: Buffer;
 }
 
+/** The agent is to connect to a place and to say by `Tunnel` what came of it. */
+export interface OpenTunnel {
+  /** random; the stream that answers bears it */
+  id: string;
+  epoch: number;
+  /** a name or an address, as the agent's host knows it */
+  address: string;
+  port: number;
+}
+
+/** The end of a stream is the end of its bytes: of the agent's, that the place closed the connection. */
+export interface TunnelFrame {
+  frame:
+    | //
+    /** first, once, from the agent */
+    { $case: "opened"; value: TunnelOpened }
+    | //
+    /** no longer than TUNNEL_PIECE_MAX_BYTES */
+    { $case: "data"; value: Buffer }
+    | //
+    /** last */
+    { $case: "failed"; value: TunnelFailed }
+    | undefined;
+}
+
+export interface TunnelOpened {
+  id: string;
+  /** of AppError; empty: the connection stands */
+  code: string;
+  message: string;
+}
+
+export interface TunnelFailed {
+  /** false: the place itself broke the connection */
+  wayLost: boolean;
+  message: string;
+}
+
 function createBaseAgentFrame(): AgentFrame {
   return { frame: undefined };
 }
@@ -572,6 +615,9 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
       case "told":
         Told.encode(message.frame.value, writer.uint32(82).fork()).join();
         break;
+      case "openTunnel":
+        OpenTunnel.encode(message.frame.value, writer.uint32(90).fork()).join();
+        break;
     }
     return writer;
   },
@@ -669,6 +715,14 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
             message.frame = { $case: "told", value: Told.decode(reader, reader.uint32()) };
             continue;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.frame = { $case: "openTunnel", value: OpenTunnel.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -747,6 +801,12 @@ export const ControllerFrame: MessageFns<ControllerFrame> = {
         }
         break;
       }
+      case "openTunnel": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "openTunnel", value: OpenTunnel.fromPartial(object.frame.value) };
+        }
+        break;
+      }
     }
     return message;
   },
@@ -761,6 +821,7 @@ function createBaseHello(): Hello {
     facts: undefined,
     desiredRevision: 0,
     highestEpoch: 0,
+    tunnels: false,
   };
 }
 
@@ -786,6 +847,9 @@ export const Hello: MessageFns<Hello> = {
     }
     if (message.highestEpoch !== 0) {
       writer.uint32(56).uint64(message.highestEpoch);
+    }
+    if (message.tunnels !== false) {
+      writer.uint32(64).bool(message.tunnels);
     }
     return writer;
   },
@@ -859,6 +923,14 @@ export const Hello: MessageFns<Hello> = {
             message.highestEpoch = longToNumber(reader.uint64());
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.tunnels = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -883,6 +955,7 @@ export const Hello: MessageFns<Hello> = {
     message.facts = (object.facts !== undefined && object.facts !== null) ? Facts.fromPartial(object.facts) : undefined;
     message.desiredRevision = object.desiredRevision ?? 0;
     message.highestEpoch = object.highestEpoch ?? 0;
+    message.tunnels = object.tunnels ?? false;
     return message;
   },
 };
@@ -4102,6 +4175,341 @@ export const FetchChunk: MessageFns<FetchChunk> = {
   },
 };
 
+function createBaseOpenTunnel(): OpenTunnel {
+  return { id: "", epoch: 0, address: "", port: 0 };
+}
+
+export const OpenTunnel: MessageFns<OpenTunnel> = {
+  encode(message: OpenTunnel, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint64(message.epoch);
+    }
+    if (message.address !== "") {
+      writer.uint32(26).string(message.address);
+    }
+    if (message.port !== 0) {
+      writer.uint32(32).uint32(message.port);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OpenTunnel {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOpenTunnel();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OpenTunnel>): OpenTunnel {
+    return OpenTunnel.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OpenTunnel>): OpenTunnel {
+    const message = createBaseOpenTunnel();
+    message.id = object.id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.address = object.address ?? "";
+    message.port = object.port ?? 0;
+    return message;
+  },
+};
+
+function createBaseTunnelFrame(): TunnelFrame {
+  return { frame: undefined };
+}
+
+export const TunnelFrame: MessageFns<TunnelFrame> = {
+  encode(message: TunnelFrame, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.frame?.$case) {
+      case "opened":
+        TunnelOpened.encode(message.frame.value, writer.uint32(10).fork()).join();
+        break;
+      case "data":
+        writer.uint32(18).bytes(message.frame.value);
+        break;
+      case "failed":
+        TunnelFailed.encode(message.frame.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TunnelFrame {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTunnelFrame();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.frame = { $case: "opened", value: TunnelOpened.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.frame = { $case: "data", value: Buffer.from(reader.bytes()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.frame = { $case: "failed", value: TunnelFailed.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TunnelFrame>): TunnelFrame {
+    return TunnelFrame.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TunnelFrame>): TunnelFrame {
+    const message = createBaseTunnelFrame();
+    switch (object.frame?.$case) {
+      case "opened": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "opened", value: TunnelOpened.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "data": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "data", value: object.frame.value };
+        }
+        break;
+      }
+      case "failed": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "failed", value: TunnelFailed.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseTunnelOpened(): TunnelOpened {
+  return { id: "", code: "", message: "" };
+}
+
+export const TunnelOpened: MessageFns<TunnelOpened> = {
+  encode(message: TunnelOpened, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.code !== "") {
+      writer.uint32(18).string(message.code);
+    }
+    if (message.message !== "") {
+      writer.uint32(26).string(message.message);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TunnelOpened {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTunnelOpened();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.code = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TunnelOpened>): TunnelOpened {
+    return TunnelOpened.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TunnelOpened>): TunnelOpened {
+    const message = createBaseTunnelOpened();
+    message.id = object.id ?? "";
+    message.code = object.code ?? "";
+    message.message = object.message ?? "";
+    return message;
+  },
+};
+
+function createBaseTunnelFailed(): TunnelFailed {
+  return { wayLost: false, message: "" };
+}
+
+export const TunnelFailed: MessageFns<TunnelFailed> = {
+  encode(message: TunnelFailed, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.wayLost !== false) {
+      writer.uint32(8).bool(message.wayLost);
+    }
+    if (message.message !== "") {
+      writer.uint32(18).string(message.message);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TunnelFailed {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTunnelFailed();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.wayLost = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.message = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TunnelFailed>): TunnelFailed {
+    return TunnelFailed.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TunnelFailed>): TunnelFailed {
+    const message = createBaseTunnelFailed();
+    message.wayLost = object.wayLost ?? false;
+    message.message = object.message ?? "";
+    return message;
+  },
+};
+
 export type AgentLinkService = typeof AgentLinkService;
 export const AgentLinkService = {
   session: {
@@ -4123,12 +4531,24 @@ export const AgentLinkService = {
     responseSerialize: (value: FetchChunk): Buffer => Buffer.from(FetchChunk.encode(value).finish()),
     responseDeserialize: (value: Buffer): FetchChunk => FetchChunk.decode(value),
   },
+  /** Bytes to and from a place that the agent's host reaches, opened by the agent because `OpenTunnel` asked for it. */
+  tunnel: {
+    path: "/odp.agent.v1.AgentLink/Tunnel" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: TunnelFrame): Buffer => Buffer.from(TunnelFrame.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TunnelFrame => TunnelFrame.decode(value),
+    responseSerialize: (value: TunnelFrame): Buffer => Buffer.from(TunnelFrame.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TunnelFrame => TunnelFrame.decode(value),
+  },
 } as const;
 
 export interface AgentLinkServer extends UntypedServiceImplementation {
   session: handleBidiStreamingCall<AgentFrame, ControllerFrame>;
   /** Content by its SHA-256; only what a command or policy of this host refers to. */
   fetch: handleServerStreamingCall<FetchRequest, FetchChunk>;
+  /** Bytes to and from a place that the agent's host reaches, opened by the agent because `OpenTunnel` asked for it. */
+  tunnel: handleBidiStreamingCall<TunnelFrame, TunnelFrame>;
 }
 
 export interface AgentLinkClient extends Client {
@@ -4138,6 +4558,10 @@ export interface AgentLinkClient extends Client {
   /** Content by its SHA-256; only what a command or policy of this host refers to. */
   fetch(request: FetchRequest, options?: Partial<CallOptions>): ClientReadableStream<FetchChunk>;
   fetch(request: FetchRequest, metadata?: Metadata, options?: Partial<CallOptions>): ClientReadableStream<FetchChunk>;
+  /** Bytes to and from a place that the agent's host reaches, opened by the agent because `OpenTunnel` asked for it. */
+  tunnel(): ClientDuplexStream<TunnelFrame, TunnelFrame>;
+  tunnel(options: Partial<CallOptions>): ClientDuplexStream<TunnelFrame, TunnelFrame>;
+  tunnel(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<TunnelFrame, TunnelFrame>;
 }
 
 export const AgentLinkClient = makeGenericClientConstructor(AgentLinkService, "odp.agent.v1.AgentLink") as unknown as {

@@ -17,7 +17,14 @@ import {
   type Metadata,
   type UntypedServiceImplementation,
 } from "@grpc/grpc-js";
-import { Command, CommandOutput, CommandResult, CommandState } from "../../agent/v1/agent.ts";
+import {
+  Command,
+  CommandOutput,
+  CommandResult,
+  CommandState,
+  TunnelFailed,
+  TunnelFrame,
+} from "../../agent/v1/agent.ts";
 
 export const protobufPackage = "odp.peer.v1";
 
@@ -172,6 +179,28 @@ export interface RecentRecord {
 export interface RecentRecord_GroupsEntry {
   key: string;
   value: string;
+}
+
+export interface TunnelRequest {
+  frame:
+    | //
+    /** first, once; answered by `opened` */
+    { $case: "open"; value: OpenTunnel }
+    | { $case: "data"; value: Buffer }
+    | //
+    /** last */
+    { $case: "failed"; value: TunnelFailed }
+    | undefined;
+}
+
+export interface OpenTunnel {
+  tenant: string;
+  /** whose agent it is */
+  host: string;
+  /** of type proxy, that names the place behind the host */
+  group: string;
+  address: string;
+  port: number;
 }
 
 function createBasePeerRequest(): PeerRequest {
@@ -1921,6 +1950,207 @@ export const RecentRecord_GroupsEntry: MessageFns<RecentRecord_GroupsEntry> = {
   },
 };
 
+function createBaseTunnelRequest(): TunnelRequest {
+  return { frame: undefined };
+}
+
+export const TunnelRequest: MessageFns<TunnelRequest> = {
+  encode(message: TunnelRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    switch (message.frame?.$case) {
+      case "open":
+        OpenTunnel.encode(message.frame.value, writer.uint32(10).fork()).join();
+        break;
+      case "data":
+        writer.uint32(18).bytes(message.frame.value);
+        break;
+      case "failed":
+        TunnelFailed.encode(message.frame.value, writer.uint32(26).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TunnelRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTunnelRequest();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.frame = { $case: "open", value: OpenTunnel.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.frame = { $case: "data", value: Buffer.from(reader.bytes()) };
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.frame = { $case: "failed", value: TunnelFailed.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TunnelRequest>): TunnelRequest {
+    return TunnelRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TunnelRequest>): TunnelRequest {
+    const message = createBaseTunnelRequest();
+    switch (object.frame?.$case) {
+      case "open": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "open", value: OpenTunnel.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+      case "data": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "data", value: object.frame.value };
+        }
+        break;
+      }
+      case "failed": {
+        if (object.frame?.value !== undefined && object.frame?.value !== null) {
+          message.frame = { $case: "failed", value: TunnelFailed.fromPartial(object.frame.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseOpenTunnel(): OpenTunnel {
+  return { tenant: "", host: "", group: "", address: "", port: 0 };
+}
+
+export const OpenTunnel: MessageFns<OpenTunnel> = {
+  encode(message: OpenTunnel, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.tenant !== "") {
+      writer.uint32(10).string(message.tenant);
+    }
+    if (message.host !== "") {
+      writer.uint32(18).string(message.host);
+    }
+    if (message.group !== "") {
+      writer.uint32(26).string(message.group);
+    }
+    if (message.address !== "") {
+      writer.uint32(34).string(message.address);
+    }
+    if (message.port !== 0) {
+      writer.uint32(40).uint32(message.port);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): OpenTunnel {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseOpenTunnel();
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.tenant = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.host = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.group = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.address = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.port = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<OpenTunnel>): OpenTunnel {
+    return OpenTunnel.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<OpenTunnel>): OpenTunnel {
+    const message = createBaseOpenTunnel();
+    message.tenant = object.tenant ?? "";
+    message.host = object.host ?? "";
+    message.group = object.group ?? "";
+    message.address = object.address ?? "";
+    message.port = object.port ?? 0;
+    return message;
+  },
+};
+
 export type PeerLinkService = typeof PeerLinkService;
 export const PeerLinkService = {
   link: {
@@ -1932,16 +2162,32 @@ export const PeerLinkService = {
     responseSerialize: (value: PeerEvent): Buffer => Buffer.from(PeerEvent.encode(value).finish()),
     responseDeserialize: (value: Buffer): PeerEvent => PeerEvent.decode(value),
   },
+  /** Bytes to and from a place that the host of an agent reaches whose session is here. */
+  tunnel: {
+    path: "/odp.peer.v1.PeerLink/Tunnel" as const,
+    requestStream: true as const,
+    responseStream: true as const,
+    requestSerialize: (value: TunnelRequest): Buffer => Buffer.from(TunnelRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TunnelRequest => TunnelRequest.decode(value),
+    responseSerialize: (value: TunnelFrame): Buffer => Buffer.from(TunnelFrame.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TunnelFrame => TunnelFrame.decode(value),
+  },
 } as const;
 
 export interface PeerLinkServer extends UntypedServiceImplementation {
   link: handleBidiStreamingCall<PeerRequest, PeerEvent>;
+  /** Bytes to and from a place that the host of an agent reaches whose session is here. */
+  tunnel: handleBidiStreamingCall<TunnelRequest, TunnelFrame>;
 }
 
 export interface PeerLinkClient extends Client {
   link(): ClientDuplexStream<PeerRequest, PeerEvent>;
   link(options: Partial<CallOptions>): ClientDuplexStream<PeerRequest, PeerEvent>;
   link(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<PeerRequest, PeerEvent>;
+  /** Bytes to and from a place that the host of an agent reaches whose session is here. */
+  tunnel(): ClientDuplexStream<TunnelRequest, TunnelFrame>;
+  tunnel(options: Partial<CallOptions>): ClientDuplexStream<TunnelRequest, TunnelFrame>;
+  tunnel(metadata: Metadata, options?: Partial<CallOptions>): ClientDuplexStream<TunnelRequest, TunnelFrame>;
 }
 
 export const PeerLinkClient = makeGenericClientConstructor(PeerLinkService, "odp.peer.v1.PeerLink") as unknown as {
