@@ -146,7 +146,7 @@ export class TenantUse implements TenantRoom {
   /** Resolves when nothing is being counted or told. */
   async settled(): Promise<void> {
     await this.#measuring;
-    await Promise.all([...this.#known.values()].map(({ telling }) => telling));
+    await Promise.all([...this.#known.values()].flatMap(({ telling }) => telling ?? []));
   }
 
   forget(tenant: string): void {
