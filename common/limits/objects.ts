@@ -47,6 +47,8 @@ export const SEARCH_WORDS_MAX = 16;
 export const WORD_PATTERN_WORDS_MAX = 48;
 /** Words of the index that are looked at for a pattern. */
 export const WORD_PATTERN_EXAMINED_MAX = 20_000;
+/** Pages of words that are read for a pattern: those of a cluster may be short. */
+export const WORD_PATTERN_PAGES_MAX = 40;
 /** Classes of records whose words are looked at for one pattern. */
 export const WORD_PATTERN_CLASSES_MAX = 4;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */

@@ -97,6 +97,14 @@ export const POSTING_LEVELS_KNOWN_MAX = 100_000;
 export const POSTING_TERMS_PER_READ = 100;
 /** Cassandra warns of batches over more partitions. */
 export const POSTINGS_PER_WRITE = 10;
+/** Words in one partition of the list of words, before it is split by their next character. */
+export const WORD_PARTITION_WORDS = 4_096;
+/** One of so many new words has its partition counted. */
+export const WORD_SAMPLE_ONE_IN = 256;
+/** Partitions of words that one page looks into. */
+export const WORD_PARTITIONS_PER_PAGE = 8;
+/** Words of a tenant that a controller knows to be listed; others it lists again. */
+export const WORDS_KNOWN_MAX = 20_000;
 /** Where several terms are compared: fewer rows would tell too little about how frequent they are. */
 export const POSTINGS_PER_READ_MIN = 256;
 /** A term that is so many times as frequent as the rarest does not narrow it: reading entities in vain costs less. */

@@ -52,8 +52,8 @@ export interface ObjectStore {
   countClass(term: string, cursor?: string): Promise<ClassCount>;
 
   /**
-   * The different terms with that beginning, each once. There may be some among them that nothing bears any more, and
-   * none is missing. `undefined` where the engine keeps no order among terms.
+   * The different terms with that beginning. There may be some among them that nothing bears any more, or that come
+   * again, and none is missing. `undefined` where the engine lists no terms of that beginning, or the tenant has no list.
    */
   terms(request: TermsRequest, page: PageRequest): Promise<Page<string> | undefined>;
 

@@ -17,6 +17,13 @@ export function isClassTerm(term: string): boolean {
   return CLASS_TERM.test(term);
 }
 
+/** What words begin with, by the form `wdisk`: an engine may list no other terms. */
+export const WORD_MARK = "w";
+
+export function isWordTerm(term: string): boolean {
+  return term.startsWith(WORD_MARK);
+}
+
 /** Up to here comparing each with each is cheaper than a set. */
 const FEW_TERMS = 8;
 

@@ -28,6 +28,7 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { termsBench } from "./terms.ts";
 import { tagsBench } from "./tags.ts";
 import { transferBench } from "./transfer.ts";
+import { wordsBench } from "./words.ts";
 
 /**
  * Run by `npm run bench [-- name …]`: figures as ratios inside one run. It judges nothing: a missed goal is printed,
@@ -55,6 +56,7 @@ const BENCHES: readonly Bench[] = [
   contextBench,
   tagsBench,
   termsBench,
+  wordsBench,
   schedulesBench,
   firingsBench,
   latenessBench,

@@ -12,9 +12,10 @@ import { EtcdKvStore } from "./kv.ts";
 import { CassandraObjectStore } from "./objects.ts";
 import { dataNodes } from "./nodes.ts";
 import { cassandraIsReady, etcdIsReady, readinessDefinition } from "./readiness.ts";
-import { TenantRegistry } from "./registry.ts";
+import { TenantRegistry, WORDS_FORMAT } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 import { CassandraScrub } from "./scrub.ts";
+import { WordTable } from "./words.ts";
 
 export interface ClusterEngineOptions {
   /** Such as `http://10.0.0.1:2379`. */
@@ -50,6 +51,8 @@ export async function openClusterEngine(options: ClusterEngineOptions): Promise<
 }
 
 interface OpenTenant extends TenantStore {
+  /** What is known of a keyspace that was lost. */
+  readonly forget: () => void;
   readonly close: () => void;
 }
 
@@ -73,15 +76,16 @@ class ClusterEngine implements Engine {
   system(): Promise<TenantStore> {
     return this.#opened(SYSTEM, async () => {
       await this.#registry.create(SYSTEM, { others: [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))] });
-      return this.#store(SYSTEM);
+      return this.#store(SYSTEM, await this.#registry.format(SYSTEM));
     });
   }
 
   async tenant(name: string): Promise<TenantStore> {
     checkName(name);
     return this.#opened(name, async () => {
-      if (!(await this.#registry.has(name))) throw new AppError("not_found", `There is no tenant "${name}".`);
-      return this.#store(name);
+      const format = await this.#registry.format(name);
+      if (format === undefined) throw new AppError("not_found", `There is no tenant "${name}".`);
+      return this.#store(name, format);
     });
   }
 
@@ -138,6 +142,11 @@ class ClusterEngine implements Engine {
     for (const tenant of this.#lost)
       if (!now.has(tenant)) log.info({ tenant }, "the keyspace of a tenant is there again");
     this.#lost = now;
+    for (const tenant of now)
+      void this.#open.get(tenant)?.then(
+        ({ forget }) => forget(),
+        () => undefined,
+      );
   }
 
   async close(): Promise<void> {
@@ -157,17 +166,19 @@ class ClusterEngine implements Engine {
     return opening;
   }
 
-  #store(name: string): OpenTenant {
+  #store(name: string, format = 0): OpenTenant {
     const tables = { cassandra: this.#cassandra, keyspace: keyspaceOf(this.#prefix, name) };
     const kv = new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name));
     const sweep = new KvSweep({ kv, runtime: this.#etcd.runtime });
-    const objects = new CassandraObjectStore(tables);
+    const words = format >= WORDS_FORMAT ? new WordTable(tables) : undefined;
+    const objects = new CassandraObjectStore(tables, words);
     const blobs = new CassandraBlobStore(tables);
     return {
       kv,
       objects,
       blobs,
-      scrub: new CassandraScrub({ tables, objects, blobs }),
+      forget: () => words?.forget(),
+      scrub: new CassandraScrub({ tables, objects, blobs, words }),
       close() {
         // A step under way ends with its call.
         void sweep.close();

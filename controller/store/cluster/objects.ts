@@ -15,6 +15,7 @@ import type {
   Page,
   PageRequest,
   StoredRecord,
+  TermsRequest,
   TimelineRequest,
   TimeRangeUs,
 } from "../objects.ts";
@@ -28,6 +29,7 @@ import { RecordTable } from "./records.ts";
 import { selectionOf } from "./selection.ts";
 import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 import { VersionTable } from "./versions.ts";
+import type { WordTable } from "./words.ts";
 
 export class CassandraObjectStore implements ObjectStore {
   readonly #tables: Tables;
@@ -38,21 +40,25 @@ export class CassandraObjectStore implements ObjectStore {
   readonly #edges: EdgeTable;
   readonly #records: RecordTable;
 
-  constructor(tables: Tables) {
+  readonly #words: WordTable | undefined;
+
+  /** `words` where the tenant has a list of them. */
+  constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
+    this.#words = words;
     this.#entities = new EntityTable(tables);
-    this.#postings = new PostingTable(tables);
+    this.#postings = new PostingTable(tables, words);
     this.#finder = new Finder({ tables, entities: this.#entities, postings: this.#postings });
     this.#versions = new VersionTable(tables, this.#entities);
     this.#edges = new EdgeTable(tables, this.#entities);
-    this.#records = new RecordTable(tables);
+    this.#records = new RecordTable(tables, words);
   }
 
   async change(changes: readonly EntityChange[]): Promise<void> {
     checkBatch(changes.length);
     changes.forEach(checkChange);
     const deadline = this.#tables.cassandra.deadline();
-    await allWritten(changes.map((change) => this.#changeOne(change, deadline)));
+    await this.#written(changes.map((change) => this.#changeOne(change, deadline)));
   }
 
   async get(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly (Entity | undefined)[]> {
@@ -81,9 +87,9 @@ export class CassandraObjectStore implements ObjectStore {
     return this.#entities.countClass(term, cursor);
   }
 
-  /** An index of Cassandra knows no order among terms. */
-  terms(): Promise<undefined> {
-    return Promise.resolve(undefined);
+  /** Words alone: an index of Cassandra knows no order among terms. */
+  async terms(request: TermsRequest, page: PageRequest): Promise<Page<string> | undefined> {
+    return this.#words?.list(request, page);
   }
 
   scan(page: PageRequest): Promise<Page<Entity>> {
@@ -102,7 +108,7 @@ export class CassandraObjectStore implements ObjectStore {
     checkBatch(records.length);
     records.forEach(checkRecord);
     const deadline = this.#tables.cassandra.deadline();
-    await allWritten(this.#records.append(records, deadline));
+    await this.#written(this.#records.append(records, deadline));
   }
 
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
@@ -120,6 +126,16 @@ export class CassandraObjectStore implements ObjectStore {
     for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
     await allWritten(keys.map((key) => this.#records.remove(key, deadline)));
+  }
+
+  /** What is lost with a keyspace is noticed by a write that fails. */
+  async #written(writes: readonly Promise<void>[]): Promise<void> {
+    try {
+      await allWritten(writes);
+    } catch (error) {
+      this.#words?.forget();
+      throw error;
+    }
   }
 
   /**

@@ -22,6 +22,7 @@ import {
   type ReadBucket,
 } from "./posting-stream.ts";
 import type { Tables } from "./tables.ts";
+import type { WordTable } from "./words.ts";
 
 export interface PostingWrite {
   readonly key: EntityKey;
@@ -59,8 +60,11 @@ export class PostingTable {
   readonly #remove: string;
   readonly #select: string;
 
-  constructor(tables: Tables) {
+  readonly #words: WordTable | undefined;
+
+  constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
+    this.#words = words;
     this.#levels = new PostingLevels(tables);
     const table = `${tables.keyspace}.postings`;
     const place = "term = ? AND bucket = ?";
@@ -74,6 +78,15 @@ export class PostingTable {
   async add({ key, terms, timeUs, ttl }: PostingWrite, deadline: Deadline): Promise<void> {
     if (terms.length === 0) return;
     const hash = keyHash(key);
+    const expiresAtMs = ttl === 0 ? undefined : this.#expiryMs(ttl);
+    // The entity comes after both, so neither has to wait for the other.
+    await Promise.all([
+      this.#words?.add(terms, { expiresAtMs }, deadline),
+      this.#post({ key, terms, timeUs, ttl }, hash, deadline),
+    ]);
+  }
+
+  async #post({ key, terms, timeUs, ttl }: PostingWrite, hash: number, deadline: Deadline): Promise<void> {
     await Promise.all(terms.map((term) => this.#levels.count(term, hash, deadline)));
     const time = BigInt(timeUs);
     const statements = terms.flatMap((term) => [
@@ -178,6 +191,10 @@ export class PostingTable {
       id: row.id as string,
       timeUs: Number(row.time),
     }));
+  }
+
+  #expiryMs(ttl: number): number {
+    return this.#tables.cassandra.runtime.clock.nowMs() + ttl * 1_000;
   }
 
   #removal(term: string, highest: number, posting: Posting): Statement[] {

@@ -10,7 +10,8 @@ import type { CqlValue, Statement } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
 import { plainBytes } from "./entities.ts";
-import { ttlSeconds, type Tables } from "./tables.ts";
+import { longLife, NEVER_MS, ttlSeconds, type Tables } from "./tables.ts";
+import type { WordTable } from "./words.ts";
 import { indexedTerms } from "../terms.ts";
 
 const DAY_MS = 86_400_000;
@@ -19,8 +20,6 @@ const SHARDS = [0, 1, 2, 3] as const;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ID_TIME_CHARACTERS = 10;
 const ID_CHARACTERS = 26;
-/** Later than any time of a record: what stands for "for ever" among expiry times. */
-const NEVER_MS = 2 ** 48;
 
 /** Records in `records`: partitions of class, day and shard, ordered by id, which begins with the time. */
 export class RecordTable {
@@ -30,8 +29,11 @@ export class RecordTable {
   /** (class, day) → until when `record_days` is known to list it. */
   readonly #knownDays = new Map<string, number>();
 
-  constructor(tables: Tables) {
+  readonly #words: WordTable | undefined;
+
+  constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
+    this.#words = words;
     this.#updates = [[], ["expires = ?"], ["terms = terms + ?"], ["expires = ?", "terms = terms + ?"]].map((more) => {
       const assignments = ["value = ?", ...more].join(", ");
       return `UPDATE ${tables.keyspace}.records USING TIMESTAMP ? AND TTL ? SET ${assignments} WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
@@ -44,7 +46,7 @@ export class RecordTable {
    */
   append(records: readonly StoredRecord[], deadline: Deadline): Promise<void>[] {
     const placed = records.map((record) => ({ record, place: placeOf(record) }));
-    const announced = this.#announceDays(placed, deadline);
+    const announced = Promise.all([this.#announceDays(placed, deadline), this.#addWords(records, deadline)]);
     return batchesOfOnePartition(placed).map(async (batch) => {
       await announced;
       await this.#tables.cassandra.write(
@@ -52,6 +54,12 @@ export class RecordTable {
         deadline,
       );
     });
+  }
+
+  async #addWords(records: readonly StoredRecord[], deadline: Deadline): Promise<void> {
+    const words = this.#words;
+    if (words === undefined) return;
+    await Promise.all(records.map(({ terms, ...owner }) => words.add(indexedTerms(terms), owner, deadline)));
   }
 
   #statement({ record: { id, value, expiresAtMs, terms }, place }: PlacedRecord): Statement {
@@ -163,8 +171,7 @@ export class RecordTable {
       place: { day },
     } of placed) {
       const name = `${cid}/${day}`;
-      // A day longer than requested, at a whole day: few different times, so few writes.
-      const untilMs = expiresAtMs === undefined ? NEVER_MS : (dayOf(expiresAtMs) + 2) * DAY_MS;
+      const untilMs = longLife(expiresAtMs);
       if ((this.#knownDays.get(name) ?? 0) < untilMs && (days.get(name)?.untilMs ?? 0) < untilMs)
         days.set(name, { name, cid, day, untilMs });
     }

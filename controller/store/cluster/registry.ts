@@ -11,8 +11,10 @@ import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
 import { keyspaceOf, tenantDefinitions } from "./schema.ts";
 
-/** Raised with every change of the tables. */
-const FORMAT = 1;
+/** Raised with every change of the tables. Tenants of format 1 have no `words`. */
+const FORMAT = 2;
+/** From this one on there is a list of words. */
+export const WORDS_FORMAT = 2;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
@@ -46,12 +48,17 @@ export class TenantRegistry {
   }
 
   async has(name: string): Promise<boolean> {
+    return (await this.format(name)) !== undefined;
+  }
+
+  /** The one it was made with; absent for no tenant. */
+  async format(name: string): Promise<number | undefined> {
     const entry = await this.kv.get(tenantKey(name));
-    if (entry === undefined) return false;
+    if (entry === undefined) return undefined;
     const { format } = decodeStored<TenantEntry>(entry.value);
     if (format > FORMAT)
       throw new AppError("unavailable", `Tenant "${name}" has format ${format}, which this version does not know.`);
-    return true;
+    return format;
   }
 
   /** Tenants whose keyspace is not there, with its name. */

@@ -42,6 +42,9 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
        PRIMARY KEY ((term, bucket), hash, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.posting_levels (
        term text, sample int, level int static, present boolean, PRIMARY KEY ((term), sample))`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.words (
+       cid int, kind int, beginning text, word text, split boolean static, present boolean,
+       PRIMARY KEY ((cid, kind, beginning), word))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.versions (
        cid int, id text, day int, time bigint, value blob,
        PRIMARY KEY ((cid, id, day), time)) WITH CLUSTERING ORDER BY (time DESC)`,

@@ -11,11 +11,13 @@ import { EdgeScrub } from "./edge-scrub.ts";
 import { EntityTable } from "./entities.ts";
 import { PostingTable } from "./postings.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
+import type { WordTable } from "./words.ts";
 
 export interface CassandraScrubParts {
   readonly tables: Tables;
   readonly objects: Pick<ObjectStore, "change">;
   readonly blobs: Pick<BlobStore, "stat" | "read">;
+  readonly words?: WordTable | undefined;
 }
 
 /** What is derived in the tables of one tenant. Each comparison is a call of its own, with its own deadline. */
@@ -27,11 +29,11 @@ export class CassandraScrub implements ScrubStore {
   readonly #edges: EdgeScrub;
 
   constructor(of: CassandraScrubParts) {
-    const { tables } = of;
+    const { tables, words } = of;
     this.#of = of;
     this.#tables = tables;
     this.#entities = new EntityTable(tables);
-    this.#postings = new PostingTable(tables);
+    this.#postings = new PostingTable(tables, words);
     this.#edges = new EdgeScrub(tables);
   }
 

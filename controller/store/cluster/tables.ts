@@ -8,6 +8,17 @@ export interface Tables {
   readonly keyspace: string;
 }
 
+const DAY_MS = 86_400_000;
+/** Later than any time of a record: what stands for "for ever" among expiry times. */
+export const NEVER_MS = 2 ** 48;
+
+/**
+ * Until when what lists others stays: a day longer than they, at a whole day. So few different times need few writes.
+ */
+export function longLife(expiresAtMs: number | undefined): number {
+  return expiresAtMs === undefined ? NEVER_MS : (Math.floor(expiresAtMs / DAY_MS) + 2) * DAY_MS;
+}
+
 /** Cassandra's own limit: twenty years. */
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 

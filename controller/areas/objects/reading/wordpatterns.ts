@@ -3,6 +3,7 @@ import {
   OBJECT_PAGE_MAX,
   WORD_PATTERN_CLASSES_MAX,
   WORD_PATTERN_EXAMINED_MAX,
+  WORD_PATTERN_PAGES_MAX,
   WORD_PATTERN_WORDS_MAX,
 } from "../../../../common/limits.ts";
 import { TOKEN_MAX_CHARACTERS } from "../../../../common/text/tokens.ts";
@@ -51,7 +52,7 @@ async function expanded(
   // Of a longer word the index has the beginning only.
   const mayFit = (word: string): boolean => fits(word) || word.length >= TOKEN_MAX_CHARACTERS;
   const words = new Set<string>();
-  let examined = 0;
+  let [examined, pages] = [0, 0];
   for (const cid of places) {
     const request = { beginning: wordTerm(beginning), ...(cid !== undefined && { cid }) };
     let cursor: string | undefined;
@@ -63,8 +64,10 @@ async function expanded(
         if (mayFit(word)) words.add(word);
       }
       examined += page.items.length;
+      pages += 1;
       cursor = page.cursor;
-      if (words.size > WORD_PATTERN_WORDS_MAX || examined > WORD_PATTERN_EXAMINED_MAX) return unknown;
+      const isLong = examined > WORD_PATTERN_EXAMINED_MAX || pages > WORD_PATTERN_PAGES_MAX;
+      if (words.size > WORD_PATTERN_WORDS_MAX || isLong) return unknown;
       // Others get their turn between two pages.
       if (cursor !== undefined) await setImmediate();
     } while (cursor !== undefined);
