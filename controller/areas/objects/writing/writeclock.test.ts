@@ -31,3 +31,9 @@ test("the writes of one object rise, also when the clock was set back", () => {
   const second = times.nextUs(first);
   expect(second).toBe(first + CATALOG_FOLLOWERS_MAX);
 });
+
+test("a time that is given before its write is above those before it, and those behind it are above it", () => {
+  const times = new WriteClock(new TestClock(), () => 3);
+  const given = [times.nextUs(), times.presetUs(), times.presetUs(), times.nextUs(), times.presetUs()];
+  expect(given).toEqual([...new Set(given)].sort((a, b) => a - b));
+});

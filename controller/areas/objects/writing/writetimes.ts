@@ -20,10 +20,10 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, c
   );
   const traces = await inPages([...keys.values()], (page) => store.trace(page));
   const lastUs = new Map([...keys.keys()].map((key, at) => [key, traces[at]?.lastUs ?? 0]));
-  const commonUs = clock.nextUs();
+  const commonUs = clock.presetUs();
   return refs.map((places) => {
     const knownUs = Math.max(0, ...places.map(({ key }) => lastUs.get(keyText(key)) ?? 0));
-    return knownUs < commonUs ? commonUs : clock.nextUs(knownUs);
+    return knownUs < commonUs ? commonUs : clock.presetUs(knownUs);
   });
 }
 
