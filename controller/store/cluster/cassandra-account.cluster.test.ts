@@ -101,7 +101,8 @@ client_encryption_options:
       runtime: clusterRuntime,
     });
 
-  test(
+  // Side by side: a refusal takes as long as a start waits for its stores.
+  test.concurrent(
     "needs a role that may create keyspaces, and nothing else",
     async () => {
       const engine = await opens({ tls, account });
@@ -121,7 +122,7 @@ client_encryption_options:
     START_DEADLINE_MS,
   );
 
-  test("refuses who comes without an account, or with a wrong password", async () => {
+  test.concurrent("refuses who comes without an account, or with a wrong password", async () => {
     const outcomes = await Promise.allSettled([
       opens({ tls }),
       opens({ tls, account: { ...account, password: "guessed" } }),
