@@ -5,6 +5,7 @@ import { createServer, connect } from "node:net";
 import { once } from "node:events";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
+import type { HostBehind } from "../../controller/areas/hosts/types.ts";
 
 /** A real OpenSSH server on loopback, with keys of its own, for the user who runs the tests. */
 export interface Sshd extends AsyncDisposable {
@@ -16,6 +17,18 @@ export interface Sshd extends AsyncDisposable {
   readonly fingerprint: string;
   /** Home of the user who signs in. */
   readonly home: string;
+}
+
+/** The way to it over the jump host `gate`, by its own credentials and key. */
+export function wayBehindGate(
+  { port, username, privateKey, fingerprint }: Sshd,
+  more: Partial<HostBehind>,
+): HostBehind {
+  return {
+    ...{ host: "127.0.0.1", proxy: "gate", group: "dbs", port, username, secret: privateKey, sshkey: fingerprint },
+    noteKey: () => Promise.resolve(),
+    ...more,
+  };
 }
 
 export interface SshdOptions {

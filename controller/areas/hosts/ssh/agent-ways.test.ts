@@ -8,7 +8,7 @@ import { TUNNEL_FRAME_MAX_BYTES } from "../../../../common/limits.ts";
 import { bundle } from "../../../../test/helpers/bundle.ts";
 import { BareAgent, openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts.ts";
 import { eventually, freePort, Program } from "../../../../test/helpers/programs.ts";
-import { startSshd, type Sshd } from "../../../../test/helpers/sshd.ts";
+import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/sshd.ts";
 import type { CommandOutcome, DispatchOptions, HostBehind, TunnelPlace } from "../types.ts";
 
 const DEADLINE_MS = 30_000;
@@ -68,17 +68,8 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
       });
   }
   const noted: string[] = [];
-  const behind = (more: Partial<HostBehind> = {}): HostBehind => ({
-    host: "127.0.0.1",
-    proxy: "gate",
-    group: "dbs",
-    port: far.port,
-    username: far.username,
-    secret: far.privateKey,
-    sshkey: far.fingerprint,
-    noteKey: (fingerprint) => Promise.resolve(void noted.push(fingerprint)),
-    ...more,
-  });
+  const noteKey = (fingerprint: string) => Promise.resolve(void noted.push(fingerprint));
+  const behind = (more: Partial<HostBehind> = {}) => wayBehindGate(far, { noteKey, ...more });
   const exec = (
     way: HostBehind,
     line = "true",

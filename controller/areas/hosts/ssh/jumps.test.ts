@@ -3,7 +3,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { SSH_CONNECTIONS_MAX, SSH_JUMP_TARGETS_MAX } from "../../../../common/limits.ts";
 import { openTestHosts, testPrincipalOf, type TestHosts } from "../../../../test/helpers/hosts.ts";
-import { startSshd, type Sshd } from "../../../../test/helpers/sshd.ts";
+import { startSshd, type Sshd, wayBehindGate } from "../../../../test/helpers/sshd.ts";
 import { quickSshServer } from "../../../../test/helpers/ssh-server.ts";
 import type { CommandOutcome, DispatchOptions, HostBehind } from "../types.ts";
 
@@ -64,17 +64,8 @@ describe.skipIf(!jump || !target || !strict)("SSH through a jump host", () => {
       config: { username: server.username, port: String(server.port), privatekey: server.privateKey, ...more },
     });
   const noted: string[] = [];
-  const behind = (more: Partial<HostBehind> = {}): HostBehind => ({
-    host: "127.0.0.1",
-    proxy: "gate",
-    group: "g",
-    port: far.port,
-    username: far.username,
-    secret: far.privateKey,
-    sshkey: far.fingerprint,
-    noteKey: (fingerprint) => Promise.resolve(void noted.push(fingerprint)),
-    ...more,
-  });
+  const noteKey = (fingerprint: string) => Promise.resolve(void noted.push(fingerprint));
+  const behind = (more: Partial<HostBehind> = {}) => wayBehindGate(far, { group: "g", noteKey, ...more });
   const exec = (
     way: HostBehind,
     line = "true",
