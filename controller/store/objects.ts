@@ -214,6 +214,8 @@ export interface TermsRequest {
 export interface FindEstimate {
   /** The rarest first; each once, as it is indexed. */
   readonly terms: readonly TermEstimate[];
+  /** `find` walks along a range in which about so many entities lie, if not more; absent: along terms, or not known. */
+  readonly range?: number;
 }
 
 export interface ClassCount {

@@ -2,6 +2,7 @@ import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
+  CHANGE_BATCH_MAX,
   EXPIRY_SWEEP_EVERY_MS,
   KV_LOG_MAX_ENTRIES,
   KV_SWEEP_EVERY_MS,
@@ -343,4 +344,32 @@ test("content that was damaged on the disk is not handed out", async () => {
     code: "unavailable",
     message: expect.stringContaining("damaged"),
   });
+});
+
+test("a range of thousands of numbers is walked where far more objects bear the terms", async () => {
+  const { objects } = await (await open()).tenant("matrix");
+  const [all, late] = [4_800, 1_100];
+  for (let from = 0; from < all; from += CHANGE_BATCH_MAX) {
+    await objects.change(
+      Array.from({ length: Math.min(CHANGE_BATCH_MAX, all - from) }, (_, at) => ({
+        ...{ key: { cid: 1, id: `run-${from + at}` }, timeUs: 1, birth: true as const, addTerms: ["c1"] },
+        numbers: new Map([[1, from + at]]),
+      })),
+    );
+  }
+  const since = (from: number) => ({ terms: ["c1"], ranges: [{ slot: 1, from }] });
+  expect(await objects.estimate(since(all - late))).toEqual({
+    terms: [{ term: "c1", count: all, isRead: false }],
+    range: late,
+  });
+  const found = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = await objects.find(since(all - late), { limit: 500, ...(cursor === undefined ? {} : { cursor }) });
+    for (const { key } of page.items) found.add(key.id);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  expect([found.size, found.has(`run-${all - late}`), found.has(`run-${all - late - 1}`)]).toEqual([late, true, false]);
+  // One that names a good part of them spares too little for what its counting takes.
+  expect((await objects.estimate(since(all / 2))).range).toBeUndefined();
 });

@@ -19,8 +19,10 @@ import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 const FEW_CANDIDATES = 64;
 /** A term that more than one of so many entities bears spares too few of them: the entity tells. */
 const COMPARED_ONE_IN = 2;
-/** A range is counted up to here to see whether it narrows more than the terms do. */
-const RANGE_COUNT_MAX = 1_000;
+/** A range is counted up to here whatever the terms are. */
+const RANGE_COUNTED_ALWAYS = 1_000;
+/** Beyond that only up to this part of what bears the rarest term: counting an entry costs far less than reading one. */
+const RANGE_COUNTED_ONE_IN = 4;
 
 export interface FinderOptions {
   readonly env: Environment;
@@ -66,7 +68,7 @@ export class Finder {
     const after = cursors.read(page);
     const { objects, terms } = this.#options.env.read();
     const ranked = this.#ranked(question.terms);
-    const driver = after === undefined ? this.#choose(question, ranked) : toDriver(after);
+    const driver = after === undefined ? this.#choose(question, ranked).driver : toDriver(after);
     const compared = this.#compared(ranked, driver);
     const matches = this.#matching(question, driver);
     const items: Entity[] = [];
@@ -93,9 +95,10 @@ export class Finder {
   estimate(request: FindRequest): FindEstimate {
     const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
     const ranked = this.#ranked(question.terms);
-    const driver = this.#choose(question, ranked);
+    const { driver, count: led } = this.#choose(question, ranked);
     const read = new Set([driverTerm(question, driver), ...this.#compared(ranked, driver).map(({ term }) => term)]);
-    return { terms: ranked.map(({ term, count }) => ({ term, count, isRead: read.has(term) })) };
+    const terms = ranked.map(({ term, count }) => ({ term, count, isRead: read.has(term) }));
+    return driver.kind === "range" ? { terms, range: led } : { terms };
   }
 
   /** From the index alone, unless something that has expired may still be in it. */
@@ -154,18 +157,25 @@ export class Finder {
   }
 
   /** The narrowest index, or the first that is narrow enough. */
-  #choose({ ranges }: Question, ranked: readonly RankedTerm[]): Driver {
-    const { numbers } = this.#options.env.read();
+  #choose({ ranges }: Question, ranked: readonly RankedTerm[]): { readonly driver: Driver; readonly count: number } {
     const [rarest] = ranked;
     let best: Driver = { kind: "term", index: rarest?.index ?? 0 };
     let count = rarest?.count ?? Infinity;
-    if (count <= FEW_CANDIDATES) return best;
+    if (count <= FEW_CANDIDATES) return { driver: best, count };
     for (const [index, range] of ranges.entries()) {
-      const limit = Math.min(count, RANGE_COUNT_MAX);
-      const matches = [...numbers.getKeys({ ...bounds(range), limit })].length;
-      if (matches < limit || count === Infinity) [best, count] = [{ kind: "range", index }, matches];
+      const most = countedUpTo(count);
+      const matches = this.#countedBelow(range, most);
+      if (matches !== undefined || count === Infinity) [best, count] = [{ kind: "range", index }, matches ?? most];
     }
-    return best;
+    return { driver: best, count };
+  }
+
+  /** `undefined`: it has so many entries or more. */
+  #countedBelow(range: NumberRange, most: number): number | undefined {
+    const { numbers } = this.#options.env.read();
+    const within = bounds(range);
+    const [reached] = numbers.getKeys({ ...within, offset: most - 1, limit: 1 });
+    return reached === undefined ? numbers.getKeysCount(within) : undefined;
   }
 }
 
@@ -176,6 +186,11 @@ function lies(value: number | undefined, range: NumberRange): boolean {
 function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end: Uint8Array } {
   const start = numberPrefix(range.slot, range.from ?? -Infinity);
   return { start, end: prefixEnd(numberPrefix(range.slot, range.to ?? Infinity))! };
+}
+
+function countedUpTo(count: number): number {
+  if (count === Infinity) return RANGE_COUNTED_ALWAYS;
+  return Math.min(count, Math.max(RANGE_COUNTED_ALWAYS, Math.ceil(count / RANGE_COUNTED_ONE_IN)));
 }
 
 function driverTerm({ terms }: Question, { kind, index }: Driver): string | undefined {

@@ -3,7 +3,8 @@ import type { ObjectStore } from "../../../store/objects.ts";
 import type { ReadPlan } from "./readplan.ts";
 
 /**
- * About how many objects a read looks at: of each find as many as bear the rarest of the terms that it goes by.
+ * About how many objects a read looks at: of each find as many as bear the rarest of the terms that it goes by, or lie in
+ * the range that it goes by.
  * `undefined` where the store does not know, or where it would have to be asked too often.
  */
 export async function estimatedReads(
@@ -16,8 +17,9 @@ export async function estimatedReads(
   if (finds.length > QUERY_ESTIMATED_FINDS_MAX) return undefined;
   let sum = 0;
   for (const { request } of finds) {
-    const { terms } = await store.estimate(request);
+    const { terms, range } = await store.estimate(request);
     const counts = terms.flatMap(({ count, isRead }) => (isRead && count !== undefined ? [count] : []));
+    if (range !== undefined) counts.push(range);
     if (counts.length === 0) return undefined;
     sum += Math.min(...counts);
   }
