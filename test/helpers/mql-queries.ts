@@ -1,5 +1,6 @@
 import {
   type Call,
+  type ClassRef,
   type Condition,
   type Count,
   type Expression,
@@ -466,6 +467,16 @@ export class QueryGenerator {
       right: number(this.#dice.below(6)),
       span,
     };
+  }
+
+  /** The ids of the objects of a class or tree that a condition means, which may follow relations. */
+  choice(): (Select & { readonly from: ClassRef; readonly where: Condition }) | undefined {
+    const source = this.#sources().at(this.#dice.below(8));
+    if (source?.ref.kind !== "class") return undefined;
+    const { ref: from, names } = source;
+    const fields = [...["id", "class", ...names].map((name) => field([name])), ...this.#followed(source)];
+    const where = this.#condition(fields, 2);
+    return { ...this.#plain(source), from, where, items: [item(field(["id"]))], asOf: undefined };
   }
 
   /** The columns the world has, also those that the caller does not see. */

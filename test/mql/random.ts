@@ -3,11 +3,12 @@ import { expect } from "vitest";
 import { printCondition, printStatement } from "../../common/mql/index.ts";
 import type { Row } from "../../common/value.ts";
 import type { Objects } from "../../controller/areas/objects/index.ts";
+import type { DataRule } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock, seededRandom } from "../helpers/clock.ts";
 import { QueryGenerator } from "../helpers/mql-queries.ts";
 import { type Expected, inOrder, Reference, rowText } from "../helpers/mql-reference.ts";
-import { Dice, drawnRights, makeWorld } from "../helpers/mql-world.ts";
+import { Dice, drawnRights, makeWorld, type PlainRights, type World } from "../helpers/mql-world.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { TIMES } from "../helpers/times.ts";
 
@@ -23,6 +24,8 @@ export interface Amount {
 }
 
 const QUERIES_PER_RIGHTS = 25;
+/** After all queries over it. */
+const CHANGES_PER_WORLD = 12;
 /** Kept by the platform; when the reference would have to repeat how. */
 const KEPT = new Set(["day", "vtime", "ctime", "mtime", "k"]);
 
@@ -56,10 +59,42 @@ export async function compareMany(
         const told = () => `seed ${seed}, world ${number}: ${text} by ${JSON.stringify(rights.principal.data)}`;
         rows += check(await answerOf(query.rows(rights.principal, text), told), expected, told);
       }
+      const isLast = round + QUERIES_PER_RIGHTS >= perWorld;
+      for (let at = 0; isLast && at < CHANGES_PER_WORLD; at += 1)
+        await compareChange(query, { world, rights, generator, reference }, `t${at}`);
     }
   }
   // Queries that find nothing would prove nothing.
   expect(rows).toBeGreaterThan(all / 2);
+}
+
+interface Changing {
+  readonly world: World;
+  readonly rights: PlainRights;
+  readonly generator: QueryGenerator;
+  readonly reference: Reference;
+}
+
+/** The objects that get a tag by an UPDATE are those of its condition, which may follow relations. */
+async function compareChange(
+  query: QueryService,
+  { world, rights, generator, reference }: Changing,
+  tag: string,
+): Promise<void> {
+  const chosen = generator.choice();
+  if (!chosen) return;
+  const where = printCondition(chosen.where);
+  const text = `update ${chosen.from.path}${chosen.from.subtree ? "/" : ""} tags = '${tag}' where ${where}`;
+  const ids = reference.select(chosen).rows.map(({ id }) => id);
+  const writer = { ...rights.principal, data: rights.principal.data.map(writable) };
+  const told = () => `${text} by ${JSON.stringify(writer.data)}`;
+  expect(await answerOf(query.rows(writer, text), told), told()).toEqual([{ count: ids.length }]);
+  const tagged = await query.rows(testPrincipal(), `select id from ${world.root}/ where tags = '${tag}' limit -1`);
+  expect(tagged.map(({ id }) => id).toSorted(), told()).toEqual(ids.toSorted());
+}
+
+function writable(rule: DataRule): DataRule {
+  return rule.access === "read" ? { ...rule, access: "write" } : rule;
 }
 
 async function answerOf(rows: Promise<readonly Row[]>, told: () => string): Promise<readonly Row[]> {

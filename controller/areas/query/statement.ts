@@ -34,6 +34,7 @@ import type { MemoryShare } from "./expressions/memory.ts";
 import { settled } from "./expressions/settled.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";
+import { describeFollowing, splitCondition } from "./plan/relations.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
@@ -254,13 +255,14 @@ async function change(
       return one(rows);
     },
     async explain() {
-      const scope = scopeOf(context.principal, catalog, statement.class);
-      const { computed = [] } = only;
-      const { where } = settled(statement, { nowMs: context.nowMs, values: first });
-      const reads = readsOf(scope, where, { values: first, veiled: true });
+      const scope = scopeOf(context.principal, catalog, statement.class).following();
+      const { computed = [], follows } = only;
+      const { own } = splitCondition(settled(statement, { nowMs: context.nowMs, values: first }).where, scope);
+      const reads = readsOf(scope, own, { values: first, veiled: true });
       return [
         ...(await readSteps(reads, context)),
-        ...(where ? [`filter ${printCondition(where)}`] : []),
+        ...(own ? [`filter ${printCondition(own)}`] : []),
+        ...(follows ? describeFollowing(follows) : []),
         `${type} what is found`,
         ...(computed.length > 0 ? [`set ${computed.join(", ")} by each object as it is then`] : []),
       ];

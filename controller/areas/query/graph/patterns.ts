@@ -4,10 +4,11 @@ import type { ClassCatalog, ClassView, ObjectRow, ReadRequest } from "../../obje
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
 import { readsOf } from "../plan/plan.ts";
+import { askedPlan, type RelationPlan, splitCondition } from "../plan/relations.ts";
 import { filterOf } from "../run/run.ts";
 import { workOf } from "../run/work.ts";
 import { Scope } from "../plan/scope.ts";
-import { relationsOf, VisibleTree } from "../plan/tree.ts";
+import { relationsOf, VisibleTree, visibleTree } from "../plan/tree.ts";
 import { idsMatcher, isPattern, labelOf } from "./ids.ts";
 
 /** Patterns that are compared with an id in the time of reading an ordinary row. */
@@ -24,6 +25,10 @@ export interface NodePattern {
   readonly limit: number | undefined;
   /** Bound when it was planned; false also for objects that the principal may not see. */
   readonly fits: (row: ObjectRow) => boolean;
+  /** What the object tells by itself: where it is false, `fits` is too, whatever its relations lead to. */
+  readonly mayFit: (row: ObjectRow) => boolean;
+  /** What `fits` has to know of the object besides; absent: nothing. */
+  readonly relations: RelationPlan | undefined;
   /** Cost of the check of one object, in ordinary rows. */
   readonly work: number;
   /**
@@ -47,18 +52,26 @@ export function bindNode(node: GraphNode, and: readonly Condition[], context: Pa
   const [first] = conditions;
   const where: Condition | undefined =
     conditions.length > 1 ? { kind: "and", items: conditions, span: node.span } : first;
-  const passes = filterOf({ scope, where, values: context.values });
+  const { values, asOfMs } = context;
+  const split = splitCondition(where, scope);
+  const passes = filterOf({ scope, where: split.own, values });
+  const follows = askedPlan(split, scope, { values, asOfMs });
+  const leads = split.related && filterOf({ scope, where: split.related, values });
   const known = new Set(scope.classes.map((view) => view.path));
   const isNamed = node.ids.length === 0 ? () => true : idsMatcher(node.ids);
-  const limit = node.limit && rowCount(node.limit, context.values);
+  const mayFit = (row: ObjectRow) => isNamed(row.id) && known.has(row.class.path) && passes(row) === true;
+  const limit = node.limit && rowCount(node.limit, values);
   return {
     label: labelOfNode(node, where),
     name: node.name,
     isOpen: node.ids.length === 0 && node.class === undefined && where === undefined && node.limit === undefined,
     limit,
-    fits: (row) => isNamed(row.id) && known.has(row.class.path) && passes(row) === true,
+    fits: (row) => mayFit(row) && (leads === undefined || leads(row) === true),
+    mayFit,
+    relations: follows?.asked,
     work: workOf(where) + node.ids.filter(isPattern).length / ID_PATTERNS_PER_ROW,
-    reads: (options) => readsOfNode(node, scope, { where, expected: limit, context, ...options }),
+    reads: (options) =>
+      readsOfNode(node, scope, { where: split.own, expected: split.related ? undefined : limit, context, ...options }),
   };
 }
 
@@ -68,7 +81,16 @@ function scopeOfNode(node: GraphNode, { principal, catalog }: PatternContext): S
     return new Scope(
       principal,
       node.name,
-      new VisibleTree(principal, { path, subtree: true }, { found, relations: relationsOf(catalog) }),
+      new VisibleTree(
+        principal,
+        { path, subtree: true },
+        {
+          found,
+          relations: relationsOf(catalog),
+          everything: () => visibleTree(principal, catalog, { path: "/", subtree: true }),
+        },
+      ),
+      { follows: true },
     );
   };
   if (node.ids.length > 0) return make(node.ids.join(", "), classesOfIds(node.ids, principal, catalog));

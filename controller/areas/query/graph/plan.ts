@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { GRAPH_CHAINS_MAX, GRAPH_DEPTH_MAX, GRAPH_STEPS_MAX } from "../../../../common/limits.ts";
 import type { Chain, Field, GraphStep, Match, PathMode } from "../../../../common/mql/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
+import { commonRelations, type RelationPlan } from "../plan/relations.ts";
 import { type Scope, scopeOf } from "../plan/scope.ts";
 import { timeOfState } from "../plan/plan.ts";
 import { conditionsOf } from "./conditions.ts";
@@ -14,6 +15,8 @@ export interface GraphPlan {
   readonly scope: Scope;
   readonly chains: readonly ChainPlan[];
   readonly returns: readonly BoundField[];
+  /** What conditions ask about the objects that relations lead to; absent: nothing. */
+  readonly relations: RelationPlan | undefined;
   /** Ids that no path goes on from. */
   readonly until: ((id: string) => boolean) | undefined;
   readonly paths: PathPlan | undefined;
@@ -71,6 +74,7 @@ export function planMatch(
     scope,
     chains,
     returns,
+    relations: commonRelations(chains.flatMap(({ nodes }) => nodes.flatMap(({ relations }) => relations ?? []))),
     until: match.until === undefined ? undefined : idMatcher(match.until),
     paths: pathsOf(match, chains),
     asOfMs,

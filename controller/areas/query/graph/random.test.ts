@@ -58,6 +58,8 @@ class Round {
   readonly #random: Random;
   readonly objects: readonly PlainObject[];
   readonly edges: readonly PlainEdge[];
+  /** What the asker sees. */
+  seen: ReadonlySet<string> = new Set();
 
   constructor(random: Random) {
     this.#random = random;
@@ -97,10 +99,20 @@ class Round {
       () => [`:"*:[0-${most}]"`, (one) => (of(one)?.size ?? 9) <= most],
       () => [":disk", (one) => one.startsWith("disk:")],
       () => [":/matrix/box", (one) => one.startsWith("box:")],
+      () => [`:/matrix/box/ where t.size <= ${most}`, (one) => !one.startsWith("safe:") && this.#leadsTo(one, most)],
       () => [`:/matrix/box/ where size <= ${most}`, (one) => !one.startsWith("safe:") && (of(one)?.size ?? 9) <= most],
     ];
     const [text, fits] = this.#pick(makers)();
     return { text: `(${tag}${text})`, node: { tag, isOpen: text === "", fits } };
+  }
+
+  /** To one object of at most that size: several make a list, which is neither less nor more. */
+  #leadsTo(id: string, most: number): boolean {
+    const ends = this.edges.filter(
+      ({ type, source, target }) => type === "t" && source === id && this.seen.has(target),
+    );
+    const [only] = this.objects.filter((object) => object.id === ends[0]?.target);
+    return ends.length === 1 && only !== undefined && only.size <= most;
   }
 
   #hop(): PlainHop {
@@ -148,6 +160,7 @@ function referenceFor(round: Round, who: Principal): GraphReference {
   const seen = round.objects
     .filter((object) => who === admin || (object.size < 4 && object.class !== "/matrix/safe"))
     .map((object) => object.id);
+  round.seen = new Set(seen);
   return new GraphReference(
     seen,
     round.edges.filter((edge) => seen.includes(edge.source) && seen.includes(edge.target)),

@@ -6,6 +6,7 @@ import type { Principal } from "../../permissions/index.ts";
 import { bytesOf, type MemoryShare } from "../expressions/memory.ts";
 import { matching, type RunContext } from "../run/run.ts";
 import { cellsOf, visibility } from "../plan/scope.ts";
+import { withRelations } from "../run/relatedrows.ts";
 import type { Slices } from "../run/slice.ts";
 import { type GraphPlan, type Hop, tooLarge } from "./plan.ts";
 import type { NodePattern } from "./patterns.ts";
@@ -56,12 +57,13 @@ export class GraphReader {
   async fitting(pattern: NodePattern): Promise<readonly Vertex[]> {
     const found = new Set<Vertex>();
     if (pattern.limit === 0) return [];
-    for await (const page of matching(
-      { reads: pattern.reads(), filter: pattern.fits, slices: this.#slices, rowWork: pattern.work },
+    const read = matching(
+      { reads: pattern.reads(), filter: pattern.mayFit, slices: this.#slices, rowWork: pattern.work },
       this.#context,
-    )) {
+    );
+    for await (const page of this.#followed(read)) {
       for (const row of page) {
-        found.add(this.#vertexOf(row));
+        if (!pattern.relations || pattern.fits(row)) found.add(this.#vertexOf(row));
         if (this.#slices.isOver(this.#work)) await this.#slices.pause();
         if (found.size === pattern.limit) return [...found];
       }
@@ -130,26 +132,45 @@ export class GraphReader {
   async #load(refs: readonly VertexRef[]): Promise<readonly (Vertex | undefined)[]> {
     const missing = [...new Set(refs.filter((ref) => !this.#vertices.has(ref)))];
     for (const ref of missing) this.#vertices.set(ref, undefined);
-    for await (const row of this.#rows(missing)) {
-      if (this.#isVisible(row)) this.#vertexOf(row);
-      if (this.#slices.isOver(this.#work)) await this.#slices.pause();
+    for await (const page of this.#followed(this.#rows(missing))) {
+      for (const row of page) {
+        if (this.#isVisible(row)) this.#vertexOf(row);
+        if (this.#slices.isOver(this.#work)) await this.#slices.pause();
+      }
     }
     return refs.map((ref) => this.#vertices.get(ref));
   }
 
-  async *#rows(refs: readonly VertexRef[]): AsyncGenerator<ObjectRow> {
+  /** The same rows, with what their relations lead to where it says which patterns they fit. */
+  async *#followed(pages: AsyncIterable<readonly ObjectRow[]>): AsyncGenerator<readonly ObjectRow[]> {
+    const { relations } = this.#plan;
+    if (!relations) {
+      yield* pages;
+      return;
+    }
+    const asking = this.#patterns.filter((pattern) => pattern.relations !== undefined);
+    for await (const page of pages) {
+      const asked = page.filter((row) => asking.some((pattern) => pattern.mayFit(row)));
+      const known = new Map<ObjectRow, ObjectRow>();
+      for await (const rows of withRelations(onePage(asked), relations, { ...this.#context, slices: this.#slices }))
+        for (const row of rows) known.set(asked[known.size] ?? row, row);
+      yield page.map((row) => known.get(row) ?? row);
+    }
+  }
+
+  async *#rows(refs: readonly VertexRef[]): AsyncGenerator<readonly ObjectRow[]> {
     const { asOfMs } = this.#plan;
     if (asOfMs === undefined) {
       // Page by page, so that memory holds no more objects than the limit.
       for (let from = 0; from < refs.length; from += OBJECT_PAGE_MAX) {
         const rows = await this.#context.objects.get(this.#context.principal, refs.slice(from, from + OBJECT_PAGE_MAX));
-        yield* rows.filter((row) => row !== undefined);
+        yield rows.filter((row) => row !== undefined);
       }
       return;
     }
     for (const path of new Set(refs.map((ref) => ref.class))) {
       const ids = refs.filter((ref) => ref.class === path).map((ref) => ref.id);
-      for await (const page of this.#context.read({ class: path, subtree: false, ids, asOfMs })) yield* page;
+      yield* this.#context.read({ class: path, subtree: false, ids, asOfMs });
     }
   }
 
@@ -184,6 +205,10 @@ export class GraphReader {
     }
     return shown;
   }
+}
+
+async function* onePage(rows: readonly ObjectRow[]): AsyncGenerator<readonly ObjectRow[]> {
+  if (rows.length > 0) yield await Promise.resolve(rows);
 }
 
 /** The ends of an edge at which the known objects stand. */

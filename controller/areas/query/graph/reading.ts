@@ -2,6 +2,7 @@ import type { Match } from "../../../../common/mql/index.ts";
 import type { Objects } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
+import { describeRelations } from "../plan/relations.ts";
 import type { Reading } from "../run/run.ts";
 import { runMatch } from "./answer.ts";
 import type { PatternContext } from "./patterns.ts";
@@ -32,6 +33,7 @@ async function describe(
   for (const chain of plan.chains) {
     lines.push(...(await stepsOf(chain.nodes[chain.anchor]?.reads({ veiled: true }) ?? [])), ...hopSteps(chain));
   }
+  if (plan.relations) lines.push(describeRelations(plan.relations));
   if (until !== undefined) lines.push(`go on from nothing called ${until}`);
   if (plan.paths)
     lines.push(

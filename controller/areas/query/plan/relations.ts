@@ -53,18 +53,24 @@ export function isRelated(condition: Condition, scopes: readonly Scope[]): boole
   return fields.some((field) => about(field.span, () => scopes.some((scope) => scope.followed(field) !== undefined)));
 }
 
+/** For a condition alone; undefined where it follows no relation. */
+export function askedPlan({ related }: SplitCondition, scope: Scope, following: Following): FollowPlan | undefined {
+  const asked = related && relationPlan(partsOfCondition(related).flatMap(fieldsOf), scope, following);
+  return asked && { asked, where: related, answered: undefined };
+}
+
 /** Undefined where no relation is followed. */
 export function followPlan(
   select: Select,
-  { related }: SplitCondition,
+  split: SplitCondition,
   { scope, following }: { readonly scope: Scope; readonly following: Following },
 ): FollowPlan | undefined {
-  const asked = related && relationPlan(partsOfCondition(related).flatMap(fieldsOf), scope, following);
+  const { asked } = askedPlan(split, scope, following) ?? {};
   const known = new Set(asked?.paths.map(({ key }) => key));
   const whole = relationPlan(fieldsOfSelect(select), scope, following);
   const paths = whole?.paths.filter(({ key }) => !known.has(key)) ?? [];
   const answered = whole && paths.length > 0 ? { ...whole, paths } : undefined;
-  return asked || answered ? { asked, where: related, answered } : undefined;
+  return asked || answered ? { asked, where: split.related, answered } : undefined;
 }
 
 export function relationPlan(
@@ -78,7 +84,21 @@ export function relationPlan(
     if (relation) paths.set(relation.key, relation);
   }
   if (paths.size === 0) return undefined;
-  const steps = stepsOf([...paths.values()]).length;
+  checkSteps([...paths.values()]);
+  return { paths: [...paths.values()], everything: scope.everything, asOfMs };
+}
+
+/** What several conditions on the same objects follow, each path once. */
+export function commonRelations(plans: readonly RelationPlan[]): RelationPlan | undefined {
+  const [first] = plans;
+  if (!first) return undefined;
+  const paths = [...new Map(plans.flatMap((plan) => plan.paths).map((path) => [path.key, path])).values()];
+  checkSteps(paths);
+  return { ...first, paths };
+}
+
+function checkSteps(paths: readonly RelationPath[]): void {
+  const steps = stepsOf(paths).length;
   if (steps > QUERY_FOLLOWED_STEPS_MAX)
     throw new AppError(
       "too_large",
@@ -87,7 +107,6 @@ export function relationPlan(
         details: { limit: "QUERY_FOLLOWED_STEPS_MAX" },
       },
     );
-  return { paths: [...paths.values()], everything: scope.everything, asOfMs };
 }
 
 /** One edge further, from what the steps before it lead to. */

@@ -40,7 +40,7 @@ export class Scope implements Fields<ObjectRow> {
     this.#follows = follows;
   }
 
-  /** The same for a SELECT that reads what relations lead to, so that they are fields. */
+  /** The same for what reads where relations lead to, so that they are fields. */
   following(): Scope {
     return new Scope(this.principal, this.alias, this.tree, { follows: true });
   }
@@ -340,7 +340,7 @@ export function usable<T>(make: () => T): T {
 function onlyFollowed(name: string): AppError {
   return new AppError(
     "invalid",
-    `[Valid] ${name} is a relation: the fields of a SELECT follow it, and the edges of MATCH.`,
+    `[Valid] ${name} is a relation: SELECT and the conditions of UPDATE, DELETE and MATCH follow it.`,
   );
 }
 

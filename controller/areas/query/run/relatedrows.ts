@@ -37,7 +37,11 @@ export function rowBytes(row: ObjectRow): number {
 }
 
 /** Gives rows what the plan's relations lead to, and keeps those for which its condition about that holds. */
-export function followed({ follows, scope, values }: SelectPlan): (found: Pages, reader: RelationReader) => Pages {
+export function followed({
+  follows,
+  scope,
+  values,
+}: Pick<SelectPlan, "follows" | "scope" | "values">): (found: Pages, reader: RelationReader) => Pages {
   const { asked, where, answered } = follows ?? {};
   const passes =
     where && compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, scope, values) });

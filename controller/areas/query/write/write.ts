@@ -1,7 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_UPDATE_MAX_ROWS, QUERY_WRITES_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
 import type { Delete, Update } from "../../../../common/mql/index.ts";
-import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
 import {
   canonicalValue,
@@ -16,11 +15,10 @@ import {
 import { requireMayChange } from "../../permissions/index.ts";
 import { type Arguments, rowCount } from "../expressions/literal.ts";
 import type { Predicate } from "../expressions/predicate.ts";
-import { readsOf } from "../plan/plan.ts";
 import type { RowChange } from "../plan/cells.ts";
 import { cellsOf, type Scope, visibility } from "../plan/scope.ts";
-import { filterOf, matching, type RunContext } from "../run/run.ts";
-import { workOf } from "../run/work.ts";
+import type { FollowPlan } from "../plan/relations.ts";
+import type { RunContext } from "../run/run.ts";
 import { Slices } from "../run/slice.ts";
 import {
   type BoundEdit,
@@ -33,6 +31,7 @@ import {
   type UpdateTarget,
 } from "./assignments.ts";
 import { withEdits } from "./edits.ts";
+import { dependence, meantBy } from "./meant.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
 
 export interface WriteContext extends RunContext {
@@ -43,8 +42,9 @@ export interface WriteContext extends RunContext {
 /** A bound change of the objects that a condition means. */
 export interface Change {
   readonly scope: Scope;
-  /** Reads that find its objects. */
+  /** Reads of all that its choice of objects depends on. */
   readonly reads: readonly ReadRequest[];
+  readonly follows?: FollowPlan | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: readonly WrittenRelation[];
   /** What it sets that is made of each object; absent: nothing. */
@@ -93,17 +93,14 @@ export function bindClear(
 
 export function bindDelete(statement: Delete, scope: Scope, values: Arguments): Change {
   requireSomeWritable(scope);
-  const reads = readsOf(scope, statement.where, { values });
-  const filter = filterOf({ scope, where: statement.where, values });
+  const meant = meantBy(statement.where, scope, values);
   const limit = statement.limit ? rowCount(statement.limit, values) : undefined;
-  const found = (context: WriteContext) => {
-    const living = matching({ reads, filter, slices: new Slices(context), rowWork: workOf(statement.where) }, context);
-    return statement.withVersion ? chained([living, removedObjects({ scope, reads, filter }, context)]) : living;
-  };
-  const removal = { scope, withVersions: statement.withVersion };
+  const found = (context: WriteContext) =>
+    meant.found(context, statement.withVersion ? removedObjects({ scope, ...meant }, context) : undefined);
+  const removal = { scope, withVersions: statement.withVersion, isFollowing: meant.follows !== undefined };
   return {
     scope,
-    reads,
+    ...dependence(meant),
     edits: () => [],
     run: (context) => removeFound(found(context), { ...removal, limit, context }),
     find: (context) => collect(limited(found(context), limit), (row) => requireRemovable(scope, row)),
@@ -130,16 +127,18 @@ async function* removedObjects(
 }
 
 /**
- * Removes found objects, up to `limit`, as they come; where a class may not be written, only after all were found.
+ * Removes found objects, up to `limit`, as they come; where a class may not be written, or the condition follows
+ * relations to objects that may go too, only after all were found.
  * Answers their number.
  */
 export async function removeFound(
   found: AsyncIterable<readonly ObjectRow[]>,
-  removal: Removal & { readonly limit: number | undefined },
+  removal: Removal & { readonly limit: number | undefined; readonly isFollowing?: boolean },
 ): Promise<number> {
-  const { scope, limit } = removal;
+  const { scope, limit, isFollowing = false } = removal;
   const pages = limited(found, limit);
-  const isUniform = scope.classes.every((view) => scope.access(view).writable) && cellsOf(scope) === undefined;
+  const isUniform =
+    !isFollowing && scope.classes.every((view) => scope.access(view).writable) && cellsOf(scope) === undefined;
   const batches = isUniform ? pages : whole(collect(pages, (row) => requireRemovable(scope, row)));
   let count = 0;
   for await (const rows of batches) count += await removeAll(rows, removal);
@@ -159,19 +158,19 @@ interface EditTarget {
 function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const { scope, where, values, limit, refresh } = target;
   requireSomeWritable(scope);
-  const reads = readsOf(scope, where, { values });
-  const filter = filterOf({ scope, where, values });
+  const meant = meantBy(where, scope, values);
   const visible = visibility(scope);
   const editsOf = (view: ClassView) => editsFor(view, edits, scope);
   const wholeEdits = (row: ObjectRow) => [...editsOf(row.class), ...computedFor(row, edits, scope)];
   const compute: EditedObjects["compute"] = (row) => {
-    if (filter(row) !== true) return undefined;
+    if (meant.filter(row) !== true) return undefined;
     checkEditedRow(row, wholeEdits(row), { scope, visible });
     return computedFor(row, edits, scope);
   };
   const find: Change["find"] = (context) => {
-    const found = matching({ reads, filter, slices: new Slices(context), rowWork: workOf(where) }, context);
-    return collect(limited(found, limit), (row) => checkEditedRow(row, wholeEdits(row), { scope, visible }));
+    return collect(limited(meant.found(context), limit), (row) =>
+      checkEditedRow(row, wholeEdits(row), { scope, visible }),
+    );
   };
   const make: Change["make"] = async (refs, context) => {
     const count = await applyEdits(refs, edits, { scope, context, compute });
@@ -185,7 +184,7 @@ function bindEdits(edits: readonly BoundEdit[], target: EditTarget): Change {
   const computed = edits.filter(isOfRow).map(({ column }) => column);
   return {
     scope,
-    reads,
+    ...dependence(meant),
     computed,
     edits: editsOf,
     find,

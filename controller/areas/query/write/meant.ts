@@ -1,0 +1,51 @@
+import type { Condition } from "../../../../common/mql/index.ts";
+import { chained } from "../../../../common/pages.ts";
+import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
+import type { Arguments } from "../expressions/literal.ts";
+import type { Predicate } from "../expressions/predicate.ts";
+import { readsOf } from "../plan/plan.ts";
+import { askedPlan, type FollowPlan, splitCondition } from "../plan/relations.ts";
+import type { Scope } from "../plan/scope.ts";
+import { followed } from "../run/relatedrows.ts";
+import { filterOf, matching, type RunContext } from "../run/run.ts";
+import { Slices } from "../run/slice.ts";
+import { workOf } from "../run/work.ts";
+
+type Pages = AsyncIterable<readonly ObjectRow[]>;
+
+/** The objects that the condition of a change means. */
+export interface Meant {
+  /** Together they read all of them. */
+  readonly reads: readonly ReadRequest[];
+  /** What an object tells by itself: that the principal sees it, and the parts of the condition without relations. */
+  readonly filter: Predicate<ObjectRow>;
+  /** The other parts; absent: no relation is followed. */
+  readonly follows: FollowPlan | undefined;
+  /** `besides` are objects that pass the filter and are not among those that are read. */
+  found(context: RunContext, besides?: Pages): Pages;
+}
+
+/** Names and values are checked before anything is read. */
+export function meantBy(where: Condition | undefined, target: Scope, values: Arguments): Meant {
+  const scope = target.following();
+  const split = splitCondition(where, scope);
+  const follows = askedPlan(split, scope, { values, asOfMs: undefined });
+  const reads = readsOf(scope, split.own, { values });
+  const filter = filterOf({ scope, where: split.own, values });
+  const follow = followed({ follows, scope, values });
+  return {
+    reads,
+    filter,
+    follows,
+    found(context, besides) {
+      const slices = new Slices(context);
+      const living = matching({ reads, filter, slices, rowWork: workOf(split.own) }, context);
+      return follow(besides ? chained([living, besides]) : living, { ...context, slices });
+    },
+  };
+}
+
+/** Relations lead to any object. */
+export function dependence({ reads, follows }: Meant): Pick<Meant, "reads" | "follows"> {
+  return { reads: follows ? [...reads, { class: "/", subtree: true }] : reads, follows };
+}
