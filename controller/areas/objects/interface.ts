@@ -44,12 +44,8 @@ export interface ObjectChanges {
   unsubscribe(principal: Principal, name: string): Promise<void>;
 }
 
-/**
- * The object database. Rights: reading needs `classAccess(...).readable`, changing `writable`, definitions
- * `requireDefining`; row conditions and hidden columns are the query area's work. Bad values are `AppError("invalid")`
- * that names the column; an unknown class or column `AppError("not_found")`.
- */
-export interface Objects {
+/** Classes and edge types. */
+export interface ClassDefinitions {
   /** Current for this controller; includes every change made through it that has resolved. */
   catalog(principal: Principal): Promise<ClassCatalog>;
   createClass(principal: Principal, spec: ClassSpec, options?: { readonly ifNotExists?: boolean }): Promise<ClassView>;
@@ -58,9 +54,9 @@ export interface Objects {
   dropClass(principal: Principal, path: string, options?: { readonly ifExists?: boolean }): Promise<void>;
   createEdgeType(principal: Principal, type: EdgeType, options?: { readonly ifNotExists?: boolean }): Promise<void>;
   dropEdgeType(principal: Principal, name: string, options?: { readonly ifExists?: boolean }): Promise<void>;
-  /** Call before any tenant is opened; the class is made in every tenant when it opens. */
-  registerSystemClass(definition: SystemClass): void;
+}
 
+export interface ObjectWrites {
   /** Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. */
   insert(
     principal: Principal,
@@ -83,8 +79,6 @@ export interface Objects {
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: UpdateOptions): Promise<boolean>;
   /** Writes the index entries of these objects again, and nothing else. Answers the number of objects. */
   refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number>;
-  /** State of every index of classes that the principal may read. */
-  indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
   /**
    * Answers the number of removed objects; `withVersions` also removes the versions of objects that were removed
    * before, and counts these.
@@ -100,7 +94,14 @@ export interface Objects {
    * this controller gave before; they are the same for all objects that allow it.
    */
   writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]>;
+  /**
+   * Calls the listener after each write of this controller, until the returned function is called. A listener must not
+   * throw and must not wait. A write does no work for a listener whose `wants` refuses its tenant.
+   */
+  onChange(listener: (events: readonly ObjectChange[]) => void, wants?: (tenant: string) => boolean): () => void;
+}
 
+export interface ObjectReads {
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
   explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation>;
@@ -144,12 +145,18 @@ export interface Objects {
     path: string,
     options?: { readonly ids?: readonly string[]; readonly signal?: AbortSignal },
   ): AsyncIterable<readonly ObjectRow[]>;
+}
 
-  /**
-   * Calls the listener after each write of this controller, until the returned function is called. A listener must not
-   * throw and must not wait. A write does no work for a listener whose `wants` refuses its tenant.
-   */
-  onChange(listener: (events: readonly ObjectChange[]) => void, wants?: (tenant: string) => boolean): () => void;
+/**
+ * The object database. Rights: reading needs `classAccess(...).readable`, changing `writable`, definitions
+ * `requireDefining`; row conditions and hidden columns are the query area's work. Bad values are `AppError("invalid")`
+ * that names the column; an unknown class or column `AppError("not_found")`.
+ */
+export interface Objects extends ClassDefinitions, ObjectWrites, ObjectReads {
+  /** Call before any tenant is opened; the class is made in every tenant when it opens. */
+  registerSystemClass(definition: SystemClass): void;
+  /** State of every index of classes that the principal may read. */
+  indexStates(principal: Principal): Promise<readonly IndexStatus[]>;
 }
 
 /** Triggers as parts of class definitions. Changing one takes `requireDefining` of its class. */

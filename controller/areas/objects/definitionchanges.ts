@@ -1,0 +1,102 @@
+import { AppError } from "../../../common/errors.ts";
+import { classAccess, requireDefining, type Principal } from "../permissions/index.ts";
+import { alterClass, createClass, createEdgeType, dropEdgeType } from "./definitions/classchanges.ts";
+import { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
+import type { Draft } from "./definitions/draft.ts";
+import { putSubscription } from "./definitions/subscriptions.ts";
+import type { ClassDefinitions, ObjectChanges } from "./interface.ts";
+import type { OpenTenants } from "./opening.ts";
+import { dropClass, retire } from "./retirement.ts";
+import type { ChangeSubscription, ClassCatalog, ClassChange, ClassSpec, ClassView, EdgeType } from "./types.ts";
+
+/** Changes of classes, edge types and subscriptions, which all controllers know when they resolve. */
+export class DefinitionChanges implements ClassDefinitions, ObjectChanges {
+  readonly #tenants: OpenTenants;
+
+  constructor(tenants: OpenTenants) {
+    this.#tenants = tenants;
+  }
+
+  async catalog(principal: Principal): Promise<ClassCatalog> {
+    return (await this.#tenants.reading(principal)).snapshot;
+  }
+
+  async createClass(
+    principal: Principal,
+    spec: ClassSpec,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<ClassView> {
+    return this.#define(principal, spec.path, (draft) => {
+      if (!makesClass(principal, spec.path, { isKnown: draft.class(spec.path) !== undefined, ...options })) return;
+      createClass(draft, spec, principal.ospace);
+    });
+  }
+
+  async alterClass(principal: Principal, path: string, change: ClassChange): Promise<ClassView> {
+    const { catalog } = await this.#tenants.defining(principal);
+    requireDefiner(principal, path);
+    await retire(catalog, path, change);
+    return this.#define(principal, path, (draft) => alterClass(draft, path, change));
+  }
+
+  async dropClass(principal: Principal, path: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
+    const tenant = await this.#tenants.defining(principal);
+    if (options.ifExists && !classAccess(principal, path).readable) return;
+    requireDefiner(principal, path);
+    await tenant.drops.run([path], () => dropClass(tenant, path, options));
+  }
+
+  async createEdgeType(
+    principal: Principal,
+    type: EdgeType,
+    options: { readonly ifNotExists?: boolean } = {},
+  ): Promise<void> {
+    const { catalog } = await this.#tenants.defining(principal);
+    const revision = await catalog.change((draft) => {
+      if (!makesEdgeType(principal, { isKnown: draft.edgeType(type.name) !== undefined, ...options })) return;
+      createEdgeType(draft, type);
+    });
+    await catalog.acknowledged(revision);
+  }
+
+  async dropEdgeType(principal: Principal, name: string, options: { readonly ifExists?: boolean } = {}): Promise<void> {
+    const { catalog } = await this.#tenants.defining(principal);
+    requireDefining(principal, principal.ospace);
+    const revision = await catalog.change((draft) => {
+      if (options.ifExists && draft.edgeType(name) === undefined) return;
+      dropEdgeType(draft, name);
+    });
+    await catalog.acknowledged(revision);
+  }
+
+  async subscribe(principal: Principal, subscription: ChangeSubscription): Promise<void> {
+    const { catalog, changes } = await this.#tenants.defining(principal);
+    const { name, classes } = subscription;
+    const revision = await catalog.change((draft) => putSubscription(draft, { name, classes }));
+    if (!(await catalog.acknowledged(revision))) {
+      throw new AppError(
+        "unavailable",
+        `The subscription ${name} is kept, but another controller does not say that it knows. Try again.`,
+      );
+    }
+    changes.attach(subscription);
+  }
+
+  async unsubscribe(principal: Principal, name: string): Promise<void> {
+    const { catalog, changes } = await this.#tenants.defining(principal);
+    await catalog.change((draft) => draft.deleteSubscription(name));
+    changes.detach(name);
+  }
+
+  async #define(principal: Principal, path: string, edit: (draft: Draft) => void): Promise<ClassView> {
+    const { catalog } = await this.#tenants.defining(principal);
+    const revision = await catalog.change(edit);
+    const view = catalog.current().get(path);
+    if (view === undefined)
+      throw new AppError("conflict", `[NotExist] class ${path} was dropped by somebody else meanwhile.`);
+    // A controller that has not acknowledged in time does not use the new definition, and nothing relies on it before
+    // all have.
+    await catalog.acknowledged(revision);
+    return view;
+  }
+}

@@ -1,0 +1,120 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
+import { permitted } from "./definitions/permitted.ts";
+import type { Snapshot } from "./definitions/snapshot.ts";
+import type { LoadedClass } from "./definitions/views.ts";
+import { openTenantObjects, type TenantObjects } from "./tenant.ts";
+import type { SystemClass } from "./types.ts";
+import type { EndingJournal } from "./writing/edgeendings.ts";
+
+/** What a read of one principal needs. */
+export interface Reading {
+  readonly tenant: TenantObjects;
+  readonly snapshot: Snapshot;
+  readonly readable: (view: LoadedClass) => boolean;
+}
+
+interface OpenTenantsOptions {
+  readonly stores: Stores;
+  readonly runtime: Runtime;
+  readonly endings: EndingJournal;
+}
+
+/** The tenants whose objects are in use here: each is opened when it is first asked for. */
+export class OpenTenants {
+  readonly #options: OpenTenantsOptions;
+  readonly #systemClasses = new Map<string, SystemClass>();
+  readonly #tenants = new Map<string, Promise<TenantObjects>>();
+  readonly #opened = new Map<string, TenantObjects>();
+  #closed = false;
+
+  constructor(options: OpenTenantsOptions) {
+    this.#options = options;
+  }
+
+  registerSystemClass(definition: SystemClass): void {
+    if (this.#tenants.size > 0)
+      throw new Error(`The system class ${definition.path} is registered after a tenant was opened.`);
+    if (this.#systemClasses.has(definition.path))
+      throw new Error(`The system class ${definition.path} is registered twice.`);
+    this.#systemClasses.set(definition.path, permitted(definition));
+  }
+
+  get changesWaiting(): number {
+    return [...this.#opened.values()].reduce((waiting, { changes }) => waiting + changes.waiting, 0);
+  }
+
+  async reading(principal: Principal): Promise<Reading> {
+    // Every call passes here: it waits only while the tenant opens or its definitions are read again.
+    const tenant = this.opened(principal) ?? (await this.of(principal));
+    const { snapshot } = tenant.catalog.now() ?? (await tenant.catalog.resumed());
+    return { tenant, snapshot, readable: (view) => isReadable(principal, view) };
+  }
+
+  /** `undefined` where it is not open yet. */
+  opened({ tenant }: Principal): TenantObjects | undefined {
+    return this.#closed ? undefined : this.#opened.get(tenant);
+  }
+
+  /** Opens it when it is not. */
+  of(principal: Principal): Promise<TenantObjects> {
+    if (this.#closed) return Promise.reject(new AppError("unavailable", "The object database is closed."));
+    const known = this.#tenants.get(principal.tenant);
+    if (known !== undefined) return known;
+    const opening = this.#open(principal);
+    this.#tenants.set(principal.tenant, opening);
+    // The next call tries again; this one's caller gets the error.
+    opening.catch(() => this.#tenants.get(principal.tenant) === opening && this.#tenants.delete(principal.tenant));
+    return opening;
+  }
+
+  /** For a change of definitions. */
+  async defining(principal: Principal): Promise<TenantObjects> {
+    requirePermission(principal, "objects:write");
+    const tenant = await this.of(principal);
+    await tenant.catalog.resumed();
+    return tenant;
+  }
+
+  async leave(tenant: string): Promise<void> {
+    const opening = this.#tenants.get(tenant);
+    if (!opening) return;
+    this.#tenants.delete(tenant);
+    const opened = await opening.catch(() => undefined);
+    if (!opened) return;
+    if (this.#opened.get(tenant) === opened) this.#opened.delete(tenant);
+    await closeTenant(opened);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    const opened = await Promise.allSettled(this.#tenants.values());
+    this.#tenants.clear();
+    await Promise.all(opened.flatMap((tenant) => (tenant.status === "fulfilled" ? [closeTenant(tenant.value)] : [])));
+  }
+
+  async #open(principal: Principal): Promise<TenantObjects> {
+    const { stores, runtime, endings } = this.#options;
+    const store = await stores.tenant(principal.tenant);
+    const systemClasses = [...this.#systemClasses.values()];
+    const { tenant, ospace } = principal;
+    const options = { tenant, store, runtime, ospace, systemClasses, endings };
+    const opened = await openTenantObjects(options);
+    this.#opened.set(tenant, opened);
+    return opened;
+  }
+}
+
+async function closeTenant({ indexer, changes, catalog }: TenantObjects): Promise<void> {
+  const indexed = indexer.close();
+  await changes.close();
+  // It may be the catalog that the indexer waits for.
+  await catalog.close();
+  await indexed;
+}
+
+export function isReadable(principal: Principal, view: LoadedClass): boolean {
+  return classAccess(principal, view).readable;
+}

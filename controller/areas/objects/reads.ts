@@ -1,0 +1,132 @@
+import { lazyPages } from "../../../common/pages.ts";
+import type { Principal } from "../permissions/index.ts";
+import { classNotFound, type LoadedClass } from "./definitions/views.ts";
+import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
+import { edgesAsOf } from "./history/edgesasof.ts";
+import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
+import { removedAmong, removedPlaces } from "./history/removed.ts";
+import type { ObjectReads } from "./interface.ts";
+import type { OpenTenants, Reading } from "./opening.ts";
+import { planCount, tallies } from "./reading/counting.ts";
+import { edgesOf } from "./reading/edges.ts";
+import { estimatedReads } from "./reading/estimating.ts";
+import { placesOf } from "./reading/locate.ts";
+import { planRead, scopeOf, type ReadPlan } from "./reading/readplan.ts";
+import { withWords } from "./reading/wordpatterns.ts";
+import type {
+  CountRequest,
+  EdgeRequest,
+  HistoryRange,
+  ObjectEdge,
+  ObjectRef,
+  ObjectRow,
+  ObjectVersion,
+  ReadExplanation,
+  ReadRequest,
+  Tally,
+} from "./types.ts";
+import { wholeId } from "./values/identity.ts";
+
+/** Objects as they are and as they were, their edges and numbers. */
+export class Reads implements ObjectReads {
+  readonly #tenants: OpenTenants;
+
+  constructor(tenants: OpenTenants) {
+    this.#tenants = tenants;
+  }
+
+  async get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    return tenant.reader.get(refs.map((ref) => placesOf(snapshot, ref, readable)));
+  }
+
+  read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]> {
+    return lazyPages(async () => {
+      const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+      const { asOfMs } = request;
+      if (asOfMs === undefined) {
+        const plan = await this.#plan(request, { tenant, snapshot, readable });
+        return tenant.reader.read({ snapshot, principal, request }, plan);
+      }
+      const past = { ...request, asOfMs };
+      const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal };
+      return readAsOf(past, planAsOfRead(snapshot, past, readable), source);
+    });
+  }
+
+  async explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const { asOfMs } = request;
+    if (asOfMs === undefined) return (await this.#plan(request, { tenant, snapshot, readable })).explanation;
+    const past = { ...request, asOfMs };
+    return explainAsOf(planAsOfRead(snapshot, past, readable), past);
+  }
+
+  async estimate(principal: Principal, request: ReadRequest): Promise<number | undefined> {
+    if (request.asOfMs !== undefined) return undefined;
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    return estimatedReads(await this.#plan(request, { tenant, snapshot, readable }), tenant.store.objects);
+  }
+
+  async #plan(request: ReadRequest, { tenant, snapshot, readable }: Reading): Promise<ReadPlan> {
+    const views = (): readonly LoadedClass[] => scopeOf(snapshot, request).filter(readable);
+    const known = await withWords(request, { store: tenant.store.objects, views });
+    return planRead(snapshot, known, readable);
+  }
+
+  async count(principal: Principal, request: CountRequest): Promise<AsyncIterable<readonly Tally[]> | undefined> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const counts = planCount(planRead(snapshot, request, readable), request);
+    return counts && tallies(tenant.store.objects, counts, request.signal);
+  }
+
+  async *edges(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    request: EdgeRequest,
+  ): AsyncGenerator<readonly ObjectEdge[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
+    const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, readable, principal };
+    const { asOfMs } = request;
+    yield* asOfMs === undefined ? edgesOf(places, request, source) : edgesAsOf(places, { ...request, asOfMs }, source);
+  }
+
+  async *history(
+    principal: Principal,
+    ref: ObjectRef,
+    range: HistoryRange = {},
+  ): AsyncGenerator<readonly ObjectVersion[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects });
+  }
+
+  async *removed(
+    principal: Principal,
+    path: string,
+    { fromMs, signal }: Pick<HistoryRange, "fromMs" | "signal"> = {},
+  ): AsyncGenerator<readonly ObjectRef[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    if (!keepsVersions(view)) throw withoutVersions(view);
+    const afterUs = fromMs === undefined ? -Infinity : lastMicrosecond(fromMs - 1);
+    const source = { store: tenant.store.objects, reader: tenant.reader };
+    for await (const places of removedPlaces(view, { afterUs, signal }, source))
+      yield places.map(({ key }) => ({ id: wholeId(view, key.id), class: path }));
+  }
+
+  async *removedObjects(
+    principal: Principal,
+    path: string,
+    { ids, signal }: { readonly ids?: readonly string[]; readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<readonly ObjectRow[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    const source = { store: tenant.store.objects, reader: tenant.reader };
+    const pages =
+      ids === undefined ? removedPlaces(view, { afterUs: -Infinity, signal }, source) : removedAmong(view, ids, source);
+    for await (const places of pages) yield await lastStates(places, source);
+  }
+}

@@ -1,0 +1,93 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Principal } from "../permissions/index.ts";
+import { requireDefiner } from "./definitions/definers.ts";
+import type { Draft } from "./definitions/draft.ts";
+import { dropTrigger, putTrigger, TRIGGER_SUBSCRIPTION } from "./definitions/triggers.ts";
+import { classNotFound } from "./definitions/views.ts";
+import type { ClassTriggers } from "./interface.ts";
+import type { OpenTenants } from "./opening.ts";
+import type { TenantObjects } from "./tenant.ts";
+import type { ObjectTriggers, TriggerDefinition } from "./types.ts";
+
+interface TriggersOptions {
+  readonly tenants: OpenTenants;
+  readonly clock: Clock;
+  /** Absent: no trigger runs. */
+  readonly runner: ObjectTriggers | undefined;
+}
+
+/** Triggers as parts of class definitions, and their share in the delivery of changes. */
+export class Triggers implements ClassTriggers {
+  readonly #options: TriggersOptions;
+
+  constructor(options: TriggersOptions) {
+    this.#options = options;
+  }
+
+  async triggers(principal: Principal, path: string): Promise<readonly TriggerDefinition[]> {
+    const { snapshot, readable } = await this.#options.tenants.reading(principal);
+    const view = snapshot.get(path);
+    if (view === undefined || !readable(view)) throw classNotFound(path);
+    return [...snapshot.definitions.triggers.values()].filter((trigger) => trigger.class === path);
+  }
+
+  async triggersBy(principal: Principal, author: string): Promise<readonly TriggerDefinition[]> {
+    const { snapshot, readable } = await this.#options.tenants.reading(principal);
+    return [...snapshot.definitions.triggers.values()].filter((trigger) => {
+      const view = snapshot.get(trigger.class);
+      return trigger.author === author && view !== undefined && readable(view);
+    });
+  }
+
+  async putTrigger(
+    principal: Principal,
+    trigger: Omit<TriggerDefinition, "author" | "modifiedAtMs">,
+  ): Promise<TriggerDefinition> {
+    requireDefiner(principal, trigger.class);
+    const stored = { ...trigger, author: principal.user, modifiedAtMs: this.#options.clock.nowMs() };
+    await this.#changeTriggers(principal, (draft) => putTrigger(draft, stored));
+    return stored;
+  }
+
+  async dropTrigger(principal: Principal, trigger: Pick<TriggerDefinition, "class" | "name">): Promise<void> {
+    requireDefiner(principal, trigger.class);
+    await this.#changeTriggers(principal, (draft) => dropTrigger(draft, trigger));
+  }
+
+  async followTriggers(principal: Principal): Promise<void> {
+    const { changes, catalog } = await this.#options.tenants.of(principal);
+    this.attach({ changes, catalog });
+  }
+
+  /** When it resolves, every controller runs the changed triggers and none the former. */
+  async #changeTriggers(principal: Principal, edit: (draft: Draft) => void): Promise<void> {
+    const { catalog, changes } = await this.#options.tenants.defining(principal);
+    const revision = await catalog.change(edit);
+    this.attach({ changes, catalog });
+    if (await catalog.acknowledged(revision)) return;
+    throw new AppError(
+      "unavailable",
+      "The trigger is changed, but another controller does not say that it knows. Try again.",
+    );
+  }
+
+  /** Takes part in the delivery to triggers if there are any, and ends it when there are none any more. */
+  attach({ changes, catalog }: Pick<TenantObjects, "changes" | "catalog">): void {
+    const { runner } = this.#options;
+    const subscription = catalog.current().definitions.subscriptions.get(TRIGGER_SUBSCRIPTION);
+    const isAttached = changes.isAttached(TRIGGER_SUBSCRIPTION);
+    if (runner === undefined || isAttached === (subscription !== undefined)) return;
+    if (subscription === undefined) return changes.detach(TRIGGER_SUBSCRIPTION);
+    const triggersOf = (path: string): readonly TriggerDefinition[] => {
+      const view = catalog.current().get(path);
+      return view === undefined
+        ? []
+        : catalog
+            .current()
+            .triggersFor(view)
+            .filter(({ before }) => !before);
+    };
+    changes.attach({ ...subscription, deliver: (events) => runner.after(events, triggersOf) });
+  }
+}

@@ -1,0 +1,214 @@
+import { AppError } from "../../../common/errors.ts";
+import { TRIGGER_CHAIN_STEPS_MAX } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import type { WriteDefinitions } from "./definitions/confirm.ts";
+import type { Snapshot } from "./definitions/snapshot.ts";
+import { classNotFound, type LoadedClass } from "./definitions/views.ts";
+import type { ObjectWrites } from "./interface.ts";
+import { isReadable, type OpenTenants } from "./opening.ts";
+import { placesOf, type Place } from "./reading/locate.ts";
+import type { TenantObjects } from "./tenant.ts";
+import type { Triggers } from "./triggers.ts";
+import type {
+  Edit,
+  NewRecord,
+  ObjectChange,
+  ObjectRef,
+  ObjectTriggers,
+  PresetTime,
+  UpdateOptions,
+  WriteBasis,
+} from "./types.ts";
+import { roomOf, type TenantRoom } from "./values/room.ts";
+import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
+import { exchangeSealed } from "./writing/sealedcells.ts";
+import type { WriteContext } from "./writing/writing.ts";
+
+type ChangeListener = (events: readonly ObjectChange[]) => void;
+
+interface WritesOptions {
+  readonly tenants: OpenTenants;
+  readonly triggers: Triggers;
+  readonly runtime: Runtime;
+  readonly runner: ObjectTriggers | undefined;
+  readonly room: TenantRoom | undefined;
+}
+
+/** Inserts, updates and removals: by the rights of their principal, through triggers, told to listeners. */
+export class Writes implements ObjectWrites {
+  readonly #options: WritesOptions;
+  readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
+
+  constructor(options: WritesOptions) {
+    this.#options = options;
+  }
+
+  async insert(
+    principal: Principal,
+    path: string,
+    rows: readonly Row[],
+    options: { readonly atMs?: number } = {},
+  ): Promise<readonly string[]> {
+    return this.#writing(principal, (tenant, context) => {
+      return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options.atMs);
+    });
+  }
+
+  async ingest(
+    principal: Principal,
+    path: string,
+    records: readonly NewRecord[],
+    basis?: WriteBasis,
+  ): Promise<readonly string[]> {
+    return this.#writing(
+      principal,
+      (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
+      { given: basis && { path, basis }, isAdmitted: true },
+    );
+  }
+
+  async update(
+    principal: Principal,
+    ref: ObjectRef,
+    edits: readonly Edit[],
+    options: UpdateOptions = {},
+  ): Promise<boolean> {
+    const isAdmitted = options.admitted === true || options.writeUs !== undefined;
+    const update = async (tenant: TenantObjects, context: WriteContext): Promise<boolean> => {
+      const places = writablePlaces(principal, context.snapshot, ref);
+      const [first] = places;
+      if (first !== undefined && places.every((place) => place.view.kind === "record")) {
+        throw new AppError("unsupported", `[Valid] class ${first.view.path} keeps records, which are not updated.`);
+      }
+      return places.length > 0 && tenant.writer.update(context, places, { edits, ...options });
+    };
+    return this.#writing(principal, update, { isAdmitted });
+  }
+
+  /**
+   * Values of sealed columns in another form: what `exchanged` answers stands in the place of what it is given, unless
+   * somebody writes or takes away the same value; that wins. No trigger, version or event. False when there is no such
+   * object.
+   */
+  async exchangeSealed(principal: Principal, ref: ObjectRef, exchanged: (values: Row) => Row): Promise<boolean> {
+    return this.#writing(principal, async ({ store }, { snapshot }) => {
+      const [place] = writablePlaces(principal, snapshot, ref);
+      return place !== undefined && exchangeSealed(place, { store: store.objects, exchanged });
+    });
+  }
+
+  async remove(
+    principal: Principal,
+    refs: readonly ObjectRef[],
+    options: PresetTime & { readonly withVersions?: boolean } = {},
+  ): Promise<number> {
+    return this.#writing(principal, (tenant, context) => {
+      const places = refs.map((ref) => writablePlaces(principal, context.snapshot, ref));
+      return tenant.remover.remove(context, places, options);
+    });
+  }
+
+  async writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]> {
+    return this.#writing(principal, (tenant, { snapshot }) => {
+      return tenant.writer.writeTimes(
+        refs.map((ref) => (ref === undefined ? [] : writablePlaces(principal, snapshot, ref))),
+      );
+    });
+  }
+
+  async refresh(principal: Principal, refs: readonly ObjectRef[]): Promise<number> {
+    return this.#writing(principal, (tenant, context) => {
+      return tenant.writer.refresh(
+        context,
+        refs.map((ref) => writablePlaces(principal, context.snapshot, ref)),
+      );
+    });
+  }
+
+  onChange(listener: ChangeListener, wants: (tenant: string) => boolean = () => true): () => void {
+    const entry = { listener, wants };
+    this.#listeners.add(entry);
+    return () => this.#listeners.delete(entry);
+  }
+
+  async #writing<T>(
+    principal: Principal,
+    work: (tenant: TenantObjects, context: WriteContext) => Promise<T>,
+    { given, isAdmitted = false }: { readonly given?: GivenBasis | undefined; readonly isAdmitted?: boolean } = {},
+  ): Promise<T> {
+    const { tenants } = this.#options;
+    const tenant = tenants.opened(principal) ?? (await tenants.of(principal));
+    const write = await tenant.catalog.begin();
+    try {
+      const definitions = { snapshot: write.snapshot, held: write, resumed: () => tenant.catalog.resumed() };
+      const triggers = this.#beforeTriggers(principal, write.snapshot, given);
+      const publish = this.#publisher(principal, tenant, definitions);
+      const room = roomOf(this.#options.room, principal.tenant, isAdmitted);
+      const context = { publish, triggers, basis: given?.basis, room, ...definitions };
+      return await work(tenant, context);
+    } finally {
+      write.end();
+    }
+  }
+
+  #beforeTriggers(principal: Principal, snapshot: Snapshot, given: GivenBasis | undefined): BeforeTriggers | undefined {
+    const { runner, runtime } = this.#options;
+    const { chain } = principal;
+    if (chain !== undefined && chain.steps >= TRIGGER_CHAIN_STEPS_MAX) {
+      throw new AppError(
+        "invalid",
+        `[Valid] A chain of triggers ends after ${TRIGGER_CHAIN_STEPS_MAX} steps: nothing was written.`,
+        { details: { limit: "TRIGGER_CHAIN_STEPS_MAX" } },
+      );
+    }
+    const count = snapshot.definitions.triggers.size + (given?.basis.triggers.length ?? 0);
+    if (runner === undefined || (chain === undefined && count === 0)) return undefined;
+    const first = () => ({ id: Buffer.from(runtime.random.bytes(12)).toString("hex"), steps: 0, holds: [] });
+    return new BeforeTriggers({ principal, runner, snapshot, given, chain: chain ?? first() });
+  }
+
+  #publisher(
+    { tenant, traceparent, chain }: Principal,
+    { changes, catalog }: TenantObjects,
+    definitions: WriteDefinitions,
+  ): WriteContext["publish"] {
+    const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
+    return async (events, write) => {
+      this.#options.triggers.attach({ changes, catalog });
+      await changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
+      if (listeners.length === 0) return;
+      const whole = events().map((event) => ({ ...event, tenant, traceparent }));
+      for (const { listener } of listeners) listener(whole);
+    };
+  }
+}
+
+/** The class that objects may be put into. */
+function writableClass(principal: Principal, snapshot: Snapshot, path: string): LoadedClass {
+  const view = snapshot.get(path);
+  if (view === undefined) throw classNotFound(path);
+  requireWritable(principal, view);
+  if (view.provide !== undefined)
+    throw new AppError("unsupported", `[Valid] class ${path} is kept by its owner and takes no objects.`);
+  if (snapshot.isDropping(path))
+    throw new AppError("unavailable", `[Valid] class ${path} is just being dropped: nothing was changed.`);
+  return view;
+}
+
+function requireWritable(principal: Principal, view: LoadedClass): void {
+  if (classAccess(principal, view).writable) return;
+  throw new AppError("denied", `${principal.user} may not change objects of ${view.path}.`, {
+    details: { class: view.path },
+  });
+}
+
+/** Skips classes that do not exist for the principal; refuses if only classes remain that it may see but not change. */
+function writablePlaces(principal: Principal, snapshot: Snapshot, ref: ObjectRef): readonly Place[] {
+  const places = placesOf(snapshot, ref, (view) => isReadable(principal, view));
+  const writable = places.filter((place) => classAccess(principal, place.view).writable);
+  const [first] = places;
+  if (writable.length === 0 && first !== undefined) requireWritable(principal, first.view);
+  return writable;
+}
