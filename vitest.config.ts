@@ -30,8 +30,8 @@ const AREAS_ON_CLUSTER = [
 /**
  * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
  * bundles and processes, `ring` three of each, `sim` processor time. They run one after the other: what is measured
- * against a deadline should not wait for another suite's work. `npm test` runs `unit` and `sim` beside the others, at
- * a lower priority (`test/tools/test.ts`).
+ * against a deadline should not wait for another suite's work. `npm test` runs `unit`, `sim` and `ring` beside the
+ * others (`test/tools/test.ts`).
  */
 export default defineConfig({
   test: {

@@ -6,16 +6,17 @@ import config from "../../vitest.config.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest, those that are measured against deadlines one after the other. They mostly wait
- * for stores, programs and members; what needs only processor time runs beside them with what they leave of it, and is
- * printed when it has ended. What failed in any of them is printed once more at the end. What is given after `npm test
- * --` goes to vitest.
+ * `npm test`: all projects of vitest, in two sequences side by side. The projects of the first mostly wait for stores
+ * and programs. The second takes what they leave of the processors, and ends with `ring`, which mostly waits for its
+ * members; it is printed project by project. What failed in any of them is printed once more at the end. What is given
+ * after `npm test --` goes to vitest.
  */
-const LAST = ["e2e", "ring"];
-/** One after the other. Tests of `unit` have deadlines, though generous ones, those of `sim` have none. */
+const LAST = ["e2e"];
+/** Tests of `unit` and `ring` have deadlines, though generous ones, those of `sim` have none. */
 const BESIDE: readonly (readonly [name: string, priority: number])[] = [
   ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
   ["sim", constants.priority.PRIORITY_LOW],
+  ["ring", constants.priority.PRIORITY_NORMAL],
 ];
 /** Characters printed of all failures. */
 const FAILURES_SHOWN_MAX = 10_000;
