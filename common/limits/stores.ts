@@ -85,6 +85,8 @@ export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
 export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;
 export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
 export const RECORD_DAYS_CACHED_MAX = 20_000;
+/** Ranks of different bytes under one id, two of which fit with the removal into the microseconds of a millisecond. */
+export const RECORD_RANKS = 499;
 /** Records of one partition that are written with one request. */
 export const RECORD_BATCH_MAX_ROWS = 64;
 export const RECORD_BATCH_MAX_BYTES = 256 * KIB;

@@ -67,8 +67,14 @@ export interface ObjectStore {
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
 
   /**
-   * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. Same id and bytes: same row, with the terms
-   * it is given last. An id that was removed stays removed: see `removeRecords`.
+   * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. An id that was removed stays removed: see
+   * `removeRecords`.
+   *
+   * Same id and bytes: the same row, borne by all terms it was ever given, until the latest end it was given (none being
+   * the latest), so a repetition by older definitions takes nothing away. Same id and other bytes: one of them stands
+   * with its own end and at least its own terms, for every reader. Which one follows from the bytes, by a rule of the
+   * engine, and not from the order or number of the appends; of two that both expire the cluster leaves it open for one
+   * pair of bytes in `RECORD_RANKS`. After the end of the row that stood it is left to the engine.
    */
   append(records: readonly StoredRecord[]): Promise<void>;
 

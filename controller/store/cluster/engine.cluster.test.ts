@@ -1,3 +1,4 @@
+import { ulid } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clock } from "../../../common/time.ts";
 import { KV_SWEEP_EVERY_MS } from "../../../common/limits.ts";
@@ -83,6 +84,22 @@ describeCluster("cluster engine", () => {
       abort.abort();
     }
     expect(await kv.get("brief")).toBeUndefined();
+  });
+
+  test("which of two records of one id stands does not follow from the clocks of the controllers that append them", async () => {
+    const { objects } = await engine.tenant("matrix");
+    const clock = shiftedClock(realClock, -20_000);
+    await using second = await openTestClusterEngine({ prefix: engine.prefix, tenants: ["matrix"], clock });
+    const behind = (await second.tenant("matrix")).objects;
+    const ids = [ulid(), ulid()];
+    const expiresAtMs = realClock.nowMs() + 600_000;
+    const record = (at: number, value: number) => {
+      return { cid: 2, id: ids[at] ?? "", value: Uint8Array.of(value), terms: [], expiresAtMs };
+    };
+    for (const at of [0, 1]) await Promise.all([objects.append([record(at, at)]), behind.append([record(at, 1 - at)])]);
+    const standing = await objects.getRecords([record(0, 0), record(1, 0)]);
+    expect(standing[0]?.value).toBeDefined();
+    expect(standing[0]?.value).toEqual(standing[1]?.value);
   });
 
   test("it is ready and names its nodes", async () => {

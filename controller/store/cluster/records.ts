@@ -1,8 +1,10 @@
+import { crc32 } from "node:zlib";
 import type { types } from "cassandra-driver";
 import {
   RECORD_BATCH_MAX_BYTES,
   RECORD_BATCH_MAX_ROWS,
   RECORD_DAYS_CACHED_MAX,
+  RECORD_RANKS,
   TIMELINE_PARTITIONS_PER_PAGE,
 } from "../../../common/limits.ts";
 import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
@@ -17,6 +19,9 @@ import { indexedTerms } from "../terms.ts";
 const DAY_MS = 86_400_000;
 /** Partitions a day of one class is spread over. A changed number is a changed format. */
 const SHARDS = [0, 1, 2, 3] as const;
+/** What `toRecord` reads. */
+const ROW = "cid, id, value, writetime(value) AS written, expires, writetime(expires) AS ends_written, terms";
+const MS_US = 1_000n;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ID_TIME_CHARACTERS = 10;
 const ID_CHARACTERS = 26;
@@ -64,7 +69,8 @@ export class RecordTable {
 
   #statement({ record: { id, value, expiresAtMs, terms }, place }: PlacedRecord): Statement {
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
-    const params: CqlValue[] = [writeTime(id), ttl, value];
+    const time = firstWriteTime(id) + rankOf(value, expiresAtMs);
+    const params: CqlValue[] = [time, ttl, value];
     if (expiresAtMs !== undefined) params.push(BigInt(Math.ceil(expiresAtMs)));
     if (terms.length > 0) params.push(indexedTerms(terms));
     params.push(place.cid, place.day, place.shard, id);
@@ -72,7 +78,7 @@ export class RecordTable {
   }
 
   async get(key: EntityKey, deadline: Deadline): Promise<StoredRecord | undefined> {
-    const query = `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
+    const query = `SELECT ${ROW} FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
     const [row] = await this.#tables.cassandra.read(
       { query, params: [...partitionOf(placeOf(key)), key.id] },
       deadline,
@@ -83,7 +89,7 @@ export class RecordTable {
   async remove(key: EntityKey, deadline: Deadline): Promise<void> {
     const query = `DELETE FROM ${this.#tables.keyspace}.records USING TIMESTAMP ? WHERE cid = ? AND day = ? AND shard = ? AND id = ?`;
     await this.#tables.cassandra.write(
-      [{ query, params: [writeTime(key.id), ...partitionOf(placeOf(key)), key.id] }],
+      [{ query, params: [removalTime(key.id), ...partitionOf(placeOf(key)), key.id] }],
       deadline,
     );
   }
@@ -149,7 +155,7 @@ export class RecordTable {
     ];
     const filtering = terms.length > 0 ? " ALLOW FILTERING" : "";
     return {
-      query: `SELECT cid, id, value, expires, terms FROM ${this.#tables.keyspace}.records WHERE ${conditions.join(" AND ")} LIMIT ?${filtering}`,
+      query: `SELECT ${ROW} FROM ${this.#tables.keyspace}.records WHERE ${conditions.join(" AND ")} LIMIT ?${filtering}`,
       params: [part.request.cid, part.day, shard, part.below, part.lowest, ...terms, limit],
     };
   }
@@ -254,9 +260,23 @@ function partitionOf(place: RecordPlace): CqlValue[] {
   return [place.cid, place.day, place.shard];
 }
 
-/** The record's own time, so that a replay writes the same cells and a removed record stays removed. */
-function writeTime(id: string): bigint {
-  return BigInt(idTimeMs(id)) * 1_000n;
+/**
+ * Writes of one record bear times of the millisecond in its id, so that a replay writes the same cells and a removed
+ * record stays removed. Which microsecond follows from the bytes: of different ones the greater rank stands, whole and
+ * in whatever order they come, where Cassandra alone would take some cells of each, by the moment of their expiry. Of
+ * the same bytes those that stay for ever are above those that expire, of which Cassandra takes the latest.
+ */
+function rankOf(value: Uint8Array, expiresAtMs: number | undefined): bigint {
+  return BigInt(2 * (crc32(value) % RECORD_RANKS) + (expiresAtMs === undefined ? 1 : 0));
+}
+
+function firstWriteTime(id: string): bigint {
+  return BigInt(idTimeMs(id)) * MS_US;
+}
+
+/** Above all ranks. */
+function removalTime(id: string): bigint {
+  return firstWriteTime(id) + MS_US - 1n;
 }
 
 function dayOf(timeMs: number): number {
@@ -283,16 +303,16 @@ function idPrefix(timeMs: number): string {
 
 /**
  * Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before
- * another cell.
+ * another cell. An end that was written with other bytes is not the end of these.
  */
 function toRecord(row: types.Row, nowMs: number): StoredRecord | undefined {
-  if (!Buffer.isBuffer(row.value) || (typeof row.expires === "bigint" && Number(row.expires) <= nowMs))
-    return undefined;
+  const end = typeof row.expires === "bigint" && row.ends_written === row.written ? Number(row.expires) : undefined;
+  if (!Buffer.isBuffer(row.value) || (end !== undefined && end <= nowMs)) return undefined;
   return {
     cid: Number(row.cid),
     id: String(row.id),
     value: plainBytes(row.value),
     terms: (row.terms as readonly string[] | null) ?? [],
-    ...(typeof row.expires === "bigint" ? { expiresAtMs: Number(row.expires) } : {}),
+    ...(end === undefined ? {} : { expiresAtMs: end }),
   };
 }

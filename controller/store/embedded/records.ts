@@ -18,6 +18,16 @@ const NOTHING = new Uint8Array();
 /** Terms of a request are counted up to here to find the rarest. */
 const COUNT_MAX = 200;
 
+/** Of two rows of one id the one that stands: what was removed, else the greater bytes, else both as one. */
+function standingOf(there: Packed, given: Packed): Packed {
+  const [value, terms, endMs, removed] = there;
+  const order = removed ? 1 : compareBytes(value, given[0]);
+  if (order !== 0) return order > 0 ? there : given;
+  const more = given[1].filter((term) => !terms.includes(term));
+  const laterMs = endMs === 0 || given[2] === 0 ? 0 : Math.max(endMs, given[2]);
+  return more.length === 0 && laterMs === endMs ? there : [value, [...terms, ...more], laterMs];
+}
+
 /** Records in the order of their ids, which is that of their times, and the same again under each of their terms. */
 export class Records {
   readonly #env: Environment;
@@ -32,23 +42,30 @@ export class Records {
 
   /** Inside a write transaction. */
   append(records: readonly StoredRecord[]): void {
-    const { records: table, recordTerms } = this.#env.tables;
+    const { records: table } = this.#env.tables;
     const keys = new RecordKeys();
     for (const record of records) {
       const key = keys.at(record);
-      const expiresAtMs = Math.ceil(record.expiresAtMs ?? 0);
-      const value = encodePacked([record.value, record.terms, expiresAtMs] satisfies Packed);
+      const given: Packed = [record.value, record.terms, Math.ceil(record.expiresAtMs ?? 0)];
+      const bytes = encodePacked(given);
       const stored = table.get(key);
-      if (stored !== undefined) {
-        if (compareBytes(stored, value) === 0) continue;
-        const packed = decodeStored<Packed>(stored);
-        if (packed[3] && packed[2] > this.#nowMs()) continue;
-        this.#drop(key, packed);
-      }
-      void table.put(key, value);
-      for (const term of indexedTerms(record.terms)) void recordTerms.put(keys.under(term), PRESENT);
-      if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
+      if (stored === undefined) this.#put(keys, key, given, bytes);
+      else if (compareBytes(stored, bytes) !== 0) this.#putOver(keys, key, decodeStored<Packed>(stored), given);
     }
+  }
+
+  #put(keys: RecordKeys, key: Uint8Array, [, terms, expiresAtMs]: Packed, bytes: Uint8Array): void {
+    void this.#env.tables.records.put(key, bytes);
+    for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.put(keys.under(term), PRESENT);
+    if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
+  }
+
+  #putOver(keys: RecordKeys, key: Uint8Array, there: Packed, given: Packed): void {
+    const isForgotten = there[2] > 0 && there[2] <= this.#nowMs();
+    const standing = isForgotten ? given : standingOf(there, given);
+    if (standing === there) return;
+    this.#drop(key, there);
+    this.#put(keys, key, standing, encodePacked(standing));
   }
 
   /** Inside a write transaction. */
