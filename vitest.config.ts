@@ -19,7 +19,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/notifications/rights.test.ts",
   "test/security/{neighbours,owned-records,ways-out}.test.ts",
   "controller/areas/jobs/{runs,takeover}.test.ts",
-  "controller/areas/transfer/{import,roundtrip,sheets}.test.ts",
+  "controller/areas/transfer/{import,roundtrip,sheets,triggered}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
   "controller/areas/query/{asof,counted,more,patterns,batch/batch,graph/graph,write/set}.test.ts",

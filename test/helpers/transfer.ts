@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import type { Notification } from "../../controller/areas/notifications/types.ts";
-import { ObjectService, type ClassGuard } from "../../controller/areas/objects/index.ts";
+import { ObjectService, type ClassGuard, type ObjectTriggers } from "../../controller/areas/objects/index.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { ExportService, ImportService, TRANSFER_CLASS } from "../../controller/areas/transfer/index.ts";
@@ -17,6 +17,7 @@ export interface TestTransferOptions {
   readonly present?: ReadonlySet<string>;
   /** Guards of system classes with a column `a`, by path without the ospace. */
   readonly guards?: Readonly<Record<string, ClassGuard>>;
+  readonly triggers?: ObjectTriggers;
 }
 
 /** Objects, queries, exports and imports of one controller over an engine. */
@@ -29,13 +30,14 @@ export class TestTransfer {
   readonly told: Notification[] = [];
   #listeners: (() => void)[] = [];
 
-  constructor(stores: Stores, { own = "one", present = new Set([own]), guards = {} }: TestTransferOptions = {}) {
+  constructor(stores: Stores, options: TestTransferOptions = {}) {
+    const { own = "one", present = new Set([own]), guards = {}, triggers } = options;
     const runtime = (this.runtime = {
       clock: realClock,
       random: { next: () => Math.random(), bytes: (count: number) => randomBytes(count) },
       log: pino({ level: "silent" }),
     });
-    this.objects = new ObjectService({ stores, runtime });
+    this.objects = new ObjectService({ stores, runtime, ...(triggers && { triggers }) });
     for (const [path, guard] of Object.entries(guards))
       this.objects.registerSystemClass({ path, columns: [{ name: "a", type: "int" }], guard });
     this.objects.registerSystemClass(TRANSFER_CLASS);

@@ -12,6 +12,7 @@ import type {
   Edit,
   HistoryRange,
   IndexStatus,
+  IngestOptions,
   NewRecord,
   ObjectChange,
   ObjectEdge,
@@ -25,7 +26,6 @@ import type {
   Tally,
   TriggerDefinition,
   UpdateOptions,
-  WriteBasis,
 } from "./types.ts";
 
 /** Durable subscriptions of changes. Rights: the permission `objects:write`. */
@@ -66,14 +66,13 @@ export interface ObjectWrites {
   ): Promise<readonly string[]>;
   /**
    * Records of a source that may replay: the same identity and time give the same row again. Also entities with keys
-   * (upserts). With a basis the rows follow from it and not from the class as it is now; values of columns that are gone
-   * since are left out. `AppError("conflict")` when the class is another one.
+   * (upserts). `AppError("conflict")` when the class is another one than that of the basis.
    */
   ingest(
     principal: Principal,
     path: string,
     records: readonly NewRecord[],
-    basis?: WriteBasis,
+    options?: IngestOptions,
   ): Promise<readonly string[]>;
   /** False when there is no such object, or it is not to be changed. */
   update(principal: Principal, ref: ObjectRef, edits: readonly Edit[], options?: UpdateOptions): Promise<boolean>;

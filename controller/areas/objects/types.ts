@@ -200,6 +200,17 @@ export interface NewRecord {
   readonly isNew?: boolean;
 }
 
+export interface IngestOptions {
+  /** Rows follow from it and not from the class as it is now; values of columns that are gone since are left out. */
+  readonly basis?: WriteBasis | undefined;
+  /**
+   * For the first attempt. Rows whose objects were written at their `writeUs` or later get a later time, which is passed
+   * here with their places among the records before they are written. Absent: they lose to what was written then, as an
+   * earlier attempt may have made them.
+   */
+  readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
+}
+
 /** A write whose time is chosen before it is made. */
 export interface PresetTime {
   /** A time of `writeTimes`. A repetition with it changes nothing and loses to every later write. */

@@ -13,13 +13,13 @@ import type { TenantObjects } from "./tenant.ts";
 import type { Triggers } from "./triggers.ts";
 import type {
   Edit,
+  IngestOptions,
   NewRecord,
   ObjectChange,
   ObjectRef,
   ObjectTriggers,
   PresetTime,
   UpdateOptions,
-  WriteBasis,
 } from "./types.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
 import { BeforeTriggers, type GivenBasis } from "./writing/beforetriggers.ts";
@@ -60,11 +60,12 @@ export class Writes implements ObjectWrites {
     principal: Principal,
     path: string,
     records: readonly NewRecord[],
-    basis?: WriteBasis,
+    { basis, ...options }: IngestOptions = {},
   ): Promise<readonly string[]> {
     return this.#writing(
       principal,
-      (tenant, context) => tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), records),
+      (tenant, context) =>
+        tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), { records, ...options }),
       { given: basis && { path, basis }, isAdmitted: true },
     );
   }

@@ -1,9 +1,11 @@
 export { queryArea } from "./area.ts";
 export { classChange, classSpec } from "./write/define.ts";
+export { insertTimes } from "./batch/rows.ts";
 export {
   bindInsert,
   bindInsertJson,
   checkRowCondition,
+  insertedId,
   rowGate,
   type InsertWork,
   type RowGate,

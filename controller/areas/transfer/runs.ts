@@ -7,7 +7,8 @@ import type { Objects } from "../objects/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { scriptParts } from "./source.ts";
 import type { ImportEnd, ImportJournal, OpenImport, ScriptStore, VersionedImport } from "./store.ts";
-import { ScriptWriter, type Progress } from "./write.ts";
+import type { TimedRows } from "./timed.ts";
+import { ScriptWriter, type Progress, type WriteNotes } from "./write.ts";
 
 export interface RunDependencies {
   readonly journal: ImportJournal;
@@ -85,17 +86,13 @@ export class ImportRuns {
   async #writeOnce(mine: HeldImport): Promise<void> {
     const { journal, scripts, objects, runtime } = this.#dependencies;
     const { open } = mine;
-    const writer = new ScriptWriter({ objects, clock: runtime.clock }, open, open);
-    await writer.write(
-      () => scriptParts(scripts.read(open)),
-      (progress) => mine.note(progress),
-      journal.underWay.stopping,
-    );
+    const writer = new ScriptWriter({ objects, clock: runtime.clock, notes: mine }, open, open);
+    await writer.write(() => scriptParts(scripts.read(open)), journal.underWay.stopping);
   }
 }
 
 /** An import that this controller carries out, as it is noted. */
-class HeldImport {
+class HeldImport implements WriteNotes {
   readonly #dependencies: RunDependencies;
   #held: VersionedImport;
   #toldMs = -Infinity;
@@ -109,7 +106,11 @@ class HeldImport {
     return this.#held.open;
   }
 
-  async note(progress: Progress): Promise<void> {
+  async timed(timed: TimedRows): Promise<void> {
+    this.#keep(await this.#dependencies.journal.step(this.#held, { timed }));
+  }
+
+  async saved(progress: Progress): Promise<void> {
     const { journal, records, runtime } = this.#dependencies;
     this.#keep(await journal.step(this.#held, { ...progress, notedMs: this.#nextMs() }));
     if (runtime.clock.monotonicMs() - this.#toldMs < IMPORT_PROGRESS_MS) return;

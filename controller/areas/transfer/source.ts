@@ -54,6 +54,15 @@ export function faultOf(part: ScriptPart, error: unknown): AppError {
   });
 }
 
+/** Does the work; what is wrong is told with the place of the part. */
+export async function placed<T>(part: ScriptPart, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw faultOf(part, error);
+  }
+}
+
 function partOf({ text, start }: StatementText): ScriptPart {
   return {
     text,

@@ -2,14 +2,14 @@ import type { ErrorCode } from "../../../common/errors.ts";
 import type { Stores } from "../../store/engine.ts";
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import type { Progress } from "./write.ts";
+import type { WriteFrom } from "./write.ts";
 
 /**
  * An import that is not over, with all that another controller needs to go on. KvStore: `transfer/open/<id>`.
  * BlobStore: the script, with the mark `transfer/<id>`; for a short while before it is `staged` perhaps without that
  * content.
  */
-export interface OpenImport extends Progress, OpenWork {
+export interface OpenImport extends WriteFrom, OpenWork {
   /** The user who started it, with the rights of that time. */
   readonly principal: Principal;
   /** As the client called the upload. */

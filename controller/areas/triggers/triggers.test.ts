@@ -538,8 +538,8 @@ describe("a batch that is repeated", () => {
   /** Ingest of the controller. `failing`: of each class only the first rows are stored, then the store is away. */
   function ingestOf({ objects }: Controller, rules: RuleService, failing = false): IngestService {
     const partly: Pick<Objects, "ingest"> = {
-      ingest: async (principal, path, records, basis) => {
-        await objects.ingest(principal, path, records.slice(0, 5), basis);
+      ingest: async (principal, path, records, options) => {
+        await objects.ingest(principal, path, records.slice(0, 5), options);
         throw new AppError("unavailable", "away");
       },
     };

@@ -8,7 +8,7 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, recordSize, sumOf, type Growth } from "../values/room.ts";
-import type { Edit, NewRecord, UpdateOptions } from "../types.ts";
+import type { Edit, IngestOptions, NewRecord, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
@@ -39,10 +39,14 @@ interface AskedUpdate extends UpdateOptions {
   readonly edits: readonly Edit[];
 }
 
-interface Batch {
+interface Ingested extends Pick<IngestOptions, "retimed"> {
+  readonly records: readonly NewRecord[];
+}
+
+interface Batch extends Pick<IngestOptions, "retimed"> {
   readonly view: LoadedClass;
   readonly rows: readonly CheckedRow[];
-  readonly atMs: number | undefined;
+  readonly atMs?: number | undefined;
 }
 
 /**
@@ -66,10 +70,10 @@ export class ObjectWriter {
         rows.map((values) => ({ values, source })),
       );
     const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, { source }));
-    return this.#upsert(context, view, checked, atMs);
+    return this.#upsert(context, { view, rows: checked, atMs });
   }
 
-  async ingest(context: WriteContext, view: LoadedClass, records: readonly NewRecord[]): Promise<string[]> {
+  async ingest(context: WriteContext, view: LoadedClass, { records, retimed }: Ingested): Promise<string[]> {
     const ids = new RepeatableIds();
     const { basis } = context;
     const standing = basis === undefined ? records : standingRecords(basis, view, records);
@@ -85,7 +89,7 @@ export class ObjectWriter {
       // An id made of an identity may exist, as the source may repeat itself.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs };
     });
-    return this.#upsert(context, view, checked, undefined);
+    return this.#upsert(context, { view, rows: checked, ...(retimed && { retimed }) });
   }
 
   /** Times for writes that are made later, in the order of `refs`. */
@@ -240,39 +244,47 @@ export class ObjectWriter {
     return made;
   }
 
-  async #upsert(
-    context: WriteContext,
-    view: LoadedClass,
-    rows: readonly CheckedRow[],
-    atMs: number | undefined,
-  ): Promise<string[]> {
+  async #upsert(context: WriteContext, { view, rows, atMs, retimed }: Batch): Promise<string[]> {
     if (rows.length > CHANGE_BATCH_MAX && context.room !== undefined)
       await requireRoom(context, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
+    let done = 0;
     for (const batch of batches(rows)) {
+      const first = done;
+      done += batch.length;
+      const later = retimed && {
+        retimed: (at: readonly number[], writeUs: number) =>
+          retimed(
+            at.map((place) => first + place),
+            writeUs,
+          ),
+      };
       const { triggers } = context;
       const waiting = batch.filter((row) => !row.fresh || triggers?.has(view)).map((row) => `${view.cid}:${row.key}`);
       await this.#writing.queue.run(waiting, triggers?.chain, () =>
-        this.#upsertBatch(context, { view, rows: batch, atMs }),
+        this.#upsertBatch(context, { view, rows: batch, atMs, ...later }),
       );
     }
     return rows.map((row) => wholeId(view, row.key));
   }
 
-  async #upsertBatch(context: WriteContext, { view, rows: asked, atMs }: Batch): Promise<void> {
+  async #upsertBatch(context: WriteContext, { view, rows: asked, atMs, retimed }: Batch): Promise<void> {
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
     const rows = await triggered(context, { view, rows: asked }, traces);
     const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
     const timeUs = atMs === undefined ? this.#writing.clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
+    const late = retimed === undefined ? NONE_LATE : lateAmong(rows, traces);
+    if (late.size > 0) await retimed?.([...late], timeUs);
     const made = rows.map((row, at): EntityWrite => {
-      const { key, fresh, writeUs = timeUs } = row;
+      const { key, fresh } = row;
+      const writeUs = late.has(at) ? timeUs : row.writeUs;
       const old = loaded(view, traces.get(key));
       return {
         view,
         key,
-        timeUs: writeUs,
-        edits: rowEditsOnce(row, old),
+        timeUs: writeUs ?? timeUs,
+        edits: rowEditsOnce({ ...row, writeUs }, old),
         old,
         birth: true,
         fresh,
@@ -413,6 +425,12 @@ async function triggered(
   return left;
 }
 
+/** Places of the rows whose objects were written at their preset time or later. */
+function lateAmong(rows: readonly CheckedRow[], traces: Traces): ReadonlySet<number> {
+  const isLate = ({ key, writeUs = Infinity }: CheckedRow): boolean => (traces.get(key)?.lastUs ?? 0) >= writeUs;
+  return new Set(rows.flatMap((row, at) => (isLate(row) ? [at] : [])));
+}
+
 /** Of a row that may have been written already, what its triggers made stays as it is. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
@@ -421,6 +439,7 @@ function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite
   return [...own, ...editsOnce({ edits: theirs, computed }, old, writeUs)];
 }
 
+const NONE_LATE: ReadonlySet<number> = new Set();
 const NO_LINKS = { links: [] };
 const NO_CELLS = { keys: [], prefixes: [] };
 

@@ -1,5 +1,6 @@
 import type { Row } from "../../../../common/value.ts";
-import type { NewRecord, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { NewRecord, ObjectRef, Objects, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
 import { Slices } from "../run/slice.ts";
 import { checkRowCondition, type InsertWork } from "../write/insert.ts";
 import { isRuledByRow, type WriteContext } from "../write/write.ts";
@@ -61,28 +62,35 @@ class RepeatableInsert implements Repeatable {
     return (this.#ids[at] ?? []).filter((id) => id !== undefined);
   }
 
-  /** A row that names the object of an earlier one is written after it. */
   async #timesUs({ scope, view }: InsertWork, ids: Ids): Promise<readonly number[]> {
-    const timesUs: number[] = [];
-    for (const wave of waves(ids)) {
-      const refs = wave.map((id) => (id === undefined ? undefined : { id, class: view.path }));
-      timesUs.push(...(await this.#context.objects.writeTimes(scope.principal, refs)));
-    }
+    const refs = ids.map((id) => (id === undefined ? undefined : { id, class: view.path }));
+    const timesUs = await insertTimes(this.#context.objects, scope.principal, refs);
     return new Set(timesUs).size === 1 ? timesUs.slice(0, 1) : timesUs;
   }
 }
 
+/** The preset times of rows in their order. A row that names the object of an earlier one is written after it. */
+export async function insertTimes(
+  objects: Pick<Objects, "writeTimes">,
+  principal: Principal,
+  refs: readonly (ObjectRef | undefined)[],
+): Promise<readonly number[]> {
+  const timesUs: number[] = [];
+  for (const wave of waves(refs)) timesUs.push(...(await objects.writeTimes(principal, wave)));
+  return timesUs;
+}
+
 /** One behind the other, none of which has an id twice. */
-function waves(ids: Ids): Ids[] {
-  const found: (string | undefined)[][] = [];
+function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined)[][] {
+  const found: (ObjectRef | undefined)[][] = [];
   let seen = new Set<string>();
-  for (const id of ids) {
-    const isAgain = id !== undefined && seen.has(id);
+  for (const ref of refs) {
+    const isAgain = ref !== undefined && seen.has(ref.id);
     if (isAgain) seen = new Set();
-    if (id !== undefined) seen.add(id);
+    if (ref !== undefined) seen.add(ref.id);
     const last = found.at(-1);
-    if (last && !isAgain) last.push(id);
-    else found.push([id]);
+    if (last && !isAgain) last.push(ref);
+    else found.push([ref]);
   }
   return found;
 }

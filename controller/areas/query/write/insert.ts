@@ -258,8 +258,12 @@ interface Candidate {
 }
 
 function candidateOf(view: ClassView, row: Row): Candidate {
-  const values = canonicalRow(view, row);
-  return { id: givenId(view, row) ?? idFromColumns(view, keyValues(view, values)), values };
+  return { id: insertedId(view, row), values: canonicalRow(view, row) };
+}
+
+/** The id that an insert of the row names; `undefined` where it is generated. */
+export function insertedId(view: ClassView, row: Row): string | undefined {
+  return givenId(view, row) ?? idFromColumns(view, canonicalRow(view, keyValues(view, row)));
 }
 
 function written(
@@ -285,7 +289,7 @@ async function existing(
   return new Map(ids.map((id, at) => [id, found[at]]));
 }
 
-/** Without those that are not set. */
+/** Those of the key columns that are set. */
 function keyValues(view: ClassView, values: Row): Row {
   const keys: Row = {};
   for (const name of view.keys) if (values[name] !== undefined && values[name] !== null) keys[name] = values[name];

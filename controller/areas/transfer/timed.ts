@@ -1,0 +1,206 @@
+import { isAppError } from "../../../common/errors.ts";
+import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
+import { IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { Row } from "../../../common/value.ts";
+import type { IngestOptions, NewRecord, Objects } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { checkRowCondition, insertedId, insertTimes, type InsertWork } from "../query/index.ts";
+import { faultOf, placed, type ScriptPart } from "./source.ts";
+
+/** First all objects, then again those with relations to objects written later. */
+export type Pass = "objects" | "relations";
+
+/** Rows that are being written, with their times, so that what is written again is recognised as done. */
+export interface TimedRows {
+  readonly pass: Pass;
+  /** Places among all rows of the script: of the first, before which all is written, and behind the last. */
+  readonly from: number;
+  readonly to: number;
+  /** Ascending: from the place of a row on, the time of the writes in microseconds. */
+  readonly timesUs: readonly TimeFrom[];
+}
+
+type TimeFrom = readonly [place: number, writeUs: number];
+
+export interface PlacedRow {
+  readonly part: ScriptPart;
+  readonly work: InsertWork;
+  readonly row: Row;
+  /** Among all rows of the script. */
+  readonly place: number;
+}
+
+export interface WriteOrder {
+  readonly id: string;
+  readonly principal: Principal;
+  readonly startedMs: number;
+}
+
+interface TimedWriterDependencies {
+  readonly objects: Objects;
+  readonly clock: Clock;
+  readonly order: WriteOrder;
+  /** Rows of an earlier attempt. */
+  readonly timed: TimedRows | undefined;
+  /** Resolves when that is on record. */
+  readonly note: (timed: TimedRows) => Promise<void>;
+}
+
+/** Rows of one note. */
+interface Slice {
+  readonly rows: readonly PlacedRow[];
+  /** No earlier attempt may have written one of them. */
+  readonly isNew: boolean;
+  readonly timed: TimedRows;
+}
+
+/** Writes the rows of an import, after the times of these writes are on record. */
+export class TimedWriter {
+  readonly #with: TimedWriterDependencies;
+  #timed: TimedRows | undefined;
+
+  constructor(dependencies: TimedWriterDependencies) {
+    this.#with = dependencies;
+    this.#timed = dependencies.timed;
+  }
+
+  async write(rows: readonly PlacedRow[], pass: Pass): Promise<void> {
+    const { from = 0 } = this.#timed?.pass === pass ? this.#timed : {};
+    let rest = rows.filter(({ place }) => place >= from);
+    while (rest.length > 0) {
+      const slice = await this.#slice(rest, pass);
+      for (const ofClass of byClass(slice.rows))
+        for (const those of byTime(ofClass)) await this.#writeClass(those, slice);
+      rest = rest.slice(slice.rows.length);
+    }
+  }
+
+  async #slice(rest: readonly PlacedRow[], pass: Pass): Promise<Slice> {
+    const timed = this.#timed;
+    const again = timed?.pass === pass ? rest.filter(({ place }) => place < timed.to) : [];
+    if (timed && again.length > 0) return { rows: again, isNew: false, timed };
+    const rows = rest.slice(0, IMPORT_CHUNK_MAX_ROWS);
+    for (const { part, work } of byWork(rows)) await placed(part, () => checkRowCondition(work, this.#with));
+    const { objects, order } = this.#with;
+    const times = await insertTimes(
+      objects,
+      order.principal,
+      rows.map((row) => refOf(row)),
+    );
+    const next = { pass, from: rows[0]?.place ?? 0, to: (rows.at(-1)?.place ?? 0) + 1 };
+    return {
+      rows,
+      isNew: true,
+      timed: await this.#note({ ...next, timesUs: grouped(rows, (_, at) => times[at] ?? 0) }),
+    };
+  }
+
+  async #note(timed: TimedRows): Promise<TimedRows> {
+    await this.#with.note(timed);
+    this.#timed = timed;
+    return timed;
+  }
+
+  async #writeClass(rows: readonly PlacedRow[], slice: Slice): Promise<void> {
+    const { objects, order } = this.#with;
+    const [first] = rows;
+    if (!first) return;
+    const { view } = first.work;
+    const guard = view.guard?.insert;
+    try {
+      if (guard)
+        await guard(
+          order.principal,
+          rows.map(({ row }) => row),
+        );
+      else await objects.ingest(order.principal, view.path, this.#records(rows, slice), this.#retiming(rows, slice));
+    } catch (error) {
+      const at = isAppError(error) ? error.details?.["row"] : undefined;
+      const part = typeof at === "number" ? rows[at]?.part : undefined;
+      throw part ? faultOf(part, error) : error;
+    }
+  }
+
+  #records(rows: readonly PlacedRow[], { isNew, timed }: Slice): readonly NewRecord[] {
+    const { id, startedMs } = this.#with.order;
+    const timeUs = timesOf(timed);
+    return rows.map(({ row, place, work: { atMs } }) => ({
+      values: row,
+      timeMs: atMs ?? startedMs,
+      writeUs: atMs === undefined ? timeUs(place) : atMs * 1_000,
+      identity: `${id}/${Math.floor(place / ULID_ORDINALS_MAX)}`,
+      ordinal: place % ULID_ORDINALS_MAX,
+      isNew: isNew && timed.pass === "objects",
+    }));
+  }
+
+  #retiming(rows: readonly PlacedRow[], slice: Slice): IngestOptions {
+    if (!slice.isNew || rows[0]?.work.atMs !== undefined) return {};
+    return { retimed: (at, writeUs) => this.#retime(new Set(at.map((each) => rows[each]?.place)), slice, writeUs) };
+  }
+
+  async #retime(places: ReadonlySet<number | undefined>, { rows, timed }: Slice, writeUs: number): Promise<void> {
+    const now = this.#timed ?? timed;
+    const timeUs = timesOf(now);
+    const timesUs = grouped(rows, ({ place }) => (places.has(place) ? writeUs : timeUs(place)));
+    await this.#note({ ...now, timesUs });
+  }
+}
+
+function refOf({ work: { view }, row }: PlacedRow): { readonly id: string; readonly class: string } | undefined {
+  const id = view.system ? undefined : insertedId(view, row);
+  return id === undefined ? undefined : { id, class: view.path };
+}
+
+function grouped(rows: readonly PlacedRow[], timeOf: (row: PlacedRow, at: number) => number): readonly TimeFrom[] {
+  const times: TimeFrom[] = [];
+  for (const [at, row] of rows.entries()) {
+    const writeUs = timeOf(row, at);
+    if (times.at(-1)?.[1] !== writeUs) times.push([row.place, writeUs]);
+  }
+  return times;
+}
+
+/** For rows in their order. */
+function timesOf({ timesUs }: TimedRows): (place: number) => number {
+  let at = 0;
+  return (place) => {
+    for (let next = timesUs[at + 1]; next && next[0] <= place; next = timesUs[at + 1]) at += 1;
+    return timesUs[at]?.[1] ?? 0;
+  };
+}
+
+function byClass(rows: readonly PlacedRow[]): Iterable<readonly PlacedRow[]> {
+  return groupsBy(rows, ({ work }) => work.view.path).values();
+}
+
+function groupsBy<K>(rows: readonly PlacedRow[], keyOf: (row: PlacedRow) => K): ReadonlyMap<K, readonly PlacedRow[]> {
+  const groups = new Map<K, PlacedRow[]>();
+  for (const row of rows) {
+    const those = groups.get(keyOf(row));
+    if (those) those.push(row);
+    else groups.set(keyOf(row), [row]);
+  }
+  return groups;
+}
+
+/** In their order, cut where rows begin or end that have a time of their own. */
+function* byTime(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
+  let first = 0;
+  for (const [at, { work }] of rows.entries()) {
+    const before = rows[at - 1]?.work ?? work;
+    if ((before.atMs === undefined) === (work.atMs === undefined)) continue;
+    yield rows.slice(first, at);
+    first = at;
+  }
+  yield rows.slice(first);
+}
+
+/** Each with those of its rows that are among these. */
+function* byWork(rows: readonly PlacedRow[]): Generator<{ readonly part: ScriptPart; readonly work: InsertWork }> {
+  for (const [work, those] of groupsBy(rows, (row) => row.work)) {
+    const [{ part } = {}] = those;
+    if (part) yield { part, work: { ...work, rows: those.map(({ row }) => row) } };
+  }
+}
