@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { prove } from "../helpers/evidence.ts";
 import { TIMES } from "../helpers/times.ts";
-import { effectsOnce, HotWrites, manyRows, prepareEffects } from "./effects.ts";
+import { cutOff, effectsOnce, HotWrites, manyRows, prepareEffects } from "./effects.ts";
 import { carryOut, everythingOnce, kills, prepare, putRule } from "./exactly-once.ts";
 import { Installation } from "./installation.ts";
 
@@ -11,7 +11,7 @@ const WRITES = 200 * TIMES;
 const ROWS = 40 * TIMES;
 const LINES = 3_000 * TIMES;
 
-test("what triggers and the body of a rule do to objects is there once, through kill -9, imports, batches and many writes of one object", async () => {
+test("what triggers and the body of a rule do to objects is there once, through kill -9, also in the middle of an import and of a batch, and many writes of one object", async () => {
   await using odp = await started();
   await prepareEffects(odp.is);
   await prepare(odp.is, "^access\\.log$");
@@ -27,7 +27,7 @@ test("what triggers and the body of a rule do to objects is there once, through 
     linesPerBurst: 200,
     rotateEveryLines: 2_000,
     rotations: ["rename"],
-    blows: kills(odp.is, 2),
+    blows: [...kills(odp.is, 1), cutOff(odp.is)],
   });
   await hot.end();
   const writes = await effectsOnce(odp.is, WRITES, others);
