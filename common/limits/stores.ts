@@ -24,8 +24,10 @@ export const TERMS_PER_OBJECT_MAX = 2_000;
 export const FIND_TERMS_MAX = 255;
 export const OBJECT_PAGE_MAX = 1_000;
 export const CHANGE_BATCH_MAX = 1_000;
+/** Columns of numbers and times whose indexes know ranges, of a class with those above and below it. */
+export const RANGE_SLOTS = 16;
 /** Numeric index columns every stored object has; slot 0 is the object's version time. */
-export const NUMBER_SLOTS = 3;
+export const NUMBER_SLOTS = 1 + RANGE_SLOTS;
 
 // Blob store.
 export const BLOB_CHUNK_MAX_BYTES = MIB;

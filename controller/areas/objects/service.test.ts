@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { RANGE_SLOTS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -655,27 +656,37 @@ describe("reading", () => {
     );
   });
 
-  test("an index of a number beyond the slots of the store still answers equality, and its ranges are right", async () => {
-    const names = ["a", "b", "c"];
+  test("sixteen indexes of numbers and times know ranges; that of a further column answers equality, and its ranges are a scan that is told", async () => {
+    const path = "/matrix/nums";
+    const names = Array.from({ length: RANGE_SLOTS + 1 }, (_, at) => `n${at}`);
+    const types = ["int", "timestamp", "double", "bigint"] as const;
     await objects.createClass(admin, {
-      path: "/matrix/nums",
-      columns: names.map((name) => ({ name, type: "int" })),
+      path,
+      columns: names.map((name, at) => ({ name, type: types[at % types.length]! })),
       indexes: names,
     });
-    const [low, high] = await objects.insert(admin, "/matrix/nums", [
-      { a: 1, b: 1, c: 1 },
-      { a: 9, b: 9, c: 9 },
-    ]);
-    const plans = names.map((column) =>
-      objects.explain(admin, { class: "/matrix/nums", subtree: false, where: [{ kind: "range", column, from: 5 }] }),
-    );
-    expect((await Promise.all(plans)).map((plan) => plan.used.length)).toEqual([1, 1, 0]);
-    for (const column of ["a", "b"])
-      expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column, from: 5 }] })).toEqual([high]);
-    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "range", column: "c", from: 5 }] })).toContain(high);
-    expect(await idsOf({ class: "/matrix/nums", where: [{ kind: "equals", column: "c", values: [1] }] })).toEqual([
-      low,
-    ]);
+    const rowOf = (value: number): Row => Object.fromEntries(names.map((name, at) => [name, value + at]));
+    const [low, high, changed] = await objects.insert(admin, path, [rowOf(100), rowOf(200), rowOf(300)]);
+    for (const [at, column] of names.entries())
+      await objects.update(admin, { id: changed! }, [{ column, operation: "set", value: 120 + at }]);
+    const beyond = names[RANGE_SLOTS]!;
+    for (const [at, column] of names.entries()) {
+      const where = [{ kind: "range" as const, column, from: 110 + at, to: 250 + at }];
+      const { steps, used } = await objects.explain(admin, { class: path, subtree: false, where });
+      expect(steps.join()).toContain(
+        column === beyond
+          ? `scan of class ${path} (each is asked for range ${column} ${110 + at}..${250 + at}: the 16 range slots are taken)`
+          : `range ${column} ${110 + at}..${250 + at} in class ${path}`,
+      );
+      expect(used).toEqual(column === beyond ? [] : where);
+      const found = await idsOf({ class: path, where });
+      expect(found).toEqual(expect.arrayContaining([high, changed]));
+      expect(found.includes(low!)).toBe(column === beyond);
+      expect(
+        await idsOf({ class: path, where: [{ kind: "equals", column, values: [100 + at] }] }),
+        `equality of ${column}`,
+      ).toEqual([low]);
+    }
   });
 
   test("ids visit every class with that label, narrowed by the class asked for", async () => {

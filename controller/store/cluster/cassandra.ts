@@ -17,7 +17,7 @@ import { Places } from "./places.ts";
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 
-/** A value as the driver takes and gives it: longs as bigint, maps as Map, sets as arrays. */
+/** A value as the driver takes and gives it: longs as bigint, maps as Map, sets as arrays; undefined leaves a column as it is. */
 export type CqlValue =
   | string
   | number
@@ -25,6 +25,7 @@ export type CqlValue =
   | boolean
   | Uint8Array
   | null
+  | undefined
   | readonly string[]
   | ReadonlyMap<string, Uint8Array>;
 
@@ -245,6 +246,7 @@ const KEYSPACE_QUERY = "SELECT keyspace_name FROM system_schema.keyspaces WHERE 
 
 /** The driver takes bytes as Buffer only. */
 function driverValue(value: CqlValue): unknown {
+  if (value === undefined) return cassandra.types.unset;
   if (value instanceof Uint8Array && !Buffer.isBuffer(value))
     return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
   return value;

@@ -1,9 +1,20 @@
 import { ulid } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Clock } from "../../../common/time.ts";
-import { KV_SWEEP_EVERY_MS } from "../../../common/limits.ts";
+import { KV_SWEEP_EVERY_MS, NUMBER_SLOTS } from "../../../common/limits.ts";
 import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
-import { describeCluster, openTestClusterEngine, type TestClusterEngine } from "../../../test/helpers/cluster.ts";
+import {
+  clusterRuntime,
+  clusterSettings,
+  describeCluster,
+  openTestClusterEngine,
+  type TestClusterEngine,
+} from "../../../test/helpers/cluster.ts";
+import { encodeJson } from "../format.ts";
+import { Cassandra } from "./cassandra.ts";
+import { Etcd } from "./etcd.ts";
+import { EtcdKvStore } from "./kv.ts";
+import { keyspaceOf } from "./schema.ts";
 
 describeCluster("cluster engine", () => {
   let engine: TestClusterEngine;
@@ -100,6 +111,37 @@ describeCluster("cluster engine", () => {
     const standing = await objects.getRecords([record(0, 0), record(1, 0)]);
     expect(standing[0]?.value).toBeDefined();
     expect(standing[0]?.value).toEqual(standing[1]?.value);
+  });
+
+  test("a tenant that was made with fewer slots of numbers has all of them when it is opened, and what it had", async () => {
+    const { etcdEndpoints, cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
+    const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+    const etcd = new Etcd(etcdEndpoints, clusterRuntime);
+    const kv = new EtcdKvStore(etcd, `${engine.prefix}/installation/`);
+    const keyspace = keyspaceOf(engine.prefix, "matrix");
+    const last = NUMBER_SLOTS - 1;
+    const old = { key: { cid: 2, id: "old" }, timeUs: 10, birth: true as const, numbers: new Map([[1, 7]]) };
+    await (await engine.tenant("matrix")).objects.change([old]);
+    await engine.releaseTenant("matrix");
+    await cassandra.define(`DROP INDEX ${keyspace}.present_n${last}`);
+    await cassandra.define(`ALTER TABLE ${keyspace}.present DROP n${last}`);
+    await kv.put("tenant/matrix", encodeJson({ format: 2, replicationFactor: 1 }));
+    const { objects } = await engine.tenant("matrix");
+    const timeUs = realClock.nowMs() * 1_000;
+    await objects.change([{ key: { cid: 2, id: "new" }, timeUs, birth: true, numbers: new Map([[last, 7]]) }]);
+    for (const [slot, id] of [
+      [1, "old"],
+      [last, "new"],
+    ] as const)
+      expect((await objects.find({ terms: [], ranges: [{ slot, from: 7, to: 7 }] }, { limit: 5 })).items).toMatchObject(
+        [{ key: { cid: 2, id } }],
+      );
+    const indexed = `SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '${keyspace}' AND table_name = 'present'`;
+    const rows = await cassandra.read({ query: indexed, params: [] }, cassandra.deadline());
+    expect(rows).toHaveLength(NUMBER_SLOTS + 1);
+    kv.close();
+    etcd.close();
+    await cassandra.close();
   });
 
   test("it is ready and names its nodes", async () => {

@@ -76,14 +76,14 @@ class ClusterEngine implements Engine {
   system(): Promise<TenantStore> {
     return this.#opened(SYSTEM, async () => {
       await this.#registry.create(SYSTEM, { others: [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))] });
-      return this.#store(SYSTEM, await this.#registry.format(SYSTEM));
+      return this.#store(SYSTEM, await this.#registry.prepared(SYSTEM));
     });
   }
 
   async tenant(name: string): Promise<TenantStore> {
     checkName(name);
     return this.#opened(name, async () => {
-      const format = await this.#registry.format(name);
+      const format = await this.#registry.prepared(name);
       if (format === undefined) throw new AppError("not_found", `There is no tenant "${name}".`);
       return this.#store(name, format);
     });

@@ -26,7 +26,7 @@ import { isClassTerm } from "../terms.ts";
 
 const NUMBERS = SLOTS.map((slot) => `n${slot}`);
 const PRESENT = ["birth", "last", "died", ...NUMBERS].join(", ");
-/** What a change can write of the present, in the order of `presentValues`. */
+/** What a change can write of the present besides numbers, in the order of `presentValues`. */
 const ASSIGNMENTS = [
   "birth = ?",
   "last = ?",
@@ -34,7 +34,6 @@ const ASSIGNMENTS = [
   "attrs = attrs - ?",
   "classes = classes + ?",
   "classes = classes - ?",
-  ...NUMBERS.map((column) => `${column} = ?`),
 ];
 
 /** What an index query asks for: all that is in a class, in ranges of numbers, or both. */
@@ -53,7 +52,7 @@ export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
   readonly #selectWritten: string;
-  /** By what is written: a bit for each of `ASSIGNMENTS`. */
+  /** By what is written: a bit for each of `ASSIGNMENTS`, above them how many slots are named. */
   readonly #updates: string[] = [];
 
   constructor(tables: Tables) {
@@ -180,22 +179,28 @@ export class EntityTable {
     });
   }
 
-  /** All columns in one statement: half the work of one for each. */
+  /**
+   * All columns in one statement: half the work of one for each. Slots are named up to the last that is written, those
+   * between stay as they are: a statement for each choice of slots would be more than Cassandra keeps prepared.
+   */
   #presentStatement(change: EntityChange, time: bigint, ttl: number): Statement[] {
     const params: CqlValue[] = [time, ttl];
-    let shape = 0;
+    const numbers = slotValues(change.numbers);
+    let shape = numbers.length << ASSIGNMENTS.length;
     for (const [at, value] of presentValues(change, time).entries()) {
       if (value === undefined) continue;
       shape |= 1 << at;
       params.push(value);
     }
     if (shape === 0) return [];
-    params.push(change.key.cid, change.key.id);
+    params.push(...numbers, change.key.cid, change.key.id);
     return [{ query: (this.#updates[shape] ??= this.#update(shape)), params }];
   }
 
   #update(shape: number): string {
-    const texts = ASSIGNMENTS.filter((_, at) => (shape & (1 << at)) !== 0).join(", ");
+    const assigned = ASSIGNMENTS.filter((_, at) => (shape & (1 << at)) !== 0);
+    const numbers = NUMBERS.slice(0, shape >> ASSIGNMENTS.length).map((column) => `${column} = ?`);
+    const texts = [...assigned, ...numbers].join(", ");
     return `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND id = ?`;
   }
 
@@ -233,7 +238,7 @@ export interface PageOfEntities {
 
 /** In the order of `ASSIGNMENTS`; undefined for what stays as it is. */
 function presentValues(
-  { birth, death, timeUs, cells, addTerms, dropTerms, numbers }: EntityChange,
+  { birth, death, timeUs, cells, addTerms, dropTerms }: EntityChange,
   time: bigint,
 ): (CqlValue | undefined)[] {
   const written = new Map<string, Uint8Array>();
@@ -250,8 +255,14 @@ function presentValues(
     ...[removed, (addTerms ?? []).filter(isClassTerm), (dropTerms ?? []).filter(isClassTerm)].map((texts) =>
       texts.length > 0 ? texts : undefined,
     ),
-    ...SLOTS.map((slot) => (numbers?.has(slot) ? (numbers.get(slot) ?? null) : undefined)),
   ];
+}
+
+/** By slot, up to the last that is written: null clears one, undefined leaves it as it is. */
+function slotValues(numbers: EntityChange["numbers"]): CqlValue[] {
+  if (numbers === undefined) return [];
+  const named = SLOTS.slice(0, 1 + Math.max(-1, ...numbers.keys()));
+  return named.map((slot) => (numbers.has(slot) ? (numbers.get(slot) ?? null) : undefined));
 }
 
 function groupsOfClass(keys: readonly EntityKey[]): { readonly cid: number; readonly ids: string[] }[] {

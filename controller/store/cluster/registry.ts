@@ -1,5 +1,5 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { CLUSTER_SCHEMA_DEADLINE_MS } from "../../../common/limits.ts";
+import { CLUSTER_SCHEMA_DEADLINE_MS, NUMBER_SLOTS } from "../../../common/limits.ts";
 import type { LostTenant } from "../engine.ts";
 import { entriesUnder } from "../entries.ts";
 import { decodeStored, encodeJson } from "../format.ts";
@@ -9,7 +9,7 @@ import { Deadline } from "./deadline.ts";
 import type { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
-import { keyspaceOf, tenantDefinitions } from "./schema.ts";
+import { keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
 /** Raised with every change of the tables. Tenants of format 1 have no `words`. */
 const FORMAT = 2;
@@ -20,9 +20,13 @@ const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
 const REPLICATION_FACTOR_MAX = 3;
 
+/** Number slots of tenants that do not say how many they have. */
+const SLOTS_BEFORE = 3;
+
 interface TenantEntry {
   readonly format: number;
   readonly replicationFactor: number;
+  readonly slots?: number;
 }
 
 interface NewKeyspace {
@@ -53,12 +57,33 @@ export class TenantRegistry {
 
   /** The one it was made with; absent for no tenant. */
   async format(name: string): Promise<number | undefined> {
+    return (await this.#entry(name))?.format;
+  }
+
+  /** The same, with all that this version needs in its keyspace. */
+  async prepared(name: string): Promise<number | undefined> {
+    const entry = await this.#entry(name);
+    if (entry !== undefined && slotsOf(entry) < NUMBER_SLOTS) await this.#locked((lost) => this.#widen(name, lost));
+    return entry?.format;
+  }
+
+  async #entry(name: string): Promise<TenantEntry | undefined> {
     const entry = await this.kv.get(tenantKey(name));
     if (entry === undefined) return undefined;
-    const { format } = decodeStored<TenantEntry>(entry.value);
-    if (format > FORMAT)
-      throw new AppError("unavailable", `Tenant "${name}" has format ${format}, which this version does not know.`);
-    return format;
+    const tenant = decodeStored<TenantEntry>(entry.value);
+    if (tenant.format > FORMAT)
+      throw new AppError(
+        "unavailable",
+        `Tenant "${name}" has format ${tenant.format}, which this version does not know.`,
+      );
+    return tenant;
+  }
+
+  async #widen(name: string, lost: AbortSignal): Promise<void> {
+    const entry = await this.#entry(name);
+    if (entry === undefined || slotsOf(entry) >= NUMBER_SLOTS) return;
+    await this.#define(slotDefinitions(keyspaceOf(this.#prefix, name), slotsOf(entry)), lost);
+    await this.kv.put(tenantKey(name), encodeJson({ ...entry, slots: NUMBER_SLOTS } satisfies TenantEntry));
   }
 
   /** Tenants whose keyspace is not there, with its name. */
@@ -87,14 +112,9 @@ export class TenantRegistry {
       const factor = replicationFactor ?? Math.min(REPLICATION_FACTOR_MAX, this.#nodesHere());
       const keyspace = keyspaceOf(this.#prefix, name);
       const tables = tenantDefinitions({ keyspace, datacenter: this.#datacenter, replicationFactor: factor });
-      for (const definition of [...tables, ...others]) {
-        if (lost.aborted) throw new AppError("unavailable", "The lock on definitions was lost.");
-        await this.#cassandra.define(definition);
-      }
-      await this.kv.put(
-        tenantKey(name),
-        encodeJson({ format: FORMAT, replicationFactor: factor } satisfies TenantEntry),
-      );
+      await this.#define([...tables, ...others], lost);
+      const entry: TenantEntry = { format: FORMAT, replicationFactor: factor, slots: NUMBER_SLOTS };
+      await this.kv.put(tenantKey(name), encodeJson(entry));
     });
   }
 
@@ -107,6 +127,13 @@ export class TenantRegistry {
       const end = Buffer.from(`${this.#prefix}/tenant/${name}0`);
       await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange({ key: keys, range_end: end }, call));
     });
+  }
+
+  async #define(definitions: readonly string[], lost: AbortSignal): Promise<void> {
+    for (const definition of definitions) {
+      if (lost.aborted) throw new AppError("unavailable", "The lock on definitions was lost.");
+      await this.#cassandra.define(definition);
+    }
   }
 
   #nodesHere(): number {
@@ -141,6 +168,10 @@ export class TenantRegistry {
 
 function undefinedIfUnknown(error: unknown): undefined {
   if (!isAppError(error, "unknown_outcome")) throw error;
+}
+
+function slotsOf({ slots = SLOTS_BEFORE }: TenantEntry): number {
+  return slots;
 }
 
 function tenantKey(name: string): string {

@@ -27,6 +27,16 @@ export interface KeyspaceOptions {
  */
 const CHECKED_GRACE_SECONDS = 4 * 3_600;
 
+/** Slots and their indexes for a keyspace that was made with fewer of them. */
+export function slotDefinitions(keyspace: string, has: number): string[] {
+  const missing = SLOTS.slice(has);
+  const columns = missing.map((slot) => `n${slot} double`).join(", ");
+  return [
+    `ALTER TABLE ${keyspace}.present ADD IF NOT EXISTS (${columns})`,
+    ...missing.map((slot) => indexOf(keyspace, "present", `n${slot}`)),
+  ];
+}
+
 /** The fixed handful of tables every tenant has; none per class, none made while people work. */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
   const { keyspace } = options;

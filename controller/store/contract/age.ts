@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
-import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
+import type { EntityChange, EntityKey, NumberRange, ObjectStore } from "../objects.ts";
 import { again, all, bytes, uniqueCid, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
 import { severalTermsContract } from "./terms.ts";
 
@@ -16,6 +17,7 @@ const EDGES = 400 * AGE;
 const OBJECTS = 300;
 const FLIPS = 5 * AGE;
 const LIVES = 40 * AGE;
+const NUMBERS = 1_000 * AGE;
 const PASSERS_BY = 3_000 * AGE;
 const STAYING = 40;
 const AT_ONCE = 32;
@@ -150,6 +152,41 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
           `t${EDGES - 1}`,
         ]);
         await holds(aged);
+      },
+      TIMEOUT_MS,
+    );
+
+    test(
+      "an object whose numbers change again and again is found by those it has, in the first slot and the last",
+      async () => {
+        const aged = await fresh();
+        const last = NUMBER_SLOTS - 1;
+        await inOrder(NUMBERS, (n) => ({
+          key: aged.key,
+          timeUs: baseUs + 10 + n,
+          numbers: new Map([
+            [0, n],
+            [last, n % 7 === 0 ? undefined : -n],
+          ]),
+        }));
+        const final = NUMBERS + 1;
+        await write({
+          key: aged.key,
+          timeUs: baseUs + 10 + final,
+          numbers: new Map([
+            [0, 1],
+            [last, final],
+          ]),
+        });
+        await holds(aged);
+        const found = async (range: NumberRange): Promise<readonly string[]> =>
+          (await all(10, (page) => objects.find({ terms: [aged.kind], ranges: [range] }, page))).map(
+            ({ key: { id } }) => id,
+          );
+        expect(await found({ slot: last, from: final, to: final })).toEqual([aged.key.id]);
+        expect(await found({ slot: last, to: 0 })).toEqual([]);
+        expect(await found({ slot: 0, from: 2 })).toEqual([]);
+        expect(options.warnings?.() ?? []).toEqual([]);
       },
       TIMEOUT_MS,
     );

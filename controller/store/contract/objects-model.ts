@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import type { Random } from "../../../common/time.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { cellMap } from "../cells.ts";
@@ -119,7 +120,7 @@ function makeChange({ random, cid, baseUs, models }: World): EntityChange {
       [`9/${pick(3)}`, bytes("1")],
     ]),
     ...(chance(0.5) ? { addTerms: [termOf(cid, pick(4))] } : { dropTerms: [termOf(cid, pick(4))] }),
-    ...(chance(0.4) ? { numbers: new Map([[pick(3), chance(0.25) ? undefined : pick(11) - 5]]) } : {}),
+    ...(chance(0.4) ? { numbers: new Map([[pick(NUMBER_SLOTS), chance(0.25) ? undefined : pick(11) - 5]]) } : {}),
     ...(chance(0.4)
       ? { addEdges: [{ ...edge, value: bytes(`${pick(5)}`) }] }
       : chance(0.3)
@@ -152,7 +153,7 @@ async function checkEntity({ objects, cid }: World, index: number, model: Entity
   const numbers = new Map(
     model.visible(model.numbers).map(([slot, mark]) => [slot, Buffer.from(mark.value!).readDoubleBE()]),
   );
-  expect(entity.numbers).toEqual([0, 1, 2].map((slot) => numbers.get(slot)));
+  expect(entity.numbers).toEqual(Array.from({ length: NUMBER_SLOTS }, (_, slot) => numbers.get(slot)));
 }
 
 async function checkSides({ objects, cid }: World, index: number, model: EntityModel): Promise<void> {

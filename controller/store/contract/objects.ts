@@ -23,6 +23,7 @@ import {
 } from "./harness.ts";
 import { objectsModelTest } from "./objects-model.ts";
 import { recordsContract } from "./records.ts";
+import { slotsContract } from "./slots.ts";
 
 const TTL_MS = 2_000;
 
@@ -557,6 +558,7 @@ export function objectsContract(name: string, open: OpenSubject): void {
       expect(await values(key)).toEqual({ "1": "mine" });
     });
 
+    slotsContract(() => subject);
     recordsContract(() => subject);
     objectsModelTest(name, () => subject);
   });

@@ -1,6 +1,7 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import { cellMap } from "../cells.ts";
@@ -61,7 +62,7 @@ test("what a version of format 2 wrote is read, found, written on, and vanishes 
     expect(entity).toMatchObject({ key: KEY, birthUs: NOW_US, lastUs: NOW_US + 2_000 });
     expect(textsOf(entity)).toEqual({ "17": "seventeen", "19/red": "r", "20": "zwölf", "21": "passing" });
     expect(entity!.cells.get("20")).toMatchObject({ timeUs: NOW_US + 1_000 });
-    expect(entity!.numbers).toEqual([5, undefined, undefined]);
+    expect(entity!.numbers).toEqual([5, ...new Array<undefined>(NUMBER_SLOTS - 1).fill(undefined)]);
     const find = async (...terms: readonly string[]) =>
       (await objects.find({ terms }, { limit: 5 })).items.map(textsOf);
     expect(await find("a17=seventeen", "passing")).toHaveLength(1);
@@ -112,7 +113,7 @@ function randomState(pick: (below: number) => number): EntityState {
       { length: pick(pick(20) === 0 ? 200 : 8) },
       () => [word(), pick(5) === 0 ? undefined : bytes(word().repeat(pick(4)))] as const,
     );
-    const numbers = new Map([[pick(3), pick(4) === 0 ? undefined : pick(1_000) - 500.5]]);
+    const numbers = new Map([[pick(NUMBER_SLOTS), pick(4) === 0 ? undefined : pick(1_000) - 500.5]]);
     state.apply(
       {
         key: KEY,

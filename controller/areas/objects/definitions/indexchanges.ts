@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { NUMBER_SLOTS } from "../../../../common/limits.ts";
+import { RANGE_SLOTS } from "../../../../common/limits.ts";
 import {
   PSEUDO_COLUMNS,
   canBeIndexed,
@@ -56,7 +56,7 @@ class Slots {
 
   /** Prefers the slot that the column had before. */
   take(column: number): number | undefined {
-    const free = Array.from({ length: NUMBER_SLOTS - 1 }, (_, at) => at + 1).filter((slot) => !this.#used.has(slot));
+    const free = Array.from({ length: RANGE_SLOTS }, (_, at) => at + 1).filter((slot) => !this.#used.has(slot));
     const taken =
       free.find((slot) => this.#retired.get(slot) === column) ?? free.find((slot) => !this.#retired.has(slot));
     if (taken !== undefined) this.#used.add(taken);

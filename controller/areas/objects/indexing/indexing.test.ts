@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { pino } from "pino";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { INDEX_FILL_PAGE_ROWS } from "../../../../common/limits.ts";
+import { INDEX_FILL_PAGE_ROWS, RANGE_SLOTS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
@@ -201,10 +201,12 @@ describe("an index that is added to a class with objects", () => {
 
   test("keeps the numbers of its own column although another one had numbers of later times", async () => {
     const a = controller();
+    // With them two slots are left.
+    const others = Array.from({ length: RANGE_SLOTS - 2 }, (_, at) => `other${at}`);
     await a.createClass(admin, {
       ...BOX,
-      columns: [...BOX.columns, { name: "weight", type: "int" }, { name: "height", type: "int" }],
-      indexes: ["weight"],
+      columns: [...BOX.columns, ...["weight", "height", ...others].map((name) => ({ name, type: "int" as const }))],
+      indexes: ["weight", ...others],
     });
     await a.insert(admin, BOX.path, [{ id: "one", size: 5 }]);
     await a.update(admin, { id: "box:one" }, [{ column: "weight", operation: "set", value: 70 }]);

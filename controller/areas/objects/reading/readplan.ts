@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
+import { RANGE_SLOTS } from "../../../../common/limits.ts";
 import type { FindRequest } from "../../../store/objects.ts";
-import { ROOT_CID } from "../definitions/definition.ts";
+import { ROOT_CID, takesSlot } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { belowTerm, ownTerm, type LoadedClass } from "../definitions/views.ts";
 import type { Pushdown, ReadExplanation, ReadRequest } from "../types.ts";
@@ -221,12 +222,27 @@ function step(request: ReadRequest, group: Group): string {
     group.views.length === 1 ? `class ${first?.path ?? ""}` : `${group.views.length} classes of ${request.class}`;
   const narrowed = group.narrowing.used.map(pushdownText);
   const read = narrowed.length === 0 ? `scan of ${classes}` : `${narrowed.join(" and ")} in ${classes}`;
-  return `${read}${unlisted(request.where ?? [])}`;
+  return `${read}${unslotted(group, request.where ?? [])}${unlisted(request.where ?? [])}`;
 }
 
 function timelineStep(timeline: Timeline & { readonly used: readonly Pushdown[] }, where: readonly Pushdown[]): string {
   const narrowed = where.filter((pushdown) => timeline.used.includes(pushdown)).map(pushdownText);
   return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
+}
+
+/** Ranges that narrow nothing, as no slot was left for the index of their column. */
+function unslotted({ views }: Group, where: readonly Pushdown[]): string {
+  const ranges = where.filter(
+    (one) =>
+      one.kind === "range" &&
+      views.some((view) => {
+        const column = view.column(one.column);
+        return column?.indexReady === true && takesSlot(column.type) && column.slot === undefined;
+      }),
+  );
+  return ranges.length === 0
+    ? ""
+    : ` (each is asked for ${ranges.map(pushdownText).join(" and ")}: the ${RANGE_SLOTS} range slots are taken)`;
 }
 
 /** Patterns of words that narrow nothing. */

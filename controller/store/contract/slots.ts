@@ -1,0 +1,56 @@
+import { describe, expect, test } from "vitest";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
+import type { EntityChange, EntityKey, NumberRange } from "../objects.ts";
+import { again, all, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
+
+const SLOTS = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
+const LAST = NUMBER_SLOTS - 1;
+const MIDDLE = NUMBER_SLOTS >> 1;
+
+/** The part of the contract that is about numbers in many slots. */
+export function slotsContract(subject: () => ContractSubject): void {
+  describe("slots of numbers", () => {
+    const atUs = (offset: number): number => subject().clock.nowMs() * 1_000 + offset;
+    const write = (...changes: EntityChange[]): Promise<void> => again(() => subject().store.objects.change(changes));
+    const numbersOf = async (key: EntityKey): Promise<readonly (number | undefined)[] | undefined> =>
+      (await again(() => subject().store.objects.get([key])))[0]?.numbers;
+    const value = (n: number, slot: number): number => 10 * slot + n;
+
+    test("each has its own values: they are found by ranges of one and of two together, and change alone", async () => {
+      const cid = uniqueCid();
+      const begunUs = atUs(0);
+      const keys = [0, 1, 2].map((n) => ({ cid, id: `${n}${uniqueName("n")}` }));
+      const [, one, two] = keys.map(({ id }) => id);
+      const within = async (...ranges: readonly NumberRange[]): Promise<readonly (string | undefined)[]> =>
+        (await all(2, (page) => subject().store.objects.find({ terms: [`c${cid}`], ranges }, page)))
+          .map(({ key: { id } }) => id)
+          .sort();
+      await write(
+        ...keys.map(
+          (key, n): EntityChange => ({
+            key,
+            timeUs: begunUs + 1,
+            birth: true,
+            addTerms: [`c${cid}`],
+            numbers: new Map(SLOTS.map((slot) => [slot, value(n, slot)])),
+          }),
+        ),
+      );
+      for (const slot of SLOTS) {
+        const next = (slot + 1) % NUMBER_SLOTS;
+        expect(await within({ slot, from: value(1, slot) })).toEqual([one, two]);
+        expect(await within({ slot, from: value(1, slot) }, { slot: next, to: value(1, next) })).toEqual([one]);
+      }
+      const changed = new Map([
+        [LAST, undefined],
+        [MIDDLE, 0.5],
+      ]);
+      await write({ key: keys[2]!, timeUs: begunUs + 2, numbers: changed });
+      expect(await numbersOf(keys[2]!)).toEqual(
+        SLOTS.map((slot) => (changed.has(slot) ? changed.get(slot) : value(2, slot))),
+      );
+      expect(await within({ slot: LAST, from: value(2, LAST) })).toEqual([]);
+      expect(await within({ slot: MIDDLE, from: 0, to: 1 })).toEqual([two]);
+    });
+  });
+}
