@@ -326,7 +326,7 @@ export async function assemble(options: AssemblyOptions) {
     ospaceOf,
     zone: options.zone ?? "UTC",
   });
-  const jobGroups = new JobGroups({ stores, secrets, runtime });
+  const jobGroups = new JobGroups({ stores, objects, secrets, runtime });
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
   const exports = new ExportService({ query, objects });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });

@@ -15,13 +15,14 @@ const ALL: DataRule = { class: "/", access: "write" };
 const USERS: Readonly<Record<string, readonly DataRule[]>> = {
   rows: [
     ALL,
-    ...["jobs/jobdef", "system/policy", "system/depot"].map(
+    ...["jobs/jobdef", "jobs/jobgroup", "system/policy", "system/depot"].map(
       (path): DataRule => ({ class: `/matrix/${path}`, access: "write", where: "name = 'mine'" }),
     ),
   ],
   columns: [
     ALL,
     { class: "/matrix/jobs/jobdef", access: "write", hidden: ["exec", "creator"] },
+    { class: "/matrix/jobs/jobgroup", access: "write", hidden: ["hosts"] },
     { class: "/matrix/system/policy", access: "write", hidden: ["command", "hosts"] },
     { class: "/matrix/system/depot", access: "write", hidden: ["remark"] },
   ],
@@ -43,6 +44,7 @@ beforeAll(async () => {
     await assembly.rules.put(admin, `/matrix/rules/${name}`, `--class=/matrix/${name}\n--parser=text\n--fields=line`);
   for (const name of ["mine", "theirs"]) {
     await assembly.jobs.save(admin, { name, dir: "d", exec: ["true"], host: ["h"] });
+    await assembly.jobGroups.save(admin, { name, gtype: "group", hosts: [{ host: `host-of-${name}` }] });
     const spec = {
       kind: "command",
       name,
@@ -213,6 +215,43 @@ describe.each(Object.keys(CALLS))("%s", (path) => {
     for (const record of [...(await listed("columns", path)), one])
       for (const column of hidden) expect(Object.keys(record)).not.toContain(column);
     expect(one).toMatchObject({ name: "mine" });
+  });
+});
+
+describe("groups of hosts", () => {
+  const group = (name: string) => json({ name, gtype: "group", hosts: [{ host: "own" }] });
+  const names = async (user: string) => (await listed(user, "/group")).map(({ name }) => name);
+
+  test("are listed as a query finds them, without hidden columns", async () => {
+    expect(await names("rows")).toEqual(["mine"]);
+    expect(await names("unseen")).toEqual([]);
+    expect(await names("admin")).toEqual(["mine", "theirs"]);
+    expect(await listed("columns", "/group")).toEqual(["mine", "theirs"].map((name) => ({ name, gtype: "group" })));
+  });
+
+  test("that do not exist for the caller, or not whole, are neither made, replaced nor removed", async () => {
+    const before = await listed("admin", "/group");
+    const put = { method: "PUT", url: "/group" } as const;
+    const post = { method: "POST", url: "/group" } as const;
+    for (const [user, request, code] of [
+      ["rows", { ...put, ...group("theirs") }, "not_found"],
+      ["rows", { ...post, ...group("theirs") }, "denied"],
+      ["rows", { ...post, ...group("third") }, "denied"],
+      ["rows", { method: "DELETE", url: "/group/group/theirs" }, "not_found"],
+      ["unseen", { ...put, ...group("mine") }, "not_found"],
+      ["unseen", { method: "DELETE", url: "/group/group/mine" }, "not_found"],
+      ["columns", { ...put, ...group("mine") }, "denied"],
+    ] as const)
+      expect(await call(user, request), `${user}: ${request.method} ${request.url}`).toMatchObject({ code });
+    expect(await listed("admin", "/group")).toEqual(before);
+  });
+
+  test("that do not exist for the caller lead his jobs nowhere", async () => {
+    const { jobs } = world.assembly;
+    await jobs.save(admin, { name: "mine", dir: "d", exec: ["true"], host: [], group: "theirs" });
+    const answer = await call("rows", { url: "/job/exec/mine@d" });
+    expect(answer).toMatchObject({ code: "not_found" });
+    expect(JSON.stringify(answer)).not.toContain("host-of-theirs");
   });
 });
 

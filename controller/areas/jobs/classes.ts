@@ -74,14 +74,14 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
 }
 
 /** Without what is told to the proxies of its hosts. */
-export function jobGroupClass(groups: { list(principal: Principal): Promise<readonly GroupView[]> }): SystemClass {
+export function jobGroupClass(groups: { all(principal: Principal): Promise<readonly GroupView[]> }): SystemClass {
   return {
     path: JOB_GROUP_PATH,
     columns: [...columns("varchar", "gtype", "name"), ...textColumns("list", "hosts")],
     keys: ["gtype", "name"],
     guard: {},
     async *provide(principal) {
-      yield (await groups.list(principal)).map((group) => groupRow(principal, group));
+      yield (await groups.all(principal)).map((group) => groupRow(principal, group));
     },
   };
 }

@@ -22,7 +22,7 @@ let groups: JobGroups;
 beforeAll(async () => {
   monitoring = await openMonitoring();
   session = await monitoring.http.signIn("admin");
-  groups = new JobGroups({ stores: monitoring.engine, secrets: TEST_SECRETS, runtime });
+  groups = new JobGroups({ stores: monitoring.engine, objects: monitoring.objects, secrets: TEST_SECRETS, runtime });
 });
 afterAll(() => monitoring[Symbol.asyncDispose]());
 beforeEach(() => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { JOB_GROUP_HOSTS_MAX, JOB_GROUP_NAME_MAX_BYTES, JOB_GROUP_PASSWORD_MAX_BYTES } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster } from "../../../test/helpers/engine.ts";
+import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
@@ -22,8 +23,10 @@ let groups: JobGroups;
 // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
 const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
 
+const objects = noClasses();
+
 beforeAll(async () => {
-  groups = new JobGroups({ stores, secrets: TEST_SECRETS, runtime });
+  groups = new JobGroups({ stores, objects, secrets: TEST_SECRETS, runtime });
   http = await openTestHttp({ endpoints: groupRoutes(groups) });
   session = await http.signIn("admin");
 });
@@ -155,7 +158,7 @@ test("a viewer reads and changes nothing, a neighbour has groups of its own", as
 });
 
 test("a group that changes ten thousand times, at two controllers at once, is the last change of one of them", async () => {
-  const other = new JobGroups({ stores, secrets: TEST_SECRETS, runtime });
+  const other = new JobGroups({ stores, objects, secrets: TEST_SECRETS, runtime });
   const save = (at: number, by: JobGroups) =>
     by.save(admin, { name: "aged", gtype: "group", hosts: [{ host: `h${at}` }] });
   for (let at = 0; at < CHANGES; at += 2) await Promise.all([save(at, groups), save(at + 1, other)]);
@@ -178,7 +181,7 @@ test("a change whose answer is lost is made once and told as made", async () => 
       return { ...store, kv: wrappedKv(store.kv, { put }) };
     },
   };
-  const unlucky = new JobGroups({ stores: lossy, secrets: TEST_SECRETS, runtime });
+  const unlucky = new JobGroups({ stores: lossy, objects, secrets: TEST_SECRETS, runtime });
   const { group } = await unlucky.save(admin, { name: "lost", gtype: "group", hosts: [{ host: "h" }] });
   expect(await groups.list(admin)).toEqual([group]);
   expect(lost).toBe(2);

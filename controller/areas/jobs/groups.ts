@@ -4,7 +4,10 @@ import { JOB_GROUP_CHANGE_ATTEMPTS_MAX, JOB_GROUPS_MAX } from "../../../common/l
 import type { Runtime } from "../../runtime.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../query/index.ts";
+import { groupRow, JOB_GROUP_PATH } from "./classes.ts";
 import { checkGroup, checkSize } from "./group-checks.ts";
 import { placeText, sealPassword, type Place } from "./group-secrets.ts";
 import { GroupStore, type GroupName, type StoredGroup, type StoredGroupHost } from "./group-store.ts";
@@ -27,23 +30,34 @@ export class JobGroups {
   readonly #stores: Stores;
   readonly #secrets: SecretBox;
   readonly #runtime: Runtime;
+  readonly #objects: Pick<Objects, "catalog">;
 
   constructor({
     stores,
+    objects,
     secrets,
     runtime,
   }: {
     readonly stores: Stores;
+    readonly objects: Pick<Objects, "catalog">;
     readonly secrets: SecretBox;
     readonly runtime: Runtime;
   }) {
     this.#stores = stores;
+    this.#objects = objects;
     this.#secrets = secrets;
     this.#runtime = runtime;
   }
 
-  /** By type and name. */
+  /** Those there are for the principal, without what is hidden from it; by type and name. */
   async list(principal: Principal): Promise<readonly GroupView[]> {
+    requirePermission(principal, "jobs:read");
+    const filter = await this.#filter(principal);
+    return (await this.all(principal)).flatMap((group) => shownOf(principal, group, filter) ?? []);
+  }
+
+  /** For the class of groups, over which the rules for rows and columns are laid where it is queried. */
+  async all(principal: Principal): Promise<readonly GroupView[]> {
     requirePermission(principal, "jobs:read");
     return (await (await this.#store(principal)).all()).map(viewOf);
   }
@@ -54,24 +68,30 @@ export class JobGroups {
     return this.#put(principal, input, false);
   }
 
-  /** Replaces the group of that type and name; `AppError("not_found")` when there is none. */
+  /** Replaces the group of that type and name; `AppError("not_found")` when there is none for the principal. */
   replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
     return this.#put(principal, input, true);
   }
 
-  /** `AppError("not_found")` when there is none. */
+  /** `AppError("not_found")` when there is none for the principal. */
   async remove(principal: Principal, name: GroupName): Promise<void> {
     requirePermission(principal, "jobs:write");
-    if (!(await (await this.#store(principal)).remove(name))) throw groupNotFound(name);
+    const store = await this.#store(principal);
+    const found = await store.read(name);
+    const { sees } = await this.#filter(principal);
+    if (!found || !sees(groupRow(principal, found.group)) || !(await store.remove(name))) throw groupNotFound(name);
   }
 
   async #put(principal: Principal, input: GroupInput, ifThere: boolean): Promise<SavedGroup> {
     checkGroup(input);
     const store = await this.#store(principal);
+    const filter = await this.#filter(principal);
     for (let attempt = 0; attempt < JOB_GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
       const before = await store.read(input);
-      if (ifThere && !before) throw groupNotFound(input);
+      if (ifThere && !(before && filter.sees(groupRow(principal, before.group)))) throw groupNotFound(input);
+      if (before) requireWhole(principal, before.group, filter);
+      requireWhole(principal, input, filter);
       if (!before && (await store.count()) >= JOB_GROUPS_MAX) throw tooManyGroups();
       const warnings: string[] = [];
       const hosts = input.hosts.map((host) =>
@@ -111,6 +131,10 @@ export class JobGroups {
     return stored;
   }
 
+  #filter(principal: Principal): Promise<RecordFilter> {
+    return recordFilter(principal, this.#objects, principal.ospace + JOB_GROUP_PATH);
+  }
+
   async #store({ tenant }: Principal): Promise<GroupStore> {
     return new GroupStore((await this.#stores.tenant(tenant)).kv, this.#runtime);
   }
@@ -126,6 +150,24 @@ function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
       sshkey,
     })),
   };
+}
+
+type NamedHosts = GroupName & { readonly hosts: readonly { readonly host: string }[] };
+
+/** Undefined where there is no such group for the principal. */
+function shownOf(principal: Principal, group: GroupView, { sees, shown }: RecordFilter): GroupView | undefined {
+  const row = groupRow(principal, group);
+  if (!sees(row)) return undefined;
+  const seen = shown(row);
+  const { hosts: _hosts, ...name } = group;
+  return ("hosts" in seen ? group : name) as GroupView;
+}
+
+/** A write replaces all of a group: it takes one that the principal sees whole, before and after. */
+function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: RecordFilter): void {
+  const row = groupRow(principal, group);
+  if (sees(row) && "hosts" in shown(row)) return;
+  throw new AppError("denied", `The group ${group.name} is not among the groups that this user may change.`);
 }
 
 /** That of the same server stays. */

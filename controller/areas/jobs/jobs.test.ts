@@ -7,7 +7,7 @@ import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
-import { TAGS_COLUMN, type ObjectRow, type SystemClass } from "../objects/index.ts";
+import { TAGS_COLUMN, type ObjectRow, type Objects, type SystemClass } from "../objects/index.ts";
 import { jobClasses } from "./classes.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
@@ -44,6 +44,7 @@ class FakeHosts {
 
 /** Rows of job runs, as far as runs use objects. The later time of a write wins, whatever comes first. */
 class FakeRows {
+  readonly catalog: Objects["catalog"] = (principal) => noClasses().catalog(principal);
   readonly rows = new Map<string, Record<string, Row[string] | undefined>>();
   readonly #times = new Map<string, number>();
   failures: AppError[] = [];

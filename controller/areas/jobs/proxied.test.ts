@@ -20,7 +20,12 @@ const sent: SentCommand[] = [];
 
 beforeAll(async () => {
   scene = await openJobRuns();
-  groups = new JobGroups({ stores: scene.engine, secrets: TEST_SECRETS, runtime: testRuntime(realClock) });
+  groups = new JobGroups({
+    stores: scene.engine,
+    objects: scene.objects,
+    secrets: TEST_SECRETS,
+    runtime: testRuntime(realClock),
+  });
   scene.objects.registerSystemClass(jobGroupClass(groups));
   runs = scene.controller("one", { dispatch: (each) => (sent.push(each), { code: 0 }) });
   await group("dbs", ["db1", "db2"]);

@@ -22,7 +22,7 @@ beforeAll(async () => {
   scene = await openJobRuns();
   const runtime = testRuntime(realClock);
   contexts = new JobContexts({ stores: scene.engine, runtime });
-  const groups = new JobGroups({ stores: scene.engine, secrets: TEST_SECRETS, runtime });
+  const groups = new JobGroups({ stores: scene.engine, objects: scene.objects, secrets: TEST_SECRETS, runtime });
   const access = new RunAccess({ stores: scene.engine, runtime, secrets: TEST_SECRETS });
   http = await openTestHttp({
     endpoints: [...contextRoutes(contexts), ...groupRoutes(groups)],

@@ -45,7 +45,7 @@ export interface RunDependencies {
   /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "insert" | "get">;
+  readonly objects: Pick<Objects, "insert" | "get" | "catalog">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   /** What runs serverJS; absent: this controller runs no scripts. */

@@ -78,7 +78,7 @@ function controller(own: string, options: ControllerOptions = {}): JobRuns {
     hosts,
     stored: new StoredCommands({ objects, actAs: () => Promise.resolve(ADMIN) }),
     stores: options.stores ?? engine,
-    objects: options.objects ?? used,
+    objects: { catalog: (principal) => objects.catalog(principal), ...(options.objects ?? used) },
     runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
     notifications: { publish: () => undefined },
     controllers: { own, has: (id) => id === own || (options.sees ?? []).includes(id) },

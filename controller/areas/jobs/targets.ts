@@ -1,7 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { recordFilter } from "../query/index.ts";
+import { groupRow, JOB_GROUP_PATH } from "./classes.ts";
 import { namesIn } from "./definition.ts";
 import { GroupStore } from "./group-store.ts";
 import { formatJobName } from "./names.ts";
@@ -21,6 +24,7 @@ export const NO_TARGETS: Targets = { hosts: [], behind: {} };
 export interface TargetDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
+  readonly objects: Pick<Objects, "catalog">;
   /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
 }
@@ -69,12 +73,17 @@ export class JobTargets {
     return { hosts, behind: behindOf(hosts, first) };
   }
 
-  /** `undefined`: there is no group of that name. */
+  /** `undefined`: there is no group of that name for the principal. */
   async #members(principal: Principal, name: string): Promise<readonly Member[] | undefined> {
-    const { stores, runtime, proxied } = this.#with;
+    const { stores, runtime, objects, proxied } = this.#with;
     const { kv } = await stores.tenant(principal.tenant);
     const plain = await new GroupStore(kv, runtime).read({ gtype: "group", name });
-    if (plain) return plain.group.hosts.map(({ host }) => ({ host }));
+    if (plain) {
+      const filter = await recordFilter(principal, objects, principal.ospace + JOB_GROUP_PATH);
+      return filter.sees(groupRow(principal, plain.group))
+        ? plain.group.hosts.map(({ host }) => ({ host }))
+        : undefined;
+    }
     const behind = await proxied?.members(principal, name);
     return behind?.map(({ host, proxy }) => (proxy === "" ? { host } : { host, group: name }));
   }
