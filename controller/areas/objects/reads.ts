@@ -1,5 +1,5 @@
 import { lazyPages } from "../../../common/pages.ts";
-import type { Principal } from "../permissions/index.ts";
+import { type Principal, seesAll } from "../permissions/index.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
 import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
 import { edgesAsOf } from "./history/edgesasof.ts";
@@ -12,7 +12,7 @@ import { edgesOf } from "./reading/edges.ts";
 import { estimatedReads } from "./reading/estimating.ts";
 import { placesOf } from "./reading/locate.ts";
 import { planRead, scopeOf, type ReadPlan } from "./reading/readplan.ts";
-import { withWords } from "./reading/wordpatterns.ts";
+import { withWords, wordSteps } from "./reading/wordpatterns.ts";
 import type {
   CountRequest,
   EdgeRequest,
@@ -57,7 +57,11 @@ export class Reads implements ObjectReads {
   async explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
     const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
     const { asOfMs } = request;
-    if (asOfMs === undefined) return (await this.#plan(request, { tenant, snapshot, readable })).explanation;
+    if (asOfMs === undefined) {
+      const { explanation } = await this.#plan(request, { tenant, snapshot, readable });
+      const isOpen = seesAll(principal, snapshot.tree("/"));
+      return isOpen ? { ...explanation, steps: [...explanation.steps, ...wordSteps(explanation.used)] } : explanation;
+    }
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, readable), past);
   }

@@ -25,6 +25,14 @@ export function classAccess({ data }: Rights, target: string | RuledClass): Clas
   return accessOf(parts);
 }
 
+/** Whether all rows and columns of these classes are open for reading. */
+export function seesAll(rights: Rights, views: readonly RuledClass[]): boolean {
+  return views.every((view) => {
+    const { readable, where, hidden } = classAccess(rights, view);
+    return readable && where === undefined && hidden.size === 0;
+  });
+}
+
 /** Of each group, and of the user's own rules, the one that decides for the class, if there is one. */
 export function decidingRules({ data }: Rights, path: string): readonly DataRule[] {
   return ruleSets(data).flatMap((rules) => decidingRule(rules, path) ?? []);

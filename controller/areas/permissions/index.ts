@@ -1,4 +1,4 @@
-export { classAccess, decidingRules, isUnrestricted } from "./access.ts";
+export { classAccess, decidingRules, isUnrestricted, seesAll } from "./access.ts";
 export { currentRights } from "./current.ts";
 export {
   allows,

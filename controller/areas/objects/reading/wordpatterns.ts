@@ -32,6 +32,19 @@ export async function withWords(request: ReadRequest, { store, views }: WordSour
   return { ...request, where: known };
 }
 
+/**
+ * For EXPLAIN. The words are those of all entities of the tenant, and how many there are tells of each beginning whether
+ * there is one: it is for those only who see all of the tenant.
+ */
+export function wordSteps(used: readonly Pushdown[]): readonly string[] {
+  return used.flatMap((one) => {
+    if (one.kind !== "pattern" || one.words === undefined) return [];
+    const words = [...one.words].sort();
+    const count = words.length === 1 ? "1 word" : `${words.length} words`;
+    return [`${one.pattern} stands for ${count}${words.length > 0 ? `: ${words.join(", ")}` : ""}`];
+  });
+}
+
 /** Where words lie: those of all entities, `undefined`, and of each class of records. */
 function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[] | undefined {
   const ready = views.filter(({ wordsReady }) => wordsReady);
