@@ -159,8 +159,7 @@ function shownOf(principal: Principal, group: GroupView, { sees, shown }: Record
   const row = groupRow(principal, group);
   if (!sees(row)) return undefined;
   const seen = shown(row);
-  const { hosts: _hosts, ...name } = group;
-  return ("hosts" in seen ? group : name) as GroupView;
+  return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype } as GroupView);
 }
 
 /** A write replaces all of a group: it takes one that the principal sees whole, before and after. */
