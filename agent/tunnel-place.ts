@@ -27,6 +27,7 @@ export function connectedTo({ address, port }: Place, clock: Clock, signal: Abor
     const late = clock.after(TUNNEL_CONNECT_MS, () =>
       fail(new AppError("deadline", `no answer within ${TUNNEL_CONNECT_MS} ms`)),
     );
+    if (signal.aborted) return ended();
     signal.addEventListener("abort", ended, { once: true });
     socket.once("error", (error) => fail(asAppError(error)));
     socket.once("connect", () => {

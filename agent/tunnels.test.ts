@@ -6,6 +6,7 @@ import type { TunnelFrame } from "../proto/gen/agent/v1/agent.ts";
 import { TestClock } from "../test/helpers/runtime.ts";
 import { eventually } from "../test/helpers/programs.ts";
 import type { TunnelCall } from "./transport.ts";
+import { connectedTo } from "./tunnel-place.ts";
 import { Tunnels } from "./tunnels.ts";
 
 /** The controller's end; `reads` false: nothing that is sent ever leaves. */
@@ -56,6 +57,11 @@ describe("tunnels of an agent", () => {
   afterAll(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
+  });
+
+  it("leads nowhere for an agent that ended before it was asked", async () => {
+    const place = { address: "127.0.0.1", port };
+    await expect(connectedTo(place, new TestClock(), AbortSignal.abort())).rejects.toMatchObject({ code: "cancelled" });
   });
 
   function open() {

@@ -88,7 +88,7 @@ class Gate {
 function deafWatch(begun: Gate) {
   return async function* (_prefix: string, { signal }: KvWatchOptions): AsyncGenerator<readonly KvEvent[]> {
     begun.open();
-    await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve, { once: true }));
   };
 }
 

@@ -134,6 +134,12 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       expect(engine.ended).toBe(0);
     });
 
+    test("a script whose caller is gone before it begins is not begun", async () => {
+      const [endless = ""] = texts.endless;
+      const answer = await refused(engine.run(callOf(endless, null, { signal: AbortSignal.abort() }), HOST));
+      expect(answer).toMatchObject({ code: "cancelled" });
+    });
+
     test("a script that waits for a host call is stopped by its signal, and hears nothing of the answer", async () => {
       let answerLate!: (value: null) => void;
       const late = new Promise<null>((resolve) => (answerLate = resolve));
