@@ -11,6 +11,7 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../call-deadline.ts";
 import type { StoreAccess } from "../access.ts";
+import { schemaAgreed, type SchemaNode } from "./agreement.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
@@ -144,12 +145,21 @@ export class Cassandra {
     const { clock, random } = this.#runtime;
     // Longer than a call from outside may wait: what it begins is made to its end.
     const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
-    const result = await this.#repeat({ kind: "write", query, deadline }, () =>
+    await this.#repeat({ kind: "write", query, deadline }, () =>
       this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
     );
-    const { isSchemaInAgreement } = result.info as { readonly isSchemaInAgreement?: boolean };
-    if (isSchemaInAgreement === false)
-      throw new AppError("unknown_outcome", "The nodes of Cassandra do not agree on the tables yet.");
+    await schemaAgreed(() => this.#nodesUp(), deadline, this.#runtime.log);
+  }
+
+  #nodesUp(): SchemaNode[] {
+    const up = this.#client.hosts.values().filter((host) => host.isUp());
+    return up.map((host) => ({ address: host.address, version: () => this.#schemaVersion(host) }));
+  }
+
+  async #schemaVersion(host: cassandra.Host): Promise<string> {
+    const query = "SELECT schema_version FROM system.local";
+    const { rows } = await this.#client.execute(query, [], { host, readTimeout: CLUSTER_ATTEMPT_DEADLINE_MS });
+    return String(rows[0]?.schema_version);
   }
 
   async close(): Promise<void> {
@@ -274,7 +284,8 @@ export function newClient(options: CassandraOptions): cassandra.Client {
     // Besides the contact points, or the driver looks for their peers on 9042.
     protocolOptions: {
       port: portOf(options.contactPoints[0]),
-      maxSchemaAgreementWaitSeconds: CLUSTER_SCHEMA_DEADLINE_MS / 1_000,
+      // See `define`, which waits also where the driver would not, and says for what.
+      maxSchemaAgreementWaitSeconds: 0,
     },
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
