@@ -15,7 +15,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/objects/{model,service}.test.ts",
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{edgeendings,races}}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
-  "controller/areas/jobs/{batch,cancels,choosing,command-runs,contexts,definitions,firings,following,groups,kept-rights,places,proxied,queues,retention,retries,run-access,scheduled,scheduler,scripted,stream}.test.ts",
+  "controller/areas/jobs/{batch,cancels,choosing,command-runs,contexts,definitions,firings,following,groups,kept-rights,places,proxied,queues,retention,retries,run-access,run-rows,scheduled,scheduler,scripted,stream}.test.ts",
   "controller/areas/notifications/rights.test.ts",
   "test/security/{neighbours,owned-records,ways-out}.test.ts",
   "controller/areas/jobs/{runs,takeover}.test.ts",

@@ -160,6 +160,9 @@ export const JOB_BATCH_MAX = 100;
 export const JOB_BATCH_ANSWER_MAX_BYTES = 16 * MIB;
 /** First part of standard output and error kept in the run's row. */
 export const JOB_ROW_OUTPUT_MAX_BYTES = 64 * KIB;
+/** Rows of runs of one tenant and class that are written in one write, and such writes under way at once. */
+export const JOB_ROWS_PER_WRITE = 100;
+export const JOB_ROW_WRITES_AT_ONCE = 2;
 /** How often, and after which first pause, the end of a run is tried to be recorded while the store is away. */
 export const JOB_FINISH_ATTEMPTS = 6;
 export const JOB_FINISH_PAUSE_MS = 500;

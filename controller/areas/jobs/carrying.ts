@@ -90,7 +90,7 @@ export class RunCarrying {
 
   async #fired(run: Run, held: VersionedRun): Promise<void> {
     try {
-      await this.#with.endings.begin(held.open);
+      await this.#with.endings.beginScheduled(held.open);
     } catch (error) {
       this.leave(1);
       return this.#tellBreak(run, error);

@@ -17,6 +17,7 @@ import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "./classes.ts";
 import { commandRows } from "./command-rows.ts";
 import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
+import { RunRows } from "./run-rows.ts";
 import { stageOf } from "./stages.ts";
 
 export interface EndingDependencies {
@@ -48,16 +49,23 @@ export class RunEndings {
   readonly #journal: RunJournal;
   readonly #objects: EndingDependencies["objects"];
   readonly #runtime: Runtime;
+  readonly #rows: RunRows;
 
   constructor({ journal, objects, runtime }: EndingDependencies) {
     this.#journal = journal;
     this.#objects = objects;
     this.#runtime = runtime;
+    this.#rows = new RunRows(objects);
   }
 
   /** The row says `running`, unless it says an end already. */
   async begin(open: PlacedRun): Promise<void> {
     await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
+  }
+
+  /** As `begin`, for the run of a schedule: together with others that are due. */
+  beginScheduled(open: PlacedRun): Promise<void> {
+    return this.#rows.write(open.order.principal, JOB_RUN_PATH, [{ row: startRow(open), atMs: open.startedMs }]);
   }
 
   /**
@@ -146,12 +154,15 @@ export class RunEndings {
   /** Writes a decided end into the row, and how each command ended into rows of theirs; safe to repeat. */
   async record(open: PlacedRun, end: RunEnd): Promise<void> {
     const atMs = Math.max(end.decidedMs, open.startedMs + 1);
-    const platform = platformOf(open);
+    const { principal } = open.order;
     const row = { ...startRow(open), ...endRow(end), ...failuresOf(open) };
-    const commands = commandRows(open, end);
     await Promise.all([
-      this.#objects.insert(platform, pathOf(open), [row], { atMs }),
-      commands.length > 0 && this.#objects.insert(platform, platform.ospace + COMMAND_RUN_PATH, commands, { atMs }),
+      this.#rows.write(principal, JOB_RUN_PATH, [{ row, atMs }]),
+      this.#rows.write(
+        principal,
+        COMMAND_RUN_PATH,
+        commandRows(open, end).map((command) => ({ row: command, atMs })),
+      ),
     ]);
   }
 

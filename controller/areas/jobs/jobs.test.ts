@@ -53,13 +53,14 @@ class FakeRows {
     _principal: unknown,
     path: string,
     rows: readonly Row[],
-    options: { readonly atMs?: number } = {},
+    options: { readonly atMs?: number | readonly number[] } = {},
   ): Promise<readonly string[]> {
     const failure = rows.some((row) => row["status"] !== "running") ? this.failures.shift() : undefined;
     if (failure) return Promise.reject(failure);
-    const ids = rows.map((row) => {
+    const ids = rows.map((row, at) => {
       const id = ["runid", "host", "place"].reduce((text, key) => `${text}:${String(row[key] ?? "")}`, path);
-      const [atMs, lastMs] = [options.atMs ?? 0, this.#times.get(id) ?? -1];
+      const given = typeof options.atMs === "object" ? options.atMs[at] : options.atMs;
+      const [atMs, lastMs] = [given ?? 0, this.#times.get(id) ?? -1];
       this.rows.set(id, {
         ...(atMs >= lastMs ? { ...this.rows.get(id), ...row } : { ...row, ...this.rows.get(id) }),
         class: path,

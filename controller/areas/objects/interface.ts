@@ -57,12 +57,15 @@ export interface ClassDefinitions {
 }
 
 export interface ObjectWrites {
-  /** Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. */
+  /**
+   * Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. `atMs`:
+   * the time of the writes, or one for each of the rows, of a class of entities.
+   */
   insert(
     principal: Principal,
     path: string,
     rows: readonly Row[],
-    options?: { readonly atMs?: number },
+    options?: { readonly atMs?: number | readonly number[] },
   ): Promise<readonly string[]>;
   /**
    * Records of a source that may replay: the same identity and time give the same row again. Also entities with keys

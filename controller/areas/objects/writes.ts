@@ -49,7 +49,7 @@ export class Writes implements ObjectWrites {
     principal: Principal,
     path: string,
     rows: readonly Row[],
-    options: { readonly atMs?: number } = {},
+    options: { readonly atMs?: number | readonly number[] } = {},
   ): Promise<readonly string[]> {
     return this.#writing(principal, (tenant, context) => {
       return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options.atMs);

@@ -58,7 +58,7 @@ export interface JournalForm<T> {
   /** The key is this and the id, in the KvStore of the tenant. */
   readonly prefix: string;
   readonly tenantOf: (open: T) => string;
-  /** What is written together with each state of an entry; not removed with it. */
+  /** What is written together with an entry when it begins or is taken; not removed with it. */
   readonly beside?: (open: T) => readonly KvOperation[];
   /** Work that is done twice has the effect of one: a beginning whose outcome is unknown is made again. */
   readonly isRepeatable?: true;
@@ -159,7 +159,8 @@ export class Journal<T extends OpenWork> {
     if (this.underWay.stopping.aborted || !this.underWay.hold(id)) return undefined;
     let taken: Noted<T> | undefined;
     try {
-      taken = await this.#change(found, { ...found.open, owner: this.#controllers.own, attempt: attempt + 1 });
+      const next = { ...found.open, owner: this.#controllers.own, attempt: attempt + 1 };
+      taken = await this.#change(found, next, this.#beside(next));
       return taken;
     } finally {
       if (!taken) this.underWay.letGo(id);
@@ -221,9 +222,9 @@ export class Journal<T extends OpenWork> {
     return !isCarried;
   }
 
-  async #change({ revision }: Noted<T>, next: T): Promise<Noted<T> | undefined> {
+  async #change({ revision }: Noted<T>, next: T, beside: readonly KvOperation[] = []): Promise<Noted<T> | undefined> {
     const { kv } = await this.#stores.tenant(this.#form.tenantOf(next));
-    const request = { if: [{ key: this.#keyOf(next.id), revision }], then: this.#puts(next) };
+    const request = { if: [{ key: this.#keyOf(next.id), revision }], then: [this.#put(next), ...beside] };
     const written = await txnOnce(kv, request, (write) => this.#retry.run(write));
     return written.ok ? { open: next, revision: written.revision } : undefined;
   }
@@ -276,7 +277,15 @@ export class Journal<T extends OpenWork> {
   }
 
   #puts(open: T): readonly KvOperation[] {
-    return [{ kind: "put", key: this.#keyOf(open.id), value: encodeJson(open) }, ...(this.#form.beside?.(open) ?? [])];
+    return [this.#put(open), ...this.#beside(open)];
+  }
+
+  #put(open: T): KvOperation {
+    return { kind: "put", key: this.#keyOf(open.id), value: encodeJson(open) };
+  }
+
+  #beside(open: T): readonly KvOperation[] {
+    return this.#form.beside?.(open) ?? [];
   }
 
   #keyOf(id: string): string {

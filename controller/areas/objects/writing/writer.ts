@@ -59,7 +59,13 @@ export class ObjectWriter {
     this.#writing = writing;
   }
 
-  async insert(context: WriteContext, view: LoadedClass, rows: readonly Row[], atMs?: number): Promise<string[]> {
+  async insert(
+    context: WriteContext,
+    view: LoadedClass,
+    rows: readonly Row[],
+    at?: number | readonly number[],
+  ): Promise<string[]> {
+    const [atMs, eachMs] = typeof at === "object" ? [undefined, at] : [at, undefined];
     const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
     const entropy = (): Uint8Array => this.#writing.runtime.random.bytes(10);
     const source = { timeMs, entropy, ulid: () => ulidOf(timeMs, entropy()) };
@@ -70,7 +76,8 @@ export class ObjectWriter {
         rows.map((values) => ({ values, source })),
       );
     const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, { source }));
-    return this.#upsert(context, { view, rows: checked, atMs });
+    const timed = eachMs ? checked.map((row, place) => ({ ...row, writeUs: microseconds(eachMs[place]) })) : checked;
+    return this.#upsert(context, { view, rows: timed, atMs });
   }
 
   async ingest(context: WriteContext, view: LoadedClass, { records, retimed }: Ingested): Promise<string[]> {
@@ -273,7 +280,7 @@ export class ObjectWriter {
     const rows = await triggered(context, { view, rows: asked }, traces);
     const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
     const lastUs = Math.max(greatest(traces.values()), greatest(links));
-    const timeUs = atMs === undefined ? this.#writing.clock.nextUs(lastUs) : Math.floor(atMs * 1_000);
+    const timeUs = microseconds(atMs) ?? this.#writing.clock.nextUs(lastUs);
     const late = retimed === undefined ? NONE_LATE : lateAmong(rows, traces);
     if (late.size > 0) await retimed?.([...late], timeUs);
     const made = rows.map((row, at): EntityWrite => {
@@ -457,6 +464,10 @@ function edgeMarks({ view, key, addEdges = [], timeUs }: EntityWrite): EntityCha
 }
 
 /** Slices of at most a batch, in which no object occurs twice. */
+function microseconds(atMs: number | undefined): number | undefined {
+  return atMs === undefined ? undefined : Math.floor(atMs * 1_000);
+}
+
 function* batches(rows: readonly CheckedRow[]): Generator<readonly CheckedRow[]> {
   let batch: CheckedRow[] = [];
   let keys = new Set<string>();
