@@ -20,6 +20,14 @@ export const WORKER_END_DEADLINE_MS = 1_000;
 
 /** Whether a Lua text is to end is asked every so many instructions. */
 export const LUA_HOOK_INSTRUCTIONS = 1_000;
+/** Larger globals of a run are read by Lua itself: a function of Lua holds a bounded number of constants. */
+export const LUA_LITERAL_MAX_CHARACTERS = 128 * 1_024;
+/** Deeper ones too: each list in a list may take 50 of its 250 registers. */
+export const LUA_LITERAL_DEPTH_MAX = 4;
+/** Runs whose globals are read at once. */
+export const LUA_LITERAL_RUNS_MAX = 32;
+/** Names of members that a Lua VM keeps as it writes them into JSON. */
+export const LUA_NAMES_KEPT_MAX = 256;
 /** A Lua VM that has more after a run is not kept for the next one. */
 export const LUA_VM_KEPT_MAX_BYTES = 16 * MIB;
 /** Lua VMs that a thread keeps, each of one owner and text; the one used longest ago leaves first. */

@@ -1,4 +1,4 @@
-import { LUA_ANSWERS_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { LUA_ANSWERS_MAX_CHARACTERS, LUA_NAMES_KEPT_MAX } from "../../../common/limits.ts";
 
 /** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
 export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
@@ -55,7 +55,6 @@ local function numberText(value)
   return tonumber(short) == value and short or format("%.17g", value)
 end
 
-local encode
 -- How many entries a list has; nothing for another table.
 local function lengthOf(value)
   if value[1] == nil then return nil end
@@ -66,33 +65,70 @@ local function lengthOf(value)
   end
   return count > 0 and count or nil
 end
-local function encodeList(value, count, depth)
-  local parts = {}
-  for at = 1, count do parts[at] = encode(value[at], depth + 1) end
-  return "[" .. concat(parts, ",") .. "]"
-end
-local function encodeTable(value, depth)
-  if depth > DEPTH_MAX then error("a table is nested too deeply, or holds itself", 0) end
-  local length = lengthOf(value)
-  if length then return encodeList(value, length, depth) end
-  local parts, count = {}, 0
-  for key, entry in next, value do
-    local name = type(key) == "number" and numberText(key) or key
-    if type(name) ~= "string" then error("a key of a table is no text", 0) end
-    count = count + 1
-    parts[count] = quoted(name) .. ":" .. encode(entry, depth + 1)
-  end
-  return "{" .. concat(parts, ",") .. "}"
+
+-- The same few names come again and again.
+local members, membersLeft = {}, ${LUA_NAMES_KEPT_MAX}
+local function memberOf(key)
+  local name = type(key) == "number" and numberText(key) or key
+  if type(name) ~= "string" then error("a key of a table is no text", 0) end
+  local member = quoted(name) .. ":"
+  if name == key and membersLeft > 0 and #name <= 64 then members[name], membersLeft = member, membersLeft - 1 end
+  return member
 end
 
-function encode(value, depth)
+-- Pieces of text are joined once: each puts its own behind the last, and answers which that is then.
+local put
+local function putList(parts, last, value, count, depth)
+  parts[last + 1] = "["
+  last = last + 1
+  for at = 1, count do
+    if at > 1 then
+      last = last + 1
+      parts[last] = ","
+    end
+    last = put(parts, last, value[at], depth + 1)
+  end
+  parts[last + 1] = "]"
+  return last + 1
+end
+local function putTable(parts, last, value, depth)
+  if depth > DEPTH_MAX then error("a table is nested too deeply, or holds itself", 0) end
+  local length = lengthOf(value)
+  if length then return putList(parts, last, value, length, depth) end
+  local before = "{"
+  for key, entry in next, value do
+    parts[last + 1], parts[last + 2] = before, members[key] or memberOf(key)
+    last, before = put(parts, last + 2, entry, depth + 1), ","
+  end
+  if before == "{" then
+    parts[last + 1] = "{}"
+  else
+    parts[last + 1] = "}"
+  end
+  return last + 1
+end
+
+function put(parts, last, value, depth)
   local kind = type(value)
-  if kind == "string" then return quoted(value) end
-  if kind == "number" then return numberText(value) end
-  if kind == "nil" then return "null" end
-  if kind == "boolean" then return value and "true" or "false" end
-  if kind == "table" then return encodeTable(value, depth or 1) end
-  error("a " .. kind .. " has no JSON", 0)
+  if kind == "string" then
+    parts[last + 1] = quoted(value)
+  elseif kind == "number" then
+    parts[last + 1] = numberText(value)
+  elseif kind == "nil" then
+    parts[last + 1] = "null"
+  elseif kind == "boolean" then
+    parts[last + 1] = value and "true" or "false"
+  elseif kind == "table" then
+    return putTable(parts, last, value, depth)
+  else
+    error("a " .. kind .. " has no JSON", 0)
+  end
+  return last + 1
+end
+
+local function encode(value)
+  local parts = {}
+  return concat(parts, "", 1, put(parts, 0, value, 1))
 end
 
 local UNESCAPES = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
@@ -347,7 +383,7 @@ end
 local NOBODY = {}
 
 local function begin(chunk, globals)
-  local env = environment(decode(globals))
+  local env = environment(type(globals) == "table" and globals or decode(globals))
   setfenv(chunk, env)
   if framed.begin then framed.begin(env) end
   chunk()
@@ -373,17 +409,30 @@ local function one(chunk, globals, wanted, most)
   return #results <= most and results or "O", false
 end
 
--- Runs a text for each line of globals, one after the other, and answers as many lines; fewer where one was ended, or
--- where the answers grow large.
+-- The globals of a line: JSON of those of one run, or a text of Lua of ours that answers a list of tables.
+local function given(line)
+  if byte(line) == 123 then return { line } end
+  local read, message = loadstring(line, "=input")
+  if not read then error(message, 0) end
+  return read()
+end
+
+-- Runs a text for each of the globals of all lines, one after the other, and answers as many lines; fewer where one was
+-- ended, or where the answers grow large.
 local function run(name, lines, wanted, most)
   local chunk, answers, count, size, from = compiled[name], {}, 0, 0, 1
   local names, answer, isEnded = decode(wanted), nil, false
   repeat
     local to = find(lines, "\n", from, true)
-    count = count + 1
-    progress[1] = count
-    answer, isEnded = one(chunk, sub(lines, from, to and to - 1), names, most)
-    answers[count], size, from = answer, size + #answer, to and to + 1
+    local each = given(sub(lines, from, to and to - 1))
+    for at = 1, #each do
+      count = count + 1
+      progress[1] = count
+      answer, isEnded = one(chunk, each[at], names, most)
+      answers[count], size = answer, size + #answer
+      if isEnded or size > ${LUA_ANSWERS_MAX_CHARACTERS} then break end
+    end
+    from = to and to + 1
   until not to or isEnded or size > ${LUA_ANSWERS_MAX_CHARACTERS}
   setfenv(chunk, NOBODY)
   -- What was ended may have left no memory for the answers.

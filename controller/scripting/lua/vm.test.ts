@@ -145,3 +145,49 @@ describe("a text that takes all memory breaks its VM and nothing else", () => {
     expect(vm.isBroken).toBe(true);
   });
 });
+
+describe("the globals of a run", () => {
+  /** Of each run by itself, and of all together. */
+  async function seen(globals: readonly object[]): Promise<readonly unknown[]> {
+    const vm = await open();
+    expect(vm.compile("a", "answer = given")).toBeUndefined();
+    const reports = vm.run("a", {
+      each: globals.map((given) => JSON.stringify(given)),
+      results: ["answer"],
+      outputMaxCharacters: 1_000_000,
+      host: noHost,
+      isOver: () => false,
+    });
+    return reports.map((report) =>
+      "results" in report ? (JSON.parse(report.results) as { answer?: unknown }).answer : report.message,
+    );
+  }
+
+  const all = Array.from({ length: 0x300 }, (_, code) => String.fromCharCode(code)).join("");
+  const nested = (depth: number, value: unknown): unknown =>
+    depth === 0 ? value : [...Array.from({ length: 49 }, () => 1), nested(depth - 1, value)];
+
+  test.each<[what: string, value: unknown, as?: unknown]>([
+    ["every character", all],
+    [
+      "characters outside the first plane, and halves of one",
+      "😀\ud800x\udc00",
+      "😀\ufffd\ufffd\ufffdx\ufffd\ufffd\ufffd",
+    ],
+    ["what would end a text of Lua", `"}} os.exit() -- ]] \\" \\\\" \r\n \0`],
+    ["names that would", { '"]=1}': 1, "a\nb": 2, "\\": 3, __index: 4, __proto: 5, end: 6 }],
+    ["numbers", [0.1, -5, 1e21, 1e-7, 2 ** 53, -1.5e300]],
+    ["truths and nothing", { a: true, b: false, c: null }, { a: true, b: false }],
+    ["lists in lists as deep as one function of Lua holds them", nested(2, [1])],
+    ["and deeper", nested(12, { a: 1 })],
+    ["many constants", Array.from({ length: 8_000 }, (_, at) => `v${at}`)],
+  ])("are what they were: %s", async (_, value, as = value) => {
+    const others = [{ given: "before" }, { given: value }, { given: value }, { given: "after" }];
+    expect(await seen(others)).toEqual(["before", as, as, "after"]);
+  });
+
+  test("are those of that run, also where there are more than are read at once", async () => {
+    const numbers = Array.from({ length: 100 }, (_, at) => at);
+    expect(await seen(numbers.map((given) => ({ given })))).toEqual(numbers);
+  });
+});

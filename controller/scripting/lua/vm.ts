@@ -2,6 +2,7 @@ import { Lua, LUA_GLOBALSINDEX, LUA_REGISTRYINDEX, LuaEventMasks } from "wasmoon
 import { errorText } from "../../../common/errors.ts";
 import { LUA_HOOK_INSTRUCTIONS } from "../../../common/limits.ts";
 import { BOOTSTRAP, FINAL_ERRORS } from "./bootstrap.ts";
+import { linesOf } from "./literal.ts";
 
 /** What a text of a VM reaches, and for how long. */
 export interface LuaRun {
@@ -96,7 +97,8 @@ export class LuaVm {
     this.#around.host = host;
     this.#around.isOver = isOver;
     try {
-      const answers = this.#run(name, each.join("\n"), JSON.stringify(results), outputMaxCharacters);
+      const lines = [...linesOf(each)].join("\n");
+      const answers = this.#run(name, lines, JSON.stringify(results), outputMaxCharacters);
       return answers.split("\n").map((answer) => this.#told(answer));
     } catch (error) {
       const failed = this.#failed(errorText(error));
