@@ -119,7 +119,7 @@ export const POSTING_READS_PER_PAGE_MAX = 64;
 export const CELLS_CHOSEN_MAX = 16;
 /** Entities of one class read by one statement. */
 export const ENTITIES_PER_READ = 20;
-/** Entities of a class counted by one statement, which reads one number of each. */
+/** Entities of a class, or records, counted by one statement, which reads times of each. */
 export const COUNTED_ROWS_PER_READ = 2_000;
 /** Partitions the edges of an object are spread over, each way. A changed number is a changed format. */
 export const EDGE_BUCKETS = 8;

@@ -201,6 +201,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       )(page),
     estimate: (request) => faults.read(() => objects.estimate(request)),
     countClass: (term, cursor) => faults.read(() => objects.countClass(term, cursor)),
+    countRecords: (span, cursor) => faults.read(() => objects.countRecords(span, cursor)),
     terms: (request, page) => faults.read(() => objects.terms(request, page)),
     scan: paging("scan", (inner) => objects.scan(inner)),
     history: (key, range, page) =>

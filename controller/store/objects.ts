@@ -81,6 +81,12 @@ export interface ObjectStore {
   /** Records of one class with `fromMs <= time < toMs`, newest first (at equal times: greater id first). */
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>>;
 
+  /**
+   * How many records `timeline` has without terms, told in parts: their sum is exact. The cursor is one that an earlier
+   * part of the same span gave.
+   */
+  countRecords(span: RecordSpan, cursor?: string): Promise<ClassCount>;
+
   getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]>;
   /**
    * For good: a producer that repeats itself does not bring back what was removed. For `OBJECT_TOMBSTONE_KEEP_MS`
@@ -252,10 +258,14 @@ export interface NumberRange {
   readonly to?: number;
 }
 
-export interface TimelineRequest {
+/** Records of one class with `fromMs <= time < toMs`. */
+export interface RecordSpan {
   readonly cid: number;
   readonly fromMs: number;
   readonly toMs: number;
+}
+
+export interface TimelineRequest extends RecordSpan {
   readonly terms?: readonly string[];
 }
 

@@ -13,6 +13,7 @@ export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
     find: (request, page) => retry.run(() => store.find(request, page)),
     estimate: (request) => retry.run(() => store.estimate(request)),
     countClass: (term, cursor) => retry.run(() => store.countClass(term, cursor)),
+    countRecords: (span, cursor) => retry.run(() => store.countRecords(span, cursor)),
     terms: (request, page) => retry.run(() => store.terms(request, page)),
     scan: (page) => retry.run(() => store.scan(page)),
     history: (key, range, page) => retry.run(() => store.history(key, range, page)),

@@ -112,6 +112,7 @@ function byTurns(objects: ObjectStore, turns: Interleaving, callsMax: number): O
     find: (request, page) => objects.find(request, page),
     estimate: (request) => objects.estimate(request),
     countClass: (term, cursor) => objects.countClass(term, cursor),
+    countRecords: (span, cursor) => objects.countRecords(span, cursor),
     terms: (request, page) => objects.terms(request, page),
     scan: (page) => objects.scan(page),
     history: (key, range, page) => objects.history(key, range, page),

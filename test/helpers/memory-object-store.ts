@@ -10,6 +10,7 @@ import { EntityState } from "../../controller/store/embedded/entity-state.ts";
 import { indexedTerms } from "../../controller/store/terms.ts";
 import type {
   Cells,
+  ClassCount,
   Edge,
   EdgeEnd,
   Entity,
@@ -17,12 +18,12 @@ import type {
   EntityKey,
   EntityTrace,
   EntityVersion,
-  ClassCount,
   FindEstimate,
   FindRequest,
   ObjectStore,
   Page,
   PageRequest,
+  RecordSpan,
   StoredCell,
   StoredRecord,
   TermsRequest,
@@ -297,6 +298,10 @@ export class MemoryObjectStore implements ObjectStore {
     return this.#page(["timeline", request], page, () =>
       this.#state.timeline(request).map((record) => [descending(record.id), record] as const),
     );
+  }
+
+  async countRecords(span: RecordSpan): Promise<ClassCount> {
+    return { count: this.#state.timeline(span).length };
   }
 
   getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {

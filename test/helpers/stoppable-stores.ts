@@ -103,6 +103,7 @@ export class StoppableStores implements Stores {
       find: (request, page) => inner.find(request, page),
       estimate: (request) => inner.estimate(request),
       countClass: (term, cursor) => inner.countClass(term, cursor),
+      countRecords: (span, cursor) => inner.countRecords(span, cursor),
       terms: (request, page) => inner.terms(request, page),
       scan: (page) => inner.scan(page),
       history: (key, range, page) => inner.history(key, range, page),

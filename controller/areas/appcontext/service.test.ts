@@ -70,6 +70,7 @@ function storesWith(change: (objects: ObjectStore) => Partial<ObjectStore>): Sto
         find: (request, page) => objects.find(request, page),
         estimate: (request) => objects.estimate(request),
         countClass: (term, cursor) => objects.countClass(term, cursor),
+        countRecords: (span, cursor) => objects.countRecords(span, cursor),
         terms: (request, page) => objects.terms(request, page),
         scan: (page) => objects.scan(page),
         history: (key, range, page) => objects.history(key, range, page),

@@ -1,3 +1,4 @@
+import { ulid } from "ulid";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import type { Row } from "../../../common/value.ts";
@@ -63,12 +64,115 @@ function valuesOf(n: number, round: number): Row {
   };
 }
 
+/** Fails where a row is read. */
+function withoutRows(): QueryService {
+  const unread = new Proxy(objects, {
+    get(of, name) {
+      if (name === "read") throw new Error("rows were read");
+      const member = Reflect.get(of, name, of) as unknown;
+      return typeof member === "function" ? (member.bind(of) as unknown) : member;
+    },
+  });
+  return new QueryService({ objects: unread, runtime });
+}
+
 const rows = (mql: string, principal: Principal = admin) => query.rows(principal, mql);
 
 /** The same by rows, which tell each object. */
 async function counted(condition: string, from = `${ROOT}/`): Promise<number> {
   return (await rows(`select id from ${from} ${condition} limit -1`)).length;
 }
+
+describe("a count of records", () => {
+  const LOG = "/matrix/countedlog";
+  const startMs = realClock.nowMs() - 100_000;
+  /** A day before the others, so that there are records of two days. */
+  const timeOf = (n: number): number => startMs + 500 * n - (n < 20 ? 86_400_000 : 0);
+
+  beforeAll(async () => {
+    await objects.createClass(admin, {
+      path: LOG,
+      kind: "record",
+      columns: [
+        { name: "host", type: "varchar" },
+        { name: "level", type: "int" },
+        { name: "up", type: "boolean" },
+        { name: "part", type: "float" },
+        { name: "note", type: "varchar" },
+      ],
+      indexes: ["host", "level", "part"],
+    });
+    await objects.createClass(admin, { path: `${LOG}/below`, kind: "record", columns: [] });
+    const logged = Array.from({ length: OBJECTS }, (_, n) => ({ id: ulid(timeOf(n)), ...valuesOf(n, 0) }));
+    await objects.insert(admin, LOG, logged.slice(0, 90));
+    await other.insert(admin, `${LOG}/below`, logged.slice(90));
+    await other.insert(admin, LOG, logged.slice(0, 5));
+    await objects.remove(
+      admin,
+      logged.slice(0, 30).map(({ id }) => ({ id: `countedlog:${id}` })),
+    );
+  });
+
+  /** `@n` is the time of the record of that number. */
+  const timed = (condition: string): string => condition.replace(/@(\d+)/g, (_, n) => String(timeOf(Number(n))));
+
+  test.each([
+    "",
+    "where host = 'h1'",
+    "where host in ('h1', 'h2', 'none') and level = 2",
+    "where part = 0.1",
+    "where note = 'n1'",
+    "where vtime >= @40",
+    "where vtime > @40 and vtime < @100",
+    "where vtime between @40 and @100 and host = 'h0'",
+    "where ctime <= @35",
+    "where vtime < @25",
+    "where vtime > @100 and vtime < @40",
+    "where level > 0",
+  ])("is that of the rows, without those that were removed: %s", async (text) => {
+    const condition = timed(text);
+    for (const from of [LOG, `${LOG}/`, `${LOG}/below`]) {
+      const n = await counted(condition, from);
+      expect(await rows(`select count(*) as n from ${from} ${condition}`)).toEqual([{ n }]);
+      const told = await rows(`select level, count(*) as n from ${from} ${condition} group by level`);
+      expect(told.reduce((sum, row) => sum + Number(row["n"]), 0)).toBe(n);
+    }
+    expect(await counted("", `${LOG}/`)).toBe(OBJECTS - 30);
+  });
+
+  test("makes no rows where times and indexes tell, and EXPLAIN says so", async () => {
+    for (const [condition, isCounted] of [
+      ["", true],
+      ["where vtime > @40", true],
+      ["where host = 'h1'", true],
+      ["where note = 'n1'", false],
+      ["where level > 0", false],
+    ] as const) {
+      const mql = `select count(*) as n from ${LOG}/ ${timed(condition)}`;
+      const steps = (await rows(`explain ${mql}`)).map((row) => row["work"]);
+      expect(steps.includes("counted without rows"), mql).toBe(isCounted);
+      const answer = withoutRows().rows(admin, mql);
+      if (isCounted) expect(await answer).toEqual(await rows(mql));
+      else await expect(answer).rejects.toThrow("rows");
+    }
+  });
+
+  test("of what has expired is none of it, whether it is looked for by a value or not", async () => {
+    await objects.createClass(admin, {
+      path: "/matrix/brieflog",
+      kind: "record",
+      columns: [{ name: "host", type: "varchar" }],
+      indexes: ["host"],
+      options: { ttlSeconds: 1 },
+    });
+    await objects.insert(admin, "/matrix/brieflog", [{ host: "a" }, { host: "b" }]);
+    for (const mql of [
+      "select count(*) as n from /matrix/brieflog",
+      "select count(*) as n from /matrix/brieflog where host = 'a'",
+    ])
+      await expect.poll(() => rows(mql), { timeout: 30_000 }).toEqual([{ n: 0 }]);
+  });
+});
 
 describe("a count", () => {
   test.each([
@@ -109,21 +213,13 @@ describe("a count", () => {
   });
 
   test("makes no rows where indexes tell", async () => {
-    const unread = new Proxy(objects, {
-      get(of, name) {
-        if (name === "read") throw new Error("rows were read");
-        const member = Reflect.get(of, name, of) as unknown;
-        return typeof member === "function" ? (member.bind(of) as unknown) : member;
-      },
-    });
-    const withoutRows = new QueryService({ objects: unread, runtime });
     for (const mql of [
       `select count(*) as n from ${ROOT}/`,
       `select count(*) as n from ${ROOT}/ where host = 'h1' and up in (true, false)`,
       `select host, count(*) as n from ${ROOT}/ where level = 1 group by host`,
     ])
-      expect(await withoutRows.rows(admin, mql)).toEqual(await rows(mql));
-    await expect(withoutRows.rows(admin, `select count(*) from ${ROOT}/ where note = 'n1'`)).rejects.toThrow("rows");
+      expect(await withoutRows().rows(admin, mql)).toEqual(await rows(mql));
+    await expect(withoutRows().rows(admin, `select count(*) from ${ROOT}/ where note = 'n1'`)).rejects.toThrow("rows");
   });
 
   test("is of those rows that the principal may see", async () => {

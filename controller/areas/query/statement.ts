@@ -21,6 +21,7 @@ import {
   makesEdgeType,
   type ObjectRow,
   type Objects,
+  type CountRequest,
   type ReadRequest,
   requireDefiner,
 } from "../objects/index.ts";
@@ -155,7 +156,11 @@ async function select(statement: Select | Union | Match, context: PrepareContext
     meta: reading.meta,
     isRead: true,
     run: () => Promise.resolve(others.length === 0 ? rows : allExecutions(statement, context, leftOut)),
-    explain: () => reading.describe((reads) => readSteps(reads, context)),
+    explain: () =>
+      reading.describe(async (reads, counts) => [
+        ...(await readSteps(reads, context)),
+        ...(counts && (await areCounted(counts, context)) ? ["counted without rows"] : []),
+      ]),
   };
 }
 
@@ -418,6 +423,13 @@ async function readSteps(reads: readonly ReadRequest[], context: PrepareContext)
     await context.measures?.expect(read);
   }
   return steps;
+}
+
+async function areCounted(counts: readonly CountRequest[], context: PrepareContext): Promise<boolean> {
+  const { objects, principal } = context;
+  for (const request of counts)
+    if (readsSchema(request, context) || (await objects.count(principal, request)) === undefined) return false;
+  return true;
 }
 
 function runContext(context: PrepareContext): RunContext {

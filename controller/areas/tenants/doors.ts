@@ -51,6 +51,7 @@ function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
     find: (request, page) => open(check, () => objects.find(request, page)),
     estimate: (request) => open(check, () => objects.estimate(request)),
     countClass: (term, cursor) => open(check, () => objects.countClass(term, cursor)),
+    countRecords: (span, cursor) => open(check, () => objects.countRecords(span, cursor)),
     terms: (request, page) => open(check, () => objects.terms(request, page)),
     scan: (page) => open(check, () => objects.scan(page)),
     history: (key, range, page) => open(check, () => objects.history(key, range, page)),

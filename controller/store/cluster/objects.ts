@@ -14,6 +14,7 @@ import type {
   ObjectStore,
   Page,
   PageRequest,
+  RecordSpan,
   StoredRecord,
   TermsRequest,
   TimelineRequest,
@@ -113,6 +114,10 @@ export class CassandraObjectStore implements ObjectStore {
 
   timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     return this.#records.timeline(request, page);
+  }
+
+  countRecords(span: RecordSpan, cursor?: string): Promise<ClassCount> {
+    return this.#records.count(span, cursor);
   }
 
   async getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {

@@ -1,15 +1,24 @@
 import { crc32 } from "node:zlib";
 import type { types } from "cassandra-driver";
 import {
+  COUNTED_ROWS_PER_READ,
   RECORD_BATCH_MAX_BYTES,
   RECORD_BATCH_MAX_ROWS,
   RECORD_DAYS_CACHED_MAX,
   RECORD_RANKS,
   TIMELINE_PARTITIONS_PER_PAGE,
 } from "../../../common/limits.ts";
-import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
+import type {
+  ClassCount,
+  EntityKey,
+  Page,
+  PageRequest,
+  RecordSpan,
+  StoredRecord,
+  TimelineRequest,
+} from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
-import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import { pageBefore, readCursor, requestText, writeCursor } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
 import { plainBytes } from "./entities.ts";
 import { longLife, NEVER_MS, ttlSeconds, type Tables } from "./tables.ts";
@@ -19,8 +28,9 @@ import { indexedTerms } from "../terms.ts";
 const DAY_MS = 86_400_000;
 /** Partitions a day of one class is spread over. A changed number is a changed format. */
 const SHARDS = [0, 1, 2, 3] as const;
-/** What `toRecord` reads. */
-const ROW = "cid, id, value, writetime(value) AS written, expires, writetime(expires) AS ends_written, terms";
+/** What tells whether a record is there, and all that `toRecord` reads. */
+const TIMES = "writetime(value) AS written, expires, writetime(expires) AS ends_written";
+const ROW = `cid, id, value, ${TIMES}, terms`;
 const MS_US = 1_000n;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ID_TIME_CHARACTERS = 10;
@@ -143,6 +153,44 @@ export class RecordTable {
     return { records, below: records.length < merged.length ? (records.at(-1)?.id ?? certain) : certain };
   }
 
+  /** Day by day, of each record its times alone: a page of each shard at once. */
+  async count(span: RecordSpan, cursor?: string): Promise<ClassCount> {
+    const text = requestText(this.#tables.keyspace, "countRecords", span);
+    const deadline = this.#tables.cassandra.deadline();
+    const place = readCursor(text, { limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+    const at = place === undefined ? await this.#countedNext(span, idPrefix(span.toMs), deadline) : placeOfText(place);
+    if (at === undefined) return { count: 0 };
+    const pages = await Promise.all(
+      SHARDS.map((shard) => this.#countedPage(span, { day: at.day, shard, state: at.states[shard] ?? null }, deadline)),
+    );
+    const count = pages.reduce((sum, page) => sum + page.count, 0);
+    const states = pages.map(({ state }) => state);
+    const next = states.some((state) => state !== null)
+      ? { day: at.day, states }
+      : await this.#countedNext(span, idPrefix(at.day * DAY_MS), deadline);
+    return { count, ...(next === undefined ? {} : { cursor: writeCursor(text, JSON.stringify(next)) }) };
+  }
+
+  async #countedNext(span: RecordSpan, below: string, deadline: Deadline): Promise<CountPlace | undefined> {
+    const day = below > idPrefix(span.fromMs) ? await this.#newestDay(span, below, deadline) : undefined;
+    return day === undefined ? undefined : { day, states: SHARDS.map(() => "") };
+  }
+
+  async #countedPage(
+    { cid, fromMs, toMs }: RecordSpan,
+    { day, shard, state }: { readonly day: number; readonly shard: number; readonly state: string | null },
+    deadline: Deadline,
+  ): Promise<{ readonly count: number; readonly state: string | null }> {
+    if (state === null) return { count: 0, state };
+    const query = `SELECT ${TIMES} FROM ${this.#tables.keyspace}.records WHERE cid = ? AND day = ? AND shard = ? AND id < ? AND id >= ?`;
+    const params = [cid, day, shard, idPrefix(toMs), idPrefix(fromMs)];
+    const page = { size: COUNTED_ROWS_PER_READ, ...(state === "" ? {} : { state }) };
+    const { rows, state: next } = await this.#tables.cassandra.page({ query, params }, page, deadline);
+    const nowMs = this.#nowMs();
+    const there = rows.filter((row) => row.written !== null && (endOf(row) ?? Infinity) > nowMs);
+    return { count: there.length, state: next ?? null };
+  }
+
   #nowMs(): number {
     return this.#tables.cassandra.runtime.clock.nowMs();
   }
@@ -160,7 +208,7 @@ export class RecordTable {
     };
   }
 
-  async #newestDay(request: TimelineRequest, below: string, deadline: Deadline): Promise<number | undefined> {
+  async #newestDay(request: RecordSpan, below: string, deadline: Deadline): Promise<number | undefined> {
     const query = `SELECT day FROM ${this.#tables.keyspace}.record_days WHERE cid = ? AND day <= ? AND day >= ? LIMIT 1`;
     // The greatest time an id below `below` can have is that of `below` itself, or one less when it stands for the time
     // alone.
@@ -195,6 +243,17 @@ export class RecordTable {
     if (this.#knownDays.size >= RECORD_DAYS_CACHED_MAX) this.#knownDays.clear();
     this.#knownDays.set(name, untilMs);
   }
+}
+
+/** Where a count goes on in a day. */
+interface CountPlace {
+  readonly day: number;
+  /** By shard what the driver gave; empty at its beginning, null at its end. */
+  readonly states: readonly (string | null)[];
+}
+
+function placeOfText(place: string): CountPlace {
+  return JSON.parse(place) as CountPlace;
 }
 
 interface DayPart {
@@ -301,12 +360,17 @@ function idPrefix(timeMs: number): string {
   return prefix;
 }
 
+/** An end that was written with other bytes is not the end of these. */
+function endOf({ expires, written, ends_written }: types.Row): number | undefined {
+  return typeof expires === "bigint" && ends_written === written ? Number(expires) : undefined;
+}
+
 /**
  * Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before
- * another cell. An end that was written with other bytes is not the end of these.
+ * another cell.
  */
 function toRecord(row: types.Row, nowMs: number): StoredRecord | undefined {
-  const end = typeof row.expires === "bigint" && row.ends_written === row.written ? Number(row.expires) : undefined;
+  const end = endOf(row);
   if (!Buffer.isBuffer(row.value) || (end !== undefined && end <= nowMs)) return undefined;
   return {
     cid: Number(row.cid),

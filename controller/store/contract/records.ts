@@ -133,6 +133,36 @@ export function recordsContract(subject: () => ContractSubject): void {
       expect(others.filter((record) => record.terms.includes(unknown))).toEqual([]);
     });
 
+    test("records are counted by their times, removed ones and expired ones not among them", async () => {
+      const cid = uniqueCid();
+      const begin = startMs() - DAY_MS;
+      const ids = Array.from({ length: 50 }, (_, i) => ulid(begin + i * 3_600_000, i));
+      const ends = (i: number) => (i === 7 ? { expiresAtMs: subject().clock.nowMs() + TTL_MS } : {});
+      await append(...ids.map((id, i) => ({ cid, id, value: bytes(id), terms: ["t"], ...ends(i) })));
+      await append({ cid, id: ids[3]!, value: bytes(ids[3]!), terms: ["more"] });
+      const count = async (from: number, to: number): Promise<number> => {
+        let [sum, cursor] = [0, undefined as string | undefined];
+        do {
+          const span = { cid, fromMs: begin + from * 3_600_000, toMs: begin + to * 3_600_000 };
+          const part = await again(() => subject().store.objects.countRecords(span, cursor));
+          sum += part.count;
+          cursor = part.cursor;
+        } while (cursor !== undefined);
+        return sum;
+      };
+      expect(await count(0, 100)).toBe(50);
+      expect([await count(2, 9), await count(30, 30), await count(45, 50)]).toEqual([7, 0, 5]);
+      const doomed = [1, 4, 49].map((i) => ({ cid, id: ids[i]! }));
+      await again(() => subject().store.objects.removeRecords([...doomed, { cid, id: ulid(begin, 99) }]));
+      expect([await count(0, 100), await count(2, 9), await count(45, 50)]).toEqual([47, 6, 4]);
+      await passTime(subject(), TTL_MS + 1_000, async () => (await get(cid, ids[7]!)) === undefined);
+      expect([await count(0, 100), await count(2, 9)]).toEqual([46, 5]);
+      const span = { cid, fromMs: 0, toMs: 1 };
+      await expect(again(() => subject().store.objects.countRecords(span, "garbage"))).rejects.toMatchObject({
+        code: "invalid",
+      });
+    });
+
     test("records are removed, and removing them again is fine", async () => {
       const cid = uniqueCid();
       const ids = [1, 2, 3].map((i) => ulid(startMs() + i, i));

@@ -13,6 +13,7 @@ import type {
   ObjectStore,
   Page,
   PageRequest,
+  RecordSpan,
   StoredRecord,
   TermsRequest,
   TimelineRequest,
@@ -81,6 +82,10 @@ export class EmbeddedObjectStore implements ObjectStore {
   async countClass(term: string, cursor?: string): Promise<ClassCount> {
     checkFind({ terms: [term] });
     return this.#finder.countClass(term, cursor, this.#place);
+  }
+
+  async countRecords(span: RecordSpan, cursor?: string): Promise<ClassCount> {
+    return this.#records.count(span, cursor, this.#place);
   }
 
   async terms(request: TermsRequest, page: PageRequest): Promise<Page<string>> {

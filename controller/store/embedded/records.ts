@@ -1,6 +1,19 @@
-import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import {
+  INDEX_ENTRIES_EXAMINED_MAX,
+  OBJECT_PAGE_EXAMINED_MAX,
+  OBJECT_PAGE_MAX_BYTES,
+  OBJECT_TOMBSTONE_KEEP_MS,
+} from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
-import type { EntityKey, Page, PageRequest, StoredRecord, TimelineRequest } from "../objects.ts";
+import type {
+  ClassCount,
+  EntityKey,
+  Page,
+  PageRequest,
+  RecordSpan,
+  StoredRecord,
+  TimelineRequest,
+} from "../objects.ts";
 import { Cursors } from "./cursor.ts";
 import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
@@ -119,18 +132,30 @@ export class Records {
     return { items };
   }
 
+  count(span: RecordSpan, cursor: string | undefined, place: string): ClassCount {
+    const { cid, fromMs, toMs } = span;
+    const cursors = new Cursors([place, "countRecords", cid, fromMs, toMs]);
+    const after = cursors.read({ limit: 1, ...(cursor === undefined ? {} : { cursor }) });
+    const range = { newest: after ?? ulidBoundary(toMs), oldest: ulidBoundary(fromMs) };
+    const nowMs = this.#nowMs();
+    let [count, examined, bytes] = [0, 0, 0];
+    for (const { key, value } of this.#env.read().records.getRange(rangeOf(u32(cid), range))) {
+      examined += 1;
+      bytes += value.length;
+      if (isVisible(decodeStored<Packed>(value), nowMs)) count += 1;
+      if (examined >= INDEX_ENTRIES_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
+        return { count, cursor: cursors.write(key.subarray(CID_BYTES)) };
+    }
+    return { count };
+  }
+
   #ids(walk: Walk, term: string | undefined, limit?: number): Iterable<Uint8Array> {
     const { records, recordTerms } = this.#env.read();
     const prefix = term === undefined ? u32(walk.cid) : recordTermPrefix(walk.cid, term);
     const table = term === undefined ? records : recordTerms;
-    const range = {
-      start: concat(prefix, walk.newest),
-      end: concat(prefix, walk.oldest),
-      reverse: true,
-      exclusiveStart: true,
-      ...(limit === undefined ? {} : { limit }),
-    };
-    return table.getKeys(range).map((key) => key.subarray(key.length - ULID_LENGTH));
+    return table
+      .getKeys({ ...rangeOf(prefix, walk), ...(limit === undefined ? {} : { limit }) })
+      .map((key) => key.subarray(key.length - ULID_LENGTH));
   }
 
   /** The first term when all are frequent; the choice may differ from page to page, the order of ids does not. */
@@ -140,8 +165,9 @@ export class Records {
     return counted.reduce((best, next) => (next.count < best.count ? next : best)).term;
   }
 
-  #visible(key: EntityKey, [value, terms, expiresAtMs, removed]: Packed): StoredRecord | undefined {
-    if (removed || (expiresAtMs > 0 && expiresAtMs <= this.#nowMs())) return undefined;
+  #visible(key: EntityKey, packed: Packed): StoredRecord | undefined {
+    if (!isVisible(packed, this.#nowMs())) return undefined;
+    const [value, terms, expiresAtMs] = packed;
     const record = { cid: key.cid, id: key.id, value: new Uint8Array(value), terms };
     return expiresAtMs > 0 ? { ...record, expiresAtMs } : record;
   }
@@ -185,6 +211,18 @@ class RecordKeys {
     key.set(this.#id, key.length - ULID_LENGTH);
     return key;
   }
+}
+
+function isVisible([, , expiresAtMs, removed]: Packed, nowMs: number): boolean {
+  return removed !== true && (expiresAtMs === 0 || expiresAtMs > nowMs);
+}
+
+/** Newest first; what is `newest` is not in it. */
+function rangeOf(
+  prefix: Uint8Array,
+  { newest, oldest }: Pick<Walk, "newest" | "oldest">,
+): { readonly start: Uint8Array; readonly end: Uint8Array; readonly reverse: true; readonly exclusiveStart: true } {
+  return { start: concat(prefix, newest), end: concat(prefix, oldest), reverse: true, exclusiveStart: true };
 }
 
 interface Walk {

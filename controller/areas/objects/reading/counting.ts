@@ -1,13 +1,24 @@
 import { AppError } from "../../../../common/errors.ts";
 import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
-import type { Entity, FindRequest, ObjectStore } from "../../../store/objects.ts";
-import type { LoadedColumn } from "../definitions/views.ts";
-import type { CountRequest, Tally } from "../types.ts";
+import type {
+  ClassCount,
+  Entity,
+  FindRequest,
+  ObjectStore,
+  RecordSpan,
+  TimelineRequest,
+} from "../../../store/objects.ts";
+import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
+import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
+import type { CountRequest, Pushdown, Tally } from "../types.ts";
 import { decodeCell } from "../values/codec.ts";
 import { mayBeCut, valueTerm } from "../values/terms.ts";
 import { canonicalText } from "../values/values.ts";
-import type { Branch, Find, ReadPlan } from "./readplan.ts";
+import { recordValue } from "../values/records.ts";
+import type { Narrowing } from "./narrowing.ts";
+import type { Branch, Find, ReadPlan, Timeline } from "./readplan.ts";
+import { timelineRequest } from "./timelines.ts";
 
 /** What one find adds to a count: all that it names, or those of it whose cells hold what was asked for. */
 export type Count =
@@ -16,6 +27,13 @@ export type Count =
       readonly kind: "find";
       readonly request: FindRequest;
       readonly cids: ReadonlySet<number>;
+      readonly wanted: readonly WantedCell[];
+      readonly by: LoadedColumn | undefined;
+    }
+  | { readonly kind: "records"; readonly span: RecordSpan }
+  | {
+      readonly kind: "timeline";
+      readonly request: TimelineRequest;
       readonly wanted: readonly WantedCell[];
       readonly by: LoadedColumn | undefined;
     };
@@ -39,32 +57,56 @@ const COUNTED_TYPES: ReadonlySet<string> = new Set([
 ]);
 
 /** `undefined` where something of the condition or of the classes has to be looked at in whole rows. */
-export function planCount(plan: ReadPlan, { where = [], by }: CountRequest): readonly Count[] | undefined {
-  if (plan.byId !== undefined || plan.provided.length > 0 || plan.timelines.length > 0) return undefined;
+export function planCount(plan: ReadPlan, request: CountRequest): readonly Count[] | undefined {
+  if (plan.byId !== undefined || plan.provided.length > 0) return undefined;
   const counts: Count[] = [];
   for (const branch of plan.branches) {
-    const { narrowing } = branch;
-    if (narrowing.used.length < where.length || where.some((pushdown) => pushdown.kind !== "equals")) return undefined;
-    const column = by === undefined ? undefined : columnOf(branch, by);
-    if (by !== undefined && column === undefined) return undefined;
+    const counted = countedBy(branch, request, (pushdown) => pushdown.kind === "equals");
+    if (counted === undefined) return undefined;
     for (const find of branch.finds) {
-      const wanted = wantedCells(branch, find);
-      if (wanted.some(({ column: { type }, terms }) => !COUNTED_TYPES.has(type) || [...terms].some(mayBeCut)))
-        return undefined;
-      counts.push(countOf(find, wanted, column));
+      const wanted = wantedCells(branch.narrowing, find.unionAt);
+      if (!wanted.every(isTold)) return undefined;
+      counts.push(countOf(find, wanted, counted.column));
     }
+  }
+  for (const timeline of plan.timelines) {
+    const { view, narrowing, unionAt } = timeline;
+    const counted = countedBy({ views: [view], narrowing }, request, isOfTimeline);
+    const wanted = wantedCells(narrowing, unionAt);
+    if (counted === undefined || !wanted.every(isTold)) return undefined;
+    counts.push(...recordCounts(timeline, wanted, counted.column));
   }
   return counts;
 }
 
-/** The column of that name, if it is the same one in all classes of the branch. */
-function columnOf({ views }: Branch, name: string): LoadedColumn | undefined {
+/** What is counted by, where indexes may tell the whole condition. */
+function countedBy(
+  { views, narrowing }: Pick<Branch, "views" | "narrowing">,
+  { where = [], by }: CountRequest,
+  isCounted: (pushdown: Pushdown) => boolean,
+): { readonly column: LoadedColumn | undefined } | undefined {
+  if (narrowing.used.length < where.length || !where.every(isCounted)) return undefined;
+  const column = by === undefined ? undefined : columnOf(views, by);
+  return by !== undefined && column === undefined ? undefined : { column };
+}
+
+/** The times of a record follow from its id. */
+function isOfTimeline(pushdown: Pushdown): boolean {
+  return pushdown.kind === "equals" || (pushdown.kind === "range" && PSEUDO_COLUMNS.has(pushdown.column));
+}
+
+function isTold({ column: { type }, terms }: WantedCell): boolean {
+  return COUNTED_TYPES.has(type) && ![...terms].some(mayBeCut);
+}
+
+/** The column of that name, if it is the same one in all of the classes. */
+function columnOf(views: readonly LoadedClass[], name: string): LoadedColumn | undefined {
   const [first, ...others] = views.map((view) => view.column(name));
   const isOne = others.every((other) => other?.number === first?.number && other?.type === first?.type);
   return first !== undefined && isOne && COUNTED_TYPES.has(first.type) ? first : undefined;
 }
 
-function wantedCells({ narrowing }: Branch, { unionAt }: Find): readonly WantedCell[] {
+function wantedCells(narrowing: Narrowing, unionAt: number | undefined): readonly WantedCell[] {
   const { union, columns, terms } = narrowing;
   const single = columns
     .filter((column) => column !== union?.column)
@@ -97,6 +139,20 @@ function countOf(
   };
 }
 
+/** None where no time is left. */
+function recordCounts(
+  timeline: Timeline,
+  wanted: readonly WantedCell[],
+  by: LoadedColumn | undefined,
+): readonly Count[] {
+  const request = timelineRequest(timeline);
+  if (request === undefined) return [];
+  const { terms, ...span } = request;
+  return terms.length === 0 && by === undefined
+    ? [{ kind: "records", span }]
+    : [{ kind: "timeline", request, wanted, by }];
+}
+
 /** Page by page, of each what it adds. */
 export async function* tallies(
   store: ObjectStore,
@@ -107,34 +163,54 @@ export async function* tallies(
     let cursor: string | undefined;
     do {
       if (signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
-      if (count.kind === "class") {
-        const part = await store.countClass(count.term, cursor);
-        yield [{ count: part.count }];
-        cursor = part.cursor;
-      } else {
-        const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
-        const part = await store.find(count.request, page);
-        const counted = part.items.filter((entity) => count.cids.has(entity.key.cid) && holds(entity, count.wanted));
-        yield count.by === undefined ? [{ count: counted.length }] : byValue(counted, count.by);
-        cursor = part.cursor;
-      }
+      const part = await nextPart(store, count, cursor);
+      yield part.tallies;
+      cursor = part.cursor;
     } while (cursor !== undefined);
   }
 }
 
-function holds(entity: Entity, wanted: readonly WantedCell[]): boolean {
-  return wanted.every(({ column, terms }) => {
-    const value = valueOf(entity, column);
-    return value !== undefined && terms.has(valueTerm(column.number, canonicalText(value)));
-  });
+interface Part {
+  readonly tallies: readonly Tally[];
+  readonly cursor?: string | undefined;
 }
 
-function byValue(entities: readonly Entity[], by: LoadedColumn): readonly Tally[] {
-  const tally = new Map<Value | undefined, number>();
-  for (const entity of entities) {
-    const value = valueOf(entity, by);
-    tally.set(value, (tally.get(value) ?? 0) + 1);
+async function nextPart(store: ObjectStore, count: Count, cursor: string | undefined): Promise<Part> {
+  if (count.kind === "class") return whole(await store.countClass(count.term, cursor));
+  if (count.kind === "records") return whole(await store.countRecords(count.span, cursor));
+  const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
+  if (count.kind === "timeline") {
+    const { items, cursor: next } = await store.timeline(count.request, page);
+    return { tallies: tallied(items, count, recordValue), cursor: next };
   }
+  const { items, cursor: next } = await store.find(count.request, page);
+  const own = items.filter(({ key }) => count.cids.has(key.cid));
+  return { tallies: tallied(own, count, valueOf), cursor: next };
+}
+
+function whole({ count, cursor }: ClassCount): Part {
+  return { tallies: [{ count }], cursor };
+}
+
+type ReadValue<T> = (of: T, column: LoadedColumn) => Value | undefined;
+
+/** Of those that hold what is wanted. */
+function tallied<T>(
+  items: readonly T[],
+  { wanted, by }: { readonly wanted: readonly WantedCell[]; readonly by: LoadedColumn | undefined },
+  read: ReadValue<T>,
+): readonly Tally[] {
+  const counted = items.filter((item) => wanted.every((cell) => holds(read(item, cell.column), cell)));
+  return by === undefined ? [{ count: counted.length }] : byValue(counted.map((item) => read(item, by)));
+}
+
+function holds(value: Value | undefined, { column, terms }: WantedCell): boolean {
+  return value !== undefined && terms.has(valueTerm(column.number, canonicalText(value)));
+}
+
+function byValue(values: readonly (Value | undefined)[]): readonly Tally[] {
+  const tally = new Map<Value | undefined, number>();
+  for (const value of values) tally.set(value, (tally.get(value) ?? 0) + 1);
   return Array.from(tally, ([value, count]) => (value === undefined ? { count } : { value, count }));
 }
 

@@ -47,6 +47,9 @@ export interface Timeline {
   readonly fromMs: number;
   readonly toMs: number;
   readonly terms: readonly string[];
+  readonly narrowing: Narrowing;
+  /** Which term of the union it asks for. */
+  readonly unionAt: number | undefined;
 }
 
 const SINGLE_CLASSES_MAX = 64;
@@ -72,7 +75,7 @@ export function planRead(snapshot: Snapshot, request: ReadRequest, readable: (vi
   ];
   const used = new Set([
     ...groups.flatMap((group) => group.narrowing.used),
-    ...timelines.flatMap((timeline) => timeline.used),
+    ...timelines.flatMap((timeline) => timeline.narrowing.used),
   ]);
   return {
     byId: undefined,
@@ -201,18 +204,22 @@ function indexIsOfGroup(snapshot: Snapshot, group: Group): boolean {
   );
 }
 
-function timelinesOf(
-  view: LoadedClass,
-  where: readonly Pushdown[],
-): (Timeline & { readonly used: readonly Pushdown[] })[] {
+function timelinesOf(view: LoadedClass, where: readonly Pushdown[]): Timeline[] {
   const narrowing = narrow(view, where);
   if (narrowing === undefined) return [];
   const { fromMs, toMs } = narrowing.time;
-  const common = { view, fromMs, toMs, used: narrowing.used };
-  const unions = narrowing.union === undefined ? [[]] : narrowing.union.terms.map((term) => [term]);
+  const unions =
+    narrowing.union === undefined ? [undefined] : narrowing.union.terms.map((term, unionAt) => ({ term, unionAt }));
   const words = narrowing.words.length === 0 ? [[]] : [narrowing.words, [MORE_WORDS_TERM]];
   return unions.flatMap((union) =>
-    words.map((terms) => ({ ...common, terms: [...narrowing.terms, ...union, ...terms] })),
+    words.map((terms) => ({
+      view,
+      fromMs,
+      toMs,
+      terms: [...narrowing.terms, ...(union === undefined ? [] : [union.term]), ...terms],
+      narrowing,
+      unionAt: union?.unionAt,
+    })),
   );
 }
 
@@ -225,8 +232,8 @@ function step(request: ReadRequest, group: Group): string {
   return `${read}${unslotted(group, request.where ?? [])}${unlisted(request.where ?? [])}`;
 }
 
-function timelineStep(timeline: Timeline & { readonly used: readonly Pushdown[] }, where: readonly Pushdown[]): string {
-  const narrowed = where.filter((pushdown) => timeline.used.includes(pushdown)).map(pushdownText);
+function timelineStep(timeline: Timeline, where: readonly Pushdown[]): string {
+  const narrowed = where.filter((pushdown) => timeline.narrowing.used.includes(pushdown)).map(pushdownText);
   return `${[`timeline of ${timeline.view.path}, newest first`, ...narrowed].join(", ")}${unlisted(where)}`;
 }
 

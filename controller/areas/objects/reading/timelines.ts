@@ -1,6 +1,6 @@
 import { ULID_TIME_MAX_MS } from "../../../../common/ids.ts";
 import { OBJECT_PAGE_MAX, TIMELINE_PAGE_ROWS } from "../../../../common/limits.ts";
-import type { ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import type { ObjectStore, StoredRecord, TimelineRequest } from "../../../store/objects.ts";
 import type { ObjectRow } from "../types.ts";
 import { recordObject } from "../values/records.ts";
 import type { Timeline } from "./readplan.ts";
@@ -54,6 +54,13 @@ function isNewer(one: StoredRecord, other: StoredRecord): boolean {
   return one.id === other.id ? one.cid > other.cid : one.id > other.id;
 }
 
+/** `undefined` where no time is left. */
+export function timelineRequest({ view, terms, ...span }: Timeline): Required<TimelineRequest> | undefined {
+  const fromMs = Math.max(0, Math.ceil(span.fromMs));
+  const toMs = Math.min(ULID_TIME_MAX_MS, Math.floor(span.toMs) + 1);
+  return fromMs >= toMs ? undefined : { cid: view.cid, fromMs, toMs, terms };
+}
+
 class Stream {
   readonly timeline: Timeline;
   readonly #limit: number;
@@ -82,14 +89,12 @@ class Stream {
 
   /** Reads on until there is a head or the end. */
   async fill(): Promise<void> {
-    const { view, terms } = this.timeline;
-    const fromMs = Math.max(0, Math.ceil(this.timeline.fromMs));
-    const toMs = Math.min(ULID_TIME_MAX_MS, Math.floor(this.timeline.toMs) + 1);
-    if (fromMs >= toMs) this.ended = true;
-    while (this.head === undefined && !this.ended) {
+    const request = timelineRequest(this.timeline);
+    if (request === undefined) this.ended = true;
+    while (request !== undefined && this.head === undefined && !this.ended) {
       this.#source.check();
       const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
-      const answer = await this.#source.store.timeline({ cid: view.cid, fromMs, toMs, terms }, page);
+      const answer = await this.#source.store.timeline(request, page);
       this.#items = answer.items;
       this.#at = 0;
       this.#cursor = answer.cursor;

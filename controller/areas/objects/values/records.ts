@@ -2,7 +2,7 @@ import { parseObjectId, ulidTimeMs } from "../../../../common/ids.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../../store/format.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
+import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { ObjectRow } from "../types.ts";
 import { expiry } from "./compose.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
@@ -34,6 +34,13 @@ export function recordObject(view: LoadedClass, record: StoredRecord): ObjectRow
     vtimeMs: timeMs,
     ctimeMs: timeMs,
   };
+}
+
+/** One value of it, without making a row. */
+export function recordValue({ value }: StoredRecord, column: LoadedColumn): Value | undefined {
+  const flat = decodeStored<readonly Value[]>(value);
+  for (let at = 0; at + 1 < flat.length; at += 2) if (flat[at] === column.number) return flat[at + 1];
+  return undefined;
 }
 
 export function recordRow(view: LoadedClass, record: StoredRecord): Row {

@@ -22,13 +22,12 @@ export function countPlan(plan: SelectPlan): CountPlan | undefined {
   const [key] = grouping.keys;
   if (key !== undefined && !isColumn(key)) return undefined;
   if (isRuled(scope) || reads.some(({ ids, asOfMs }) => ids !== undefined || asOfMs !== undefined)) return undefined;
-  if (!reads.every((read) => isWholeCondition(where, read.where ?? []))) return undefined;
-  const requests = reads.map(({ class: path, subtree, where: pushdowns }) => ({
-    class: path,
-    subtree,
-    ...(pushdowns ? { where: pushdowns } : {}),
-    ...(key === undefined ? {} : { by: key.name }),
-  }));
+  const requests: CountRequest[] = [];
+  for (const { class: path, subtree, where: pushdowns = [] } of reads) {
+    const whole = wholeCondition(where, pushdowns);
+    if (whole === undefined) return undefined;
+    requests.push({ class: path, subtree, where: whole, ...(key === undefined ? {} : { by: key.name }) });
+  }
   return { grouping, requests };
 }
 
@@ -42,8 +41,23 @@ function isRuled(scope: Scope): boolean {
   return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.rowCondition(view) !== undefined);
 }
 
-/** Each part of the condition is pushed down as one, and means just that. */
-function isWholeCondition(where: Condition | undefined, pushdowns: readonly Pushdown[]): boolean {
+/** What each part of the condition means and nothing else; `undefined` where not all of them are pushed down as one. */
+function wholeCondition(where: Condition | undefined, pushdowns: readonly Pushdown[]): readonly Pushdown[] | undefined {
   const parts = conjuncts(where);
-  return parts.length === pushdowns.length && pushdowns.every(({ kind }) => kind === "equals");
+  if (parts.length !== pushdowns.length) return undefined;
+  const exact = pushdowns.flatMap((pushdown, at) => exactly(pushdown, parts[at]) ?? []);
+  return exact.length === parts.length ? exact : undefined;
+}
+
+/** A range narrows to both of its ends; times are whole milliseconds. */
+function exactly(pushdown: Pushdown, part: Condition | undefined): Pushdown | undefined {
+  if (pushdown.kind === "equals") return pushdown;
+  if (pushdown.kind !== "range" || (pushdown.column !== "vtime" && pushdown.column !== "ctime")) return undefined;
+  if (part?.kind === "between") return pushdown;
+  if (part?.kind !== "compare") return undefined;
+  const { column, from, to } = pushdown;
+  if (part.operator === ">=" || part.operator === "<=") return pushdown;
+  if (part.operator === ">" && from !== undefined) return { kind: "range", column, from: Math.floor(from) + 1 };
+  if (part.operator === "<" && to !== undefined) return { kind: "range", column, to: Math.ceil(to) - 1 };
+  return undefined;
 }

@@ -93,7 +93,8 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     rows: (context) => (counting ? countedOr(plan, counting, context, () => fromRows(context)) : fromRows(context)),
     async describe(stepsOf) {
       const follows = plan.follows ? describeFollowing(plan.follows) : [];
-      return [...describeTable(plan, await stepsOf(veiledReads(plan))), ...follows, ...describeShape(plan)];
+      const steps = await stepsOf(veiledReads(plan), counting?.requests);
+      return [...describeTable(plan, steps), ...follows, ...describeShape(plan)];
     },
   };
 }

@@ -26,8 +26,10 @@ export interface Reading {
   readonly meta: QueryMeta;
   /** Page by page; nothing is read before the first page is asked for. */
   rows(context: RunContext): AsyncIterable<readonly Row[]>;
-  /** One line for each step. `stepsOf` tells how something will be read. */
-  describe(stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>): Promise<readonly string[]>;
+  /** One line for each step. `stepsOf` tells how something will be read, or counted where that tells it all. */
+  describe(
+    stepsOf: (reads: readonly ReadRequest[], counts?: readonly CountRequest[]) => Promise<readonly string[]>,
+  ): Promise<readonly string[]>;
 }
 
 /** What answers rows of known columns. */
