@@ -9,7 +9,7 @@ import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { BlobStore } from "../../store/blobs.ts";
 import type { Workers } from "../../workers/index.ts";
-import { ObjectService } from "../objects/index.ts";
+import { ObjectService, type TenantRoom } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FileParser, RuleService, type RuleTasks } from "../rules/index.ts";
 import { FILE_CLASS } from "./classes.ts";
@@ -227,6 +227,38 @@ test("a file is parsed with the caller's row condition and columns, and what was
     passed.slice(0, 1).map(({ id }) => ({ id, class: "/matrix/passing" })),
   );
   expect(await parse(north, "/matrix/passing")).toMatchObject({ records: 2, removed: 1, failed: 1 });
+});
+
+test("of a file its tenant has no room for nothing is stored, of one it has half the room for half, and every other line says why", async () => {
+  const rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
+  const columns = [{ name: "name", type: "varchar" }] as const;
+  await objects.createClass(admin, { path: "/matrix/full", columns, keys: ["name"] });
+  await rules.put(admin, "/matrix/rules/full", "--class=/matrix/full\n--parser=csv\n--fields=name\n");
+  await files.write(admin, user("full.csv"), { text: "a\nb\nc\nd\n" });
+  const { signal } = new AbortController();
+  const request = { rule: "/matrix/rules/full", filename: "full.csv", space: "user", signal } as const;
+  const parsedWith = async (left: number) => {
+    const require: TenantRoom["require"] = async (_tenant, { objects: wanted }) => {
+      if (wanted > left) throw new AppError("too_large", "there is no room for more");
+      left -= wanted;
+    };
+    const room: TenantRoom = { isLimited: () => true, take: require, require, count: () => undefined };
+    const result = await new FileParser({ rules, objects, files, clock: realClock, room }).parse(admin, request);
+    const names: unknown[] = [];
+    for await (const page of objects.read(admin, { class: "/matrix/full", subtree: false }))
+      names.push(...page.map(({ values }) => values["name"]));
+    return { result, names: names.sort() };
+  };
+  const refused = (...lines: number[]) =>
+    lines.map((line) => ({ line, error: expect.stringContaining("there is no room") as unknown }));
+  expect(await parsedWith(0)).toMatchObject({
+    result: { records: 0, failed: 4, errors: refused(1, 2, 3, 4) },
+    names: [],
+  });
+  expect(await parsedWith(2)).toMatchObject({
+    result: { records: 2, failed: 2, errors: refused(3, 4) },
+    names: ["a", "b"],
+  });
 });
 
 test("columns of a file that the class lacks are told, each with the number of records that have it", async () => {
