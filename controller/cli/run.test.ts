@@ -62,11 +62,13 @@ test("Ctrl-C cancels the run and waits for its end; a second one leaves", async 
     if (signal && !signal.aborted) await once(signal, "abort");
     return { state: "cancelled", message: "ended by SIGTERM" };
   });
-  const run = odp("job", "run", "backup@common/x", "--host", "h1");
-  await run.says("h1 begun");
-  run.child.kill("SIGINT");
-  expect(await run.exit).toBe(130);
-  expect(run.told.err).toContain("h1: cancelled: ended by SIGTERM (cancelled by admin)");
+  const both = [odp("job", "run", "backup@common/x", "--host", "h1"), odp("exec", "h1", "sleep", "60")];
+  for (const run of both) {
+    await run.says("h1 begun");
+    run.child.kill("SIGINT");
+    expect(await run.exit).toBe(130);
+    expect(run.told.err).toContain("h1: cancelled: ended by SIGTERM (cancelled by admin)");
+  }
 
   let [isTold, release] = [false, (): void => undefined];
   const stubborn = new Promise<void>((resolve) => (release = resolve));
