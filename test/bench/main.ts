@@ -8,6 +8,7 @@ import { failoverBench } from "./failover.ts";
 import { firingsBench } from "./firings.ts";
 import { fleetBench } from "./fleet.ts";
 import { line, machine, type Bench } from "./frame.ts";
+import { groupsBench } from "./groups.ts";
 import { growthBench } from "./growth.ts";
 import { hostileBench } from "./hostile.ts";
 import { httpBench } from "./http.ts";
@@ -49,6 +50,7 @@ const BENCHES: readonly Bench[] = [
   crudBench,
   objectsBench,
   millionBench,
+  groupsBench,
   cassandraQueriesBench,
   transferBench,
   classesBench,

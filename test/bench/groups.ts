@@ -1,0 +1,206 @@
+import { execFile } from "node:child_process";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import { realClock } from "../helpers/clock.ts";
+import { openTestEngine } from "../helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { type Bench, type Figure, median, quantile } from "./frame.ts";
+import { anonymousMb } from "./process.ts";
+
+const run = promisify(execFile);
+/** A trial takes fewer. */
+const ROWS = Number(process.env["ODP_BENCH_OBJECTS"] ?? 1_000_000);
+const ROWS_PER_BATCH = 1_000;
+const FIRST_MS = Date.UTC(2026, 0, 1);
+const SPAN_MS = 10 * 86_400_000;
+const HOUR_MS = 3_600_000;
+const LEVELS = ["debug", "info", "warn", "error", "fatal"];
+const ROUNDS = 3;
+const HOURS_ASKED = 20;
+const CALLS = 200;
+const GROUP_MAX_MS = 2_000;
+const HOUR_MAX_MS = 50;
+const MEMORY_MAX_MB = 100;
+const OPERATOR_MAX_US = 1;
+const SAMPLE_MS = 20;
+const SQLITE_OUTPUT_MAX_BYTES = 64 << 20;
+const CLASS = "/matrix/log";
+const principal = testPrincipal();
+
+const GROUP = `select level, bucket(vtime, '1 minute') as at, count(*) as n from ${CLASS}`;
+const FILTER = `select count(*) as n from ${CLASS} where took > 500 and level = 'error'`;
+const PLAIN = `select sum(took) as s from ${CLASS}`;
+const COMPUTED = `select sum(took * 2 + 3 - 1 + took) as s from ${CLASS}`;
+const OPERATORS = 4;
+
+/** A million records of a log on embedded, grouped and filtered, beside the program `sqlite3` over the same rows. */
+export const groupsBench: Bench = {
+  name: "groups",
+  async run() {
+    const folder = await mkdtemp(join(tmpdir(), "odp-groups-"));
+    const engine = await openTestEngine();
+    const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+    const query = new QueryService({ objects, runtime: { clock: realClock } });
+    try {
+      await query.run(principal, `create class ${CLASS} (level varchar, host varchar, took int) with kind=record`);
+      for (let from = 0; from < ROWS; from += ROWS_PER_BATCH)
+        await objects.insert(principal, CLASS, rowsFrom(from), { atMs: atOf(from) });
+      const sqlite = await filledSqlite(join(folder, "log.db"), folder);
+      return [
+        ...(await wholeFigures(query, sqlite)),
+        await hourFigure(query),
+        await operatorFigure(query),
+        await besideFigure(query),
+      ];
+    } finally {
+      await objects.close();
+      await engine[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true });
+    }
+  },
+};
+
+function rowsFrom(from: number): Record<string, string | number>[] {
+  return Array.from({ length: ROWS_PER_BATCH }, (_, at) => ({
+    level: LEVELS[(from + at * 7) % LEVELS.length] ?? "",
+    host: `web-${(from + at) % 100}`,
+    took: ((from + at) * 7_919) % 1_000,
+  }));
+}
+
+const lastHourMs = (): number => atOf(ROWS - ROWS_PER_BATCH) - HOUR_MS;
+
+/** All of one batch have one time. */
+function atOf(from: number): number {
+  return FIRST_MS + Math.floor((from / ROWS) * SPAN_MS);
+}
+
+async function filledSqlite(file: string, folder: string): Promise<string> {
+  const csv = join(folder, "log.csv");
+  const lines: string[] = [];
+  for (let from = 0; from < ROWS; from += ROWS_PER_BATCH)
+    for (const { level, host, took } of rowsFrom(from)) lines.push(`${atOf(from)},${level},${host},${took}`);
+  await writeFile(csv, `${lines.join("\n")}\n`);
+  await run("sqlite3", [
+    file,
+    "create table log (vtime integer, level text, host text, took integer)",
+    ".mode csv",
+    `.import ${csv} log`,
+    "create index log_vtime on log (vtime)",
+  ]);
+  return file;
+}
+
+/** Milliseconds by the program's own timer, so that its start does not count. */
+async function sqliteMs(file: string, sql: string): Promise<number> {
+  const asked = run("sqlite3", [file], { maxBuffer: SQLITE_OUTPUT_MAX_BYTES });
+  asked.child.stdin?.end(`.timer on\n${sql};\n`);
+  const { stdout } = await asked;
+  return Number(/Run Time: real (\S+)/.exec(stdout)?.[1]) * 1_000;
+}
+
+async function timeOf(query: QueryService, mql: string): Promise<number> {
+  const began = performance.now();
+  const rows = await query.rows(principal, mql);
+  if (rows.length === 0) throw new Error("the query finds nothing");
+  return performance.now() - began;
+}
+
+async function wholeFigures(query: QueryService, sqlite: string): Promise<readonly Figure[]> {
+  const sql = "select level, vtime / 60000, count(*) from log group by 1, 2";
+  const group = await besideSqlite(query, `${GROUP} group by level, at limit -1`, { sqlite, sql });
+  const filterSql = "select count(*) from log where took > 500 and level = 'error'";
+  const filter = await besideSqlite(query, FILTER, { sqlite, sql: filterSql });
+  const what = `${ROWS} records by level and minute`;
+  return [
+    most(`group of ${what}`, "ms", group.ours, GROUP_MAX_MS),
+    most(`anonymous memory added by it`, "MB", group.addedMb, MEMORY_MAX_MB),
+    beside(`group of ${what}`, group),
+    beside(`two conditions on each of ${ROWS} records`, filter),
+  ];
+}
+
+interface Beside {
+  readonly ours: number;
+  readonly sqlite: number;
+  readonly addedMb: number;
+}
+
+async function besideSqlite(
+  query: QueryService,
+  mql: string,
+  { sqlite, sql }: { readonly sqlite: string; readonly sql: string },
+): Promise<Beside> {
+  const before = anonymousMb(process.pid);
+  let highest = before;
+  const ours: number[] = [];
+  const theirs: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const sampling = setInterval(() => (highest = Math.max(highest, anonymousMb(process.pid))), SAMPLE_MS);
+    ours.push(await timeOf(query, mql).finally(() => clearInterval(sampling)));
+    theirs.push(await sqliteMs(sqlite, sql));
+  }
+  return { ours: median(ours), sqlite: median(theirs), addedMb: highest - before };
+}
+
+function beside(name: string, { ours, sqlite }: Beside): Figure {
+  return {
+    name,
+    unit: "records/s",
+    ours: (ROWS * 1_000) / ours,
+    against: (ROWS * 1_000) / sqlite,
+    againstName: "sqlite3",
+    kind: "ratio",
+    goal: 0.5,
+  };
+}
+
+async function hourFigure(query: QueryService): Promise<Figure> {
+  const times: number[] = [];
+  for (let at = 0; at < HOURS_ASKED; at += 1) {
+    times.push(await timeOf(query, `${GROUP} where vtime >= ${lastHourMs()} group by level, at limit -1`));
+  }
+  return most("p95 of the same over the last hour", "ms", quantile(times, 0.95), HOUR_MAX_MS);
+}
+
+/** What each sign adds to the sum of a column. */
+async function operatorFigure(query: QueryService): Promise<Figure> {
+  const added: number[] = [];
+  for (let round = 0; round < ROUNDS; round += 1)
+    added.push((await timeOf(query, COMPUTED)) - (await timeOf(query, PLAIN)));
+  return most(
+    "an operator of an expression, per record",
+    "us",
+    (median(added) * 1_000) / ROWS / OPERATORS,
+    OPERATOR_MAX_US,
+  );
+}
+
+/** Calls of others, one behind the other, alone and while the whole class is grouped again and again. */
+async function besideFigure(query: QueryService): Promise<Figure> {
+  const call = `select took from ${CLASS} where vtime >= ${lastHourMs()} limit 20`;
+  const calls = async (): Promise<number> => {
+    const times: number[] = [];
+    for (let at = 0; at < CALLS; at += 1) times.push(await timeOf(query, call));
+    return quantile(times, 0.95);
+  };
+  await calls();
+  const alone = await calls();
+  let isOver = false;
+  const grouping = async (): Promise<void> => {
+    while (!isOver) await timeOf(query, `${GROUP} group by level, at limit -1`);
+  };
+  const grouped = grouping();
+  const during = await calls();
+  isOver = true;
+  await grouped;
+  return most("p95 of calls beside a group of all records", "ms", during, 2 * alone, "twice that alone");
+}
+
+function most(name: string, unit: string, ours: number, against: number, againstName = "the limit"): Figure {
+  return { name, unit, ours, against, againstName, kind: "most", goal: 1 };
+}
