@@ -83,9 +83,13 @@ export class Takeover {
     const dispatched = Promise.all(intents.map(async (intent) => dispatcher.dispatch(await committed(intent)))).then(
       () => true,
     );
-    const closed = new Promise<boolean>((resolve) =>
-      signal.addEventListener("abort", () => resolve(false), { once: true }),
-    );
-    return Promise.race([dispatched, closed]);
+    let close = (): void => undefined;
+    const closed = new Promise<boolean>((resolve) => (close = () => resolve(false)));
+    signal.addEventListener("abort", close, { once: true });
+    try {
+      return await Promise.race([dispatched, closed]);
+    } finally {
+      signal.removeEventListener("abort", close);
+    }
   }
 }
