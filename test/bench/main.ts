@@ -29,6 +29,7 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { termsBench } from "./terms.ts";
 import { tagsBench } from "./tags.ts";
 import { transferBench } from "./transfer.ts";
+import { usersBench } from "./users.ts";
 import { wordsBench } from "./words.ts";
 
 /**
@@ -67,6 +68,7 @@ const BENCHES: readonly Bench[] = [
   fleetBench,
   hostileBench,
   growthBench,
+  usersBench,
 ];
 
 const wanted = process.argv.slice(2);
