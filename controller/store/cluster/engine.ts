@@ -35,6 +35,8 @@ export interface ClusterEngineOptions {
 }
 
 const SYSTEM = "system";
+/** The installation keeps records, which have no numbers. */
+const SYSTEM_SLOTS = 0;
 const TENANT_PATTERN = /^[a-z][a-z0-9_]{0,47}$/;
 const PREFIX_PATTERN = /^[a-z][a-z0-9]{0,19}$/;
 
@@ -75,8 +77,9 @@ class ClusterEngine implements Engine {
 
   system(): Promise<TenantStore> {
     return this.#opened(SYSTEM, async () => {
-      await this.#registry.create(SYSTEM, { others: [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))] });
-      return this.#store(SYSTEM, await this.#registry.prepared(SYSTEM));
+      const others = [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))];
+      await this.#registry.create(SYSTEM, { others, slots: SYSTEM_SLOTS });
+      return this.#store(SYSTEM, await this.#registry.prepared(SYSTEM, SYSTEM_SLOTS));
     });
   }
 

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import { etcdIsUp, singleEtcd, startEtcd } from "../../../deploy/local/etcd.ts";
 import { defaultCacheDir, installEtcd } from "../../../deploy/local/install.ts";
 import { stopDaemon, type Daemon } from "../../../deploy/local/process.ts";
@@ -81,8 +82,8 @@ describeCluster("readiness of a cluster", () => {
     });
     expect(await there("other")).toEqual([undefined]);
     const { cassandraDatacenter: datacenter } = clusterSettings();
-    for (const definition of tenantDefinitions({ keyspace: keyspace("matrix"), datacenter, replicationFactor: 1 }))
-      await cassandra.define(definition);
+    const place = { keyspace: keyspace("matrix"), datacenter, replicationFactor: 1 };
+    for (const definition of tenantDefinitions({ ...place, slots: NUMBER_SLOTS })) await cassandra.define(definition);
     expect(await engine.ready()).toEqual({ lost: [] });
     const { objects } = await engine.tenant("matrix");
     await objects.change([{ key: { cid: 1, id: "a" }, timeUs: 1, birth: true }]);

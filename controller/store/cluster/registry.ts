@@ -31,6 +31,8 @@ interface TenantEntry {
 
 interface NewKeyspace {
   readonly replicationFactor?: number | undefined;
+  /** Of numbers that are found by ranges; all when absent. */
+  readonly slots?: number;
   readonly others?: readonly string[];
 }
 
@@ -61,9 +63,9 @@ export class TenantRegistry {
   }
 
   /** The same, with all that this version needs in its keyspace. */
-  async prepared(name: string): Promise<number | undefined> {
+  async prepared(name: string, slots = NUMBER_SLOTS): Promise<number | undefined> {
     const entry = await this.#entry(name);
-    if (entry !== undefined && slotsOf(entry) < NUMBER_SLOTS) await this.#locked((lost) => this.#widen(name, lost));
+    if (entry !== undefined && slotsOf(entry) < slots) await this.#locked((lost) => this.#widen(name, lost));
     return entry?.format;
   }
 
@@ -105,15 +107,19 @@ export class TenantRegistry {
    * Makes keyspace and tables unless they are there, with `others` besides those of every tenant. Repeating it after a
    * crash completes what is missing.
    */
-  async create(name: string, { replicationFactor, others = [] }: NewKeyspace = {}): Promise<void> {
+  async create(
+    name: string,
+    { replicationFactor, slots = NUMBER_SLOTS, others = [] }: NewKeyspace = {},
+  ): Promise<void> {
     if (await this.has(name)) return;
     await this.#locked(async (lost) => {
       if (await this.has(name)) return;
       const factor = replicationFactor ?? Math.min(REPLICATION_FACTOR_MAX, this.#nodesHere());
       const keyspace = keyspaceOf(this.#prefix, name);
-      const tables = tenantDefinitions({ keyspace, datacenter: this.#datacenter, replicationFactor: factor });
+      const place = { keyspace, datacenter: this.#datacenter, replicationFactor: factor };
+      const tables = tenantDefinitions({ ...place, slots });
       await this.#define([...tables, ...others], lost);
-      const entry: TenantEntry = { format: FORMAT, replicationFactor: factor, slots: NUMBER_SLOTS };
+      const entry: TenantEntry = { format: FORMAT, replicationFactor: factor, slots };
       await this.kv.put(tenantKey(name), encodeJson(entry));
     });
   }

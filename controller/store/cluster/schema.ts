@@ -19,6 +19,8 @@ export interface KeyspaceOptions {
   readonly keyspace: string;
   readonly datacenter: string;
   readonly replicationFactor: number;
+  /** So many columns of numbers have an index. */
+  readonly slots: number;
 }
 
 /**
@@ -39,14 +41,16 @@ export function slotDefinitions(keyspace: string, has: number): string[] {
 
 /** The fixed handful of tables every tenant has; none per class, none made while people work. */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
-  const { keyspace } = options;
+  const { keyspace, slots } = options;
   const numbers = SLOTS.map((slot) => `n${slot} double`).join(", ");
   return [
     `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${options.datacenter}': ${options.replicationFactor}}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.present (
        cid int, id text, birth bigint, last bigint, died bigint, attrs map<text, blob>, classes set<text>, ${numbers},
        PRIMARY KEY ((cid, id)))`,
-    ...["classes", ...SLOTS.map((slot) => `n${slot}`)].map((column) => indexOf(keyspace, "present", column)),
+    ...["classes", ...SLOTS.slice(0, slots).map((slot) => `n${slot}`)].map((column) =>
+      indexOf(keyspace, "present", column),
+    ),
     `CREATE TABLE IF NOT EXISTS ${keyspace}.postings (
        term text, bucket int, hash int, cid int, id text, time bigint,
        PRIMARY KEY ((term, bucket), hash, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
