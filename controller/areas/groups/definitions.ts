@@ -31,6 +31,7 @@ export class Definitions {
   readonly #rules = new Map<string, readonly DataRule[]>();
   /** By the user's own rights, then by the ids of the groups: equal sets share all that is compiled of them. */
   readonly #rights = new WeakMap<readonly DataRule[], Map<string, Rights>>();
+  readonly #groupRights = new Map<string, Rights>();
 
   constructor(stored: Stored) {
     this.stored = stored;
@@ -110,9 +111,13 @@ export class Definitions {
     return { ...rights, paths: [...rights.paths, `/home/${member.username}`] };
   }
 
-  /** What the group alone gives; administrators' rights are not made of rules. */
+  /** What the group alone gives; administrators' rights are not made of rules. The same object each time. */
   rightsOfGroup(id: string): Rights {
-    return this.#rightsOfSet([id], NOTHING);
+    const known = this.#groupRights.get(id);
+    if (known !== undefined) return known;
+    const rights = this.#rightsOfSet([id], NOTHING);
+    this.#groupRights.set(id, rights);
+    return rights;
   }
 
   /** Names of users, as they are written, that are members of the group or of those below it; at most so many. */

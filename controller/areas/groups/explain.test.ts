@@ -89,3 +89,13 @@ test("it asks for one thing that is there, by who may look at permissions and us
   const unable = { ...admin, grants: ["perms:read"] };
   await expect(explaining.explain(unable, { user: "bob", class: "/a" })).rejects.toMatchObject({ code: "denied" });
 });
+
+test("who asks again after a group lost a right is told so", async () => {
+  await http.groups.create(admin, { name: "late", readonly: ["/matrix/late"] });
+  const givers = async () =>
+    (await explaining.explain(admin, { user: "bob", class: "/matrix/late" })).who.map(({ group }) => group);
+  expect(await givers()).toContain("/late");
+  expect(await givers()).toContain("/late");
+  await http.groups.update(admin, { name: "late", readonly: [] });
+  expect(await givers()).not.toContain("/late");
+});

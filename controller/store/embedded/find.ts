@@ -23,6 +23,8 @@ const COMPARED_ONE_IN = 2;
 const RANGE_COUNTED_ALWAYS = 1_000;
 /** Beyond that only up to this part of what bears the rarest term: counting an entry costs far less than reading one. */
 const RANGE_COUNTED_ONE_IN = 4;
+/** And never further: counting so many takes some 16 ms, in which nothing else is served. */
+const RANGE_COUNTED_MAX = 250_000;
 
 export interface FinderOptions {
   readonly env: Environment;
@@ -190,7 +192,8 @@ function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end:
 
 function countedUpTo(count: number): number {
   if (count === Infinity) return RANGE_COUNTED_ALWAYS;
-  return Math.min(count, Math.max(RANGE_COUNTED_ALWAYS, Math.ceil(count / RANGE_COUNTED_ONE_IN)));
+  const most = Math.min(RANGE_COUNTED_MAX, Math.ceil(count / RANGE_COUNTED_ONE_IN));
+  return Math.min(count, Math.max(RANGE_COUNTED_ALWAYS, most));
 }
 
 function driverTerm({ terms }: Question, { kind, index }: Driver): string | undefined {
