@@ -257,6 +257,7 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     controllerId,
     controllers: membership,
+    audit,
     actAs,
     desired: sent,
     sink,

@@ -7,6 +7,7 @@ import { pino } from "pino";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
 import { answerProofText, parseJoinToken, type EnrolAnswer } from "../../common/agent/enrolment.ts";
 import { isAppError } from "../../common/errors.ts";
+import type { AuditEntry } from "../../controller/areas/audit/index.ts";
 import { Membership } from "../../controller/areas/cluster/index.ts";
 import { NotificationHub } from "../../controller/areas/notifications/index.ts";
 import {
@@ -80,6 +81,8 @@ export interface TestHosts extends AsyncDisposable {
   readonly controllerId: string;
   readonly membership: Membership;
   readonly notifications: NotificationHub;
+  /** What the hosts wrote to the audit trail. */
+  readonly audited: readonly AuditEntry[];
   readonly desired: Map<string, Awaited<ReturnType<DesiredStateSource["desired"]>>>;
   readonly agentPort: number;
   /** Base URL of a server that takes enrolments. */
@@ -129,6 +132,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
   const notifications = new NotificationHub({ log: runtime.log });
   const publicNames = ["localhost"];
   const agentPort = () => port;
+  const audited: AuditEntry[] = [];
   const sink: MemorySink = new MemorySink(() => hosts.agents.commands);
   const hosts: HostService = await HostService.open({
     ...options,
@@ -139,6 +143,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     sink,
     controllerId,
     controllers: membership,
+    audit: { write: (entry) => Promise.resolve(void audited.push(entry)) },
     publicNames,
     agentPort,
     peers: {
@@ -192,6 +197,7 @@ export async function openTestHosts(options: TestHostsOptions = {}): Promise<Tes
     hosts,
     server,
     sink,
+    audited,
     desired,
     runtime,
     controllerId,

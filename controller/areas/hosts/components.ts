@@ -6,6 +6,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
+import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
@@ -34,6 +35,7 @@ export interface HostServiceDependencies {
   /** The id of this controller, new with every start. */
   readonly controllerId: string;
   readonly controllers: Controllers;
+  readonly audit: Pick<Audit, "write">;
   /** The controller acting for a tenant by itself. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   readonly desired: DesiredStateSource;

@@ -148,6 +148,7 @@ export class HostService implements Hosts {
         host,
         `The agent of ${proxy}, the jump host of ${host}, is not connected, and its record has no credentials for SSH.`,
       );
+    if (byAgent) await this.#noteConnection(principal, behind);
     return this.#components.ssh.run({ tenant, host, traceparent, behind, byAgent }, command, options);
   }
 
@@ -177,6 +178,17 @@ export class HostService implements Hosts {
     if (!peers || hosts.length === 0) return;
     for (const [controller, names] of await this.#components.presence.holdersOf(tenant, hosts))
       if (controller !== controllerId) peers.refresh(controller, tenant, names);
+  }
+
+  /** Before it is made: whoever asks that an agent leads elsewhere is known afterwards, however that ends. */
+  async #noteConnection({ tenant, user, traceparent }: Principal, { host, port, proxy }: HostBehind): Promise<void> {
+    await this.#with.audit.write({
+      ...{ tenant, user, traceparent, permission: "jobs:run", remote: "" },
+      action: "connection by an agent",
+      object: `${proxy},${host}:${port}`,
+      outcome: "ok",
+      code: "",
+    });
   }
 
   #unreachable(host: string, message: string): CommandOutcome {

@@ -96,9 +96,13 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
 
   it("runs a command on the host behind, whichever controller was asked", async () => {
     for (const at of [here, there]) {
+      const before = at.audited.length;
       const { heard, end } = begin(behind({ sshkey: "" }), "pwd; exit 7", { at });
       expect(await end).toMatchObject({ state: "failed", code: 7, message: "The command ended with code 7." });
       expect(heard.text.trim()).toBe(far.home);
+      expect(at.audited.slice(before)).toMatchObject([
+        { tenant: "matrix", user: "administrator", permission: "jobs:run", object: `gate,127.0.0.1:${far.port}` },
+      ]);
     }
     expect(noted).toEqual([far.fingerprint, far.fingerprint]);
   });
