@@ -14,6 +14,7 @@ export const FORMAT_EXPIRING = 4;
 
 const packr = new Packr({ useRecords: false, int64AsType: "number" });
 const unpackr = new Unpackr({ useRecords: false, int64AsType: "number" });
+const BEHIND_FORMAT = { start: 1 };
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -35,7 +36,7 @@ export function decodeStored<T>(bytes: Uint8Array): T {
     case FORMAT_JSON:
       return JSON.parse(decoder.decode(bytes.subarray(1))) as T;
     case FORMAT_MSGPACK:
-      return unpackr.unpack(bytes.subarray(1)) as T;
+      return unpackr.unpack(bytes, BEHIND_FORMAT) as T;
     default:
       throw new AppError(
         "unavailable",

@@ -17,7 +17,7 @@ import type {
 import { Cursors } from "./cursor.ts";
 import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
-import { compareBytes, concat, textBytes, u32 } from "./keys.ts";
+import { asBuffer, compareBytes, concat, textBytes, u32 } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { entityKeyBytes, EXPIRY_KINDS, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
 
@@ -114,20 +114,21 @@ export class Records {
       oldest: ulidBoundary(request.fromMs),
     };
     const items: StoredRecord[] = [];
-    let [examined, bytes, last] = [0, 0, after];
+    let [examined, bytes] = [0, 0];
+    let last: Uint8Array | undefined;
     const rarest = this.#rarest(walk, terms);
-    for (const id of this.#ids(walk, rarest)) {
+    const nowMs = this.#nowMs();
+    for (const { key, value } of rarest === undefined ? this.#all(walk) : this.#under(walk, rarest)) {
       if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
-        return { items, cursor: cursors.write(last!) };
-      last = id;
+        return { items, cursor: cursors.write(last!.subarray(-ULID_LENGTH)) };
+      last = key;
       examined += 1;
-      const stored = this.#env.tables.records.get(concat(u32(request.cid), id));
-      if (stored === undefined) continue;
-      bytes += stored.length;
-      const packed = decodeStored<Packed>(stored);
+      if (value === undefined) continue;
+      bytes += value.length;
+      const packed = decodeStored<Packed>(value);
+      if (!isVisible(packed, nowMs)) continue;
       const borne = terms.length === 0 ? undefined : new Set(indexedTerms(packed[1]));
-      const record = this.#visible(parseEntityKey(concat(u32(request.cid), id)), packed);
-      if (record !== undefined && terms.every((term) => borne?.has(term))) items.push(record);
+      if (terms.every((term) => borne?.has(term))) items.push(recordOf(request.cid, ulidText(key), packed));
     }
     return { items };
   }
@@ -139,7 +140,7 @@ export class Records {
     const range = { newest: after ?? ulidBoundary(toMs), oldest: ulidBoundary(fromMs) };
     const nowMs = this.#nowMs();
     let [count, examined, bytes] = [0, 0, 0];
-    for (const { key, value } of this.#env.read().records.getRange(rangeOf(u32(cid), range))) {
+    for (const { key, value } of this.#all({ cid, ...range })) {
       examined += 1;
       bytes += value.length;
       if (isVisible(decodeStored<Packed>(value), nowMs)) count += 1;
@@ -149,27 +150,32 @@ export class Records {
     return { count };
   }
 
-  #ids(walk: Walk, term: string | undefined, limit?: number): Iterable<Uint8Array> {
+  /** The value is a copy, and the reader's own. */
+  #all(walk: Walk): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
+    return this.#env.read().records.getRange(rangeOf(u32(walk.cid), walk));
+  }
+
+  /** The key ends in the id; no value where the term is left of a record that is gone. */
+  *#under(walk: Walk, term: string): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array | undefined }> {
+    const keys = new RecordKeys();
     const { records, recordTerms } = this.#env.read();
-    const prefix = term === undefined ? u32(walk.cid) : recordTermPrefix(walk.cid, term);
-    const table = term === undefined ? records : recordTerms;
-    return table
-      .getKeys({ ...rangeOf(prefix, walk), ...(limit === undefined ? {} : { limit }) })
-      .map((key) => key.subarray(key.length - ULID_LENGTH));
+    for (const key of recordTerms.getKeys(rangeOf(recordTermPrefix(walk.cid, term), walk)))
+      yield { key, value: records.get(keys.at({ cid: walk.cid, id: ulidText(key) })) };
   }
 
   /** The first term when all are frequent; the choice may differ from page to page, the order of ids does not. */
   #rarest(walk: Walk, terms: readonly string[]): string | undefined {
     if (terms.length < 2) return terms[0];
-    const counted = terms.map((term) => ({ term, count: [...this.#ids(walk, term, COUNT_MAX)].length }));
+    const { recordTerms } = this.#env.read();
+    const counted = terms.map((term) => {
+      const range = { ...rangeOf(recordTermPrefix(walk.cid, term), walk), limit: COUNT_MAX };
+      return { term, count: [...recordTerms.getKeys(range)].length };
+    });
     return counted.reduce((best, next) => (next.count < best.count ? next : best)).term;
   }
 
   #visible(key: EntityKey, packed: Packed): StoredRecord | undefined {
-    if (!isVisible(packed, this.#nowMs())) return undefined;
-    const [value, terms, expiresAtMs] = packed;
-    const record = { cid: key.cid, id: key.id, value: new Uint8Array(value), terms };
-    return expiresAtMs > 0 ? { ...record, expiresAtMs } : record;
+    return isVisible(packed, this.#nowMs()) ? recordOf(key.cid, key.id, packed) : undefined;
   }
 
   #drop(key: Uint8Array, [, terms, expiresAtMs]: Packed): void {
@@ -211,6 +217,16 @@ class RecordKeys {
     key.set(this.#id, key.length - ULID_LENGTH);
     return key;
   }
+}
+
+/** Its value lies in the bytes that were read, which nobody else has. */
+function recordOf(cid: number, id: string, [packed, terms, expiresAtMs]: Packed): StoredRecord {
+  const value = new Uint8Array(packed.buffer, packed.byteOffset, packed.length);
+  return expiresAtMs > 0 ? { cid, id, value, terms, expiresAtMs } : { cid, id, value, terms };
+}
+
+function ulidText(key: Uint8Array): string {
+  return asBuffer(key).toString("latin1", key.length - ULID_LENGTH);
 }
 
 function isVisible([, , expiresAtMs, removed]: Packed, nowMs: number): boolean {

@@ -24,7 +24,8 @@ export async function* mergedTimelines(
   let rows: ObjectRow[] = [];
   let last: StoredRecord | undefined;
   for (;;) {
-    const next = await newest(streams);
+    for (const stream of streams) if (stream.head === undefined && !stream.ended) await stream.fill();
+    const next = newest(streams);
     if (next === undefined) break;
     const record = next.take();
     if (record.id === last?.id && record.cid === last.cid) continue;
@@ -41,10 +42,9 @@ export async function* mergedTimelines(
  * Ids begin with the time; at equal ids the class decides, so that the same record of two timelines comes twice in a
  * row.
  */
-async function newest(streams: readonly Stream[]): Promise<Stream | undefined> {
+function newest(streams: readonly Stream[]): Stream | undefined {
   let best: Stream | undefined;
   for (const stream of streams) {
-    if (stream.head === undefined && !stream.ended) await stream.fill();
     if (stream.head !== undefined && (best?.head === undefined || isNewer(stream.head, best.head))) best = stream;
   }
   return best;
