@@ -14,6 +14,10 @@ describe("changes that a near test should notice", () => {
     expect(variants("const x = a && !b;")).toEqual(["const x = (a);", "const x = (!b);", "const x = a && b;"]);
   });
 
+  it("leave out what is spread, but do not spread what is undefined", () => {
+    expect(variants("const x = { ...(a && { a }) };")).toEqual(["const x = { ...((a)) };"]);
+  });
+
   it("move a bound by one and turn a comparison round", () => {
     expect(variants("const x = a < b;")).toEqual(["const x = a <= b;"]);
     expect(variants("const x = a === b;")).toEqual(["const x = a !== b;"]);

@@ -73,13 +73,17 @@ function changesOf(node: ts.Node, file: ts.SourceFile): readonly Change[] {
 
 function binary(node: ts.BinaryExpression, file: ts.SourceFile): readonly Change[] {
   const { kind } = node.operatorToken;
-  if (ONE_SIDE.has(kind))
-    return [
-      [node, `(${node.left.getText(file)})`],
-      [node, `(${node.right.getText(file)})`],
-    ];
+  if (ONE_SIDE.has(kind)) {
+    const [left, right] = [node.left, node.right].map((side): Change => [node, `(${side.getText(file)})`]);
+    // `...(a && { a })` and `...({ a })` differ by a member that is undefined, which reads as one that is not there.
+    return isSpread(node.parent) && ts.isObjectLiteralExpression(node.right) ? [left!] : [left!, right!];
+  }
   const other = SWAPPED[kind];
   return other === undefined ? [] : [[node.operatorToken, other]];
+}
+
+function isSpread(node: ts.Node): boolean {
+  return ts.isSpreadAssignment(node) || (ts.isParenthesizedExpression(node) && isSpread(node.parent));
 }
 
 function withoutCall(node: ts.ExpressionStatement, file: ts.SourceFile): readonly Change[] {
