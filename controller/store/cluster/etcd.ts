@@ -237,7 +237,8 @@ function answerError(error: unknown): Error {
   if (/duplicate key/.test(text)) return new AppError("invalid", "A transaction may write a key only once.");
   if (/too large|larger than max|too many operations/.test(text))
     return new AppError("too_large", `etcd refused the request: ${text}`);
-  if (/space exceeded|no leader|not started/.test(text))
-    return new AppError("unavailable", `etcd refused the request: ${text}`);
+  if (/space exceeded/.test(text))
+    return new AppError("unavailable", "etcd takes no writes: its space is exceeded (NOSPACE). Reads go on.");
+  if (/no leader|not started/.test(text)) return new AppError("unavailable", `etcd refused the request: ${text}`);
   return error instanceof Error ? error : new Error(text);
 }

@@ -196,9 +196,7 @@ export class EtcdKvStore implements KvStore {
     for (;;) {
       const guards = operations.map((operation) => notWrittenSince(operation, this.#etcd.revision));
       const guarded = { request_txn: { compare: guards, success: [...operations], failure: [] } };
-      const answer = await this.#etcd.call("write", (call) =>
-        this.#etcd.kv.txn({ compare: [...compare], success: [guarded], failure: [] }, call),
-      );
+      const answer = await this.#counted({ compare: [...compare], success: [guarded], failure: [] }, operations);
       const revision = Number(answer.header.revision);
       if (!answer.succeeded) return { ok: false, revision };
       if ((answer.responses[0]?.response_txn as ITxnResponse | undefined)?.succeeded) return { ok: true, revision };
@@ -217,13 +215,28 @@ export class EtcdKvStore implements KvStore {
       const write = { compare, success: [operation], failure: [{ request_range: { key: bytes } }] };
       const expired = { request_range: { key: bytes, keys_only: true } };
       const request = { compare: hasExpiredBy(bytes, nowMs), success: [expired], failure: [{ request_txn: write }] };
-      const answer = await this.#etcd.call("write", (call) => this.#etcd.kv.txn(request, call));
+      const answer = await this.#counted(request, [operation]);
       const written = answer.responses[0]?.response_txn as ITxnResponse | undefined;
       if (written?.succeeded) return { ok: true, revision: Number(answer.header.revision) };
       if (answer.succeeded) await this.#removeExpired(foundIn(answer));
       else if (ifRevision !== undefined) return { ok: false, current: this.#firstEntry(written) };
       refuseAfter(deadline);
     }
+  }
+
+  /**
+   * A request in which these operations are nested. etcd counts only what is not, and does the others also when its
+   * space is exceeded: so it gets a put to count, which is never done. Removals need no space.
+   */
+  async #counted(request: ITxnRequest, operations: readonly IRequestOp[]): Promise<ITxnResponse> {
+    const key = operations.find(({ request_put: put }) => put !== undefined)?.request_put?.key;
+    const send = (whole: ITxnRequest): Promise<ITxnResponse> =>
+      this.#etcd.call("write", (call) => this.#etcd.kv.txn(whole, call));
+    if (key === undefined) return send(request);
+    const never = { key, result: CompareResult.Less, target: CompareTarget.Create, create_revision: 0 };
+    const put = { request_put: { key, value: Buffer.alloc(0) } };
+    const { header, responses } = await send({ compare: [never], success: [put], failure: [{ request_txn: request }] });
+    return { ...(responses[0]?.response_txn as ITxnResponse), header };
   }
 
   #firstEntry(answer: ITxnResponse | undefined): KvEntry | undefined {

@@ -13,6 +13,7 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster.ts";
+import { openTestHttp, PASSWORD } from "../../../test/helpers/http-app.ts";
 import { Cassandra } from "./cassandra.ts";
 import { Etcd } from "./etcd.ts";
 import { keyspaceOf, tenantDefinitions } from "./schema.ts";
@@ -37,10 +38,13 @@ describeCluster("readiness of a cluster", () => {
     const settings = { ...clusterSettings(), etcdEndpoints };
     const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
     cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
-    engine = await openTestClusterEngine({ tenants: ["matrix", "other"], settings });
+    engine = await openTestClusterEngine({ tenants: ["matrix", "second"], settings });
     keyspace = (tenant) => keyspaceOf(engine.prefix, tenant);
   });
-  beforeEach(() => engine.ready());
+  beforeEach(async () => {
+    await lower();
+    await engine.ready();
+  });
   afterAll(async () => {
     await engine?.[Symbol.asyncDispose]();
     await cassandra?.close();
@@ -52,13 +56,45 @@ describeCluster("readiness of a cluster", () => {
   const notReady = (text: RegExp) =>
     expect(engine.ready()).rejects.toMatchObject({ code: "unavailable", message: expect.stringMatching(text) });
 
+  const alarm = (action: "Activate" | "Deactivate") =>
+    etcd.call("write", (call) => etcd.maintenance.alarm({ action, memberID: "1", alarm: "Nospace" }, call));
+  /** As etcd does itself when its database has reached its quota. */
+  const raise = () => alarm("Activate");
+  const lower = () => alarm("Deactivate");
+
   test("an alarm of etcd is told by its name", async () => {
-    const alarm = (action: "Activate" | "Deactivate") =>
-      etcd.call("write", (call) => etcd.maintenance.alarm({ action, memberID: "1", alarm: "Nospace" }, call));
-    await alarm("Activate");
+    await raise();
     await notReady(/etcd .*NOSPACE/);
-    await alarm("Deactivate");
+    await lower();
     await engine.ready();
+  });
+
+  test("while etcd has no space who is signed in reads on, what is removed goes, and what has to be written is refused at once, saying why", async () => {
+    await using http = await openTestHttp({ engine: { ...engine, dir: folder, close: () => Promise.resolve() } });
+    const session = await http.signIn("admin");
+    const user = (username: string) => ({
+      method: "POST" as const,
+      url: "/admin/users/new",
+      payload: { parent: "/", username, passwd: PASSWORD, otype: "usr", isadmin: false, isactive: true },
+    });
+    const refused = {
+      status: "error",
+      code: "unavailable",
+      message: expect.stringContaining("etcd takes no writes: its space is exceeded"),
+    };
+    const { kv } = await engine.system();
+    await kv.put("unneeded", Uint8Array.of(1));
+    await raise();
+    await kv.delete("unneeded");
+    expect(await kv.get("unneeded")).toBeUndefined();
+    expect(await http.call(session, { url: "/admin/users" })).toMatchObject({ status: "ok" });
+    expect(await http.call(session, user("late"))).toMatchObject(refused);
+    const authorization = `Basic ${Buffer.from(`matrix.admin:${PASSWORD}`).toString("base64")}`;
+    expect((await http.app.inject({ url: "/admin/users", headers: { authorization } })).statusCode).toBe(200);
+    await expect(http.signIn("viewer")).rejects.toMatchObject({ code: "unavailable", message: refused.message });
+    await lower();
+    expect(await http.call(session, user("late"))).toMatchObject({ status: "ok" });
+    await http.signIn("viewer");
   });
 
   test("too few replicas for the consistency in use are told, though the node itself answers", async () => {
@@ -73,14 +109,14 @@ describeCluster("readiness of a cluster", () => {
 
   test("a keyspace that is gone is told by its name, is no other tenant's trouble, and can be restored to", async () => {
     const there = (tenant: string) => engine.tenant(tenant).then(({ objects }) => objects.get([{ cid: 1, id: "a" }]));
-    expect(await Promise.all(["matrix", "other"].map(there))).toEqual([[undefined], [undefined]]);
+    expect(await Promise.all(["matrix", "second"].map(there))).toEqual([[undefined], [undefined]]);
     await cassandra.define(`DROP KEYSPACE ${keyspace("matrix")}`);
     expect(await engine.ready()).toEqual({ lost: [{ tenant: "matrix", keyspace: keyspace("matrix") }] });
     await expect(there("matrix")).rejects.toMatchObject({
       code: "unavailable",
       message: expect.stringMatching(/gone and has to be restored/),
     });
-    expect(await there("other")).toEqual([undefined]);
+    expect(await there("second")).toEqual([undefined]);
     const { cassandraDatacenter: datacenter } = clusterSettings();
     const place = { keyspace: keyspace("matrix"), datacenter, replicationFactor: 1 };
     for (const definition of tenantDefinitions({ ...place, slots: NUMBER_SLOTS })) await cassandra.define(definition);
