@@ -18,7 +18,8 @@ export interface ScrubStore {
   add(changes: readonly EntityChange[]): Promise<void>;
   /**
    * Takes away these rows, and none that was written after the time it bears. Only for rows that are older than
-   * `SCRUB_AGE_MIN_MS` and of entities that do not live or do not bear the term.
+   * `SCRUB_AGE_MIN_MS` and of entities that do not live or do not bear the term. A change that adds one again adds it,
+   * whatever its time.
    */
   remove(postings: readonly Posting[]): Promise<void>;
   /**

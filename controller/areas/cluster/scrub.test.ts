@@ -17,8 +17,12 @@ import { ScrubService, type ScrubReport } from "./scrub.ts";
 
 const admin = testPrincipal();
 const PART = "/matrix/ent/part";
-const HOUR_US = 3_600_000_000;
+const HOUR_MS = 3_600_000;
 const FAST = { rate: SCRUB_RATE_MAX };
+/** All that is written now is old by it. */
+const later: Clock = { ...realClock, nowMs: () => realClock.nowMs() + 2 * HOUR_MS };
+/** What is written by it is a write that is repeated late. */
+const earlier: Clock = { ...realClock, nowMs: () => realClock.nowMs() - 2 * HOUR_MS };
 const real: Runtime = {
   ...testRuntime(realClock),
   random: { next: () => Math.random(), bytes: (count) => crypto.getRandomValues(new Uint8Array(count)) },
@@ -61,12 +65,20 @@ function methodsOf(scrub: ScrubStore): ScrubStore {
   };
 }
 
+function scrubbedThrough(wrap: (scrub: ScrubStore) => ScrubStore): Stores {
+  const wrapped = (store: TenantStore): TenantStore => ({ ...store, scrub: wrap(store.scrub) });
+  return {
+    system: () => engine.system(),
+    tenant: async (tenant) => wrapped(await engine.tenant(tenant)),
+  };
+}
+
 function controller(
   own: string,
-  { stores = engine as Stores, gone = [""], bornMs = Date.now(), clock = realClock as Clock } = {},
+  { stores = engine as Stores, gone = [""], bornMs = Date.now(), clock = realClock, writes = realClock } = {},
 ): Controller {
   const runtime = { ...real, clock };
-  const objects = new ObjectService({ stores, runtime: real });
+  const objects = new ObjectService({ stores, runtime: { ...real, clock: writes } });
   const controllers = { own, has: (id: string) => !gone.includes(id) };
   const scrubs = new ScrubService({ stores, objects, runtime, controllers, bornMs: () => Promise.resolve(bornMs) });
   return {
@@ -107,13 +119,15 @@ async function named(colour: string): Promise<readonly unknown[]> {
   return names.sort();
 }
 
-async function rowsUnder(term: string): Promise<readonly string[]> {
+const rowsUnder = (term: string): Promise<readonly string[]> => rowsWhere((of) => of === term);
+
+async function rowsWhere(isWanted: (term: string) => boolean): Promise<readonly string[]> {
   const { scrub } = await engine.tenant("matrix");
   const found: string[] = [];
   let cursor: string | undefined;
   do {
     const page = await scrub.postings({ limit: 1_000, ...(cursor !== undefined && { cursor }) });
-    found.push(...page.items.filter((row) => row.term === term).map(({ key }) => key.id));
+    found.push(...page.items.filter((row) => isWanted(row.term)).map(({ key }) => key.id));
     cursor = page.cursor;
   } while (cursor !== undefined);
   return found.sort();
@@ -149,12 +163,33 @@ test("what an object does not bear goes when it is old, and stays while its writ
   const { objects } = await engine.tenant("matrix");
   const nowUs = Date.now() * 1_000;
   const [old, young] = [term.replace("red", "old"), term.replace("red", "young")];
-  await objects.change([{ key, timeUs: nowUs - 2 * HOUR_US, addTerms: [old] }]);
-  await objects.change([{ key, timeUs: nowUs, addTerms: [young] }]);
-  const report = await scrubbed(one);
+  await objects.change([{ key, timeUs: nowUs, addTerms: [old] }]);
+  await objects.change([{ key, timeUs: nowUs + 2 * HOUR_MS * 1_000, addTerms: [young] }]);
+  await using scrubber = controller("scrubs later", { clock: later });
+  const report = await scrubbed(scrubber);
   expect(report.superfluous).toBe(1);
   expect(report.examples).toEqual([expect.stringContaining(old)]);
   expect([await rowsUnder(old), await rowsUnder(young), await rowsUnder(term)]).toEqual([[], ["borne"], ["borne"]]);
+});
+
+test("a row that is written again while its removal is under way stays", async () => {
+  const { key, term } = await part("back", "violet");
+  const { objects } = await engine.tenant("matrix");
+  const again = term.replace("violet", "brown");
+  await objects.change([{ key, timeUs: Date.now() * 1_000, addTerms: [again] }]);
+  const removed: string[] = [];
+  const stores = scrubbedThrough((scrub) => ({
+    ...methodsOf(scrub),
+    async remove(postings) {
+      removed.push(...postings.map((posting) => posting.term));
+      await one.objects.update(admin, { id: "part:back" }, [{ column: "colour", operation: "set", value: "brown" }]);
+      await scrub.remove(postings);
+    },
+  }));
+  await using scrubber = controller("scrubs slowly", { stores, clock: later });
+  await scrubbed(scrubber);
+  expect(removed).toContain(again);
+  expect([await rowsUnder(again), await named("brown")]).toEqual([["back"], ["back"]]);
 });
 
 test("a write that is repeated long after its rows were taken away is found all the same", async () => {
@@ -162,15 +197,43 @@ test("a write that is repeated long after its rows were taken away is found all 
   const { objects } = await engine.tenant("matrix");
   const lateTerm = term.replace("white", "late");
   const given = { ...key, id: "given up" };
-  const timeUs = Date.now() * 1_000 - 2 * HOUR_US;
+  const timeUs = earlier.nowMs() * 1_000;
   // Its first try wrote its rows in indexes and no more.
   await objects.change([{ key: given, timeUs, addTerms: [lateTerm] }]);
-  await scrubbed(one);
+  await using scrubber = controller("scrubs what was given up", { clock: later });
+  await scrubbed(scrubber);
   expect(await rowsUnder(lateTerm)).toEqual([]);
   await objects.change([{ key: given, timeUs, birth: true, cells: new Map(), addTerms: [lateTerm] }]);
   const { items } = await objects.find({ terms: [lateTerm] }, { limit: 10 });
   expect(items.map(({ key: { id } }) => id)).toEqual(["given up"]);
   await objects.change([{ key: given, timeUs: timeUs + 1, death: true, dropTerms: [lateTerm] }]);
+});
+
+test("an index that is made again after a scrub took its rows away has all its objects", async () => {
+  await using scrubber = controller("scrubs the dropped", { clock: later, writes: earlier });
+  const path = "/matrix/ent/remade";
+  const byColour = {
+    class: path,
+    subtree: false,
+    where: [{ kind: "equals" as const, column: "colour", values: ["x"] }],
+  };
+  const rows = async (): Promise<number> => (await rowsWhere((term) => term.endsWith("=x"))).length;
+  await one.objects.createClass(admin, {
+    path,
+    columns: [{ name: "colour", type: "varchar" }],
+    indexes: ["colour"],
+    options: { keyMode: "manu" },
+  });
+  await scrubber.objects.insert(admin, path, [{ id: "old", colour: "x" }]);
+  await one.objects.alterClass(admin, path, { kind: "drop index", name: "colour" });
+  expect(await rows()).toBe(1);
+  await scrubbed(scrubber);
+  expect(await rows()).toBe(0);
+  await one.objects.alterClass(admin, path, { kind: "add index", name: "colour" });
+  await expect.poll(async () => (await one.objects.explain(admin, byColour)).used, { timeout: 30_000 }).toHaveLength(1);
+  const found: string[] = [];
+  for await (const page of one.objects.read(admin, byColour)) found.push(...page.map(({ id }) => id));
+  expect(found).toEqual(["remade:old"]);
 });
 
 test("of two scrubs of a tenant one is refused, and one that is stopped says how far it was", async () => {
@@ -201,23 +264,14 @@ test("a scrub that rests goes on where it was, and looks at the rest only", asyn
   const names = Array.from({ length: SCRUB_PAGE_ROWS + 50 }, (_, at) => ({ name: `many${at}`, colour: "grey" }));
   await one.objects.insert(admin, PART, names);
   let pages = 0;
-  const resting = (store: TenantStore): TenantStore => ({
-    ...store,
-    scrub: {
-      ...methodsOf(store.scrub),
-      postings: (page) => {
-        pages += 1;
-        // The second page is away.
-        return page.cursor === undefined
-          ? store.scrub.postings(page)
-          : Promise.reject(new AppError("unavailable", "away"));
-      },
+  const stores = scrubbedThrough((scrub) => ({
+    ...methodsOf(scrub),
+    postings: (page) => {
+      pages += 1;
+      // The second page is away.
+      return page.cursor === undefined ? scrub.postings(page) : Promise.reject(new AppError("unavailable", "away"));
     },
-  });
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (tenant) => resting(await engine.tenant(tenant)),
-  };
+  }));
   // Every look at the time is long after the one before: each page is noted.
   let ticks = 0;
   const hasty = { ...realClock, monotonicMs: () => (ticks += SCRUB_PROGRESS_MS) };

@@ -93,11 +93,15 @@ export class EdgeScrub {
     return (await cassandra.read({ query, params }, cassandra.deadline())).length > 0;
   }
 
+  /** It bears the present: whatever was removed of it is older. */
   async #addAtTarget(row: EdgeRow): Promise<void> {
     const { where, params } = placeOf("edges_in", row);
     const { cassandra, keyspace } = this.#tables;
     const query = `UPDATE ${keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE ${where}`;
-    await cassandra.write([{ query, params: [BigInt(row.timeUs), row.ttl, ...params] }], cassandra.deadline());
+    await cassandra.write(
+      [{ query, params: [BigInt(cassandra.nextTimeUs()), row.ttl, ...params] }],
+      cassandra.deadline(),
+    );
   }
 
   async #remove(table: EdgeTableName, row: EdgeRow): Promise<void> {

@@ -154,8 +154,7 @@ export class CassandraObjectStore implements ObjectStore {
     const besides = [...this.#versions.writes(change, deadline), ...this.#edges.writes(change, deadline)];
     const terms = postingTerms(change.addTerms);
     const ttl = ttlSeconds(cassandra.runtime.clock, change.expiresAtMs);
-    // What is only added to an index is of values that are there, so no scrub has taken it away.
-    const postedUs = isIndexOnly(change) ? timeUs : derivedTimeUs(cassandra, timeUs);
+    const postedUs = derivedTimeUs(cassandra, timeUs);
     await allWritten([
       ...besides,
       ...(terms.length > 0 ? [this.#postings.add({ key, terms, timeUs: postedUs, ttl }, deadline)] : []),
@@ -180,10 +179,6 @@ async function afterOthers(writes: Promise<unknown>): Promise<void> {
     if (!isAppError(error, "unavailable")) throw error;
     throw new AppError("unknown_outcome", `A change was written in part: ${error.message}`, { cause: error });
   }
-}
-
-function isIndexOnly({ birth, cells }: EntityChange): boolean {
-  return birth === undefined && cells === undefined;
 }
 
 function postingTerms(terms: readonly string[] | undefined): readonly string[] {

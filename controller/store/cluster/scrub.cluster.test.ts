@@ -9,6 +9,8 @@ import {
 import type { TenantStore } from "../engine.ts";
 import type { EntityKey } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
+import { EdgeScrub } from "./edge-scrub.ts";
+import { OUTGOING_KEY, outgoingKey } from "./edges.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const CID = 7;
@@ -67,6 +69,40 @@ describeCluster("a scrub of the cluster's tables", () => {
     expect((await store.scrub.edges("target", ALL)).superfluous).toBeGreaterThan(0);
     expect(await countIn("edges_in", "to_id", "core")).toBe(0);
     expect(await store.scrub.edges("target", ALL)).toMatchObject({ superfluous: 0 });
+  });
+
+  test("adds at its target an edge that came back at its source after a scrub had removed it", async () => {
+    await linked("f", "restored");
+    const query = `SELECT value, WRITETIME(value) AS time FROM ${keyspace}.edges_out WHERE id = 'f' ALLOW FILTERING`;
+    const [lost] = await cassandra.read({ query, params: [] }, cassandra.deadline());
+    await run(`TRUNCATE ${keyspace}.edges_out`);
+    await store.scrub.edges("target", ALL);
+    expect(await countIn("edges_in", "to_id", "restored")).toBe(0);
+    const restore = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? SET value = ? WHERE ${OUTGOING_KEY}`;
+    const row = outgoingKey(key("f"), { type: "uses", to: key("restored") });
+    const params = [BigInt(String(lost?.time)), lost?.value as Uint8Array, ...row];
+    await cassandra.write([{ query: restore, params }], cassandra.deadline());
+    expect(await store.scrub.edges("source", ALL)).toMatchObject({ missing: 1 });
+    expect(await sourcesOf("restored")).toEqual(["f"]);
+  });
+
+  test("leaves at a target what is written again while its removal is under way", async () => {
+    await linked("g", "again");
+    await run(`TRUNCATE ${keyspace}.edges_out`);
+    const write: Cassandra["write"] = async (...given) => {
+      await linked("g", "again");
+      await cassandra.write(...given);
+    };
+    const rewriting = new Proxy(cassandra, {
+      get(target, name: keyof Cassandra) {
+        if (name === "write") return write;
+        const of: unknown = target[name];
+        return typeof of === "function" ? (of.bind(target) as unknown) : of;
+      },
+    });
+    const scrub = new EdgeScrub({ cassandra: rewriting, keyspace });
+    expect((await scrub.fromTargets(ALL)).superfluous).toBeGreaterThan(0);
+    expect(await sourcesOf("again")).toEqual(["g"]);
   });
 
   test("removes the edges that a removal left, at both ends, and none of the life after it", async () => {

@@ -2,6 +2,7 @@ import type { Entity, EntityChange, EntityKey, EntityTrace, Page, PageRequest } 
 import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX_BYTES } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import { encodePacked } from "../format.ts";
+import type { Posting } from "../scrub.ts";
 import { Cursors } from "./cursor.ts";
 import { Edges } from "./edges.ts";
 import { decodeEntity, encodeEntity } from "./entity-form.ts";
@@ -49,6 +50,16 @@ export class Entities {
     const state = this.#update(bytes, (loaded) => loaded.apply(change, nowMs));
     if (change.addEdges !== undefined || change.dropEdges !== undefined) this.edges.apply(change, state.deathUs, nowMs);
     if (change.version !== undefined || change.forgetHistory) this.history.apply(change, state.forgottenUs);
+  }
+
+  /**
+   * Inside a write transaction: the entity bears the term no more, unless it was written later. Nothing is left of it, as
+   * the value may be indexed again at its own time.
+   */
+  forgetTerm({ key, term, timeUs }: Posting): void {
+    this.#update(entityKeyBytes(key), ({ terms }) => {
+      if ((terms.get(term)?.timeUs ?? 0) <= timeUs) terms.delete(term);
+    });
   }
 
   /** Inside a write transaction: something of the entity vanishes, or a removal may be forgotten. */

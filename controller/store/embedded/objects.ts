@@ -19,6 +19,7 @@ import type {
   TimelineRequest,
   TimeRangeUs,
 } from "../objects.ts";
+import type { Posting } from "../scrub.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { Entities } from "./entities.ts";
 import type { Environment } from "./environment.ts";
@@ -59,6 +60,11 @@ export class EmbeddedObjectStore implements ObjectStore {
     checkBatch(changes.length);
     for (const change of changes) checkChange(change);
     await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)));
+  }
+
+  /** Inside a write transaction: see `Entities.forgetTerm`. */
+  forgetTerm(posting: Posting): void {
+    this.#entities.forgetTerm(posting);
   }
 
   async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {

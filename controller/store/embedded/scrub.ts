@@ -75,15 +75,12 @@ export class EmbeddedScrub implements ScrubStore {
   }
 
   async remove(postings: readonly Posting[]): Promise<void> {
-    const borne: EntityChange[] = [];
-    await this.#of.env.write(() => {
-      for (const { term, key, timeUs } of postings) {
-        const mark = this.#state(key)?.indexed().terms.has(term) ? this.#state(key)?.terms.get(term) : undefined;
-        if (mark === undefined) void this.#of.env.tables.terms.remove(term, entityKeyBytes(key));
-        else if (mark.timeUs <= timeUs) borne.push({ key, timeUs: mark.timeUs, dropTerms: [term] });
-      }
+    const { env, objects } = this.#of;
+    await env.write(() => {
+      for (const posting of postings)
+        if (this.#state(posting.key)?.indexed().terms.has(posting.term)) objects.forgetTerm(posting);
+        else void env.tables.terms.remove(posting.term, entityKeyBytes(posting.key));
     });
-    if (borne.length > 0) await this.#of.objects.change(borne);
   }
 
   async edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck> {

@@ -113,8 +113,7 @@ test("a hub with thousands of edges is removed at once; when its controller is k
     expect([await seenOf(id, { direction: "out" }), await seenOf(id, { direction: "in" })]).toEqual([[], []]);
 
   // There is a hub again, with an edge of its own.
-  const [trace] = await store.trace([to]);
-  await store.change([{ key: to, timeUs: (trace?.lastUs ?? 0) + 1, birth: true }]);
+  await objects.insert(admin, NODE, [{ name: "hub" }]);
   await objects.update(admin, { id: "node:late" }, [{ column: "cable3", operation: "add", value: ["node:hub"] }]);
   const fresh = ["node:late cable3 node:hub"];
   expect(await seenOf("node:hub", { direction: "in" })).toEqual(fresh);
