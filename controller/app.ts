@@ -3,6 +3,7 @@ import { join } from "node:path";
 import cookie from "@fastify/cookie";
 import multipart from "@fastify/multipart";
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+import { shared } from "../common/shared.ts";
 import { AppError } from "../common/errors.ts";
 import {
   HTTP_PATH_PARAMETER_MAX_CHARACTERS,
@@ -256,26 +257,6 @@ function addMetrics(app: FastifyInstance, metrics: HttpMetrics, readers: Network
       throw new AppError("denied", `${remote} may not read metrics: the setting metrics_readers says who may.`);
     return reply.type(metrics.contentType).send(await text());
   });
-}
-
-interface Kept {
-  readonly clock: Clock;
-  readonly keptMs: number;
-}
-
-/** Calls at the same time share the work, and those that come soon after its end: all get its result, also a failure. */
-function shared<T>(work: () => Promise<T>, kept?: Kept): () => Promise<T> {
-  let last: Promise<T> | undefined;
-  let untilMs = Number.POSITIVE_INFINITY;
-  return () => {
-    if (last !== undefined && (kept === undefined || kept.clock.monotonicMs() < untilMs)) return last;
-    untilMs = Number.POSITIVE_INFINITY;
-    last = work().finally(() => {
-      if (kept === undefined) last = undefined;
-      else untilMs = kept.clock.monotonicMs() + kept.keptMs;
-    });
-    return last;
-  };
 }
 
 function answerOptions(app: FastifyInstance, endpoints: readonly Endpoint[]): void {

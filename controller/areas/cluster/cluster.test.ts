@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
+import { READY_KEPT_MS } from "../../../common/limits.ts";
 import { encodeJson } from "../../store/format.ts";
 import { TenantService } from "../tenants/index.ts";
 import { clusterRoutes } from "./routes.ts";
@@ -15,7 +17,7 @@ function tenantsOf(engine: TestEngine): TenantService {
 test("lists the data nodes to who may read, and to nobody else", async () => {
   await using engine = await openTestEngine();
   await using http = await openTestHttp({
-    endpoints: clusterRoutes(new ClusterService({ engine, tenants: tenantsOf(engine) })),
+    endpoints: clusterRoutes(new ClusterService({ engine, tenants: tenantsOf(engine), clock: realClock })),
   });
   const answer = await http.call(await http.signIn("viewer"), { url: "/cluster/info" });
   expect(answer).toEqual({ status: "ok", message: { datastore: await engine.nodes() } });
@@ -34,13 +36,22 @@ test("names tenants whose keyspace is gone as people do, to the first tenant and
     { tenant: "stray", keyspace: "odp_stray" },
   ];
   const told = [{ tenant: "shop", keyspace: "odp_shop_x2" }, lost[1]];
-  const tenants = tenantsOf({ ...engine, ready: () => Promise.resolve({ lost }) });
-  const cluster = new ClusterService({ engine, tenants });
+  let asked = 0;
+  const tenants = tenantsOf({ ...engine, ready: () => ((asked += 1), Promise.resolve({ lost })) });
+  const clock = new TestClock();
+  const cluster = new ClusterService({ engine, tenants, clock });
   expect(await tenants.ready()).toEqual({ lost: told });
   expect(await cluster.lost(testPrincipal())).toEqual(told);
   expect(await cluster.lost(testPrincipal("administrator", "second"))).toBeUndefined();
+  // The stores are asked once in a while, however often it is asked.
+  const before = asked;
+  await cluster.lost(testPrincipal());
+  expect(asked).toBe(before);
+  clock.advance(READY_KEPT_MS);
+  await cluster.lost(testPrincipal());
+  expect(asked).toBe(before + 1);
   const away = tenantsOf({ ...engine, ready: () => Promise.reject(new AppError("unavailable", "etcd is away")) });
-  expect(await new ClusterService({ engine, tenants: away }).lost(testPrincipal())).toBeUndefined();
+  expect(await new ClusterService({ engine, tenants: away, clock }).lost(testPrincipal())).toBeUndefined();
   const nobody = { ...testPrincipal(), grants: [] };
   await expect(cluster.lost(nobody)).rejects.toMatchObject({ code: "denied" });
 });

@@ -1,9 +1,13 @@
 import { isAppError } from "../../../common/errors.ts";
-import type { DataNode, Engine, LostTenant } from "../../store/engine.ts";
+import { READY_KEPT_MS } from "../../../common/limits.ts";
+import { shared } from "../../../common/shared.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { DataNode, Engine, LostTenant, Readiness } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { TenantService } from "../tenants/index.ts";
 
 export interface ClusterDependencies {
+  readonly clock: Clock;
   readonly engine: Pick<Engine, "nodes">;
   readonly tenants: Pick<TenantService, "ready" | "isFirst">;
 }
@@ -11,9 +15,12 @@ export interface ClusterDependencies {
 /** What the installation runs on. */
 export class ClusterService {
   readonly #with: ClusterDependencies;
+  readonly #ready: () => Promise<Readiness>;
 
   constructor(dependencies: ClusterDependencies) {
     this.#with = dependencies;
+    const { tenants, clock } = dependencies;
+    this.#ready = shared(() => tenants.ready(), { clock, keptMs: READY_KEPT_MS });
   }
 
   async nodes(principal: Principal): Promise<readonly DataNode[]> {
@@ -22,15 +29,15 @@ export class ClusterService {
   }
 
   /**
-   * Tenants whose keyspace is gone: told to the first tenant, which manages the others. `undefined`: to another one, or
-   * not to be known at the moment.
+   * Tenants whose keyspace is gone, as it was at most `READY_KEPT_MS` ago: told to the first tenant, which manages the
+   * others. `undefined`: to another one, or not to be known at the moment.
    */
   async lost(principal: Principal): Promise<readonly LostTenant[] | undefined> {
     requirePermission(principal, "cluster:read");
     const { tenants } = this.#with;
     if (!(await tenants.isFirst(principal.tenant))) return undefined;
     try {
-      return (await tenants.ready()).lost;
+      return (await this.#ready()).lost;
     } catch (error) {
       if (isAppError(error, "unavailable")) return undefined;
       throw error;

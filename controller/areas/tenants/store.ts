@@ -26,6 +26,7 @@ export interface Images {
 /** The registry of tenants in the system store, whatever phase of their life they are in. */
 export class TenantStore {
   readonly #stores: Pick<Stores, "system">;
+  #first: string | undefined;
 
   constructor(stores: Pick<Stores, "system">) {
     this.#stores = stores;
@@ -63,10 +64,11 @@ export class TenantStore {
     for await (const entry of entriesUnder(await this.#kv(), TENANTS_PREFIX)) yield notedOf(entry);
   }
 
-  /** The tenant whose administrators manage the others: the first that was ever made. */
+  /** The tenant whose administrators manage the others: the first that was ever made, which stays the first. */
   async first(): Promise<string | undefined> {
+    if (this.#first !== undefined) return this.#first;
     const entry = await (await this.#kv()).get(FIRST);
-    return entry && decodeStored<string>(entry.value);
+    return (this.#first = entry && decodeStored<string>(entry.value));
   }
 
   /** Unless there is one. */
