@@ -158,6 +158,7 @@ export async function assemble(options: AssemblyOptions) {
     tenants,
     audit,
     groups,
+    objects,
     secrets,
     ...(options.passwordWords && { passwordWords: options.passwordWords }),
     authored: [
@@ -208,7 +209,7 @@ export async function assemble(options: AssemblyOptions) {
   const history = new ConfigHistory(configuration);
   const files = new FileService({ stores, objects, runtime, controllers: membership, room: use });
   const workers = workerThreads(options, runtime);
-  const cluster = new ClusterService({ engine, tenants });
+  const cluster = new ClusterService({ engine, tenants, clock: runtime.clock });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
   const licences: LicenceService = new LicenceService({
     stores,

@@ -57,6 +57,8 @@ export interface TestHttpOptions {
   readonly endpoints?: readonly Endpoint[];
   readonly sockets?: readonly SocketEndpoint[];
   readonly runtime?: Runtime;
+  /** One of its own when absent. */
+  readonly engine?: TestEngine;
   readonly settings?: Partial<HttpSettings>;
   /** See `UserDependencies.passwordWords`. */
   readonly passwordWords?: readonly string[];
@@ -69,7 +71,7 @@ export interface TestHttpOptions {
 /** The HTTP side on an engine of its own, with `admin` and `viewer` in the tenants `matrix` and `second`. */
 export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestHttp> {
   const runtime = options.runtime ?? testRuntime(realClock);
-  const engine = await openTestEngine({ clock: runtime.clock });
+  const engine = options.engine ?? (await openTestEngine({ clock: runtime.clock }));
   const tenants = new TenantService({ runtime, engine });
   const trail = new MemoryTrail();
   const audit = new AuditService({ runtime, trail, keys: TEST_SECRETS });

@@ -93,6 +93,25 @@ test("by HTTPS, which a trusted proxy says, browsers are told to come back by it
   expect(await hstsOf(without, byHttps)).toBeUndefined();
 });
 
+test("no folder of the machine is served: neither a repository nor a file beside the program", async () => {
+  const cookie = { cookie: `matrixSession=${session}` };
+  const urls = [".git/config", ".git/HEAD", "package.json", "odp.toml", "../package.json", "..%2fpackage.json"];
+  for (const url of ["", "/static", "/fs", "/user"].flatMap((folder) => urls.map((one) => `${folder}/${one}`))) {
+    const { body } = await http.app.inject({ url, headers: cookie });
+    expect(JSON.parse(body), url).toMatchObject({ status: "error", code: "not_found" });
+  }
+});
+
+test("signing out takes the cookie, and leaves nothing that a browser kept", async () => {
+  const cookie = `matrixSession=${await http.signIn("viewer")}`;
+  const page = await http.app.inject({ url: "/user/account", headers: { cookie, accept: "text/html" } });
+  expect(page.headers["cache-control"]).toBe("no-store");
+  const out = await http.app.inject({ url: "/user/logout", headers: { cookie } });
+  expect(out.headers["set-cookie"]).toMatch(/^matrixSession=; .*Expires=Thu, 01 Jan 1970/);
+  const after = await http.app.inject({ url: "/user/sessions", headers: { cookie } });
+  expect(after.json()).toMatchObject({ status: "signin" });
+});
+
 test("TRACE is answered as any method that is not there, and repeats nothing", async () => {
   const { port } = await listening();
   const answer = await answerTo(

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DataRule } from "../../controller/areas/permissions/index.ts";
+import type { DataRule, Principal } from "../../controller/areas/permissions/index.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Jobs, policies and depots are objects of the platform's classes, and their own interface shows what a query shows.
+ * Jobs, policies, depots and users are objects of the platform's classes, and their own interface shows what a query shows.
  * Rules go with their class.
  */
 
@@ -287,4 +287,57 @@ test("rules of a class that may not be read are not there", async () => {
   ] as const) {
     expect(["not_found", "denied"], request.url).toContain((await call("unseen", request)).code);
   }
+});
+
+describe("rules on the class of users", () => {
+  const by = (...data: Principal["data"]): Principal => ({
+    ...admin,
+    data: [{ class: "/", access: "write" }, ...data],
+  });
+  const few = by({ class: "/matrix/ldap", access: "write", where: "username = 'ann'", hidden: ["remark", "email"] });
+  const directory = (): World["assembly"]["users"]["directory"] => world.assembly.users.directory;
+  let ids: Readonly<Record<string, string>>;
+
+  beforeAll(async () => {
+    await directory().createOrganization(admin, { username: "plant" });
+    const made = async (username: string): Promise<string> =>
+      (
+        await directory().create(admin, {
+          username,
+          password: PASSWORD,
+          rights: { grants: [], data: [] },
+          parent: "/plant",
+        })
+      ).id;
+    ids = { ann: await made("ann"), bob: await made("bob") };
+    for (const id of Object.values(ids))
+      await directory().change(admin, id, { details: { remark: "said nowhere", email: ["a@example.com"] } });
+  });
+
+  test("hold for the tree: neither rows nor columns come out that MQL does not show, but the way to those it does", async () => {
+    const told = await directory().subtree(few, "/");
+    expect(told.nodes).toMatchObject([{ fullname: "/plant", otype: "org", nodes: [{ fullname: "/plant/ann" }] }]);
+    expect(JSON.stringify(told)).not.toMatch(/bob|\/admin|said nowhere|example\.com/);
+    await expect(directory().subtree(few, "/plant/bob")).rejects.toMatchObject({ code: "not_found" });
+    const none = await directory().subtree(by({ class: "/matrix/ldap", access: "none" }), "/");
+    expect(none.nodes).toEqual([]);
+  });
+
+  test("hold for changes: a user that is not seen is none", async () => {
+    for (const change of [
+      () => directory().change(few, ids["bob"] ?? "", { active: false }),
+      () => directory().move(few, ids["bob"] ?? "", "/"),
+      () => directory().remove(few, ids["bob"] ?? ""),
+      () => directory().usernameOf(few, ids["bob"] ?? ""),
+    ])
+      await expect(change()).rejects.toMatchObject({ code: "not_found" });
+    await directory().move(few, ids["ann"] ?? "", "/");
+    expect((await directory().subtree(admin, "/plant/bob")).fullname).toBe("/plant/bob");
+    await directory().move(few, ids["ann"] ?? "", "/plant");
+  });
+
+  test("say nothing where none speaks of users: the permission alone opens them", async () => {
+    const told = await directory().subtree({ ...admin, data: [{ class: "/matrix/x", access: "read" }] }, "/plant");
+    expect(told.nodes).toHaveLength(2);
+  });
 });

@@ -16,6 +16,7 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { QueryService } from "../query/index.ts";
 import { AnchorFile } from "./anchor-file.ts";
 import { Anchoring } from "./anchoring.ts";
@@ -400,6 +401,25 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   }
   expect(await audit.verifyChain(testPrincipal())).toMatchObject({ entries: 1_201, problems: [] });
   await objects.close();
+});
+
+test("the trail is exported whole, or not to who may not see all of it", async () => {
+  const { audit } = open();
+  await audit.write(entry());
+  const exported = async (data: Principal["data"]): Promise<number> => {
+    let entries = 0;
+    for await (const records of audit.export({ ...testPrincipal(), data }, {})) entries += records.length;
+    return entries;
+  };
+  const whole = { class: "/", access: "read" } as const;
+  expect(await exported([whole])).toBe(1);
+  for (const less of [
+    { class: "/matrix/system/audit", access: "read", where: "user = 'me'" },
+    { class: "/matrix/system/audit", access: "read", hidden: ["remote"] },
+    { class: "/matrix/system", access: "none" },
+  ] as const)
+    await expect(exported([whole, less])).rejects.toMatchObject({ code: "denied" });
+  await expect(exported([])).rejects.toMatchObject({ code: "denied" });
 });
 
 test("what belongs to no tenant lies in the system store, page after page", async () => {

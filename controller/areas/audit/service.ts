@@ -13,10 +13,10 @@ import {
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
 import type { Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
-import type { Audit, AuditEntry } from "./types.ts";
+import { AUDIT_CLASS_PATH, type Audit, type AuditEntry } from "./types.ts";
 import { ChainVerifier, type ChainReport } from "./verify.ts";
 
 const PROBLEMS_LOGGED_MAX = 10;
@@ -126,9 +126,15 @@ export class AuditService implements Audit {
     return { ...verifier.report(), ...(fault !== undefined && { anchorFault: fault }) };
   }
 
-  /** Every entry from `fromMs` to before `toMs`, the newest first, with all that its hash is made of. */
+  /**
+   * Every entry from `fromMs` to before `toMs`, the newest first, with all that its hash is made of. `AppError("denied")`
+   * for a principal whose rules leave out rows or columns of the trail: a part of it could not be verified.
+   */
   async *export(principal: Principal, { fromMs = 0, toMs = Infinity }: Period): AsyncGenerator<readonly AuditRecord[]> {
     requirePermission(principal, "audit:read");
+    const { readable, where, hidden } = classAccess(principal, principal.ospace + AUDIT_CLASS_PATH);
+    if (!readable || where !== undefined || hidden.size > 0)
+      throw new AppError("denied", "The trail is exported whole, and your rules leave out rows or columns of it.");
     for await (const records of this.#dependencies.trail.read(principal.tenant)) {
       const wanted = records.filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);
       if (wanted.length > 0) yield wanted;

@@ -11,8 +11,8 @@ import type { ObjectRow, Objects, SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { AuditRecord } from "./chain.ts";
 import type { AuditTrail } from "./service.ts";
+import { AUDIT_CLASS_PATH } from "./types.ts";
 
-const CLASS = "/system/audit";
 /** Class number of the installation's own trail; the system store has no classes. */
 const PLATFORM_CID = 1;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
@@ -20,7 +20,7 @@ const DAY_MS = 24 * 3_600_000;
 
 /** Only the audit area writes here; rows are never changed or removed. */
 export const AUDIT_CLASS: SystemClass = {
-  path: CLASS,
+  path: AUDIT_CLASS_PATH,
   kind: "record",
   columns: [
     { name: "user", type: "varchar" },
@@ -61,14 +61,14 @@ export class StoredTrail implements AuditTrail {
     if (tenant === "") return this.#appendPlatform(records);
     const principal = await this.#principal(tenant);
     const rows = records.map((record) => ({ values: valuesOf(record), timeMs: record.timeMs, ...placeOf(record) }));
-    await this.#dependencies.objects.ingest(principal, principal.ospace + CLASS, rows);
+    await this.#dependencies.objects.ingest(principal, principal.ospace + AUDIT_CLASS_PATH, rows);
   }
 
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
     if (tenant === "") return yield* this.#readPlatform();
     const principal = await this.#principal(tenant);
     const pages = this.#dependencies.objects.read(principal, {
-      class: principal.ospace + CLASS,
+      class: principal.ospace + AUDIT_CLASS_PATH,
       subtree: false,
       newestFirst: true,
     });

@@ -1,3 +1,6 @@
+/** Where the entries of a tenant are objects, below its name space. */
+export const AUDIT_CLASS_PATH = "/system/audit";
+
 /** One line of the audit trail: every change and every denial. */
 export interface AuditEntry {
   readonly tenant: string;

@@ -32,6 +32,8 @@ export class Definitions {
   /** By the user's own rights, then by the ids of the groups: equal sets share all that is compiled of them. */
   readonly #rights = new WeakMap<readonly DataRule[], Map<string, Rights>>();
   readonly #groupRights = new Map<string, Rights>();
+  /** What every call asks for again. */
+  readonly #memberRights = new WeakMap<Member, Rights>();
 
   constructor(stored: Stored) {
     this.stored = stored;
@@ -94,21 +96,13 @@ export class Definitions {
     return found;
   }
 
-  /** The same objects for users of the same groups and own rights. */
+  /** For the same member the same object; users of the same groups and own rights share all but their home folder. */
   rightsOf(member: Member): Rights {
-    const own = member.own ?? NOTHING;
-    const ids = [...this.groupsOf(member)].sort();
-    const bySet = this.#rights.get(own.data) ?? new Map<string, Rights>();
-    this.#rights.set(own.data, bySet);
-    // The home folder is the user's alone; administrators are not narrowed by paths.
-    const key = JSON.stringify([ids, own.grants]);
-    let rights = bySet.get(key);
-    if (rights === undefined) {
-      if (bySet.size >= GROUP_SETS_KEPT_MAX) bySet.clear();
-      bySet.set(key, (rights = this.#rightsOfSet(ids, own)));
-    }
-    if (rights.paths === undefined) return rights;
-    return { ...rights, paths: [...rights.paths, `/home/${member.username}`] };
+    const known = this.#memberRights.get(member);
+    if (known !== undefined) return known;
+    const rights = this.#rightsOfMember(member);
+    this.#memberRights.set(member, rights);
+    return rights;
   }
 
   /** What the group alone gives; administrators' rights are not made of rules. The same object each time. */
@@ -130,6 +124,22 @@ export class Definitions {
       }
     }
     return [...found];
+  }
+
+  #rightsOfMember(member: Member): Rights {
+    const own = member.own ?? NOTHING;
+    const ids = [...this.groupsOf(member)].sort();
+    const bySet = this.#rights.get(own.data) ?? new Map<string, Rights>();
+    this.#rights.set(own.data, bySet);
+    // The home folder is the user's alone; administrators are not narrowed by paths.
+    const key = JSON.stringify([ids, own.grants]);
+    let rights = bySet.get(key);
+    if (rights === undefined) {
+      if (bySet.size >= GROUP_SETS_KEPT_MAX) bySet.clear();
+      bySet.set(key, (rights = this.#rightsOfSet(ids, own)));
+    }
+    if (rights.paths === undefined) return rights;
+    return { ...rights, paths: [...rights.paths, `/home/${member.username}`] };
   }
 
   #rightsOfSet(ids: readonly string[], own: NonNullable<Member["own"]>): Rights {

@@ -2,6 +2,7 @@ import type { Row } from "../../../common/value.ts";
 import { columns, textColumns, type SystemClass } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserNode } from "./types.ts";
+import { objectIdOf, USER_CLASS_PATH } from "./visible.ts";
 
 /** What the class of users needs of their service. */
 interface NodeOwner {
@@ -11,7 +12,7 @@ interface NodeOwner {
 /** Users and organisations, provided from where they are kept: nothing of a password is among it. */
 export function userClass(owner: NodeOwner): SystemClass {
   return {
-    path: "/ldap",
+    path: USER_CLASS_PATH,
     columns: [
       ...columns("varchar", "username", "fullname", "parent", "otype"),
       ...columns("boolean", "isadmin", "isactive"),
@@ -30,5 +31,5 @@ export function userClass(owner: NodeOwner): SystemClass {
 }
 
 function rowOf({ nodes: _nodes, ...node }: UserNode, ospace: string): Row {
-  return { ...node, id: `ldap:${node.id}`, class: `${ospace}/ldap` };
+  return { ...node, id: objectIdOf(node.id), class: ospace + USER_CLASS_PATH };
 }

@@ -10,6 +10,7 @@ import type { Runtime } from "../../runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import type { GroupService } from "../groups/index.ts";
+import type { Objects } from "../objects/index.ts";
 import { requireMayChange, requireNoDuty, requirePermission, type Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
@@ -46,6 +47,7 @@ import type {
   UserChange,
   UserNode,
 } from "./types.ts";
+import { nodeFilter } from "./visible.ts";
 
 export interface DirectoryDependencies {
   readonly runtime: Runtime;
@@ -54,6 +56,8 @@ export interface DirectoryDependencies {
   readonly passwords: Passwords;
   readonly authored: readonly AuthoredWork[];
   readonly groups?: Pick<GroupService, "forget"> | undefined;
+  /** For what rules say of users; absent: nothing. */
+  readonly objects?: Pick<Objects, "catalog"> | undefined;
   readonly powers: UserPowers;
   /** See `Credentials.again`. */
   readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
@@ -75,6 +79,7 @@ const NAME = /^(?! )[^\p{C}/:]+(?<! )$/u;
 const ID_BASE = 10n ** 18n;
 
 type ChosenPassword = Pick<NewUser, "username" | "password" | "isGenerated">;
+type Located = Pick<UserNode, "id" | "otype" | "username">;
 type Edit = (record: UserRecord) => Promise<UserRecord>;
 
 /** Users and organisations of each tenant, as a tree. */
@@ -85,6 +90,7 @@ export class UserDirectory {
   readonly #passwords: Passwords;
   readonly #groups: DirectoryDependencies["groups"];
   readonly #authored: readonly AuthoredWork[];
+  readonly #objects: DirectoryDependencies["objects"];
   readonly #powers: UserPowers;
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
@@ -99,24 +105,31 @@ export class UserDirectory {
     this.#passwords = passwords;
     this.#authored = authored;
     this.#groups = groups;
+    this.#objects = dependencies.objects;
     this.#powers = powers;
     this.#again = again;
     this.#recorded = recorded;
   }
 
   /**
-   * The node at that path with all below it. `AppError("not_found")` when there is none.
+   * The node at that path with all below it that the caller may see. `AppError("not_found")` when there is none.
    */
   async subtree(principal: Principal, fullname: string): Promise<UserNode> {
     requirePermission(principal, "users:read");
-    const { tenant } = principal;
+    const { shown } = await nodeFilter(principal, this.#objects);
+    const node = shown(await this.#subtree(principal, fullname));
+    if (node === undefined) throw noNode(fullname);
+    return node;
+  }
+
+  async #subtree({ tenant }: Principal, fullname: string): Promise<UserNode> {
     const tree = await this.#tree.organizations(tenant);
     const users: User[] = [];
     for await (const page of this.#users.pages(tenant)) users.push(...page.map(({ record }) => record));
     const id = tree.find(fullname);
     if (id !== undefined) return organizationNode(id, tree, users);
     const user = users.find(({ parent, username }) => tree.pathIn(parent, username) === fullname);
-    if (user === undefined) throw new AppError("not_found", `There is no user or organisation ${fullname}.`);
+    if (user === undefined) throw noNode(fullname);
     return userNode(user, tree);
   }
 
@@ -386,7 +399,15 @@ export class UserDirectory {
     if (id === ROOT_ID) throw new AppError("invalid", "The root of the tree is not changed.");
     const found = /^\d{19,20}$/.test(id) ? await this.#tree.locate(principal.tenant, id) : undefined;
     if (found === undefined) throw unknownNode(id);
+    const { sees } = await nodeFilter(principal, this.#objects);
+    if (!sees(await this.#nodeOf(principal.tenant, { id, ...found }))) throw unknownNode(id);
     return found;
+  }
+
+  async #nodeOf(tenant: string, { id, otype, username }: Located): Promise<UserNode> {
+    const tree = await this.#tree.organizations(tenant);
+    if (otype === "org") return bareNode(id, tree, []);
+    return userNode((await this.#required(tenant, username)).record, tree);
   }
 
   async #required(tenant: string, username: string): Promise<StoredUser> {
@@ -590,6 +611,10 @@ function hasOtherPowers(before: UserRecord, after: UserRecord): boolean {
 
 function isActiveAdministrator({ active, rights }: User): boolean {
   return active && isAdministrator(rights);
+}
+
+function noNode(fullname: string): AppError {
+  return new AppError("not_found", `There is no user or organisation ${fullname}.`);
 }
 
 function unknownNode(id: string): AppError {

@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
-import type { GroupService } from "../groups/index.ts";
+import type { GroupService, Member } from "../groups/index.ts";
 import {
   allows,
   isUnrestricted,
@@ -21,10 +21,13 @@ export function isAdministrator(rights: Rights): boolean {
 
 type Powers = Pick<Principal, "groups" | "grants" | "data" | "paths">;
 type Empowered = Pick<User, "tenant" | "username" | "rights" | "groups">;
+type OwningMember = Member & Required<Pick<Member, "own">>;
 
 /** What users may do: by what they were given themselves, and as members of groups. */
 export class UserPowers {
   readonly #groups: Pick<GroupService, "rightsOf"> | undefined;
+  /** The same for a record that is kept, for which the rights are then found at once. */
+  readonly #members = new WeakMap<Empowered, OwningMember>();
 
   /** Absent: only what they were given themselves. */
   constructor(groups: Pick<GroupService, "rightsOf"> | undefined) {
@@ -32,10 +35,10 @@ export class UserPowers {
   }
 
   /** Undefined where the tenant is not there any more. */
-  async of({ tenant, username, rights, groups }: Empowered): Promise<Powers | undefined> {
-    const own = ownOf(rights);
-    const member = { username, isAdministrator: own === ROLES.administrator, groups, own };
-    return this.#groups === undefined ? { groups, ...own } : this.#groups.rightsOf(tenant, member);
+  async of(user: Empowered): Promise<Powers | undefined> {
+    const member = this.#memberOf(user);
+    if (this.#groups === undefined) return { groups: user.groups, ...member.own };
+    return this.#groups.rightsOf(user.tenant, member);
   }
 
   /**
@@ -56,6 +59,17 @@ export class UserPowers {
       { ...principal, grants, data: [...principal.data, ...everyones.data], ...(paths && { paths }) },
       powers,
     );
+  }
+
+  #memberOf(user: Empowered): OwningMember {
+    let member = this.#members.get(user);
+    if (member === undefined) {
+      const own = ownOf(user.rights);
+      const { username, groups } = user;
+      member = { username, isAdministrator: own === ROLES.administrator, groups, own };
+      this.#members.set(user, member);
+    }
+    return member;
   }
 }
 

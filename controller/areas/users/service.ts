@@ -5,6 +5,7 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
+import type { Objects } from "../objects/index.ts";
 import {
   owing,
   requireMayChange,
@@ -56,6 +57,8 @@ export interface UserDependencies {
   readonly authored?: readonly AuthoredWork[];
   /** What users may do as members of groups; absent: only what they were given themselves. */
   readonly groups?: Pick<GroupService, "rightsOf" | "forget">;
+  /** For what rules say of users; absent: nothing. */
+  readonly objects?: Pick<Objects, "catalog">;
   /** Seals second factors; absent: nobody enrols one. */
   readonly secrets?: SecretBox;
   /** Words of this installation that make no password; none when absent. */
@@ -99,6 +102,7 @@ export class UserService implements Users {
     tenants,
     audit,
     groups,
+    objects,
     secrets,
     authored = [],
     passwordWords = [],
@@ -119,6 +123,7 @@ export class UserService implements Users {
       passwords,
       authored,
       groups,
+      objects,
       powers: this.#powers,
       again: (principal, password) => this.#credentials.again(principal, password),
       recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),

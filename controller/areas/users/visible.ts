@@ -1,0 +1,48 @@
+import type { Objects } from "../objects/index.ts";
+import { decidingRules, type Principal } from "../permissions/index.ts";
+import { recordFilter, type RecordFilter } from "../query/index.ts";
+import { ROOT_ID } from "./organizations.ts";
+import type { UserNode } from "./types.ts";
+
+/** Below the name space of a tenant. */
+export const USER_CLASS_PATH = "/ldap";
+
+/** Id of a node as an object. */
+export function objectIdOf(id: string): string {
+  return `ldap:${id}`;
+}
+
+/** The nodes a principal may see, where rules speak of their class: those, and of those the members, that MQL shows. */
+export interface NodeFilter {
+  sees(node: UserNode): boolean;
+  /** What is seen of the node and of all below it. A way to what is seen has its place and no other member. */
+  shown(node: UserNode): UserNode | undefined;
+}
+
+/** Where no rule speaks of users, the permission alone decides. */
+export async function nodeFilter(
+  principal: Principal,
+  objects: Pick<Objects, "catalog"> | undefined,
+): Promise<NodeFilter> {
+  const path = principal.ospace + USER_CLASS_PATH;
+  if (objects === undefined || decidingRules(principal, path).length === 0) return WHOLE;
+  return filterBy(await recordFilter(principal, objects, path));
+}
+
+const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node };
+
+function filterBy(filter: RecordFilter): NodeFilter {
+  const objectOf = (node: UserNode): UserNode => ({ ...node, id: objectIdOf(node.id) });
+  // The root is no object.
+  const sees = (node: UserNode): boolean => node.id === ROOT_ID || filter.sees(objectOf(node));
+  const shown = (node: UserNode): UserNode | undefined => {
+    const nodes = node.nodes.flatMap((one) => shown(one) ?? []);
+    if (sees(node)) return { ...filter.shown(objectOf(node)), id: node.id, nodes };
+    return nodes.length === 0 ? undefined : wayTo(node, nodes);
+  };
+  return { sees, shown };
+}
+
+function wayTo({ id, username, fullname, parent, otype }: UserNode, nodes: readonly UserNode[]): UserNode {
+  return { id, username, fullname, parent, otype, nodes } as UserNode;
+}
