@@ -206,7 +206,7 @@ function pooledBytes(): Random["bytes"] {
   return (count) => {
     if (count > RANDOM_POOL_BYTES / 8) return randomBytes(count);
     if (pool.length < count) pool = randomBytes(RANDOM_POOL_BYTES);
-    const bytes = Uint8Array.from(pool.subarray(0, count));
+    const bytes = new Uint8Array(pool.subarray(0, count));
     pool = pool.subarray(count);
     return bytes;
   };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { Networks } from "../network.ts";
 
 /** The client of a request as far as it is known, and how it believes to have called. */
@@ -16,15 +16,17 @@ export interface Peer {
  */
 export class Peers {
   readonly #proxies: Networks;
+  /** By connection: its calls come from the same address. */
+  readonly #near = new WeakMap<Socket, { readonly address: string; readonly isProxy: boolean }>();
 
   constructor(trustedProxies: readonly string[]) {
     this.#proxies = new Networks(trustedProxies);
   }
 
   of({ socket, headers }: Pick<IncomingMessage, "socket" | "headers">): Peer {
-    const address = socket.remoteAddress ?? "";
+    const { address, isProxy } = this.#nearOf(socket);
     const host = headers.host ?? "";
-    if (!this.#proxies.includes(address)) {
+    if (!isProxy) {
       const isForwardedByOthers = headers["x-forwarded-for"] !== undefined || headers.forwarded !== undefined;
       return { remote: address, host, protocol: "http", isForwardedByOthers };
     }
@@ -34,6 +36,15 @@ export class Peers {
       protocol: listed(headers["x-forwarded-proto"]).at(-1)?.toLowerCase() === "https" ? "https" : "http",
       isForwardedByOthers: false,
     };
+  }
+
+  #nearOf(socket: Socket): { readonly address: string; readonly isProxy: boolean } {
+    const known = this.#near.get(socket);
+    if (known !== undefined) return known;
+    const address = socket.remoteAddress ?? "";
+    const near = { address, isProxy: this.#proxies.includes(address) };
+    this.#near.set(socket, near);
+    return near;
   }
 
   /**

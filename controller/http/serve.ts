@@ -1,5 +1,3 @@
-import { rm } from "node:fs/promises";
-import { join } from "node:path";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { AppError, isAppError } from "../../common/errors.ts";
 import {
@@ -17,7 +15,9 @@ import type { Runtime } from "../runtime.ts";
 import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
 import { answerSender, ticketCookie, type AnswerOptions } from "./answer.ts";
-import { interpret, NO_BODY, readText, type Body } from "./body.ts";
+import { NO_BODY, type Body } from "./body.ts";
+import { CallBody } from "./call-body.ts";
+import { CallLifetime } from "./call-lifetime.ts";
 import { acceptsGzip } from "./compress.ts";
 import { changedBy } from "./changed.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
@@ -26,7 +26,6 @@ import { asAppError, logFault, sendFailure } from "./failure.ts";
 import { type Fields, parseUrlEncoded } from "./fields.ts";
 import { namesVersion } from "./head.ts";
 import { readInput } from "./input.ts";
-import { readMultipart } from "./multipart.ts";
 import { maySignIn, type OwnAddress } from "./origin.ts";
 import { cookieIn, identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
 import type { Standing } from "./standing.ts";
@@ -87,15 +86,9 @@ class ServedCall {
   readonly #request: FastifyRequest;
   readonly #reply: FastifyReply;
   readonly #query: Fields;
-  readonly #abort = new AbortController();
-  #cancelDeadline: () => void = () => {};
+  readonly #lifetime: CallLifetime;
+  readonly #incoming: CallBody;
   #leaveStanding: () => void = () => {};
-  #deadlineMs = 0;
-  #folder: string | undefined;
-  /** Why the call is over before its work is done. */
-  #over: AppError | undefined;
-  /** Ends the work of the call. */
-  #stop: (reason: AppError) => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
   /** What it changes, once its input is read. */
@@ -110,19 +103,24 @@ class ServedCall {
     this.#request = request;
     this.#reply = reply;
     this.#query = request.query as Fields;
+    const { runtime, uploads } = dependencies;
+    this.#lifetime = new CallLifetime(runtime.clock);
+    this.#incoming = new CallBody({ runtime, endpoint, request, uploads });
     const lengthMs = this.#mayWaitForChange() ? CALL_CHANGE_WAIT_MS : CALL_READ_WAIT_MS;
     this.storeDeadline = new CallDeadline({
-      clock: dependencies.runtime.clock,
+      clock: runtime.clock,
       lengthMs,
       atEnd: (parts) =>
-        this.#end(new AppError("deadline", `${parts} did not answer in the ${String(lengthMs)} ms this call has.`)),
+        this.#lifetime.end(
+          new AppError("deadline", `${parts} did not answer in the ${String(lengthMs)} ms this call has.`),
+        ),
     });
     // A long upload over a thin line is no slow call: the call's own time begins when its body is there.
-    this.#setDeadline(
+    this.#lifetime.setDeadline(
       request.body === undefined && !request.isMultipart() ? HTTP_CALL_DEADLINE_MS : HTTP_RECEIVE_DEADLINE_MS,
     );
     reply.raw.once("close", () => {
-      if (!reply.raw.writableFinished) this.#end(new AppError("cancelled", "The client went away."));
+      if (!reply.raw.writableFinished) this.#lifetime.end(new AppError("cancelled", "The client went away."));
     });
   }
 
@@ -151,20 +149,20 @@ class ServedCall {
 
   /** `leave` is to be called when the answer is sent; it gives back what the call held. */
   async run(): Promise<{ readonly answer: Answer<unknown>; readonly leave: () => void }> {
-    const { signal } = this.#abort;
+    const { signal } = this.#lifetime;
     const { admission, strangers } = this.#dependencies;
     const exit = await (this.#identity === undefined
       ? strangers.enter(networkOf(this.#remote()), signal)
       : admission.enter(this.#principal().tenant, signal));
     const leave = (): void => {
       exit();
-      this.#removeUploads();
+      this.#incoming.removeUploads();
     };
     this.#stand();
     const work = this.#work();
     this.#working = true;
     try {
-      const answer = await this.#untilOver(work);
+      const answer = await this.#lifetime.until(work);
       await this.#recordChange("ok");
       return { answer, leave };
     } catch (error) {
@@ -178,11 +176,11 @@ class ServedCall {
   answerOptions(leave: () => void): AnswerOptions {
     return {
       listen: () => this.#listen(leave),
-      signal: this.#abort.signal,
+      signal: this.#lifetime.signal,
       // To a page of another site that makes a browser ask, the length of what is compressed could tell what is in it.
       takesGzip: acceptsGzip(this.#request.headers["accept-encoding"]) && this.#identity?.isProven !== false,
       secure: this.#isSecure(),
-      onSending: () => this.#setDeadline(Math.max(HTTP_SEND_DEADLINE_MS, this.#deadlineMs)),
+      onSending: () => this.#lifetime.setDeadline(Math.max(HTTP_SEND_DEADLINE_MS, this.#lifetime.deadlineMs)),
       onBroken: (error) => {
         const { exchange } = this.#request;
         exchange.code = asAppError(error).code;
@@ -195,24 +193,24 @@ class ServedCall {
   }
 
   end(): void {
-    this.#cancelDeadline();
+    this.#lifetime.cancelDeadline();
     this.#leaveStanding();
     this.storeDeadline.end();
-    if (this.#endpoint.events) this.#end(new AppError("cancelled", "The event stream is over."));
-    if (!this.#working) this.#removeUploads();
+    if (this.#endpoint.events) this.#lifetime.end(new AppError("cancelled", "The event stream is over."));
+    if (!this.#working) this.#incoming.removeUploads();
   }
 
   /** From here on the call is an open stream, whose place among the tenant's calls is given back. */
   #listen(leave: () => void): Listening {
     const { runtime, eventStreams } = this.#dependencies;
-    const stops = (): void => this.#end(new AppError("unavailable", "The controller stops."));
+    const stops = (): void => this.#lifetime.end(new AppError("unavailable", "The controller stops."));
     const gone = eventStreams.enter(this.#principal().tenant, stops);
-    this.#abort.signal.addEventListener("abort", gone);
-    this.#cancelDeadline();
+    this.#lifetime.signal.addEventListener("abort", gone);
+    this.#lifetime.cancelDeadline();
     this.storeDeadline.end();
     leave();
     const stillAllowed = async (): Promise<boolean> => (await this.#present()) !== undefined;
-    return { clock: runtime.clock, over: this.#abort.signal, stillAllowed };
+    return { clock: runtime.clock, over: this.#lifetime.signal, stillAllowed };
   }
 
   /** A call that only reads, streams among them, ends with the right to it. A change is made to its end. */
@@ -224,7 +222,7 @@ class ServedCall {
   async #ask(): Promise<void> {
     // An outage of the store ends no call.
     const isAllowed = await this.#isStillAllowed().catch(() => true);
-    if (!isAllowed) this.#end(new AppError("denied", "The user is signed out, or lost the permission."));
+    if (!isAllowed) this.#lifetime.end(new AppError("denied", "The user is signed out, or lost the permission."));
   }
 
   async #isStillAllowed(): Promise<boolean> {
@@ -250,45 +248,23 @@ class ServedCall {
     return this.#endpoint.commands === true && principal.context !== undefined;
   }
 
-  #setDeadline(afterMs: number): void {
-    this.#cancelDeadline();
-    this.#deadlineMs = afterMs;
-    this.#cancelDeadline = this.#dependencies.runtime.clock.after(afterMs, () => {
-      this.#end(new AppError("deadline", `Not done within ${String(afterMs)} ms.`));
-    });
-  }
-
-  #end(reason: AppError): void {
-    this.#over ??= reason;
-    this.#abort.abort(reason);
-    this.#stop(reason);
-  }
-
-  #untilOver<T>(work: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.#stop = reject;
-      if (this.#over !== undefined) reject(this.#over);
-      work.then(resolve, reject);
-    });
-  }
-
   async #work(): Promise<Answer<unknown>> {
     await this.#readBody();
-    if (this.#over === undefined) this.#setDeadline(HTTP_CALL_DEADLINE_MS);
+    if (!this.#lifetime.isOver) this.#lifetime.setDeadline(HTTP_CALL_DEADLINE_MS);
     const body = this.#body ?? NO_BODY;
     const path = pathFields(this.#pathNames());
     const sources = { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson };
     const input = readInput(this.#endpoint, sources);
     if (this.#isChange()) this.#changed = changedBy({ path: this.#pathNames(), input, files: body.files });
     const { deadlineMs } = this.#endpoint;
-    if (this.#over === undefined && deadlineMs) this.#setDeadline(deadlineMs(input as never));
+    if (!this.#lifetime.isOver && deadlineMs) this.#lifetime.setDeadline(deadlineMs(input as never));
     const call: Call<unknown> = {
       principal: this.#principal(),
       input,
       files: body.files,
       text: body.text,
       client: this.#client(),
-      signal: this.#abort.signal,
+      signal: this.#lifetime.signal,
       present: () => this.#present(),
     };
     const ignored = [...ignoredNames(this.#endpoint, sources), ...ignoredMembers(this.#endpoint, sources)];
@@ -336,28 +312,15 @@ class ServedCall {
 
   async #readBody(): Promise<void> {
     if (this.#body !== undefined) return;
-    const { exchange, body } = this.#request;
-    const anonymous = this.#identity === undefined;
-    const maxBytes = anonymous ? HTTP_ANONYMOUS_BODY_MAX_BYTES : this.#endpoint.bodyMaxBytes;
-    if (this.#request.isMultipart()) {
-      const beforeFiles = async (fields: Fields): Promise<void> => {
+    const isStranger = this.#identity === undefined;
+    this.#body = await this.#incoming.read({
+      maxBytes: isStranger ? HTTP_ANONYMOUS_BODY_MAX_BYTES : this.#endpoint.bodyMaxBytes,
+      beforeFiles: async (fields) => {
         await this.#signInByForm(fields);
         if (this.#identity === undefined) throw notSignedIn();
         requireMayChange(this.#identity.principal);
-      };
-      this.#folder = join(
-        this.#dependencies.uploads,
-        Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"),
-      );
-      this.#body = await readMultipart(this.#request, {
-        folder: this.#folder,
-        beforeFiles,
-        ...(maxBytes !== undefined && { fieldsMaxBytes: maxBytes }),
-      });
-    } else if (body !== undefined && body !== null) {
-      const text = await readText(this.#request.raw, exchange.contentType, maxBytes);
-      this.#body = interpret(this.#endpoint, text, exchange.contentType);
-    } else this.#body = NO_BODY;
+      },
+    });
     await this.#signInByForm(this.#body.fields);
   }
 
@@ -422,13 +385,6 @@ class ServedCall {
       traceparent,
     };
     await this.#dependencies.audit.record(entry);
-  }
-
-  #removeUploads(): void {
-    if (this.#folder === undefined) return;
-    rm(this.#folder, { recursive: true, force: true }).catch((error: unknown) => {
-      this.#dependencies.runtime.log.warn({ err: error }, "an upload could not be removed");
-    });
   }
 }
 

@@ -56,6 +56,15 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `select covert, count(*) from ${ENT}/box group by covert`,
     `select SECRET from ${ENT}/box`,
     `select a.covert from ${ENT}/box a join ${ENT}/box b on a.covert = b.covert`,
+    `select host, lag(note) over (partition by size order by host) as before, lead(covert) over (order by size) as behind from ${ENT}/box`,
+    `select host, row_number() over (order by covert) as n, sum(length(covert)) over () as most from ${ENT}/box`,
+    `select * from (select host, note, covert from ${ENT}/box) x order by note`,
+    `select host, uplink.note, lag(uplink.note) over (order by host) as before from ${ENT}/box`,
+    `select max(n) as most from (select note as n from ${ENT}/box where size > 0) x`,
+    `select host, uplink, uplink.note, uplink.covert, uplink.code from ${ENT}/box`,
+    `select host from ${ENT}/box where uplink.code like 'VAULT*' or uplink.note is not null`,
+    `select uplink.note as over, count(*) from ${ENT}/box group by over order by over`,
+    `select host, lag(host) over (partition by uplink.covert order by uplink.note) as beside from ${ENT}/box`,
   ],
   union: [
     `select note from ${ENT}/box union select note from ${ENT}/box`,
@@ -80,6 +89,8 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
     `explain select * from ${ENT}/box where note = 'x'`,
     `explain select * from ${ENT}/box where size = 1`,
     `explain select covert from ${ENT}/box`,
+    `explain select host from ${ENT}/box where note match 'ROWn*' or uplink.note = 'x'`,
+    `explain analyze select host from ${ENT}/box where note match 'SE*'`,
     "explain select * from /matrix/vault",
   ],
   insert: [
@@ -95,7 +106,10 @@ const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
   update: [
     `update ${ENT}/box set size=size where host='ROWa'`,
     `update ${ENT}/box set owner='bob' where id='box:ROWa'`,
-    `update ${ENT}/box refresh`,
+    `update ${ENT}/box set size=size refresh`,
+    `update ${ENT}/box set note = uplink.note where host='b'`,
+    `update ${ENT}/box set rack = coalesce(uplink.covert, uplink.code, covert) where host='b'`,
+    `update ${ENT}/box set uplink = uplink + 'box:ROWa' where host='m'`,
     `update ${ENT}/box set covert='x' where covert='HIDDENb'`,
   ],
   delete: [
