@@ -28,6 +28,7 @@ import {
   type Place,
   type Space,
 } from "./names.ts";
+import { KnownTexts } from "./known-texts.ts";
 import { FileStore } from "./store.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { FileWorks } from "./work.ts";
@@ -68,6 +69,7 @@ export class FileService implements FileSource {
   readonly #store: FileStore;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
+  readonly #texts = new KnownTexts();
 
   constructor(dependencies: Dependencies) {
     const { stores, objects, runtime } = dependencies;
@@ -219,11 +221,15 @@ export class FileService implements FileSource {
     const file = await this.open(principal, path, space);
     if (file.size > FILE_TEXT_MAX_BYTES)
       throw new AppError("too_large", `${path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
+    const { digest } = file;
+    const known = this.#texts.get(principal.tenant, digest);
+    if (known !== undefined) return { text: known, digest };
     const parts: Uint8Array[] = [];
     for await (const part of file.bytes) parts.push(part);
     try {
       const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
-      return { text, digest: file.digest };
+      this.#texts.keep(principal.tenant, digest, text);
+      return { text, digest };
     } catch (error) {
       throw new AppError("invalid", `${path} is no text: download it.`, { cause: error });
     }

@@ -382,14 +382,11 @@ end
 
 local NOBODY = {}
 
-local function begin(chunk, globals)
+local function all(chunk, globals, wanted)
   local env = environment(type(globals) == "table" and globals or decode(globals))
   setfenv(chunk, env)
   if framed.begin then framed.begin(env) end
   chunk()
-  return env
-end
-local function left(env, wanted)
   if framed.finish then framed.finish(env) end
   local values = {}
   for at = 1, #wanted do values[wanted[at]] = rawget(env, wanted[at]) end
@@ -399,9 +396,7 @@ end
 -- The wanted variables by name as JSON, O when that is too much, or E and the text of the error as JSON; and whether
 -- that is an error which ends runs.
 local function one(chunk, globals, wanted, most)
-  local ok, env = rawpcall(begin, chunk, globals)
-  local results = env
-  if ok then ok, results = rawpcall(left, env, wanted) end
+  local ok, results = rawpcall(all, chunk, globals, wanted)
   local message = not ok and shown(results)
   -- The text is left: what takes its time from here on is not its doing.
   progress[1] = 0

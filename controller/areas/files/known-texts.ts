@@ -1,0 +1,32 @@
+import { FILE_TEXT_KEPT_MAX_CHARACTERS, FILE_TEXTS_KEPT_MAX_CHARACTERS } from "../../../common/limits.ts";
+
+/**
+ * Texts of files that were read lately, by tenant and digest of the content, so that a script which runs again and
+ * again is not read each time. The one read longest ago leaves first.
+ */
+export class KnownTexts {
+  readonly #texts = new Map<string, string>();
+  #characters = 0;
+
+  get(tenant: string, digest: string): string | undefined {
+    const key = `${tenant}/${digest}`;
+    const text = this.#texts.get(key);
+    if (text === undefined) return undefined;
+    this.#texts.delete(key);
+    this.#texts.set(key, text);
+    return text;
+  }
+
+  /** Long ones are not kept. */
+  keep(tenant: string, digest: string, text: string): void {
+    const key = `${tenant}/${digest}`;
+    if (text.length > FILE_TEXT_KEPT_MAX_CHARACTERS || this.#texts.has(key)) return;
+    this.#texts.set(key, text);
+    this.#characters += text.length;
+    for (const [oldest, { length }] of this.#texts) {
+      if (this.#characters <= FILE_TEXTS_KEPT_MAX_CHARACTERS) return;
+      this.#texts.delete(oldest);
+      this.#characters -= length;
+    }
+  }
+}
