@@ -526,6 +526,14 @@ test("of one object's many changes, made by two controllers, each is told once",
   expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
 });
 
+test("before a write, one that counts counts every insert of batches that are made at the same time", async () => {
+  const controller = await opened();
+  await controller.put("count", "OBJECT.size = ((OLD and OLD.size) or 0) + 1");
+  const insert = "begin insert into /matrix/box name='b'; insert into /matrix/box name='c' end";
+  await Promise.all(Array.from({ length: 12 }, () => controller.mql(insert)));
+  expect(await controller.mql("select size from /matrix/box limit 10")).toEqual([{ size: 12 }, { size: 12 }]);
+});
+
 describe("a batch that is repeated", () => {
   const BOX_RULE = "/matrix/rules/box";
   const LINE_RULE = "/matrix/rules/line";

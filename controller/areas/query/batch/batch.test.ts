@@ -69,6 +69,15 @@ async function openBatches(): Promise<readonly OpenBatch[]> {
   return (await kv.list("batches/")).entries.map(({ value }) => decodeStored<OpenBatch>(value));
 }
 
+test("a row of a batch with a time of its own keeps it, whatever its object is since", async () => {
+  const query = queryOf("dated");
+  await query.rows(admin, "insert into /matrix/box (host, size) values ('dated', 2)");
+  await query.rows(admin, "begin insert into /matrix/box (host, size) values ('dated', 1) at '2024-01-01'; end");
+  const sizes = async (at: string) =>
+    (await query.rows(admin, `select size from /matrix/box where host='dated' ${at}`)).map(({ size }) => size);
+  expect([await sizes(""), await sizes("as of '2024-02-01'")]).toEqual([[2], [1]]);
+});
+
 /** Everything a batch can do: rows with keys and without, records, changes of what it made itself. */
 function script(run: number): string {
   return `begin

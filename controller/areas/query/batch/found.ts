@@ -67,7 +67,7 @@ class RepeatableChange implements Repeatable {
       id,
       class: view,
       writeUs,
-      ...(retimed ? { retimed: (laterUs: number) => retimed({ class: path, id }, laterUs) } : {}),
+      ...(retimed && { retimed: (laterUs: number) => retimed((now) => retimedIn(now, { class: path, id }, laterUs)) }),
     }));
   }
 
@@ -88,7 +88,7 @@ function faultOf(check: () => void): AppError | undefined {
 }
 
 /** The same with another time for one of the objects. */
-export function retimedIn(
+function retimedIn(
   settled: Settled,
   { class: path, id }: { readonly class: string; readonly id: string },
   writeUs: number,

@@ -44,8 +44,9 @@ export interface Making {
   /** Identifies the statement among all statements of all batches; ids are made of it. */
   readonly identity: string;
   readonly signal: AbortSignal;
-  /** Records the later time of an object before it is written; absent when an earlier attempt may have written it. */
-  readonly retimed:
-    | ((object: { readonly class: string; readonly id: string }, writeUs: number) => Promise<void>)
-    | undefined;
+  /**
+   * Records that objects get a later time, before they are written; absent when an earlier attempt may have written
+   * them.
+   */
+  readonly retimed: ((change: (settled: Settled) => Settled) => Promise<void>) | undefined;
 }

@@ -1,5 +1,5 @@
 import type { Row } from "../../../../common/value.ts";
-import type { NewRecord, ObjectRef, Objects, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { IngestOptions, NewRecord, ObjectRef, Objects, ReadRequest, Rehearsal } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { Slices } from "../run/slice.ts";
 import { checkRowCondition, type InsertWork } from "../write/insert.ts";
@@ -53,7 +53,15 @@ class RepeatableInsert implements Repeatable {
       new Slices({ ...this.#context, signal }).check();
       const isNew = retimed !== undefined;
       const records = recordsOf(work, settled.timesUs[at] ?? [], { identity: `${identity}/${at}`, isNew });
-      ids.push(...(await this.#context.objects.ingest(work.scope.principal, work.view.path, records)));
+      // Rows with a time of their own keep it.
+      const options: IngestOptions =
+        retimed === undefined || work.atMs !== undefined
+          ? {}
+          : {
+              retimed: (places, laterUs) =>
+                retimed((now) => retimedIn(now, { at, places, count: records.length }, laterUs)),
+            };
+      ids.push(...(await this.#context.objects.ingest(work.scope.principal, work.view.path, records, options)));
     }
     return [{ count: ids.length, ids }];
   }
@@ -67,6 +75,19 @@ class RepeatableInsert implements Repeatable {
     const timesUs = await insertTimes(this.#context.objects, scope.principal, refs);
     return new Set(timesUs).size === 1 ? timesUs.slice(0, 1) : timesUs;
   }
+}
+
+/** The same with another time for some rows of one class. */
+function retimedIn(
+  settled: Settled,
+  { at, places, count }: { readonly at: number; readonly places: readonly number[]; readonly count: number },
+  writeUs: number,
+): Settled {
+  if (settled.kind !== "rows") return settled;
+  const [common = 0] = settled.timesUs[at] ?? [];
+  const timesUs = Array.from({ length: count }, (_, row) => settled.timesUs[at]?.[row] ?? common);
+  for (const place of places) timesUs[place] = writeUs;
+  return { kind: "rows", timesUs: settled.timesUs.with(at, timesUs) };
 }
 
 /** The preset times of rows in their order. A row that names the object of an earlier one is written after it. */

@@ -7,7 +7,6 @@ import type { Principal } from "../../permissions/index.ts";
 import type { Arguments } from "../expressions/literal.ts";
 import { about, aboutLater } from "../expressions/placing.ts";
 import type { Slices } from "../run/slice.ts";
-import { retimedIn } from "./found.ts";
 import type { Making, Repeatable, Settled } from "./repeatable.ts";
 import { Touched } from "./touched.ts";
 
@@ -151,14 +150,10 @@ export class BatchRun {
     const { signal } = this.#context;
     const identity = `batch/${this.#held.open.id}/${this.#first + this.#made}`;
     if (this.#made < this.#firstOwn) return { identity, signal, retimed: undefined };
-    const retimed: Making["retimed"] = (object, writeUs) => {
+    const retimed: Making["retimed"] = (change) => {
       // Each note is made over the one before.
       this.#noting = this.#noting.then(() =>
-        this.#note(
-          this.#held.open.settled.map((settled, index) =>
-            index === at ? retimedIn(settled, object, writeUs) : settled,
-          ),
-        ),
+        this.#note(this.#held.open.settled.map((settled, index) => (index === at ? change(settled) : settled))),
       );
       return this.#noting;
     };
