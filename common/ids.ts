@@ -29,10 +29,16 @@ export function joinKeys(values: readonly string[]): string {
 }
 
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** Two characters for each ten bits. */
+const TEN_BITS = Array.from({ length: 1_024 }, (_, bits) => CROCKFORD.charAt(bits >> 5) + CROCKFORD.charAt(bits & 31));
 const TIME_CHARACTERS = 10;
 /** Greatest time a ULID can carry: 48 bits of milliseconds. */
 export const ULID_TIME_MAX_MS = 2 ** 48 - 1;
-const ULID = /^[0-7][0-9A-HJKMNP-TV-Z]{25}$/;
+const ULID_CHARACTERS = 26;
+const NO_DIGIT = 255;
+/** The value of each digit by its character code. */
+const DIGITS = new Uint8Array(128).fill(NO_DIGIT);
+for (let digit = 0; digit < CROCKFORD.length; digit++) DIGITS[CROCKFORD.charCodeAt(digit)] = digit;
 
 /**
  * A ULID of a time and 80 bits: the same time and bytes always make the same id. `entropy` is random, or the beginning
@@ -62,10 +68,14 @@ export function ulidSeries(timeMs: number, entropy: Uint8Array): (ordinal: numbe
 
 /** The time inside a ULID; `undefined` when the text is none. */
 export function ulidTimeMs(id: string): number | undefined {
-  if (!ULID.test(id)) return undefined;
+  if (id.length !== ULID_CHARACTERS) return undefined;
   let timeMs = 0;
-  for (let at = 0; at < TIME_CHARACTERS; at++) timeMs = timeMs * 32 + CROCKFORD.indexOf(id.charAt(at));
-  return timeMs;
+  for (let at = 0; at < ULID_CHARACTERS; at++) {
+    const digit = DIGITS[id.charCodeAt(at)] ?? NO_DIGIT;
+    if (digit === NO_DIGIT) return undefined;
+    if (at < TIME_CHARACTERS) timeMs = timeMs * 32 + digit;
+  }
+  return timeMs > ULID_TIME_MAX_MS ? undefined : timeMs;
 }
 
 /** A UUID of version 7 (RFC 9562): ordered by time. `entropy` has ten bytes. */
@@ -97,10 +107,5 @@ function fiveBytesText(bytes: Uint8Array, offset: number): string {
 }
 
 function twentyBitsText(bits: number): string {
-  return (
-    CROCKFORD.charAt(bits >> 15) +
-    CROCKFORD.charAt((bits >> 10) & 31) +
-    CROCKFORD.charAt((bits >> 5) & 31) +
-    CROCKFORD.charAt(bits & 31)
-  );
+  return TEN_BITS[bits >> 10]! + TEN_BITS[bits & 1_023]!;
 }

@@ -41,8 +41,8 @@ export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
 export const INGEST_HINTS_HOSTS_MAX = 20_000;
 /** Streams of one host that are known: an agent begins one with each new outbox. */
 export const INGEST_HINTS_STREAMS_MAX = 8;
-/** Between two writes of hints by one controller. */
-export const INGEST_HINTS_MS = 1_000;
+/** Between two writes of hints by one controller: few for many lines, also where lines are slow. */
+export const INGEST_HINTS_MS = 5_000;
 /** How long it is known how far a stream is, after something came of it. */
 export const INGEST_HINT_KEPT_MS = 30 * 24 * 3_600_000;
 /** Different rules among the entries of one batch: all are pinned. */

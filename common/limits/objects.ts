@@ -35,6 +35,14 @@ export const WORDS_PER_OBJECT_MAX = 1_000;
 export const INDEXED_VALUES_PER_OBJECT_MAX = 900;
 /** `IN` with more values is answered by filtering. */
 export const INDEX_UNION_MAX = 64;
+/** In smaller classes a read in the order of an index saves nothing. */
+export const ORDERED_CLASS_MIN = 1_000;
+/** Objects that such a read looks at, at least, before it is given up. */
+export const ORDERED_EXAMINED_MIN = 512;
+/** The same where it is not known how many there are. */
+export const ORDERED_EXAMINED_MAX = 20_000;
+/** Parts of a class tree that are read side by side in one order. */
+export const ORDERED_FINDS_MAX = 16;
 /** Words that one full-text condition may look for. */
 export const TEXT_WORDS_MAX = 200;
 /** The same of one that looks for similar words. */
@@ -45,10 +53,16 @@ export const TEXT_REMEMBERED_MAX_CHARACTERS = 1_048_576;
 export const SEARCH_WORDS_MAX = 16;
 /** Words that a pattern such as `web*` may stand for in the index; with more of them every object is asked. */
 export const WORD_PATTERN_WORDS_MAX = 48;
-/** Words of the index that are looked at for a pattern. */
-export const WORD_PATTERN_EXAMINED_MAX = 20_000;
-/** Pages of words that are read for a pattern: those of a cluster may be short. */
-export const WORD_PATTERN_PAGES_MAX = 40;
+/** Words of the index that are looked at for a pattern, however few objects there are. */
+export const WORD_PATTERN_EXAMINED_ALWAYS = 20_000;
+/**
+ * Where the store knows how many objects would be read otherwise, so many words for each of them are looked at: a word
+ * costs a small part of what an object does.
+ */
+export const WORD_PATTERN_EXAMINED_PER_OBJECT = 4;
+export const WORD_PATTERN_EXAMINED_MAX = 4_000_000;
+/** Pages that are read for a pattern beyond those that its words fill: those of a cluster may be short. */
+export const WORD_PATTERN_SHORT_PAGES_MAX = 20;
 /** Classes of records whose words are looked at for one pattern. */
 export const WORD_PATTERN_CLASSES_MAX = 4;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */

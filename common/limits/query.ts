@@ -72,6 +72,8 @@ export const QUERY_JOINED_ROWS_MAX = 20_000_000;
  * these steps count once.
  */
 export const QUERY_FOLLOWED_STEPS_MAX = 32;
+/** Rows of which a read in order holds the ids, as equal ones have no order among themselves. */
+export const QUERY_IN_ORDER_MAX_ROWS = 10_000;
 /** Objects that the relations of one page of rows lead to, with those passed on the way. */
 export const QUERY_FOLLOWED_MAX = 100_000;
 /** Finds of one read whose size is estimated for `EXPLAIN ANALYZE`. */

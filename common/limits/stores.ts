@@ -83,8 +83,11 @@ export const ETCD_PROBE_DEADLINE_MS = 2_000;
 export const CLUSTER_CONNECT_DEADLINE_MS = 12_000;
 export const CLUSTER_HANDSHAKE_DEADLINE_MS = 3_000;
 export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
-/** Definitions of tables take 60 ms each on one node, seconds on a ring under load. */
-export const CLUSTER_SCHEMA_DEADLINE_MS = 90_000;
+/**
+ * Definitions of tables take 60 ms each on one node, seconds on a ring under load. A node of Cassandra that was away
+ * while tables were made asks for them a minute after it is back, or another minute later: until then all wait.
+ */
+export const CLUSTER_SCHEMA_DEADLINE_MS = 180_000;
 export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
 export const RECORD_DAYS_CACHED_MAX = 20_000;
 /** Ranks of different bytes under one id, two of which fit with the removal into the microseconds of a millisecond. */
@@ -128,6 +131,10 @@ export const VERSION_DAYS_PER_PAGE = 64;
 export const VERSION_DAYS_AT_ONCE = 8;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
+/** Entities of a range of numbers that are sorted at once, where the engine has no index in order. */
+export const ORDERED_WINDOW_ROWS = 500;
+/** How often one page chooses such a range. */
+export const ORDERED_READS_PER_PAGE_MAX = 6;
 
 // Scrubbing.
 /**

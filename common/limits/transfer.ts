@@ -44,6 +44,9 @@ export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
 export const FILE_TEXT_MAX_BYTES = 8 * MIB;
+/** Texts of files that a controller keeps in memory, and the longest of them. */
+export const FILE_TEXTS_KEPT_MAX_CHARACTERS = 16 * MIB;
+export const FILE_TEXT_KEPT_MAX_CHARACTERS = 64 * KIB;
 /** The attributes of a file as JSON text. */
 export const FILE_ATTR_MAX_BYTES = 64 * KIB;
 export const FILE_TAGS_MAX = 100;

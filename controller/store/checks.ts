@@ -50,8 +50,9 @@ export function checkRecordId(id: string): void {
 export function checkFind(request: FindRequest): void {
   checkTerms(request.terms);
   for (const range of request.ranges ?? []) checkSlot(range.slot);
-  if (request.terms.length === 0 && (request.ranges ?? []).length === 0)
-    throw new AppError("invalid", "At least one term or range is needed.");
+  if (request.order !== undefined) checkSlot(request.order.slot);
+  if (request.terms.length === 0 && (request.ranges ?? []).length === 0 && request.order === undefined)
+    throw new AppError("invalid", "At least one term, range or order is needed.");
   if (request.terms.length > FIND_TERMS_MAX)
     throw new AppError("too_large", `A search names at most ${FIND_TERMS_MAX} terms.`);
 }

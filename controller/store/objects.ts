@@ -12,8 +12,8 @@
  *
  * Rules for readers: the end is an absent cursor; any page, also the first, may be empty and have a successor; `find`
  * and `timeline` with terms may return more than asked (terms over `TERM_MAX_BYTES` are cut), never less, so every
- * condition is rechecked; `find` promises no order. Calls end by `STORE_CALL_DEADLINE_MS` with `unavailable`, or with
- * `unknown_outcome` where something was to be written.
+ * condition is rechecked; `find` promises no order but the one asked for. Calls end by `STORE_CALL_DEADLINE_MS` with
+ * `unavailable`, or with `unknown_outcome` where something was to be written.
  */
 export interface ObjectStore {
   /**
@@ -212,6 +212,8 @@ export interface StoredRecord {
 export interface FindRequest {
   readonly terms: readonly string[];
   readonly ranges?: readonly NumberRange[];
+  /** Absent: in any order. */
+  readonly order?: NumberOrder;
   /** Those that are needed of what is found; absent: all. */
   readonly cells?: CellChoice;
 }
@@ -251,6 +253,16 @@ export interface CellChoice {
   readonly prefixes: readonly string[];
 }
 
+/**
+ * By the number in a slot: those without one are not found, equal ones come in any order. What is written meanwhile may
+ * be missing, come twice or out of place. An engine may leave terms to the caller. A page costs about as much as one in
+ * no order, whatever lies outside of it.
+ */
+export interface NumberOrder {
+  readonly slot: number;
+  readonly descending: boolean;
+}
+
 /** Both ends belong to the range; an absent end is open. */
 export interface NumberRange {
   readonly slot: number;
@@ -267,6 +279,8 @@ export interface RecordSpan {
 
 export interface TimelineRequest extends RecordSpan {
   readonly terms?: readonly string[];
+  /** The caller looks at ids and values alone: the records may lack their terms and their end. */
+  readonly valuesOnly?: boolean;
 }
 
 /** Both ends belong to the range; an absent end is open. */

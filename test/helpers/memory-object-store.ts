@@ -20,6 +20,7 @@ import type {
   EntityVersion,
   FindEstimate,
   FindRequest,
+  NumberOrder,
   ObjectStore,
   Page,
   PageRequest,
@@ -247,7 +248,11 @@ export class MemoryObjectStore implements ObjectStore {
     const fits = (entity: Entity, state: EntityState): boolean =>
       terms.every((term) => state.terms.get(term)?.value === true) &&
       (request.ranges ?? []).every((range) => within(entity.numbers[range.slot], range));
-    return this.#page(["find", request.terms, request.ranges ?? []], page, () => this.#state.living(fits));
+    const { order } = request;
+    return this.#page(["find", request.terms, request.ranges ?? [], order], page, () => {
+      const living = this.#state.living(fits);
+      return order === undefined ? living : inOrder(living, order);
+    });
   }
 
   async estimate(request: FindRequest): Promise<FindEstimate> {
@@ -335,6 +340,27 @@ export class MemoryObjectStore implements ObjectStore {
         : answer;
     });
   }
+}
+
+/** Named by their numbers as these sort, so that pages go on from a name. */
+function inOrder(
+  living: readonly (readonly [name: string, entity: Entity])[],
+  { slot, descending }: NumberOrder,
+): readonly (readonly [place: string, entity: Entity])[] {
+  const named = living.flatMap(([name, entity]) => {
+    const number = entity.numbers[slot];
+    return number === undefined ? [] : [[`${sortingText(descending ? -number : number)} ${name}`, entity] as const];
+  });
+  return named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+}
+
+function sortingText(number: number): string {
+  const bits = Buffer.alloc(8);
+  // Zero has one sign here, as it is one number.
+  bits.writeDoubleBE(number + 0);
+  if ((bits[0]! & 0x80) === 0) bits[0]! |= 0x80;
+  else for (let at = 0; at < 8; at += 1) bits[at]! ^= 0xff;
+  return bits.toString("hex");
 }
 
 function cellsOf(state: EntityState): Cells {

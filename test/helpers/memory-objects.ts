@@ -21,8 +21,11 @@ import {
   type ObjectRef,
   type ObjectRow,
   type Objects,
+  type OrderedRead,
+  type OrderedRequest,
   type Pushdown,
   type ReadExplanation,
+  type ReadOrder,
   type ReadRequest,
   type UpdateOptions,
   type SystemClass,
@@ -37,6 +40,8 @@ export interface MemoryObjectsOptions {
   readonly pageSize?: number;
   /** False: conditions do not narrow at all, as the contract allows. True: they narrow as far as they can. */
   readonly narrows?: boolean;
+  /** Reads in order answer so many rows and are given up then; absent: there are none. */
+  readonly orderedMost?: number;
 }
 
 interface Tenant {
@@ -291,6 +296,14 @@ export class MemoryObjects implements Objects {
     return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
   }
 
+  /** Up to as many rows as `orderedMost` says, in the order of any column. */
+  inOrder(principal: Principal, request: OrderedRequest): Promise<OrderedRead | undefined> {
+    const { orderedMost: most } = this.#options;
+    return most === undefined
+      ? Promise.resolve(undefined)
+      : orderedRead(this.read(principal, request), request.order, most);
+  }
+
   estimate(): Promise<undefined> {
     return Promise.resolve(undefined);
   }
@@ -490,6 +503,29 @@ function canonicalRow(view: ClassView, row: Row): Row {
     if (kept !== undefined) values[name] = kept;
   }
   return values;
+}
+
+/** `undefined` where a value is no number. */
+async function orderedRead(
+  pages: AsyncIterable<readonly ObjectRow[]>,
+  { column, descending, from }: ReadOrder,
+  most: number,
+): Promise<OrderedRead | undefined> {
+  const sign = descending ? -1 : 1;
+  const found: { readonly row: ObjectRow; readonly place: number }[] = [];
+  for await (const page of pages)
+    for (const row of page) {
+      const value = column === "vtime" || column === "mtime" ? row.vtimeMs : row.values[column];
+      if (value === undefined || value === null) continue;
+      if (typeof value !== "number") return undefined;
+      if (from === undefined || sign * value >= sign * from) found.push({ row, place: sign * value });
+    }
+  const rows = found.sort((one, other) => one.place - other.place).map(({ row }) => row);
+  const answered = async function* (): AsyncGenerator<readonly ObjectRow[]> {
+    for (let at = 0; at < Math.min(most, rows.length); at += 2)
+      yield await Promise.resolve(rows.slice(at, Math.min(most, at + 2)));
+  };
+  return { pages: answered(), isWhole: () => rows.length <= most };
 }
 
 function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {

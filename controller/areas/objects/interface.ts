@@ -19,6 +19,8 @@ import type {
   ObjectRef,
   ObjectRow,
   ObjectVersion,
+  OrderedRead,
+  OrderedRequest,
   PresetTime,
   ReadExplanation,
   ReadRequest,
@@ -106,6 +108,12 @@ export interface ObjectWrites {
 export interface ObjectReads {
   get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]>;
   read(principal: Principal, request: ReadRequest): AsyncIterable<readonly ObjectRow[]>;
+  /**
+   * The same objects as `read`, but those without a value, along an index in order; one that is written meanwhile may be
+   * missing or come twice. `undefined` where no index has it, or `read` is expected to cost less. Given up after a part
+   * of what `read` takes.
+   */
+  inOrder(principal: Principal, request: OrderedRequest): Promise<OrderedRead | undefined>;
   explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation>;
   /**
    * About how many objects the read looks at, by the indexes alone: rows that the principal may not see are among them.

@@ -10,9 +10,10 @@ import type { OpenTenants, Reading } from "./opening.ts";
 import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { estimatedReads } from "./reading/estimating.ts";
+import { planInOrder, readInOrder, worthInOrder } from "./reading/inorder.ts";
 import { placesOf } from "./reading/locate.ts";
 import { planRead, scopeOf, type ReadPlan } from "./reading/readplan.ts";
-import { withWords, wordSteps } from "./reading/wordpatterns.ts";
+import { withoutWords, withWords, wordSteps } from "./reading/wordpatterns.ts";
 import type {
   CountRequest,
   EdgeRequest,
@@ -21,11 +22,19 @@ import type {
   ObjectRef,
   ObjectRow,
   ObjectVersion,
+  OrderedRead,
+  OrderedRequest,
   ReadExplanation,
+  ReadOrder,
   ReadRequest,
   Tally,
 } from "./types.ts";
 import { wholeId } from "./values/identity.ts";
+
+/** The same whatever there is: which of both is done follows from rows that the caller may not see. */
+function orderStep({ column, descending }: ReadOrder): string {
+  return `or in the order of the index ${column}${descending ? " desc" : ""} until enough are found, where that reads less`;
+}
 
 /** Objects as they are and as they were, their edges and numbers. */
 export class Reads implements ObjectReads {
@@ -54,13 +63,28 @@ export class Reads implements ObjectReads {
     });
   }
 
+  async inOrder(principal: Principal, request: OrderedRequest): Promise<OrderedRead | undefined> {
+    const reading = await this.#tenants.reading(principal);
+    const plan = request.asOfMs === undefined ? planInOrder(request, reading) : undefined;
+    if (plan === undefined) return undefined;
+    const store = reading.tenant.store.objects;
+    const whole = await this.#plan(request, reading);
+    const most = await worthInOrder(plan, { whole, rows: request.expected }, store);
+    return most === undefined ? undefined : readInOrder(plan, { request, most }, { store, snapshot: reading.snapshot });
+  }
+
   async explain(principal: Principal, request: ReadRequest): Promise<ReadExplanation> {
     const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
     const { asOfMs } = request;
     if (asOfMs === undefined) {
-      const { explanation } = await this.#plan(request, { tenant, snapshot, readable });
       const isOpen = seesAll(principal, snapshot.tree("/"));
-      return isOpen ? { ...explanation, steps: [...explanation.steps, ...wordSteps(explanation.used)] } : explanation;
+      const { explanation } = isOpen
+        ? await this.#plan(request, { tenant, snapshot, readable })
+        : planRead(snapshot, withoutWords(request), readable);
+      const { steps, used } = explanation;
+      const { order } = request;
+      const orders = order && planInOrder({ ...request, order }, { snapshot, readable }) ? [orderStep(order)] : [];
+      return { ...explanation, steps: [...steps, ...orders, ...(isOpen ? wordSteps(used) : [])] };
     }
     const past = { ...request, asOfMs };
     return explainAsOf(planAsOfRead(snapshot, past, readable), past);

@@ -19,7 +19,8 @@ import { wholeId } from "./values/identity.ts";
 import { recordOf } from "./values/records.ts";
 import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./values/rows.ts";
 
-const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10), ulid: () => ulidOf(0, new Uint8Array(10)) };
+const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10) };
+const NO_ULID = ulidOf(NO_TIME.timeMs, NO_TIME.entropy());
 
 /** Works on a draft that is never written, and by the current definitions until the draft changes them. */
 export class DraftRehearsal implements Rehearsal {
@@ -64,7 +65,7 @@ export class DraftRehearsal implements Rehearsal {
     const { catalog } = this;
     const view = this.#class(path);
     if (view.kind === "record") {
-      const record = recordOf(view, NO_TIME.ulid(), checkRecordRow(view, catalog, row));
+      const record = recordOf(view, NO_ULID, checkRecordRow(view, catalog, row));
       checkRecord(record);
       this.#tally?.add(recordSize(record));
       return undefined;

@@ -78,6 +78,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly get: Objects["get"] = (...given) => this.#reads.get(...given);
   readonly read: Objects["read"] = (...given) => this.#reads.read(...given);
   readonly explain: Objects["explain"] = (...given) => this.#reads.explain(...given);
+  readonly inOrder: Objects["inOrder"] = (...given) => this.#reads.inOrder(...given);
   readonly estimate: Objects["estimate"] = (...given) => this.#reads.estimate(...given);
   readonly count: Objects["count"] = (...given) => this.#reads.count(...given);
   readonly edges: Objects["edges"] = (...given) => this.#reads.edges(...given);

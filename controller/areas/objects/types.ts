@@ -257,7 +257,30 @@ export interface ReadRequest {
    * `AppError("invalid")` that names the class.
    */
   readonly asOfMs?: number;
+  /** Only `inOrder` and `explain` look at it. */
+  readonly order?: ReadOrder;
   readonly signal?: AbortSignal;
+}
+
+/** By the index of a column, or of `vtime` or `mtime`. */
+export interface ReadOrder {
+  readonly column: string;
+  readonly descending: boolean;
+  /** Where to begin, included; absent: with the first of all. */
+  readonly from?: number;
+}
+
+export interface OrderedRequest extends ReadRequest {
+  readonly order: ReadOrder;
+  /** How many rows of those that are found the caller takes, if each of them fits. */
+  readonly expected: number;
+}
+
+export interface OrderedRead {
+  /** Objects with a value in that column, in its order; equal ones and integers beyond 2^53 in no order among themselves. */
+  readonly pages: AsyncIterable<readonly ObjectRow[]>;
+  /** Once the pages have ended: all of them were there, and it was not given up. */
+  isWhole(): boolean;
 }
 
 /** Objects of a class or tree, to be counted. */

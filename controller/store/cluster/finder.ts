@@ -4,6 +4,7 @@ import { indexedTerms, isClassTerm } from "../terms.ts";
 import type { EntityTable, FoundEntity } from "./entities.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
+import { findInOrder } from "./ordered.ts";
 import type { Posting, Position } from "./posting-stream.ts";
 import type { PostingTable } from "./postings.ts";
 import type { Tables } from "./tables.ts";
@@ -39,6 +40,8 @@ export class Finder {
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     const { cassandra, keyspace } = this.#of.tables;
+    if (request.order !== undefined)
+      return findInOrder(keyspace, this.#of.entities, { request, page, order: request.order });
     const text = requestText(keyspace, "find", request);
     const place = placeOf(readCursor(text, page));
     const deadline = cassandra.deadline();

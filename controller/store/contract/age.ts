@@ -2,7 +2,16 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import type { EntityChange, EntityKey, NumberRange, ObjectStore } from "../objects.ts";
-import { again, all, bytes, uniqueCid, uniqueName, type ContractSubject, type OpenSubject } from "./harness.ts";
+import {
+  again,
+  all,
+  bytes,
+  passTime,
+  uniqueCid,
+  uniqueName,
+  type ContractSubject,
+  type OpenSubject,
+} from "./harness.ts";
 import { severalTermsContract } from "./terms.ts";
 
 /**
@@ -20,6 +29,7 @@ const LIVES = 40 * AGE;
 const NUMBERS = 1_000 * AGE;
 const PASSERS_BY = 3_000 * AGE;
 const STAYING = 40;
+const TTL_MS = 1_000;
 const AT_ONCE = 32;
 const BATCH = 100;
 const TIMEOUT_MS = 300_000 * AGE;
@@ -251,7 +261,7 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
     );
 
     test(
-      "objects that took a value once and left it, by a change or by their removal, do not hide those that have it",
+      "objects that took a value once and left it, by a change, by their removal or by their end, do not hide those that have it",
       async () => {
         const cid = uniqueCid();
         const [value, next] = [uniqueName("a5=here"), uniqueName("a5=gone")];
@@ -267,9 +277,22 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
         };
         await inBatches(keys, (key) => ({ key, timeUs: baseUs + 1, birth: true, addTerms: [value, `c${cid}`] }));
         expect(await find([value], 1_000)).toEqual(keys.map(({ id }) => id).sort());
-        const [leaving, removed] = [keys.slice(STAYING, PASSERS_BY / 2), keys.slice(PASSERS_BY / 2)];
+        const third = Math.ceil(PASSERS_BY / 3);
+        const [leaving, removed] = [keys.slice(STAYING, third), keys.slice(third, 2 * third)];
+        const ended = keys.slice(2 * third);
         await inBatches(leaving, (key) => ({ key, timeUs: baseUs + 2, addTerms: [next], dropTerms: [value] }));
         await inBatches(removed, (key) => ({ key, timeUs: baseUs + 2, death: true, dropTerms: [value] }));
+        await inBatches(ended, (key) => ({
+          key,
+          timeUs: baseUs + 2,
+          birth: true,
+          addTerms: [value, `c${cid}`],
+          expiresAtMs: subject.clock.nowMs() + TTL_MS,
+        }));
+        await passTime(subject, TTL_MS + 1_000, async () => {
+          const left = await again(() => objects.get(ended.slice(-BATCH)));
+          return left.every((entity) => entity === undefined);
+        });
         const staying = keys
           .slice(0, STAYING)
           .map(({ id }) => id)

@@ -222,6 +222,29 @@ export function recordsContract(subject: () => ContractSubject): void {
       expect(await timeline({ cid, fromMs: 0, toMs: startMs() + DAY_MS, terms: ["t"] })).toEqual([lasting]);
     });
 
+    test("a walk for values alone finds the same records, page by page, with their values", async () => {
+      const cid = uniqueCid();
+      const ids = Array.from({ length: 9 }, (_, at) => ulid(startMs() + (at % 3), at));
+      const longMs = subject().clock.nowMs() + DAY_MS;
+      const records = ids.map((id, at): StoredRecord => {
+        const value = at % 2 === 0 ? bytes(`v${at}`) : bytes(`v${at} ${"é".repeat(100 * at)}`);
+        return { cid, id, value, terms: ["t", "x".repeat(300)], ...(at % 3 === 0 ? { expiresAtMs: longMs } : {}) };
+      });
+      await append(...records);
+      await again(() => subject().store.objects.removeRecords([records[4]!]));
+      const request = { cid, fromMs: 0, toMs: startMs() + DAY_MS };
+      const left = records.filter((_, at) => at !== 4).sort((a, b) => (a.id < b.id ? 1 : -1));
+      for (const limit of [1, 4, 1_000])
+        for (const terms of [[], ["t"]]) {
+          const found = await all(limit, (page) =>
+            subject().store.objects.timeline({ ...request, terms, valuesOnly: true }, page),
+          );
+          expect(found.map(({ id, value }) => [id, text(value)])).toEqual(
+            left.map(({ id, value }) => [id, text(value)]),
+          );
+        }
+    });
+
     test("ids, batches and cursors are checked", async () => {
       const cid = uniqueCid();
       const record = { cid, id: "not a ulid", value: bytes("x"), terms: [] };

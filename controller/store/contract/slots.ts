@@ -1,11 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { NUMBER_SLOTS } from "../../../common/limits.ts";
+import { NUMBER_SLOTS, OBJECT_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../common/limits.ts";
 import type { EntityChange, EntityKey, NumberRange } from "../objects.ts";
 import { again, all, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
 
 const SLOTS = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
 const LAST = NUMBER_SLOTS - 1;
 const MIDDLE = NUMBER_SLOTS >> 1;
+const DISTINCT = [-1e300, -3, -0.5, 0, 2, 2, 2, 6.5, 6.5, 8, 9, 1e300];
+/** More than one read holds, where an engine sorts what it reads. */
+const EQUAL = ORDERED_WINDOW_ROWS + 20;
+const WRITTEN_AT_ONCE = 100;
 
 function lies(number: number | undefined, { from = -Infinity, to = Infinity }: NumberRange): boolean {
   return number !== undefined && number >= from && number <= to;
@@ -57,6 +61,32 @@ export function slotsContract(subject: () => ContractSubject): void {
       );
       expect(await within({ slot: LAST, from: value(2, LAST) })).toEqual([]);
       expect(await within({ slot: MIDDLE, from: 0, to: 1 })).toEqual([two]);
+    });
+
+    test("lead through a class in their order, either way, in pages of any size and between two numbers", async () => {
+      const cid = uniqueCid();
+      const terms = [`c${cid}`];
+      const numbers = [...DISTINCT, ...Array.from({ length: EQUAL }, () => 7), undefined];
+      const changes = numbers.map(
+        (number, n): EntityChange => ({
+          ...{ key: { cid, id: `${n}${uniqueName("o")}` }, timeUs: atUs(1), birth: true, addTerms: terms },
+          numbers: new Map([[LAST, number]]),
+        }),
+      );
+      for (let at = 0; at < changes.length; at += WRITTEN_AT_ONCE)
+        await write(...changes.slice(at, at + WRITTEN_AT_ONCE));
+      const read = async (descending: boolean, size: number, range: Omit<NumberRange, "slot"> = {}) => {
+        const request = { terms, ranges: [{ slot: LAST, ...range }], order: { slot: LAST, descending } };
+        const found = await all(size, (page) => subject().store.objects.find(request, page));
+        expect(new Set(found.map(({ key }) => key.id)).size).toBe(found.length);
+        return found.filter(({ key }) => key.cid === cid).map((one) => one.numbers[LAST]);
+      };
+      const ascending = numbers.flatMap((number) => number ?? []).sort((one, other) => one - other);
+      expect(await read(false, 100)).toEqual(ascending);
+      expect(await read(true, OBJECT_PAGE_MAX)).toEqual([...ascending].reverse());
+      const few = ascending.filter((number) => number >= -3 && number < 7);
+      expect(await read(true, 3, { from: -3, to: 6.5 })).toEqual([...few].reverse());
+      expect(await read(false, 2, { from: 5, to: 4 })).toEqual([]);
     });
   });
 }

@@ -152,6 +152,28 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
       if (some !== undefined) expect(some.sort()).toEqual(["a", "ab", "abc"].map((end) => mark + end));
     });
 
+    test("are led by the one that few bear, wherever it stands, however often it was taken and left", async () => {
+      const { objects } = subject().store;
+      const timeUs = subject().clock.nowMs() * 1_000;
+      const cid = uniqueCid();
+      const [frequent, rare] = [uniqueName("a3=frequent"), uniqueName("a4=rare")];
+      const keys = Array.from({ length: 2 * OBJECTS }, (_, at) => ({ cid, id: `k${at}` }));
+      const few = keys.filter((_, at) => at % (OBJECTS / 2) === 7).map(({ id }) => id);
+      const change = (changes: readonly EntityChange[]): Promise<void> => again(() => objects.change(changes));
+      await change(keys.map((key) => ({ key, timeUs, birth: true, addTerms: [frequent, rare] })));
+      const leaving = keys.filter(({ id }) => !few.includes(id));
+      await change(leaving.map((key) => ({ key, timeUs: timeUs + 1, dropTerms: [rare] })));
+      for (const terms of [
+        [frequent, rare],
+        [rare, frequent],
+      ]) {
+        const { terms: estimates } = await again(() => objects.estimate({ terms }));
+        expect(estimates[0]).toMatchObject({ term: rare, isRead: true });
+        const found = await all(few.length, (page) => objects.find({ terms }, page));
+        expect(found.map(({ key }) => key.id).sort()).toEqual([...few].sort());
+      }
+    });
+
     test("are estimated, the rarest first", async () => {
       const { objects } = subject().store;
       const crowd = new Crowd(objects, subject().clock.nowMs() * 1_000);

@@ -6,6 +6,7 @@ import type { Clock } from "../../../common/time.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import { decodeText, writeText } from "../texts.ts";
 import { textBytes } from "./keys.ts";
+import { RecordValues } from "./record-values.ts";
 import { commitReason, writeFault } from "./write-faults.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
@@ -36,7 +37,13 @@ const PLAIN = [
 ] as const;
 export type TableName = (typeof PLAIN)[number] | "objects";
 /** Keys of `terms` are texts. */
-export type Tables = Readonly<Record<TableName, Table> & { readonly terms: Database<Uint8Array, string> }>;
+export type Tables = Readonly<
+  Record<TableName, Table> & {
+    readonly terms: Database<Uint8Array, string>;
+    /** What `records` has, for walks: keys are written as there and read as ids, and what is over has no value. */
+    readonly recordValues: Database<Buffer | undefined, Uint8Array | string>;
+  }
+>;
 
 /**
  * A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory.
@@ -91,6 +98,8 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
  * iterator over one.
  */
 export class Environment {
+  /** How `tables.recordValues` reads. */
+  readonly recordValues = new RecordValues();
   readonly tables: Tables;
   /** As it was found; until `upgraded`, what lies here may have the form of that older version. */
   readonly format: number;
@@ -186,7 +195,12 @@ export class Environment {
       encoding: "binary",
       ...{ encoder: copiedValues },
     });
-    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms };
+    const recordValues = this.#root.openDB<Buffer | undefined, Uint8Array | string>({
+      name: "records",
+      encoding: "binary",
+      ...{ encoder: this.recordValues, keyEncoder: this.recordValues.keys },
+    });
+    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms, recordValues };
   }
 
   /** The format of the environment; a new one gets that of this version. */

@@ -6,6 +6,7 @@ import {
   TERMS_COMPARED_MAX,
 } from "../../../common/limits.ts";
 import type { ClassCount, Entity, FindEstimate, FindRequest, NumberRange, Page, PageRequest } from "../objects.ts";
+import { withOrder } from "../ordering.ts";
 import { Cursors } from "./cursor.ts";
 import { EntityView } from "./entity-view.ts";
 import type { Environment } from "./environment.ts";
@@ -34,7 +35,9 @@ export interface FinderOptions {
 
 interface Question {
   readonly terms: readonly string[];
+  /** The first is the one that is walked along where an order is asked for. */
   readonly ranges: readonly NumberRange[];
+  readonly order: FindRequest["order"];
 }
 
 /** What a page walks along: the entities of one term, or the numbers of one range. */
@@ -60,12 +63,13 @@ export class Finder {
   }
 
   find(request: FindRequest, page: PageRequest, place: string): Page<Entity> {
-    const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
+    const question = questionOf(request);
     const cursors = new Cursors([
       place,
       "find",
       question.terms,
       question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
+      question.order?.descending ?? null,
     ]);
     const after = cursors.read(page);
     const { objects, terms } = this.#options.env.read();
@@ -95,7 +99,7 @@ export class Finder {
   }
 
   estimate(request: FindRequest): FindEstimate {
-    const question = { terms: indexedTerms(request.terms), ranges: request.ranges ?? [] };
+    const question = questionOf(request);
     const ranked = this.#ranked(question.terms);
     const { driver, count: led } = this.#choose(question, ranked);
     const read = new Set([driverTerm(question, driver), ...this.#compared(ranked, driver).map(({ term }) => term)]);
@@ -136,7 +140,10 @@ export class Finder {
       return after === undefined ? terms.getValues(key) : terms.getValues(key, { start: following(after) });
     }
     const { start, end } = bounds(question.ranges[driver.index]!);
-    return numbers.getKeys({ start: after === undefined ? start : following(after), end });
+    if (!question.order?.descending)
+      return numbers.getKeys({ start: after === undefined ? start : following(after), end });
+    // No key is as short as either bound.
+    return numbers.getKeys({ start: after ?? end, end: start, reverse: true, exclusiveStart: true });
   }
 
   /** The rarest first. */
@@ -159,8 +166,12 @@ export class Finder {
   }
 
   /** The narrowest index, or the first that is narrow enough. */
-  #choose({ ranges }: Question, ranked: readonly RankedTerm[]): { readonly driver: Driver; readonly count: number } {
+  #choose(
+    { ranges, order }: Question,
+    ranked: readonly RankedTerm[],
+  ): { readonly driver: Driver; readonly count: number } {
     const [rarest] = ranked;
+    if (order !== undefined) return { driver: { kind: "range", index: 0 }, count: rarest?.count ?? Infinity };
     let best: Driver = { kind: "term", index: rarest?.index ?? 0 };
     let count = rarest?.count ?? Infinity;
     if (count <= FEW_CANDIDATES) return { driver: best, count };
@@ -179,6 +190,10 @@ export class Finder {
     const [reached] = numbers.getKeys({ ...within, offset: most - 1, limit: 1 });
     return reached === undefined ? numbers.getKeysCount(within) : undefined;
   }
+}
+
+function questionOf(request: FindRequest): Question {
+  return { terms: indexedTerms(request.terms), ranges: withOrder(request), order: request.order };
 }
 
 function lies(value: number | undefined, range: NumberRange): boolean {

@@ -19,15 +19,16 @@ import type { Environment } from "./environment.ts";
 import type { Expiry } from "./expiry.ts";
 import { asBuffer, compareBytes, concat, textBytes, u32 } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
+import type { Packed } from "./record-values.ts";
 import { entityKeyBytes, EXPIRY_KINDS, parseEntityKey, recordTermPrefix, ulidBoundary } from "./object-keys.ts";
-
-/** What was removed has no value and no terms, and is forgotten at `expiresAtMs`. */
-type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number, removed?: true];
 
 const CID_BYTES = 4;
 const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
 const NOTHING = new Uint8Array();
+/** Where the key is there, nothing is written, and the answer is false. */
+const IF_NEW = { noOverwrite: true };
+const NO_TERMS: readonly string[] = [];
 /** Terms of a request are counted up to here to find the rarest. */
 const COUNT_MAX = 200;
 
@@ -61,14 +62,16 @@ export class Records {
       const key = keys.at(record);
       const given: Packed = [record.value, record.terms, Math.ceil(record.expiresAtMs ?? 0)];
       const bytes = encodePacked(given);
-      const stored = table.get(key);
-      if (stored === undefined) this.#put(keys, key, given, bytes);
+      // Its types say less than its documentation: a boolean.
+      const isNew: unknown = table.putSync(key, bytes, IF_NEW);
+      const stored = isNew === true ? undefined : table.get(key);
+      if (stored === undefined) this.#putDerived(keys, key, given);
       else if (compareBytes(stored, bytes) !== 0) this.#putOver(keys, key, decodeStored<Packed>(stored), given);
     }
   }
 
-  #put(keys: RecordKeys, key: Uint8Array, [, terms, expiresAtMs]: Packed, bytes: Uint8Array): void {
-    void this.#env.tables.records.put(key, bytes);
+  /** What finds the record last named. */
+  #putDerived(keys: RecordKeys, key: Uint8Array, [, terms, expiresAtMs]: Packed): void {
     for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.put(keys.under(term), PRESENT);
     if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
   }
@@ -78,7 +81,8 @@ export class Records {
     const standing = isForgotten ? given : standingOf(there, given);
     if (standing === there) return;
     this.#drop(key, there);
-    this.#put(keys, key, standing, encodePacked(standing));
+    void this.#env.tables.records.put(key, encodePacked(standing));
+    this.#putDerived(keys, key, standing);
   }
 
   /** Inside a write transaction. */
@@ -113,6 +117,7 @@ export class Records {
       newest: after ?? ulidBoundary(request.toMs),
       oldest: ulidBoundary(request.fromMs),
     };
+    if (request.valuesOnly && terms.length === 0) return this.#values(walk, page, cursors);
     const items: StoredRecord[] = [];
     let [examined, bytes] = [0, 0];
     let last: Uint8Array | undefined;
@@ -133,19 +138,39 @@ export class Records {
     return { items };
   }
 
+  /** The same without terms, of which none is read. */
+  #values(walk: Walk, page: PageRequest, cursors: Cursors): Page<StoredRecord> {
+    const { cid } = walk;
+    const { recordValues } = this.#env.read();
+    this.#env.recordValues.nowMs = this.#nowMs();
+    const items: StoredRecord[] = [];
+    let [examined, bytes, last] = [0, 0, ""];
+    for (const { key, value } of recordValues.getRange(rangeOf(u32(cid), walk))) {
+      if (items.length >= page.limit || examined >= OBJECT_PAGE_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
+        return { items, cursor: cursors.write(textBytes(last)) };
+      last = key as string;
+      examined += 1;
+      if (value === undefined) continue;
+      bytes += value.length;
+      items.push({ cid, id: last, value, terms: NO_TERMS });
+    }
+    return { items };
+  }
+
   count(span: RecordSpan, cursor: string | undefined, place: string): ClassCount {
     const { cid, fromMs, toMs } = span;
     const cursors = new Cursors([place, "countRecords", cid, fromMs, toMs]);
     const after = cursors.read({ limit: 1, ...(cursor === undefined ? {} : { cursor }) });
     const range = { newest: after ?? ulidBoundary(toMs), oldest: ulidBoundary(fromMs) };
-    const nowMs = this.#nowMs();
+    const { recordValues } = this.#env.read();
+    this.#env.recordValues.nowMs = this.#nowMs();
     let [count, examined, bytes] = [0, 0, 0];
-    for (const { key, value } of this.#all({ cid, ...range })) {
+    for (const { key, value } of recordValues.getRange(rangeOf(u32(cid), range))) {
       examined += 1;
-      bytes += value.length;
-      if (isVisible(decodeStored<Packed>(value), nowMs)) count += 1;
+      bytes += value?.length ?? 0;
+      if (value !== undefined) count += 1;
       if (examined >= INDEX_ENTRIES_EXAMINED_MAX || bytes >= OBJECT_PAGE_MAX_BYTES)
-        return { count, cursor: cursors.write(key.subarray(CID_BYTES)) };
+        return { count, cursor: cursors.write(textBytes(key as string)) };
     }
     return { count };
   }

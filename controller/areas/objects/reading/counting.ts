@@ -180,7 +180,7 @@ async function nextPart(store: ObjectStore, count: Count, cursor: string | undef
   if (count.kind === "records") return whole(await store.countRecords(count.span, cursor));
   const page = { limit: OBJECT_PAGE_MAX, ...(cursor === undefined ? {} : { cursor }) };
   if (count.kind === "timeline") {
-    const { items, cursor: next } = await store.timeline(count.request, page);
+    const { items, cursor: next } = await store.timeline({ ...count.request, valuesOnly: true }, page);
     return { tallies: tallied(items, count, recordValue), cursor: next };
   }
   const { items, cursor: next } = await store.find(count.request, page);

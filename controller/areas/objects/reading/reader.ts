@@ -12,7 +12,7 @@ import { entityObject } from "../values/entity.ts";
 import { recordObject } from "../values/records.ts";
 import { MORE_WORDS_TERM, branchTerms, valueTerms, wordTerms } from "../values/terms.ts";
 import { canonicalText } from "../values/values.ts";
-import { cellsOf } from "./columns.ts";
+import { cellsOf, columnsRead } from "./columns.ts";
 import { inPages, type Place } from "./locate.ts";
 import type { TermUnion } from "./narrowing.ts";
 import type { Branch, Find, ReadPlan } from "./readplan.ts";
@@ -60,7 +60,8 @@ export class ObjectReader {
       for (const find of branch.finds) yield this.#find(context, branch, find);
     }
     if (plan.timelines.length === 0) return;
-    yield mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, check });
+    const columns = columnsRead(request);
+    yield mergedTimelines(plan.timelines, { store: this.#store, expected: request.expected, columns, check });
   }
 
   async *#provided(view: LoadedClass, { principal, request }: ReadContext): AsyncGenerator<readonly ObjectRow[]> {
@@ -132,7 +133,7 @@ function inOrder(
 }
 
 /** Without those that another find answers: a store may find more than it is asked for. */
-function objectsOf(
+export function objectsOf(
   snapshot: Snapshot,
   branch: Branch,
   { entities, find }: { readonly entities: readonly Entity[]; readonly find: Find },
@@ -193,6 +194,6 @@ function timeOf(value: Row[string] | undefined): number {
   return typeof value === "number" ? value : 0;
 }
 
-function checkSignal(signal: AbortSignal | undefined): void {
+export function checkSignal(signal: AbortSignal | undefined): void {
   if (signal?.aborted) throw new AppError("cancelled", "The read was stopped.");
 }

@@ -2,7 +2,7 @@ import { ULID_TIME_MAX_MS } from "../../../../common/ids.ts";
 import { OBJECT_PAGE_MAX, TIMELINE_PAGE_ROWS } from "../../../../common/limits.ts";
 import type { ObjectStore, StoredRecord, TimelineRequest } from "../../../store/objects.ts";
 import type { ObjectRow } from "../types.ts";
-import { recordObject } from "../values/records.ts";
+import { recordObject, type WantedColumns, wantedColumns } from "../values/records.ts";
 import type { Timeline } from "./readplan.ts";
 
 const PAGE_MIN_ROWS = 16;
@@ -10,6 +10,8 @@ const PAGE_MIN_ROWS = 16;
 export interface TimelineSource {
   readonly store: ObjectStore;
   readonly expected: number | undefined;
+  /** Names of the columns that are read; absent: all. */
+  readonly columns: ReadonlySet<string> | undefined;
   readonly check: () => void;
 }
 
@@ -21,6 +23,11 @@ export async function* mergedTimelines(
   const wanted = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, source.expected ?? TIMELINE_PAGE_ROWS));
   const limit = Math.max(PAGE_MIN_ROWS, Math.ceil(wanted / Math.max(1, timelines.length)));
   const streams = timelines.map((timeline) => new Stream(timeline, limit, source));
+  const [only] = streams;
+  if (streams.length === 1 && only) {
+    yield* only.pages();
+    return;
+  }
   let rows: ObjectRow[] = [];
   let last: StoredRecord | undefined;
   for (;;) {
@@ -30,7 +37,7 @@ export async function* mergedTimelines(
     const record = next.take();
     if (record.id === last?.id && record.cid === last.cid) continue;
     last = record;
-    rows.push(recordObject(next.timeline.view, record));
+    rows.push(next.objectOf(record));
     if (rows.length < wanted) continue;
     yield rows;
     rows = [];
@@ -55,14 +62,19 @@ function isNewer(one: StoredRecord, other: StoredRecord): boolean {
 }
 
 /** `undefined` where no time is left. */
-export function timelineRequest({ view, terms, ...span }: Timeline): Required<TimelineRequest> | undefined {
+export function timelineRequest({
+  view,
+  terms,
+  ...span
+}: Timeline): (TimelineRequest & Pick<Timeline, "terms">) | undefined {
   const fromMs = Math.max(0, Math.ceil(span.fromMs));
   const toMs = Math.min(ULID_TIME_MAX_MS, Math.floor(span.toMs) + 1);
   return fromMs >= toMs ? undefined : { cid: view.cid, fromMs, toMs, terms };
 }
 
 class Stream {
-  readonly timeline: Timeline;
+  readonly #timeline: Timeline;
+  readonly #wanted: WantedColumns | undefined;
   readonly #limit: number;
   readonly #source: TimelineSource;
   #items: readonly StoredRecord[] = [];
@@ -71,7 +83,8 @@ class Stream {
   ended = false;
 
   constructor(timeline: Timeline, limit: number, source: TimelineSource) {
-    this.timeline = timeline;
+    this.#timeline = timeline;
+    this.#wanted = source.columns && wantedColumns(timeline.view, source.columns);
     this.#limit = limit;
     this.#source = source;
   }
@@ -87,14 +100,29 @@ class Stream {
     return record;
   }
 
+  objectOf(record: StoredRecord): ObjectRow {
+    return recordObject(this.#timeline.view, record, this.#wanted);
+  }
+
+  /** What is left, as the store answers it. */
+  async *pages(): AsyncGenerator<readonly ObjectRow[]> {
+    for (;;) {
+      await this.fill();
+      if (this.head === undefined) return;
+      const records = this.#items.slice(this.#at);
+      this.#at = this.#items.length;
+      yield records.map((record) => this.objectOf(record));
+    }
+  }
+
   /** Reads on until there is a head or the end. */
   async fill(): Promise<void> {
-    const request = timelineRequest(this.timeline);
+    const request = timelineRequest(this.#timeline);
     if (request === undefined) this.ended = true;
     while (request !== undefined && this.head === undefined && !this.ended) {
       this.#source.check();
       const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
-      const answer = await this.#source.store.timeline(request, page);
+      const answer = await this.#source.store.timeline({ ...request, valuesOnly: true }, page);
       this.#items = answer.items;
       this.#at = 0;
       this.#cursor = answer.cursor;

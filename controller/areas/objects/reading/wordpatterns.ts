@@ -1,22 +1,25 @@
 import { setImmediate } from "node:timers/promises";
 import {
   OBJECT_PAGE_MAX,
+  QUERY_ESTIMATED_FINDS_MAX,
   WORD_PATTERN_CLASSES_MAX,
+  WORD_PATTERN_EXAMINED_ALWAYS,
   WORD_PATTERN_EXAMINED_MAX,
-  WORD_PATTERN_PAGES_MAX,
+  WORD_PATTERN_EXAMINED_PER_OBJECT,
+  WORD_PATTERN_SHORT_PAGES_MAX,
   WORD_PATTERN_WORDS_MAX,
 } from "../../../../common/limits.ts";
 import { TOKEN_MAX_CHARACTERS } from "../../../../common/text/tokens.ts";
 import { wildcard } from "../../../../common/text/wildcard.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
-import type { LoadedClass } from "../definitions/views.ts";
+import { type LoadedClass, ownTerm } from "../definitions/views.ts";
 import type { Pushdown, ReadRequest, WordPattern } from "../types.ts";
 import { wordTerm } from "../values/terms.ts";
 
 const TERM_MARK = wordTerm("");
 
 interface WordSource {
-  readonly store: Pick<ObjectStore, "terms">;
+  readonly store: Pick<ObjectStore, "terms" | "estimate">;
   /** The classes that are read. */
   readonly views: () => readonly LoadedClass[];
 }
@@ -25,11 +28,21 @@ interface WordSource {
 export async function withWords(request: ReadRequest, { store, views }: WordSource): Promise<ReadRequest> {
   const { where = [], ids } = request;
   if (ids !== undefined || !where.some(({ kind }) => kind === "pattern")) return request;
-  const places = placesOf(views());
+  const read = views();
+  const places = placesOf(read);
+  const examinedMax = places === undefined ? 0 : await mostExamined(read, store);
   const known: Pushdown[] = [];
   for (const pushdown of where)
-    known.push(pushdown.kind === "pattern" ? await expanded(pushdown, places, store) : pushdown);
+    known.push(pushdown.kind === "pattern" ? await expanded(pushdown, { places, examinedMax }, store) : pushdown);
   return { ...request, where: known };
+}
+
+/** For EXPLAIN to those who do not see all of the tenant: the same text whether words fit a pattern, few or too many. */
+export function withoutWords(request: ReadRequest): ReadRequest {
+  const { where } = request;
+  return where === undefined
+    ? request
+    : { ...request, where: where.map((one) => (one.kind === "pattern" ? { ...one, words: [] } : one)) };
 }
 
 /**
@@ -53,9 +66,28 @@ function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[
   return ready.length > records.length ? [undefined, ...records] : records;
 }
 
+/** Some for each of the entities, which would be read without the words, each at a far greater cost. */
+async function mostExamined(views: readonly LoadedClass[], store: WordSource["store"]): Promise<number> {
+  const entities = views.filter(({ kind }) => kind === "entity");
+  let known = 0;
+  for (const { cid } of entities.slice(0, QUERY_ESTIMATED_FINDS_MAX)) {
+    const { terms } = await store.estimate({ terms: [ownTerm(cid)] });
+    known += terms[0]?.count ?? 0;
+  }
+  return Math.min(
+    WORD_PATTERN_EXAMINED_MAX,
+    Math.max(WORD_PATTERN_EXAMINED_ALWAYS, WORD_PATTERN_EXAMINED_PER_OBJECT * known),
+  );
+}
+
+interface Places {
+  readonly places: readonly (number | undefined)[] | undefined;
+  readonly examinedMax: number;
+}
+
 async function expanded(
   { kind, pattern }: WordPattern,
-  places: readonly (number | undefined)[] | undefined,
+  { places, examinedMax }: Places,
   store: WordSource["store"],
 ): Promise<WordPattern> {
   const unknown = { kind, pattern };
@@ -65,6 +97,7 @@ async function expanded(
   // Of a longer word the index has the beginning only.
   const mayFit = (word: string): boolean => fits(word) || word.length >= TOKEN_MAX_CHARACTERS;
   const words = new Set<string>();
+  const pagesMax = examinedMax / OBJECT_PAGE_MAX + WORD_PATTERN_SHORT_PAGES_MAX;
   let [examined, pages] = [0, 0];
   for (const cid of places) {
     const request = { beginning: wordTerm(beginning), ...(cid !== undefined && { cid }) };
@@ -79,7 +112,7 @@ async function expanded(
       examined += page.items.length;
       pages += 1;
       cursor = page.cursor;
-      const isLong = examined > WORD_PATTERN_EXAMINED_MAX || pages > WORD_PATTERN_PAGES_MAX;
+      const isLong = examined > examinedMax || pages > pagesMax;
       if (words.size > WORD_PATTERN_WORDS_MAX || isLong) return unknown;
       // Others get their turn between two pages.
       if (cursor !== undefined) await setImmediate();

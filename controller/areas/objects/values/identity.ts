@@ -10,8 +10,6 @@ import { canonicalText } from "./values.ts";
 export interface IdSource {
   readonly timeMs: number;
   readonly entropy: () => Uint8Array;
-  /** For a record. */
-  readonly ulid: () => string;
 }
 
 export interface NewKey {
@@ -68,17 +66,18 @@ export class RepeatableIds {
   #timeMs = 0;
   #series: ((ordinal: number) => string) | undefined;
 
-  source(record: Identity): IdSource {
-    const { identity, ordinal, timeMs } = record;
-    return {
-      timeMs,
-      entropy: () => identityHash(ordinal === undefined ? identity : `${identity}/${ordinal}`),
-      ulid: () => (ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(record)(ordinal)),
-    };
+  /** For an object. */
+  source({ identity, ordinal, timeMs }: Identity): IdSource {
+    return { timeMs, entropy: () => identityHash(ordinal === undefined ? identity : `${identity}/${ordinal}`) };
+  }
+
+  /** For a record. */
+  ulid({ identity, ordinal, timeMs }: Identity): string {
+    return ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(identity, timeMs)(ordinal);
   }
 
   /** Records of one identity come one after the other. */
-  #seriesOf({ identity, timeMs }: Identity): (ordinal: number) => string {
+  #seriesOf(identity: string, timeMs: number): (ordinal: number) => string {
     if (this.#series === undefined || identity !== this.#identity || timeMs !== this.#timeMs) {
       this.#series = ulidSeries(timeMs, identityHash(identity));
       this.#identity = identity;

@@ -2,11 +2,12 @@ import { parseObjectId, ulidTimeMs } from "../../../../common/ids.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../../store/format.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
+import { NO_SCALAR, PackedReader } from "../../../store/packed-reader.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { ObjectRow } from "../types.ts";
 import { expiry } from "./compose.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
-import { wholeId, type IdSource } from "./identity.ts";
+import { wholeId } from "./identity.ts";
 import { contentTerms } from "./terms.ts";
 
 /** A record of canonical values, as it is stored. */
@@ -16,21 +17,22 @@ export function recordOf(view: LoadedClass, id: string, row: Row): StoredRecord 
 }
 
 /** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */
-export function recordId(view: LoadedClass, given: Value | undefined, source: IdSource): string {
+export function recordId(view: LoadedClass, given: Value | undefined, made: () => string): string {
   if (typeof given === "string") {
     const parts = parseObjectId(given);
     const bare = parts?.label === view.label ? parts.key : given;
     if (ulidTimeMs(bare) !== undefined) return bare;
   }
-  return source.ulid();
+  return made();
 }
 
-export function recordObject(view: LoadedClass, record: StoredRecord): ObjectRow {
+/** `wanted`: names of the only columns whose values are made; absent: all. */
+export function recordObject(view: LoadedClass, record: StoredRecord, wanted?: WantedColumns): ObjectRow {
   const timeMs = ulidTimeMs(record.id) ?? 0;
   return {
     id: wholeId(view, record.id),
     class: view,
-    values: recordRow(view, record),
+    values: (wanted && wantedRow(wanted, record)) ?? recordRow(view, record),
     vtimeMs: timeMs,
     ctimeMs: timeMs,
   };
@@ -45,4 +47,38 @@ export function recordValue({ value }: StoredRecord, column: LoadedColumn): Valu
 
 export function recordRow(view: LoadedClass, record: StoredRecord): Row {
   return rowOfFlat(view, decodeStored<readonly Value[]>(record.value));
+}
+
+/** Columns of one class, each by its number. */
+export type WantedColumns = ReadonlyMap<number, string>;
+
+export function wantedColumns(view: LoadedClass, names: ReadonlySet<string>): WantedColumns {
+  return new Map(view.columns.filter(({ name }) => names.has(name)).map(({ number, name }) => [number, name]));
+}
+
+const READER = new PackedReader();
+
+/** `undefined` where one of the values is no scalar: then the whole record is decoded. */
+function wantedRow(wanted: WantedColumns, { value }: StoredRecord): Row | undefined {
+  const row: Row = {};
+  let left = wanted.size;
+  READER.begin(asBuffer(value));
+  let pairs = READER.list() / 2;
+  for (; pairs > 0 && left > 0; pairs -= 1) {
+    const number = READER.scalar();
+    const name = typeof number === "number" ? wanted.get(number) : undefined;
+    if (name === undefined) {
+      if (!READER.skip()) return undefined;
+    } else {
+      const own = READER.scalar();
+      if (own === NO_SCALAR) return undefined;
+      row[name] = own;
+      left -= 1;
+    }
+  }
+  return pairs < 0 ? undefined : row;
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

@@ -103,8 +103,8 @@ function unknownColumn(view: LoadedClass, name: string): AppError {
 /** Runs `check` for every row; an error names the row. */
 export async function checkAll<T, R>(rows: readonly T[], check: (row: T) => R): Promise<R[]> {
   const checked: R[] = [];
-  for (const [at, row] of rows.entries()) {
-    checked.push(checkOne(row, at, check));
+  for (const row of rows) {
+    checked.push(checkOne(row, checked.length, check));
     if (checked.length % ROWS_CHECKED_AT_ONCE === 0) await setImmediate();
   }
   return checked;

@@ -71,7 +71,7 @@ export function wordTerms(view: LoadedClass, row: Row): string[] {
 export function contentTerms(view: LoadedClass, row: Row): string[] {
   const terms = indexTerms(view, row);
   checkIndexedValues(view, terms.length);
-  return terms.concat(wordTerms(view, row));
+  return view.wordColumns.length === 0 ? terms : terms.concat(wordTerms(view, row));
 }
 
 /**
@@ -87,7 +87,7 @@ function indexTerms(view: LoadedClass, row: Row): string[] {
   for (const column of view.columns) {
     if (column.indexed && row[column.name] !== undefined) terms.push(...valueTerms(column, row[column.name]));
   }
-  return terms.concat(branchTerms(row));
+  return row["tags"] === undefined ? terms : terms.concat(branchTerms(row));
 }
 
 /** Values of indexed columns an object has, and branches of its tags. */

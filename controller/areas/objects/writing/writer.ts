@@ -12,7 +12,7 @@ import type { Edit, IngestOptions, NewRecord, UpdateOptions } from "../types.ts"
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
-import { RepeatableIds, wholeId, type IdSource } from "../values/identity.ts";
+import { RepeatableIds, wholeId } from "../values/identity.ts";
 import { recordId, recordOf } from "../values/records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow } from "../values/rows.ts";
 import { withPast } from "./backdated.ts";
@@ -68,12 +68,12 @@ export class ObjectWriter {
     const [atMs, eachMs] = typeof at === "object" ? [undefined, at] : [at, undefined];
     const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
     const entropy = (): Uint8Array => this.#writing.runtime.random.bytes(10);
-    const source = { timeMs, entropy, ulid: () => ulidOf(timeMs, entropy()) };
+    const source = { timeMs, entropy };
     if (view.kind === "record")
       return this.#append(
         context,
         view,
-        rows.map((values) => ({ values, source })),
+        rows.map((values) => ({ values, ulid: () => ulidOf(timeMs, entropy()) })),
       );
     const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, { source }));
     const timed = eachMs ? checked.map((row, place) => ({ ...row, writeUs: microseconds(eachMs[place]) })) : checked;
@@ -84,14 +84,15 @@ export class ObjectWriter {
     const ids = new RepeatableIds();
     const { basis } = context;
     const standing = basis === undefined ? records : standingRecords(basis, view, records);
-    const sourced = standing.map((record) => ({
-      values: record.values,
-      writeUs: record.writeUs,
-      isNew: record.isNew,
-      source: ids.source(record),
-    }));
-    if (view.kind === "record") return this.#append(context, view, sourced);
-    const checked = await checkAll(sourced, ({ values, source, writeUs, isNew }): CheckedRow => {
+    if (view.kind === "record")
+      return this.#append(
+        context,
+        view,
+        standing.map((record) => ({ values: record.values, ulid: () => ids.ulid(record) })),
+      );
+    const checked = await checkAll(standing, (record): CheckedRow => {
+      const { values, writeUs, isNew } = record;
+      const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
       // An id made of an identity may exist, as the source may repeat itself.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs };
@@ -195,14 +196,14 @@ export class ObjectWriter {
   async #append(
     context: WriteContext,
     view: LoadedClass,
-    rows: readonly { values: Row; source: IdSource }[],
+    rows: readonly { readonly values: Row; readonly ulid: () => string }[],
   ): Promise<string[]> {
-    const made = await checkAll(rows, ({ values, source }): MadeRecord => {
+    const made = await checkAll(rows, ({ values, ulid }): MadeRecord => {
       const row = checkRecordRow(view, context.snapshot, values);
       const given = Object.hasOwn(values, "id") ? values.id : undefined;
       return {
         row,
-        record: recordOf(view, recordId(view, given, source), row),
+        record: recordOf(view, recordId(view, given, ulid), row),
         isNamed: given !== undefined,
         announced: false,
       };

@@ -1,0 +1,164 @@
+import { ORDERED_READS_PER_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../common/limits.ts";
+import type { Entity, EntityKey, FindRequest, NumberOrder, Page, PageRequest } from "../objects.ts";
+import { withOrder } from "../ordering.ts";
+import { indexedTerms, isClassTerm } from "../terms.ts";
+import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import type { DriverPage, EntityTable } from "./entities.ts";
+
+/** Of the rows that are read of a window too large, this part lies in the next one. */
+const NARROWED_TO = 1 / 50;
+
+/** What is still to be read, along the order: numbers are negated where it descends. */
+interface Place {
+  readonly from: number;
+  /** Those with the number `from` come behind this key. */
+  readonly behind?: EntityKey | undefined;
+  /** More have the number `from` than a window holds: they come in the order of the driver. */
+  readonly state?: string | undefined;
+}
+
+interface Reading {
+  readonly request: FindRequest;
+  readonly order: NumberOrder;
+  readonly classes: readonly string[];
+  readonly end: number;
+}
+
+interface Window {
+  readonly items: readonly Entity[];
+  readonly to: number;
+}
+
+/**
+ * Entities by a number. An index knows no order here, so a window of numbers is read whole and sorted. One with too many
+ * rows is read in the order of the hashes as far as it was to be: these rows are a sample of it, by which a narrower
+ * window is chosen. Each narrows by a factor of fifty, so two or three reads find the first of a million. Terms other
+ * than those of classes are left to the caller.
+ */
+export async function findInOrder(
+  keyspace: string,
+  entities: EntityTable,
+  { request, page, order }: { readonly request: FindRequest; readonly page: PageRequest; readonly order: NumberOrder },
+): Promise<Page<Entity>> {
+  const text = requestText(keyspace, "ordered", request);
+  const stored = readCursor(text, page);
+  const [range] = withOrder(request);
+  const sides = [along(range?.from ?? -Infinity, order), along(range?.to ?? Infinity, order)];
+  const reading = { request, order, classes: indexedTerms(request.terms).filter(isClassTerm), end: Math.max(...sides) };
+  // JSON has no infinite numbers.
+  const place = stored === undefined ? { from: Math.min(...sides) } : placeOf(stored);
+  if (range !== undefined && (range.from ?? -Infinity) > (range.to ?? Infinity)) return { items: [] };
+  const { items, next } = await new OrderedFind(entities, reading).page(place, page.limit);
+  return next === undefined ? { items } : pageBefore(items, text, textOf(next));
+}
+
+class OrderedFind {
+  readonly #entities: EntityTable;
+  readonly #of: Reading;
+
+  constructor(entities: EntityTable, of: Reading) {
+    this.#entities = entities;
+    this.#of = of;
+  }
+
+  async page(place: Place, limit: number): Promise<{ readonly items: readonly Entity[]; readonly next?: Place }> {
+    if (place.state !== undefined) return this.#equal(place, limit);
+    let { from } = place;
+    let to = this.#of.end;
+    for (let reads = 0; reads < ORDERED_READS_PER_PAGE_MAX; reads += 1) {
+      const { items, state } = await this.#read(from, to);
+      if (state === undefined) {
+        const { page, next } = this.#cut({ items, to }, place, limit);
+        if (page.length > 0 || next === undefined) return { items: page, ...(next === undefined ? {} : { next }) };
+        ({ from } = next);
+        to = this.#of.end;
+      } else if (from === to) {
+        return this.#equal({ from, behind: place.from === from ? place.behind : undefined }, limit);
+      } else to = this.#narrower(items, from, to);
+    }
+    return { items: [], next: { from, behind: place.from === from ? place.behind : undefined } };
+  }
+
+  /** Rows of one number, as the driver has them. */
+  async #equal({ from, behind, state }: Place, limit: number) {
+    const found = await this.#read(from, from, { size: Math.min(limit, ORDERED_WINDOW_ROWS), state });
+    const items = found.items.filter((entity) => isBehind(entity, behind));
+    const next = found.state === undefined ? this.#beyond(from) : { from, behind, state: found.state };
+    return { items, ...(next === undefined ? {} : { next }) };
+  }
+
+  #cut(
+    { items, to }: Window,
+    place: Place,
+    limit: number,
+  ): { readonly page: readonly Entity[]; readonly next?: Place } {
+    const rest = items
+      .filter((entity) => this.#number(entity) !== place.from || isBehind(entity, place.behind))
+      .sort((one, other) => this.#number(one) - this.#number(other) || byKey(one.key, other.key));
+    const page = rest.slice(0, limit);
+    const last = page.at(-1);
+    const next = last && rest.length > limit ? { from: this.#number(last), behind: last.key } : this.#beyond(to);
+    return { page, ...(next === undefined ? {} : { next }) };
+  }
+
+  #beyond(to: number): Place | undefined {
+    return to >= this.#of.end ? undefined : { from: nextUp(to) };
+  }
+
+  /** Where the first of many lie, as a part of them tells; never the same window. */
+  #narrower(sample: readonly Entity[], from: number, to: number): number {
+    const numbers = sample.map((entity) => this.#number(entity)).sort((one, other) => one - other);
+    const guess = numbers[Math.floor(numbers.length * NARROWED_TO)] ?? from;
+    // Most have the last number: the others come first.
+    return guess < to ? guess : -nextUp(-to);
+  }
+
+  #number({ numbers }: Entity): number {
+    const { order } = this.#of;
+    return along(numbers[order.slot] ?? 0, order);
+  }
+
+  #read(from: number, to: number, page: DriverPage = WINDOW) {
+    const { request, order, classes } = this.#of;
+    const sides = [along(from, order), along(to, order)];
+    const ranges = [
+      { slot: order.slot, from: Math.min(...sides), to: Math.max(...sides) },
+      ...withOrder(request).slice(1),
+    ];
+    const { cells } = request;
+    return this.#entities.search({ classes, ranges, ...(cells ? { cells } : {}) }, page);
+  }
+}
+
+const WINDOW = { size: ORDERED_WINDOW_ROWS, state: undefined };
+
+function along(number: number, { descending }: NumberOrder): number {
+  return descending ? -number : number;
+}
+
+function isBehind({ key }: Entity, behind: EntityKey | undefined): boolean {
+  return behind === undefined || byKey(key, behind) > 0;
+}
+
+function byKey(one: EntityKey, other: EntityKey): number {
+  return one.cid - other.cid || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
+}
+
+/** The next number that a double can hold. */
+function nextUp(number: number): number {
+  const bits = new DataView(new ArrayBuffer(8));
+  // Minus zero is the zero before it.
+  bits.setFloat64(0, number + 0);
+  const own = bits.getBigInt64(0);
+  bits.setBigInt64(0, own >= 0n ? own + 1n : own - 1n);
+  return number === -Infinity ? -Number.MAX_VALUE : bits.getFloat64(0);
+}
+
+function textOf(place: Place): string {
+  return JSON.stringify({ ...place, from: String(place.from) });
+}
+
+function placeOf(text: string): Place {
+  const place = JSON.parse(text) as Omit<Place, "from"> & { readonly from: string };
+  return { ...place, from: Number(place.from) };
+}
