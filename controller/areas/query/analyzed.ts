@@ -5,6 +5,7 @@ import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, CountRequest, ObjectRow, Objects, ReadRequest, Tally } from "../objects/index.ts";
 import { type Principal, seesAll } from "../permissions/index.ts";
 import { scopeOf, visibility } from "./plan/scope.ts";
+import type { StepName, StepTimes } from "./run/steps.ts";
 import type { ColumnMeta } from "./types.ts";
 
 export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
@@ -24,16 +25,21 @@ interface MeasuresOptions {
 
 interface Measured {
   rows: number;
-  waitedMs: number;
+  ms: number;
 }
 
-/** What a statement reads, class by class, and how long it waits for that. */
-export class Measures {
+/** What a statement reads, class by class, what becomes of it, step by step, and how long each of these works. */
+export class Measures implements StepTimes {
   readonly #options: MeasuresOptions;
   /** By class, in the order in which they are first read. */
   readonly #reads = new Map<string, Measured>();
+  /** In the order in which rows go through them. */
+  readonly #steps = new Map<StepName, Measured>();
   /** By class, how many objects the plan is about to look at; `NaN`: not known, or not to be told. */
   readonly #estimated = new Map<string, number>();
+  /** What works now, and since when: a step that waits for the rows of another one does not. */
+  #working: Measured | undefined;
+  #sinceMs = 0;
 
   constructor(options: MeasuresOptions) {
     this.#options = options;
@@ -51,36 +57,52 @@ export class Measures {
   }
 
   /** The same pages. Only rows that the principal may see count: the others must not be told of. */
-  async *read(
-    request: ReadRequest,
-    pages: AsyncIterable<readonly ObjectRow[]>,
-  ): AsyncGenerator<readonly ObjectRow[], void> {
-    const { principal, catalog, clock } = this.#options;
+  read(request: ReadRequest, pages: AsyncIterable<readonly ObjectRow[]>): AsyncIterable<readonly ObjectRow[]> {
+    const { principal, catalog } = this.#options;
     const { class: path, subtree } = request;
-    const measured = this.#of(labelOf(request));
     const visible = visibility(scopeOf(principal, catalog, { path, subtree, alias: "" }));
-    let sinceMs = clock.monotonicMs();
-    for await (const page of pages) {
-      measured.waitedMs += clock.monotonicMs() - sinceMs;
-      for (const row of page) if (visible(row) === true) measured.rows++;
-      yield page;
-      sinceMs = clock.monotonicMs();
-    }
-    measured.waitedMs += clock.monotonicMs() - sinceMs;
+    return this.#measured(this.#of(labelOf(request)), pages, (row) => (visible(row) === true ? 1 : 0));
   }
 
   /** The same counts. They are told to those only who see all of the rows. */
-  async *count(request: CountRequest, counts: AsyncIterable<readonly Tally[]>): AsyncGenerator<readonly Tally[], void> {
-    const { clock } = this.#options;
-    const measured = this.#of(labelOf(request));
-    let sinceMs = clock.monotonicMs();
-    for await (const page of counts) {
-      measured.waitedMs += clock.monotonicMs() - sinceMs;
-      for (const { count } of page) measured.rows += count;
-      yield page;
-      sinceMs = clock.monotonicMs();
+  count(request: CountRequest, counts: AsyncIterable<readonly Tally[]>): AsyncIterable<readonly Tally[]> {
+    return this.#measured(this.#of(labelOf(request)), counts, ({ count }) => count);
+  }
+
+  /** The same pages, of rows that the principal may see. */
+  step<T>(name: StepName, pages: AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]> {
+    const measured = this.#steps.get(name) ?? { rows: 0, ms: 0 };
+    this.#steps.set(name, measured);
+    return this.#measured(measured, pages, () => 1);
+  }
+
+  async *#measured<T>(
+    measured: Measured,
+    pages: AsyncIterable<readonly T[]>,
+    countOf: (row: T) => number,
+  ): AsyncGenerator<readonly T[], void> {
+    const inner = pages[Symbol.asyncIterator]();
+    try {
+      for (;;) {
+        const waiting = this.#turnTo(measured);
+        const next = await inner.next().finally(() => this.#turnTo(waiting));
+        if (next.done) return;
+        for (const row of next.value) measured.rows += countOf(row);
+        yield next.value;
+      }
+    } finally {
+      await inner.return?.();
     }
-    measured.waitedMs += clock.monotonicMs() - sinceMs;
+  }
+
+  /** Answers what worked until now. */
+  #turnTo(next: Measured | undefined): Measured | undefined {
+    const nowMs = this.#options.clock.monotonicMs();
+    const before = this.#working;
+    if (before) before.ms += nowMs - this.#sinceMs;
+    this.#sinceMs = nowMs;
+    this.#working = next;
+    return before;
   }
 
   /** The planned steps, what was read for them and the answer, once its rows were made and let go. */
@@ -95,12 +117,13 @@ export class Measures {
     const wholeMs = clock.monotonicMs() - startMs;
     const told = [
       ...steps.map((work) => ({ work, estimated: null, rows: null, ms: null })),
-      ...[...this.#reads].map(([path, { rows, waitedMs }]) => ({
+      ...Array.from(this.#reads, ([path, { rows, ms }]) => ({
         work: `read ${path}`,
         estimated: this.#estimatedOf(path),
         rows,
-        ms: rounded(waitedMs),
+        ms: rounded(ms),
       })),
+      ...Array.from(this.#steps, ([work, { rows, ms }]) => ({ work, estimated: null, rows, ms: rounded(ms) })),
       { work: "answer", estimated: null, rows: answered, ms: rounded(wholeMs) },
     ];
     yield told.map((row, index) => ({ step: index + 1, ...row }));
@@ -112,7 +135,7 @@ export class Measures {
   }
 
   #of(read: string): Measured {
-    const known = this.#reads.get(read) ?? { rows: 0, waitedMs: 0 };
+    const known = this.#reads.get(read) ?? { rows: 0, ms: 0 };
     this.#reads.set(read, known);
     return known;
   }

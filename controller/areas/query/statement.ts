@@ -440,10 +440,16 @@ function runContext(context: PrepareContext): RunContext {
     signal,
     sortFolder,
     objects,
+    steps: measures,
     read(request) {
       if (readsSchema(request, context)) return one<ObjectRow>(schemaRows(principal, catalog));
       const pages = objects.read(principal, request);
       return measures ? measures.read(request, pages) : pages;
+    },
+    async inOrder(request) {
+      if (readsSchema(request, context)) return undefined;
+      const found = await objects.inOrder(principal, request);
+      return found && measures ? { ...found, pages: measures.read(request, found.pages) } : found;
     },
     async count(request) {
       if (readsSchema(request, context)) return undefined;

@@ -6,7 +6,7 @@ import { ANY, compare, type Comparable, type Kind, LIST_OF_ANY, NUMBER, toCompar
 import { bytesOf, type MemoryShare } from "./memory.ts";
 import type { Source } from "./source.ts";
 import { Quantiles } from "./quantiles.ts";
-import { canonical } from "./questions.ts";
+import { canonical, type Identity, identity } from "./questions.ts";
 import { Sum } from "./sum.ts";
 
 /** Also put the points of one time series together. */
@@ -48,6 +48,8 @@ interface Group<R> {
   readonly keys: readonly Value[];
   readonly accumulators: readonly Accumulator<R>[];
 }
+
+type KeyMap<R> = Map<Identity, KeyMap<R> | Group<R>>;
 
 export function isAggregate(name: string): name is AggregateName {
   return (AGGREGATES as readonly string[]).includes(name);
@@ -112,36 +114,54 @@ export class Grouping<R> {
   readonly #keys: readonly Source<R>[];
   readonly #specs: readonly AggregateSpec<R>[];
   readonly #memory: Memory;
-  readonly #groups = new Map<string, Group<R>>();
+  readonly #groups: Group<R>[] = [];
+  /** By the keys, one behind the other: a map for each but the last, which leads to the group. */
+  readonly #byKeys: KeyMap<R> = new Map();
 
   constructor(keys: readonly Source<R>[], specs: readonly AggregateSpec<R>[], memory: Memory) {
     this.#memory = memory;
     this.#keys = keys;
     this.#specs = specs;
-    if (keys.length === 0) this.#open("", []);
+    if (keys.length === 0) this.#open([]);
   }
 
   add(row: R): void {
-    const keys = this.#keys.map((source) => source.read(row) ?? null);
-    const name = this.#keys.length === 0 ? "" : canonical(keys);
-    const group = this.#groups.get(name) ?? this.#open(name, keys);
+    const group = this.#keys.length === 0 ? this.#groups[0]! : this.#groupOf(row);
     for (const accumulator of group.accumulators) accumulator.add(row);
   }
 
-  #open(name: string, keys: readonly Value[]): Group<R> {
-    if (this.#groups.size >= QUERY_GROUPS_MAX) {
+  #groupOf(row: R): Group<R> {
+    let map = this.#byKeys;
+    const last = this.#keys.length - 1;
+    for (let at = 0; at < last; at += 1) {
+      const name = identity(this.#keys[at]!.read(row) ?? null);
+      let next = map.get(name) as KeyMap<R> | undefined;
+      if (next === undefined) map.set(name, (next = new Map()));
+      map = next;
+    }
+    const name = identity(this.#keys[last]!.read(row) ?? null);
+    let group = map.get(name) as Group<R> | undefined;
+    if (group === undefined) {
+      group = this.#open(this.#keys.map((source) => source.read(row) ?? null));
+      map.set(name, group);
+    }
+    return group;
+  }
+
+  #open(keys: readonly Value[]): Group<R> {
+    if (this.#groups.length >= QUERY_GROUPS_MAX) {
       throw new AppError("too_large", `[Exec] GROUP BY makes more than ${QUERY_GROUPS_MAX} groups.`, {
         details: { limit: "QUERY_GROUPS_MAX" },
       });
     }
-    if (keys.length > 0) this.#memory.take(bytesOf(name) + bytesOf(keys) + this.#specs.length * ACCUMULATOR_BYTES);
+    if (keys.length > 0) this.#memory.take(2 * bytesOf(keys) + (1 + this.#specs.length) * ACCUMULATOR_BYTES);
     const group = { keys, accumulators: this.#specs.map((spec) => accumulatorOf(spec, this.#memory)) };
-    this.#groups.set(name, group);
+    this.#groups.push(group);
     return group;
   }
 
   *rows(): Iterable<GroupRow> {
-    for (const { keys, accumulators } of this.#groups.values()) {
+    for (const { keys, accumulators } of this.#groups) {
       yield { keys, results: accumulators.map((accumulator) => accumulator.result()) };
     }
   }
@@ -183,13 +203,13 @@ function count<R>({ source, weight }: AggregateSpec<R>): Accumulator<R> {
 
 /** Counts or adds every value once. */
 function distinct<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
-  const seen = new Set<string>();
+  const seen = new Set<Identity>();
   const inner = accumulatorOf({ ...spec, distinct: false }, memory);
   return {
     add(row) {
       const value = spec.source?.read(row);
       if (!isSet(value)) return;
-      const name = canonical(value);
+      const name = identity(value);
       if (seen.has(name)) return;
       if (seen.size >= QUERY_GROUPS_MAX)
         throw new AppError("too_large", `[Exec] DISTINCT sees more than ${QUERY_GROUPS_MAX} values.`);
@@ -262,12 +282,12 @@ function steps(numbers: Quantiles, wanted: number): Value {
 
 /** `[value, count]` of the most frequent values, ties in the order of the values' texts. */
 function mostFrequent<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
-  const counts = new Map<string, { readonly value: Value; count: number }>();
+  const counts = new Map<Identity, { readonly value: Value; count: number }>();
   return {
     add(row) {
       const value = spec.source?.read(row);
       if (!isSet(value)) return;
-      const name = canonical(value);
+      const name = identity(value);
       const known = counts.get(name);
       if (known) known.count += 1;
       else {
@@ -281,8 +301,9 @@ function mostFrequent<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R>
     },
     result: () => {
       if (counts.size === 0) return null;
-      const all = [...counts].sort(([left, a], [right, b]) => b.count - a.count || (left < right ? -1 : 1));
-      return all.slice(0, spec.parameter).map(([, { value, count }]): Value => [value, count]);
+      const all = Array.from(counts.values(), ({ value, count }) => ({ value, count, text: canonical(value) }));
+      all.sort((a, b) => b.count - a.count || (a.text < b.text ? -1 : 1));
+      return all.slice(0, spec.parameter).map(({ value, count }): Value => [value, count]);
     },
   };
 }

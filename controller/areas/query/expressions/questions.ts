@@ -217,6 +217,16 @@ export function canonical(value: Value): string {
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key] ?? null)}`).join(",")}}`;
 }
 
+/** Equal for equal values only, as keys of a map are compared; scalars stay what they are, which costs nothing. */
+export type Identity = string | number | boolean | null;
+
+const MADE = "\0";
+
+export function identity(value: Value): Identity {
+  if (typeof value === "string") return value.startsWith(MADE) ? `${MADE}text ${value}` : value;
+  return typeof value === "object" && value !== null ? `${MADE}${canonical(value)}` : value;
+}
+
 function invalid(complaint: string): AppError {
   return new AppError("invalid", `[Valid] ${complaint}.`);
 }

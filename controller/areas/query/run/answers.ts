@@ -87,8 +87,8 @@ function readingAnswers(byPath: ByPath, context: RunContext): RunContext {
     const inner = byPath.get(request.class);
     return inner ? answeredRows(inner, context) : context.read(request);
   };
-  // What an answer counts is no class of the store.
-  return { ...context, read, count: undefined };
+  // An answer is no class of the store.
+  return { ...context, read, inOrder: undefined, count: undefined };
 }
 
 async function* answeredRows({ reading, answer }: Inner, context: RunContext): ReturnType<RunContext["read"]> {

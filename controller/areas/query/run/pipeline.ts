@@ -20,6 +20,7 @@ import { definedCall, type Expression, type GroupPlan, type Output, type Paging,
 import { filled } from "./fill.ts";
 import { cutAt, paged, projected, windowed } from "./pages.ts";
 import type { Slices } from "./slice.ts";
+import { type StepTimes, timed } from "./steps.ts";
 import { SpillingSorter } from "./spill.ts";
 import { WindowValues } from "./windows.ts";
 import { rowWorkOf } from "./work.ts";
@@ -35,7 +36,8 @@ export function shaped<R>(written: Shape<R>, input: Input<R>): AsyncIterable<rea
 function overWindows<R>(shape: Shape<R>, given: Input<R>): { readonly shape: Shape<R>; readonly given: Input<R> } {
   const memory = PROCESS_MEMORY.share(given.slices.tenant);
   const windows = new WindowValues(shape, memory);
-  const source = freeing(memory, windows.held(given.source, given.slices, given.bytesOf ?? (() => 0)));
+  const held = freeing(memory, windows.held(given.source, given.slices, given.bytesOf ?? (() => 0)));
+  const source = timed(given.steps, "windows", held);
   return { shape: { ...shape, fields: windows.fields }, given: { ...given, source } };
 }
 
@@ -43,26 +45,30 @@ function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonl
   const rowWork = rowWorkOf(shape);
   if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
     // Most queries by far: nothing is held, and only what is answered is made into rows.
-    return windowed(given.source, shape, {
+    const answered = windowed(given.source, shape, {
       project: projection(shape.outputs, shape.fields),
       rowWork,
       slices: given.slices,
     });
+    return timed(given.steps, "select list", answered);
   }
   const memory = PROCESS_MEMORY.share(given.slices.tenant);
   return freeing(memory, shapedHolding(shape, { ...given, memory, rowWork }));
 }
 
 function shapedHolding<R>(shape: Shape<R>, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
-  if (shape.paging) return onePage(shape, shape.paging, input);
-  if (shape.grouping) return windowed(grouped(shape, shape.grouping, input), shape);
-  if (shape.sort !== "none" && shape.sort !== "stored") return windowed(ordered(shape, input), shape);
-  return windowed(different(input, projection(shape.outputs, shape.fields)), shape);
+  const { steps } = input;
+  if (shape.paging) return timed(steps, "sort", onePage(shape, shape.paging, input));
+  if (shape.grouping) return windowed(timed(steps, "group", grouped(shape, shape.grouping, input)), shape);
+  if (shape.sort !== "none" && shape.sort !== "stored")
+    return windowed(timed(steps, "sort", ordered(shape, input)), shape);
+  return windowed(timed(steps, "distinct", different(input, projection(shape.outputs, shape.fields))), shape);
 }
 
 export interface Input<R> {
   readonly source: AsyncIterable<readonly R[]>;
   readonly slices: Slices;
+  readonly steps?: StepTimes | undefined;
   /** Estimated bytes of a row; only asked where OVER (…) holds them. */
   readonly bytesOf?: (row: R) => number;
   /** Called with the sort keys of the last row when it fills its page. */

@@ -5,6 +5,7 @@ import type { Principal } from "../../permissions/index.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { type JoinPlan, planJoin } from "../plan/join.ts";
 import { countPlan } from "../plan/counting.ts";
+import { inOrderPlan } from "../plan/inorder.ts";
 import { cursorAfter } from "../plan/paging.ts";
 import {
   describeShape,
@@ -23,8 +24,10 @@ import { answeredKinds, shaped } from "./pipeline.ts";
 import { followed, rowBytes } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
+import { foundInOrder } from "./inorder.ts";
 import { filterOf, matching, type RowReading, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
+import { timed } from "./steps.ts";
 import { readingWithSubSelects } from "./subselects.ts";
 import { planUnion, united } from "./union.ts";
 import { workOf } from "./work.ts";
@@ -74,13 +77,19 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     cursor = plan.paging && cursorAfter(plan.paging, keys);
   };
   const counting = countPlan(plan);
+  const order = inOrderPlan(plan);
   const follow = followed(plan);
   const fromRows = (context: RunContext): AsyncIterable<readonly Row[]> => {
     const slices = new Slices(context);
-    const found = matching({ reads: plan.reads, filter, slices, rowWork: workOf(plan.where) }, context);
+    const work = { reads: plan.reads, filter, slices, rowWork: workOf(plan.where) };
+    const found = order ? foundInOrder(plan, { order, ...work }, context) : matching(work, context);
+    const { steps } = context;
+    const passed = timed(steps, "filter", found);
+    const whole = follow(passed, { ...context, slices });
     return shaped(plan, {
-      source: follow(found, { ...context, slices }),
+      source: plan.follows ? timed(steps, "relations", whole) : whole,
       slices,
+      steps,
       bytesOf: rowBytes,
       onPageEnd,
       onMore: notes(leftOut),
@@ -93,7 +102,8 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
     rows: (context) => (counting ? countedOr(plan, counting, context, () => fromRows(context)) : fromRows(context)),
     async describe(stepsOf) {
       const follows = plan.follows ? describeFollowing(plan.follows) : [];
-      const steps = await stepsOf(veiledReads(plan), counting?.requests);
+      const reads = veiledReads(plan).map((read) => (order ? { ...read, order: order.order } : read));
+      const steps = await stepsOf(reads, counting?.requests);
       return [...describeTable(plan, steps), ...follows, ...describeShape(plan)];
     },
   };
@@ -106,8 +116,9 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
     rows(context) {
       const slices = new Slices(context);
       return shaped(plan, {
-        source: joined(plan, { ...context, slices }),
+        source: timed(context.steps, "join", joined(plan, { ...context, slices })),
         slices,
+        steps: context.steps,
         bytesOf: (row) => row.reduce((bytes, own) => bytes + (own ? rowBytes(own) : 0), 0),
         onMore: notes(leftOut),
         sortFolder: context.sortFolder,
@@ -148,10 +159,14 @@ function unionReading(union: Union, principal: Principal, context: PartContext):
     ),
     kindsOf: (name) => parts.flatMap((part) => part.kindsOf(name)),
     rows: (run) =>
-      united(
-        plan,
-        parts.map((part) => part.rows(run)),
-        { slices: new Slices(run), onMore: notes(leftOut), sortFolder: run.sortFolder },
+      timed(
+        run.steps,
+        "union",
+        united(
+          plan,
+          parts.map((part) => part.rows(run)),
+          { slices: new Slices(run), onMore: notes(leftOut), sortFolder: run.sortFolder },
+        ),
       ),
     async describe(stepsOf) {
       const lines: string[] = [];

@@ -1,7 +1,15 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { CountRequest, ObjectRow, Objects, ReadRequest, Tally } from "../../objects/index.ts";
+import type {
+  CountRequest,
+  ObjectRow,
+  Objects,
+  OrderedRead,
+  OrderedRequest,
+  ReadRequest,
+  Tally,
+} from "../../objects/index.ts";
 import type { Fields } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
 import type { Arguments } from "../expressions/literal.ts";
@@ -10,15 +18,20 @@ import type { TablePlan } from "../plan/plan.ts";
 import { visibility } from "../plan/scope.ts";
 import type { QueryMeta } from "../types.ts";
 import type { SliceContext, Slices } from "./slice.ts";
+import type { StepTimes } from "./steps.ts";
 
 export interface RunContext extends SliceContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
+  /** Reads along an index; absent, or `undefined` for a request: all has to be read. */
+  readonly inOrder?: ((request: OrderedRequest) => Promise<OrderedRead | undefined>) | undefined;
   /** Counts without rows; absent, or `undefined` for a request: they have to be read. */
   readonly count?: ((request: CountRequest) => Promise<AsyncIterable<readonly Tally[]> | undefined>) | undefined;
   /** Reads the ends of selected relations. */
   readonly objects: Pick<Objects, "edges" | "get">;
   /** Where sorts may put what memory should not hold. */
   readonly sortFolder?: string | undefined;
+  /** For EXPLAIN ANALYZE. */
+  readonly steps?: StepTimes | undefined;
 }
 
 /** A SELECT or UNION whose names, values and rights are checked. */

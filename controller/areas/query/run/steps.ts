@@ -1,0 +1,25 @@
+/** What becomes of the rows behind their reading, as EXPLAIN ANALYZE tells it. */
+export type StepName =
+  | "filter"
+  | "relations"
+  | "join"
+  | "windows"
+  | "group"
+  | "sort"
+  | "distinct"
+  | "select list"
+  | "union";
+
+/** Told of what each step answers and how long it works for that. */
+export interface StepTimes {
+  step<T>(name: StepName, pages: AsyncIterable<readonly T[]>): AsyncIterable<readonly T[]>;
+}
+
+/** The same pages; nobody looks at the time where nobody wants to know it. */
+export function timed<T>(
+  steps: StepTimes | undefined,
+  name: StepName,
+  pages: AsyncIterable<readonly T[]>,
+): AsyncIterable<readonly T[]> {
+  return steps ? steps.step(name, pages) : pages;
+}
