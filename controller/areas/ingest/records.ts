@@ -104,7 +104,7 @@ export class RecordWriter {
   async #writeRows(work: Work): Promise<void> {
     const { batch, rows, storing, faults } = work;
     if (batch.missing > 0)
-      rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, missingEntries(batch), { faults });
+      rows.add(`${batch.principal.ospace}${this.#classes.gaps}`, { record: missingEntries(batch), faults });
     let parsed = 0;
     for (const entry of batch.entries) {
       await this.#collect(entry, work);
@@ -143,14 +143,14 @@ export class RecordWriter {
         };
         // Not the place in the stream but what is run when is the identity: one run, one record.
         const identity = `run/${host}/${policy}/${scheduledMs}`;
-        rows.add(`${ospace}${this.#classes.runs}`, { values, timeMs: scheduledMs, identity }, { faults });
+        rows.add(`${ospace}${this.#classes.runs}`, { record: { values, timeMs: scheduledMs, identity }, faults });
         break;
       }
       case "gap": {
         const { fromMs, toMs, ...gap } = entry.body.value;
         const values = { ...gap, host, stime: fromMs, etime: toMs };
         const identity = identityOf(batch, entry, 0);
-        rows.add(`${ospace}${this.#classes.gaps}`, { values, timeMs: entry.timeMs, identity }, { faults });
+        rows.add(`${ospace}${this.#classes.gaps}`, { record: { values, timeMs: entry.timeMs, identity }, faults });
         break;
       }
       case "output":
@@ -189,17 +189,15 @@ export class RecordWriter {
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
+    const firstUs = batch.writeUs?.get(entry.sequence);
     const waiting = new Set<number>();
     for (const parsed of await slices.parse(rule, raw)) {
       const { part = "" } = parsed;
       const ordinal = first + parsed.ordinal;
       if (parsed.ok) {
-        const made = { values: parsed.values, timeMs, identity: identity + part, ordinal };
-        rows.add(
-          parsed.class ?? rule.class,
-          { ...made, ...writeTime(batch, entry, ordinal) },
-          { faults, records, by: parsed.by, basis: basisOf(rule, parsed.class ?? rule.class) },
-        );
+        const { values, class: path = rule.class, by } = parsed;
+        const record = { values, timeMs, identity: identity + part, ordinal, writeUs: firstUs && firstUs + ordinal };
+        rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;
       }
       if (waiting.has(parsed.ordinal)) continue;
@@ -330,11 +328,6 @@ function missingEntries({ source, entries, missing }: PreparedBatch): NewRecord 
     etime: timeMs,
   };
   return { values, timeMs, identity: `missing/${source.host}/${source.streamId}/${first?.sequence ?? 0}` };
-}
-
-function writeTime({ writeUs }: PreparedBatch, entry: Entry, ordinal: number): Pick<NewRecord, "writeUs"> {
-  const firstUs = writeUs?.get(entry.sequence);
-  return firstUs === undefined ? {} : { writeUs: firstUs + ordinal };
 }
 
 function identityOf(batch: PreparedBatch, entry: Entry, ordinal: number): string {

@@ -187,9 +187,11 @@ export class JobRuns {
     const begun = open.map(({ host }) => host);
     const waiting = execution ? execution.open.order.hosts.slice(execution.open.opened) : [];
     const { name, principal } = order;
-    const goesOn = [...begun, ...waiting];
-    const isOver = host !== undefined && !goesOn.includes(host) && (await this.#outputs.knows(tenant, { runId, host }));
-    return { user: principal.user, job: name, hosts: isOver ? [...goesOn, host] : goesOn, begun, open: goesOn };
+    const hosts = [...begun, ...waiting];
+    const goesOn = open.filter(({ end }) => end === undefined).map((one) => one.host);
+    const isOver = host !== undefined && !hosts.includes(host) && (await this.#outputs.knows(tenant, { runId, host }));
+    const known = { hosts: isOver ? [...hosts, host] : hosts, begun, open: [...goesOn, ...waiting] };
+    return { user: principal.user, job: name, ...known };
   }
 
   /** Puts on record that a run, or its part on one host, is to be cancelled. */
@@ -348,9 +350,9 @@ export interface OpenState {
   readonly job: string;
   /** Those on which it goes on or is to, and the one that was asked for if it is over there. */
   readonly hosts: readonly string[];
-  /** Hosts on which it goes on; they have rows. */
+  /** Hosts on which it goes on, or has an end that is not on record everywhere yet; they have rows. */
   readonly begun: readonly string[];
-  /** With those that it has not come to yet. */
+  /** Hosts on which it has no end, with those that it has not come to yet. */
   readonly open: readonly string[];
 }
 

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Secret, TOTP } from "otpauth";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { realClock } from "../../../test/helpers/clock.ts";
@@ -102,6 +105,24 @@ describe("signing in by the provider", () => {
       expect.stringMatching(/^matrixSession=[\w-]{43};/),
       expect.stringMatching(/^odpTicket=;/),
     ]);
+  });
+
+  test("tokens of the provider stay here: neither a page, an address nor a cookie has one", async () => {
+    const begun = await browser.open("/user/openid");
+    const back = await browser.atProvider(String(begun.headers.location), account("tessa"));
+    const end = await browser.open(back);
+    expect(await who()).toBe("matrix.tessa");
+    const told = [begun, end].map(({ headers, body }) => JSON.stringify(headers) + body).join("");
+    expect(told + JSON.stringify([...browser.cookies])).not.toMatch(/eyJ|(id|access|refresh)_token/);
+  });
+
+  test("a session here outlives the account there, and ends by signing out here", async () => {
+    await browser.signIn(account("dora"));
+    provider.accounts.delete("dora");
+    expect(await who()).toBe("matrix.dora");
+    const session = browser.cookies.get("matrixSession") ?? "";
+    await http.app.inject({ url: "/user/logout", query: { sessionid: session } });
+    expect(await http.users.bySession(session, "")).toBeUndefined();
   });
 
   test("by HTTPS no neighbour of the same domain can plant that cookie", async () => {
@@ -225,6 +246,34 @@ describe("nobody is signed in", () => {
   ])("by a token %s", async (_name, change) => {
     provider.forge = (claims) => provider.sign(change(claims));
     await refusedWith(await browser.cameBack(account("gina")));
+  });
+
+  test("where what is said of the provider names another issuer", async () => {
+    let issuer = provider.issuer;
+    const at = (path: string): string => `${provider.issuer}/${path}`;
+    const server = createServer((_request, response) => {
+      const metadata = {
+        issuer,
+        authorization_endpoint: at("auth"),
+        token_endpoint: at("token"),
+        jwks_uri: at("jwks"),
+      };
+      response.setHeader("content-type", "application/json").end(JSON.stringify(metadata));
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const own = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const openId = settings({ openid_issuer: own });
+    const begun = async (): Promise<string | undefined> => {
+      await using other = await openTestHttp({ openId });
+      return (await other.app.inject({ url: "/user/openid" })).headers.location;
+    };
+    try {
+      expect(await begun()).toBeUndefined();
+      issuer = own;
+      expect(await begun()).toContain(at("auth"));
+    } finally {
+      server.close();
+    }
   });
 
   test("by a token of another key, or of none", async () => {

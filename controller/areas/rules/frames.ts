@@ -92,8 +92,8 @@ end
 local function finish()
   take()
   local ignored = rawget(G, "_IGNORE")
-  local made = { rows = rows, forwards = forwards, again = again, dropped = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) }
-  rawset(G, "RESULT", made)
+  local left = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) or nil
+  rawset(G, "RESULT", { rows = rows, forwards = next(forwards) and forwards, again = again, dropped = left })
 end
 return { begin = begin, finish = finish, functions = functions, libraries = { omnibus = omnibus } }
 `;

@@ -51,7 +51,9 @@ export class ParseSlices {
     for (let first = 0; first < records.length; ) {
       await this.#pause();
       const next = endOfPiece(records, first);
-      const piece = await this.#parsePiece(rule, records.slice(first, next), onUnused);
+      const isAll = first === 0 && next === records.length;
+      const piece = await this.#parsePiece(rule, isAll ? records : records.slice(first, next), onUnused);
+      if (isAll) return piece;
       for (const record of piece) parsed.push({ ...record, ordinal: first + record.ordinal });
       first = next;
     }

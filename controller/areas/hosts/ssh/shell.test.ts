@@ -1,0 +1,41 @@
+import { execFileSync } from "node:child_process";
+import { expect, test } from "vitest";
+import { environmentText, quoted, scriptOf } from "./shell.ts";
+
+const HOSTILE = [
+  "plain",
+  "",
+  "it's",
+  "'; touch /tmp/odp-injected; '",
+  "$(id)",
+  "`id`",
+  "${HOME}",
+  "a\\",
+  "\\'",
+  'say "no"',
+  "two\nlines",
+  "-rf",
+  "*",
+  "~",
+  "a;b&c|d>e<f",
+  "!!",
+  "\u00e4\u4e3b",
+];
+
+function said(script: string): string {
+  return execFileSync("/bin/sh", ["-c", script], { encoding: "utf8" });
+}
+
+test("a quoted text reaches the program as it is, whatever a shell would make of it", () => {
+  expect(
+    said(`printf '%s\\0' ${HOSTILE.map(quoted).join(" ")}`)
+      .split("\0")
+      .slice(0, -1),
+  ).toEqual(HOSTILE);
+});
+
+test("a folder is a folder, and the value of a variable its value", () => {
+  expect(said(scriptOf("pwd", "/tmp/../tmp"))).toBe("/tmp\n");
+  expect(() => said(`exec 2>/dev/null; ${scriptOf("echo ran", "/nowhere'; echo injected; '")}`)).toThrow();
+  expect(() => environmentText({ "A=b;id": "x" })).toThrow("no name of an environment variable");
+});
