@@ -10,7 +10,7 @@ const AREAS_ON_CLUSTER = [
   "controller/store/{once,journal/journal}.test.ts",
   "controller/areas/{config,consolelog}/*.test.ts",
   "controller/areas/triggers/*.test.ts",
-  "controller/areas/query/{graph-host-objects,search/*}.test.ts",
+  "controller/areas/query/{graph-host-objects,ordered,search/*}.test.ts",
   "controller/areas/rules/{patterns,service,trial}.test.ts",
   "controller/areas/objects/{model,service}.test.ts",
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{edgeendings,races}}.test.ts",
@@ -22,7 +22,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/transfer/{import,roundtrip,sheets,triggered}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
-  "controller/areas/query/{analyzed,asof,counted,more,patterns,batch/batch,graph/graph,write/set}.test.ts",
+  "controller/areas/query/{analyzed,asof,counted,more,patterns,records,batch/batch,graph/graph,write/set}.test.ts",
   "controller/systemclasses.test.ts",
   "test/mql/{random,scripts}.test.ts",
 ];
@@ -94,7 +94,8 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           exclude: ["**/*.ring.test.ts"],
           globalSetup: ["test/helpers/cluster-setup.ts", "test/helpers/build-setup.ts"],
-          fileParallelism: false,
+          // Each file has controllers, agents and name spaces of its own.
+          maxWorkers: 2,
           testTimeout: 300_000,
         },
       },

@@ -55,6 +55,10 @@ export function jvmFlags(options: JvmOptions): string[] {
     "-Dcassandra.skip_wait_for_gossip_to_settle=0",
     "-Dcassandra.ring_delay_ms=1000",
     "-Dcassandra.superuser_setup_delay_ms=0",
+    // A node that was away while tables were made asks the others for them: by its own defaults a minute after it is back, and
+    // another minute later when that fails. Nobody can make tables meanwhile.
+    "-Dcassandra.migration_delay_ms=1000",
+    "-Dcassandra.schema_pull_interval_ms=5000",
   ];
 }
 

@@ -1,7 +1,9 @@
-import { readdirSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
+import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engine.ts";
@@ -14,6 +16,13 @@ const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"))
 /** The database in memory has no rules for definitions. */
 const DEFINITIONS = "classes.test.mql";
 const runtime = testRuntime(realClock);
+
+test("every function and every aggregate stands in a script", () => {
+  const text = scripts.map((name) => readFileSync(join(folder, name), "utf8").toLowerCase()).join("\n");
+  const others = ["coalesce", "cast", "now", "ago", "lag", "lead", "row_number", "rate"];
+  const names = [...Object.keys(FUNCTIONS), ...AGGREGATES, ...others];
+  expect(names.filter((name) => !text.includes(`${name}(`))).toEqual([]);
+});
 
 describe.each(scripts)("%s", (name) => {
   const file = join(folder, name);

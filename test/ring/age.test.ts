@@ -4,9 +4,11 @@ import { again, all } from "../../controller/store/contract/harness.ts";
 import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { openRing } from "../helpers/ring.ts";
 
+/** How many times the numbers of the short form; `npm run soak` sets it. */
+const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 /** More than an index query over an object with its versions and edges in one partition lives through on a ring. */
-const VERSIONS = 1_600;
-const EDGES = 3_000;
+const VERSIONS = 1_600 * AGE;
+const EDGES = 3_000 * AGE;
 const BATCH = 100;
 const BASE_US = Date.now() * 1_000;
 const AGED: EntityKey = { cid: 9, id: "aged" };

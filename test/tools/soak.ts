@@ -5,27 +5,32 @@ import { runHistories } from "../sim/histories.ts";
 import { crashRounds } from "./crash/rounds.ts";
 
 /**
- * `npm run soak -- [--seed N] [--rounds N] [--times N] [--histories N] [--ring N] [--leaders N] [--age N]`: what CI does in small
- * numbers, in numbers too large for every day: crash rounds of the stores, random tests with so many times their cases,
- * simulated histories, rounds of losses on a ring of etcd under readers and writers of configuration, rounds in which the
- * controller that fires schedules is killed, paused or cut off, N times the changes of the tests of age on Cassandra. 0 leaves one out.
+ * `npm run soak -- [--seed N] [--rounds N] [--times N] [--calls N] [--histories N] [--schedules N] [--ring N] [--leaders N]
+ * [--age N]`: what CI does in small numbers, in numbers too large for every day: crash rounds of the stores, random tests
+ * with so many times their cases, random calls by those with few rights, simulated histories, those of schedules by
+ * themselves, rounds of losses on a ring of etcd under readers and writers of configuration, rounds in which the controller
+ * that fires schedules is killed, paused or cut off, N times the changes of the tests of age on Cassandra. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
     rounds: { type: "string", default: "1000" },
     times: { type: "string", default: "10" },
+    calls: { type: "string", default: "1000000" },
     histories: { type: "string", default: "10000" },
+    schedules: { type: "string", default: "1000" },
     ring: { type: "string", default: "20" },
     leaders: { type: "string", default: "30" },
     age: { type: "string", default: "20" },
   },
 });
-const [seed, rounds, times, histories, ring, leaders, age] = [
+const [seed, rounds, times, calls, histories, schedules, ring, leaders, age] = [
   values.seed,
   values.rounds,
   values.times,
+  values.calls,
   values.histories,
+  values.schedules,
   values.ring,
   values.leaders,
   values.age,
@@ -43,16 +48,18 @@ const RANDOM_TESTS = [
   "test/durability",
   "test/mql/random.test.ts",
   "test/security/forms.test.ts",
-  "test/security/rights-fuzz.test.ts",
 ];
 /** For a test, and for what it starts, that states no time of its own. */
 const TEST_MAX_MS = 3_600_000;
+const SCHEDULES_PER_PROCESS = 100;
 
 await timed(`${rounds} crash rounds from seed ${seed}`, rounds, (count) =>
   crashRounds({ rounds: count, seed: seed ?? 1, log: (line: string) => console.log(line) }),
 );
 await timed(`random tests with ${times} times their cases`, times, multiply);
+await timed(`${calls} calls of those with few rights`, calls, callEverything);
 await timed(`${histories} histories from seed ${seed}`, histories, simulate);
+await timed(`${schedules} histories of schedules from seed ${seed}`, schedules, simulateSchedules);
 await timed(`${ring} rounds of losses on a ring`, ring, loseMembers);
 await timed(`${leaders} rounds with another leader`, leaders, changeHands);
 await timed(`${age} times the changes of age`, age, grow);
@@ -73,6 +80,10 @@ async function multiply(count: number): Promise<void> {
   await tests("e2e", ["test/e2e/effects.test.ts"], { ODP_TEST_TIMES: String(count) });
 }
 
+function callEverything(count: number): Promise<void> {
+  return tests("unit", ["test/security/rights-fuzz.test.ts"], { ODP_FUZZ_CALLS: String(count) });
+}
+
 function loseMembers(count: number): Promise<void> {
   return tests("ring", ["test/ring/config.test.ts"], { ODP_RING_TIMES: String(count) });
 }
@@ -81,8 +92,9 @@ function changeHands(count: number): Promise<void> {
   return tests("e2e", ["test/e2e/leaders.test.ts"], { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) });
 }
 
-function grow(count: number): Promise<void> {
-  return tests("cluster", ["controller/store/cluster/age.cluster.test.ts"], { ODP_TEST_AGE: String(count) });
+async function grow(count: number): Promise<void> {
+  await tests("cluster", ["controller/store/cluster/age.cluster.test.ts"], { ODP_TEST_AGE: String(count) });
+  await tests("ring", ["test/ring/age.test.ts"], { ODP_TEST_AGE: String(count) });
 }
 
 async function tests(
@@ -103,4 +115,13 @@ async function tests(
 async function simulate(count: number): Promise<void> {
   const { wrong } = await runHistories({ from: seed ?? 1, count });
   if (wrong.size > 0) throw new Error(`Histories that went wrong: ${[...wrong.keys()].join(", ")}`);
+}
+
+/** In processes of their own: what a history leaves behind is much. */
+async function simulateSchedules(count: number): Promise<void> {
+  for (let done = 0; done < count; done += SCHEDULES_PER_PROCESS)
+    await tests("sim", ["test/sim/schedules.test.ts"], {
+      ODP_SIM_FROM: String((seed ?? 1) + done),
+      ODP_SIM_SCHEDULES: String(Math.min(SCHEDULES_PER_PROCESS, count - done)),
+    });
 }
