@@ -13,6 +13,7 @@ export interface Figure {
   readonly againstName: string;
   /** `ratio`: ours / against must be at least the goal. `most`: ours must be at most `against`. */
   readonly kind: "ratio" | "most";
+  /** 0: none, the figure is only told. */
   readonly goal: number;
 }
 
@@ -74,8 +75,9 @@ export function line(figure: Figure): string {
   const { name, unit, ours, against, againstName } = figure;
   const verdict = reached(figure) ? "reached" : "MISSED";
   if (figure.kind === "most") return `${name}: ${short(ours)} ${unit}, at most ${short(against)} ${unit} — ${verdict}`;
-  const ratio = `${Math.round((100 * ours) / against)} % of ${againstName} (goal ${Math.round(100 * figure.goal)} %)`;
-  return `${name}: ${short(ours)} ${unit} beside ${short(against)} ${unit} = ${ratio} — ${verdict}`;
+  const ratio = `${Math.round((100 * ours) / against)} % of ${againstName}`;
+  const told = figure.goal === 0 ? "" : ` (goal ${Math.round(100 * figure.goal)} %) — ${verdict}`;
+  return `${name}: ${short(ours)} ${unit} beside ${short(against)} ${unit} = ${ratio}${told}`;
 }
 
 function short(value: number): string {

@@ -8,6 +8,7 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { duckDbMs } from "./duckdb.ts";
 import { type Bench, type Figure, median, quantile } from "./frame.ts";
 import { anonymousMb } from "./process.ts";
 
@@ -29,10 +30,14 @@ const OPERATOR_MAX_US = 1;
 const SAMPLE_MS = 20;
 const SQLITE_OUTPUT_MAX_BYTES = 64 << 20;
 const CLASS = "/matrix/log";
+const CSV = "log.csv";
 const principal = testPrincipal();
 
 const GROUP = `select level, bucket(vtime, '1 minute') as at, count(*) as n from ${CLASS}`;
 const FILTER = `select count(*) as n from ${CLASS} where took > 500 and level = 'error'`;
+const GROUP_ALL = `${GROUP} group by level, at limit -1`;
+const SQL_GROUP = "select level, vtime / 60000, count(*) from log group by 1, 2";
+const SQL_FILTER = "select count(*) from log where took > 500 and level = 'error'";
 const PLAIN = `select sum(took) as s from ${CLASS}`;
 const COMPUTED = `select sum(took * 2 + 3 - 1 + took) as s from ${CLASS}`;
 const OPERATORS = 4;
@@ -52,6 +57,7 @@ export const groupsBench: Bench = {
       const sqlite = await filledSqlite(join(folder, "log.db"), folder);
       return [
         ...(await wholeFigures(query, sqlite)),
+        ...(await duckDbFigures(query, folder)),
         await hourFigure(query),
         await operatorFigure(query),
         await besideFigure(query),
@@ -80,7 +86,7 @@ function atOf(from: number): number {
 }
 
 async function filledSqlite(file: string, folder: string): Promise<string> {
-  const csv = join(folder, "log.csv");
+  const csv = join(folder, CSV);
   const lines: string[] = [];
   for (let from = 0; from < ROWS; from += ROWS_PER_BATCH)
     for (const { level, host, took } of rowsFrom(from)) lines.push(`${atOf(from)},${level},${host},${took}`);
@@ -111,22 +117,36 @@ async function timeOf(query: QueryService, mql: string): Promise<number> {
 }
 
 async function wholeFigures(query: QueryService, sqlite: string): Promise<readonly Figure[]> {
-  const sql = "select level, vtime / 60000, count(*) from log group by 1, 2";
-  const group = await besideSqlite(query, `${GROUP} group by level, at limit -1`, { sqlite, sql });
-  const filterSql = "select count(*) from log where took > 500 and level = 'error'";
-  const filter = await besideSqlite(query, FILTER, { sqlite, sql: filterSql });
+  const group = await besideSqlite(query, GROUP_ALL, { sqlite, sql: SQL_GROUP });
+  const filter = await besideSqlite(query, FILTER, { sqlite, sql: SQL_FILTER });
   const what = `${ROWS} records by level and minute`;
   return [
     most(`group of ${what}`, "ms", group.ours, GROUP_MAX_MS),
+    most("processor time of it", "ms", await processorMsOf(query, GROUP_ALL), GROUP_MAX_MS),
     most(`anonymous memory added by it`, "MB", group.addedMb, MEMORY_MAX_MB),
-    beside(`group of ${what}`, group),
-    beside(`two conditions on each of ${ROWS} records`, filter),
+    beside(`group of ${what}`, group, "sqlite3"),
+    beside(`two conditions on each of ${ROWS} records`, filter, "sqlite3"),
   ];
 }
 
-interface Beside {
+/** A store of columns in memory, which odp is not: it says how far off that is, and has no goal. */
+async function duckDbFigures(query: QueryService, folder: string): Promise<readonly Figure[]> {
+  const queries = [SQL_GROUP.replace("/", "//"), SQL_FILTER];
+  const times = await duckDbMs({ folder, csv: join(folder, CSV), queries, rounds: ROUNDS });
+  if (times === undefined) return [];
+  const [group = NaN, filter = NaN] = times;
+  return [
+    { ...beside("the same group", { ours: await timeOf(query, GROUP_ALL), theirs: group }, "DuckDB"), goal: 0 },
+    { ...beside("the same two conditions", { ours: await timeOf(query, FILTER), theirs: filter }, "DuckDB"), goal: 0 },
+  ];
+}
+
+interface Both {
   readonly ours: number;
-  readonly sqlite: number;
+  readonly theirs: number;
+}
+
+interface Beside extends Both {
   readonly addedMb: number;
 }
 
@@ -144,16 +164,16 @@ async function besideSqlite(
     ours.push(await timeOf(query, mql).finally(() => clearInterval(sampling)));
     theirs.push(await sqliteMs(sqlite, sql));
   }
-  return { ours: median(ours), sqlite: median(theirs), addedMb: highest - before };
+  return { ours: median(ours), theirs: median(theirs), addedMb: highest - before };
 }
 
-function beside(name: string, { ours, sqlite }: Beside): Figure {
+function beside(name: string, { ours, theirs }: Both, againstName: string): Figure {
   return {
     name,
     unit: "records/s",
     ours: (ROWS * 1_000) / ours,
-    against: (ROWS * 1_000) / sqlite,
-    againstName: "sqlite3",
+    against: (ROWS * 1_000) / theirs,
+    againstName,
     kind: "ratio",
     goal: 0.5,
   };
@@ -167,11 +187,19 @@ async function hourFigure(query: QueryService): Promise<Figure> {
   return most("p95 of the same over the last hour", "ms", quantile(times, 0.95), HOUR_MAX_MS);
 }
 
+/** Of this process, whatever else the machine does. */
+async function processorMsOf(query: QueryService, mql: string): Promise<number> {
+  const before = process.cpuUsage();
+  await timeOf(query, mql);
+  const { user, system } = process.cpuUsage(before);
+  return (user + system) / 1_000;
+}
+
 /** What each sign adds to the sum of a column. */
 async function operatorFigure(query: QueryService): Promise<Figure> {
   const added: number[] = [];
   for (let round = 0; round < ROUNDS; round += 1)
-    added.push((await timeOf(query, COMPUTED)) - (await timeOf(query, PLAIN)));
+    added.push((await processorMsOf(query, COMPUTED)) - (await processorMsOf(query, PLAIN)));
   return most(
     "an operator of an expression, per record",
     "us",
@@ -192,7 +220,7 @@ async function besideFigure(query: QueryService): Promise<Figure> {
   const alone = await calls();
   let isOver = false;
   const grouping = async (): Promise<void> => {
-    while (!isOver) await timeOf(query, `${GROUP} group by level, at limit -1`);
+    while (!isOver) await timeOf(query, GROUP_ALL);
   };
   const grouped = grouping();
   const during = await calls();

@@ -1,29 +1,39 @@
 import { lateOfBree, type BreeLoad } from "./bree.ts";
-import { quantile, type Bench } from "./frame.ts";
+import { lateOfCron } from "./cron.ts";
+import { quantile, type Bench, type Figure } from "./frame.ts";
 import { openScheduling } from "./scheduling.ts";
 
 /** All of them are due in the same second, each time. */
 const LOAD: BreeLoad = { schedules: 20, periodS: 2, measuredMs: 30_000 };
+/** Cron knows no seconds: as many are due at once, but seldom. */
+const CRON_MINUTES = 2;
 
 /**
  * From the second in which schedules are due to the begin of their commands, after the run is on record and flushed;
- * beside bree, which keeps nothing on record.
+ * beside bree and Debian's cron, which keep nothing on record.
  */
 export const latenessBench: Bench = {
   name: "lateness",
   async run() {
     const ours = await lateOfOurs();
-    const theirs = await lateOfBree(LOAD);
-    console.log(`  ours: ${told(ours)}${theirs ? `; bree: ${told(theirs)}` : ""}`);
-    if (!theirs) return [];
+    console.log(`  ours: ${told(ours)}`);
     return [
-      {
-        ...{ name: `${LOAD.schedules} schedules every ${LOAD.periodS} s: due to begun, p95`, unit: "ms" },
-        ...{ ours: quantile(ours, 0.95), against: quantile(theirs, 0.95), againstName: "bree", kind: "most", goal: 1 },
-      },
+      ...beside("bree", ours, await lateOfBree(LOAD)),
+      ...beside("Debian's cron", ours, await lateOfCron(LOAD.schedules, CRON_MINUTES)),
     ];
   },
 };
+
+function beside(name: string, ours: readonly number[], theirs: readonly number[] | undefined): readonly Figure[] {
+  if (!theirs) return [];
+  console.log(`  ${name}: ${told(theirs)}`);
+  return [
+    {
+      ...{ name: `${LOAD.schedules} schedules due at once: from then to begun, p95`, unit: "ms" },
+      ...{ ours: quantile(ours, 0.95), against: quantile(theirs, 0.95), againstName: name, kind: "most", goal: 1 },
+    },
+  ];
+}
 
 async function lateOfOurs(): Promise<readonly number[]> {
   const { schedules, periodS, measuredMs } = LOAD;

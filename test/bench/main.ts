@@ -1,3 +1,5 @@
+// Patterns run as they do in the programs.
+import "../helpers/program-flags.ts";
 import { agentBench } from "./agent.ts";
 import { cassandraQueriesBench } from "./cassandra-queries.ts";
 import { classesBench } from "./classes.ts";
@@ -20,10 +22,12 @@ import { millionBench } from "./million.ts";
 import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
 import { objectsBench } from "./objects.ts";
+import { patternsBench } from "./patterns.ts";
 import { recoveryBench } from "./recovery.ts";
 import { rulesBench } from "./rules.ts";
 import { runsBench } from "./runs.ts";
 import { schedulesBench } from "./schedules.ts";
+import { scriptsBench } from "./scripts.ts";
 import { clusterStoreBench } from "./store-cluster.ts";
 import { embeddedStoreBench } from "./store-embedded.ts";
 import { termsBench } from "./terms.ts";
@@ -50,6 +54,7 @@ const BENCHES: readonly Bench[] = [
   neighboursBench,
   crudBench,
   objectsBench,
+  patternsBench,
   millionBench,
   groupsBench,
   cassandraQueriesBench,
@@ -65,6 +70,7 @@ const BENCHES: readonly Bench[] = [
   latenessBench,
   runsBench,
   rulesBench,
+  scriptsBench,
   fleetBench,
   hostileBench,
   growthBench,

@@ -2,7 +2,7 @@ import { Firings, jobClasses, JobRuns, JobScheduler, JobService } from "../../co
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import type { KvStore } from "../../controller/store/kv.ts";
 import { realClock } from "../helpers/clock.ts";
-import { openTestEngine } from "../helpers/engine.ts";
+import { openBenchEngine } from "./engine.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 
 const principal = testPrincipal();
@@ -24,7 +24,7 @@ export interface Scheduling extends AsyncDisposable {
 }
 
 export async function openScheduling({ began, fired, due }: Watched): Promise<Scheduling> {
-  const engine = await openTestEngine();
+  const engine = await openBenchEngine();
   const random = { next: Math.random, bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
   const runtime = { ...testRuntime(realClock), random };
   const objects = new ObjectService({ stores: engine, runtime });

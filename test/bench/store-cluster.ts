@@ -8,6 +8,7 @@ import { startLocalCluster, type ClusterSettings } from "../../deploy/local/clus
 import { testRuntime } from "../helpers/runtime.ts";
 import { realClock } from "../helpers/clock.ts";
 import { inTurns, median, perSecond, type Bench, type Figure } from "./frame.ts";
+import { scrubFigure } from "./scrub.ts";
 import { benchCells, benchChange, benchTerms, BENCH_CID } from "./rows.ts";
 
 const ROWS_PER_ROUND = 3_000;
@@ -18,6 +19,9 @@ const FOUND_MAX = 20;
 const REWRITES = 150;
 const WORDS_PER_REWRITE = 800;
 const READS_ALONE = 50;
+const EDGES = Number(process.env.ODP_BENCH_EDGES ?? 100_000);
+const EDGES_PER_CHANGE = 50;
+const EDGES_PER_PAGE = 100;
 
 /**
  * ObjectStore on one Cassandra node beside the bare driver that writes the same rows into one table with an index over
@@ -33,7 +37,13 @@ export const clusterStoreBench: Bench = {
     try {
       await engine.createTenant("matrix");
       const { objects } = await engine.tenant("matrix");
-      return [await putFigure(objects, bare), await findFigure(objects, bare), await ageFigure(objects)];
+      return [
+        await putFigure(objects, bare),
+        await findFigure(objects, bare),
+        await ageFigure(objects),
+        await edgesFigure(objects),
+        await scrubFigure(engine, testRuntime(realClock)),
+      ];
     } finally {
       await bare.close();
       await engine.close();
@@ -81,30 +91,65 @@ async function findFigure(objects: ObjectStore, bare: BareTable): Promise<Figure
 async function ageFigure(objects: ObjectStore): Promise<Figure> {
   const aged = { cid: BENCH_CID + 1, id: "aged" };
   const fresh = { cid: BENCH_CID + 1, id: "fresh" };
-  for (const key of [aged, fresh]) await objects.change([{ key, timeUs: 1, birth: true, addTerms: [`a1=${key.id}`] }]);
+  // What is late is posted at the present, which no removal of these would cover.
+  const baseUs = Date.now() * 1_000;
+  for (const key of [aged, fresh])
+    await objects.change([{ key, timeUs: baseUs, birth: true, addTerms: [`a1=${key.id}`] }]);
   const words = (n: number): string[] => Array.from({ length: WORDS_PER_REWRITE }, (_, at) => `w${n}-${at}`);
   for (let n = 1; n <= REWRITES; n += 1)
-    await objects.change([{ key: aged, timeUs: 10 + n, addTerms: words(n), dropTerms: words(n - 1) }]);
-  const read = async (key: EntityKey): Promise<number> => {
-    const times: number[] = [];
-    for (let n = 0; n < READS_ALONE; n += 1) {
-      const began = performance.now();
-      await objects.get([key]);
-      await objects.find({ terms: [`a1=${key.id}`] }, { limit: FOUND_MAX });
-      times.push(performance.now() - began);
-    }
-    return median(times);
-  };
-  const { ours, against } = await inTurns(
-    () => read(aged),
-    () => read(fresh),
-  );
+    await objects.change([{ key: aged, timeUs: baseUs + n, addTerms: words(n), dropTerms: words(n - 1) }]);
+  const { ours, against } = await readInTurns(aged, fresh, async (key) => {
+    await objects.get([key]);
+    await objects.find({ terms: [`a1=${key.id}`] }, { limit: FOUND_MAX });
+  });
   return {
     name: `read by id and by value after ${REWRITES * WORDS_PER_REWRITE} words came and went`,
     unit: "ms",
     ours,
     against: 2 * against,
     againstName: "twice a fresh object",
+    kind: "most",
+    goal: 1,
+  };
+}
+
+/** Medians in ms of a page of edges each way and of the object itself, beside one with a page of edges. */
+async function edgesFigure(objects: ObjectStore): Promise<Figure> {
+  const cid = BENCH_CID + 2;
+  const [aged, fresh] = [
+    { cid, id: "hub" },
+    { cid, id: "leaf" },
+  ];
+  const baseUs = Date.now() * 1_000;
+  for (const [key, count] of [
+    [aged, EDGES],
+    [fresh, EDGES_PER_PAGE],
+  ] as const) {
+    await objects.change([{ key, timeUs: baseUs, birth: true, addTerms: [`a1=${key.id}`] }]);
+    await perSecond(count / EDGES_PER_CHANGE, 4, (batch) => {
+      const others = Array.from({ length: EDGES_PER_CHANGE }, (_, at) => ({ cid, id: `${key.id}-${batch}-${at}` }));
+      const addEdges = others.map((to) => ({ type: "to", to }));
+      const sources = others.map((source) => ({
+        key: source,
+        timeUs: baseUs,
+        birth: true as const,
+        addEdges: [{ type: "to", to: key }],
+      }));
+      return objects.change([{ key, timeUs: baseUs + 1 + batch, addEdges }, ...sources]);
+    });
+  }
+  const { ours, against } = await readInTurns(aged, fresh, async (key) => {
+    await objects.get([key]);
+    await objects.find({ terms: [`a1=${key.id}`] }, { limit: FOUND_MAX });
+    await objects.edges(key, "out", { limit: EDGES_PER_PAGE });
+    await objects.edges(key, "in", { limit: EDGES_PER_PAGE });
+  });
+  return {
+    name: `read by id and by value, and a page of edges each way, of ${EDGES} out and as many in`,
+    unit: "ms",
+    ours,
+    against: 2 * against,
+    againstName: "twice an object with a page of each",
     kind: "most",
     goal: 1,
   };
@@ -161,4 +206,21 @@ class BareTable {
   async close(): Promise<void> {
     await this.#client.shutdown();
   }
+}
+
+/** Medians in ms. */
+function readInTurns(aged: EntityKey, fresh: EntityKey, read: (key: EntityKey) => Promise<void>) {
+  const medianOf = async (key: EntityKey): Promise<number> => {
+    const times: number[] = [];
+    for (let n = 0; n < READS_ALONE; n += 1) {
+      const began = performance.now();
+      await read(key);
+      times.push(performance.now() - began);
+    }
+    return median(times);
+  };
+  return inTurns(
+    () => medianOf(aged),
+    () => medianOf(fresh),
+  );
 }
