@@ -154,6 +154,7 @@ export class ThreadScripts implements ScriptEngine {
     const [a = 0, b = 0, c = 0, d = 0] = this.#options.random.bytes(4);
     const seed = (a << 24) | (b << 16) | (c << 8) | d;
     return {
+      tenant,
       name,
       source,
       ...runs,

@@ -3,6 +3,8 @@ import type { HostFunctionName } from "./types.ts";
 
 /** What the thread of a script is told. */
 export interface ScriptInput {
+  /** Whose run it is. */
+  readonly tenant: string;
   readonly name: string;
   readonly source: string;
   /** JSON of the object of globals. */

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { AppError } from "../../../common/errors.ts";
+import { SCRIPT_MACHINES_KEPT_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import { scriptEngineContract } from "../contract/engine.ts";
@@ -7,6 +8,7 @@ import { threadScripts } from "../contract/threads.ts";
 import type { ScriptHost, ThreadScripts } from "../index.ts";
 
 const open = await threadScripts("javascript");
+const RUNS = 1_500;
 
 scriptEngineContract(open, {
   language: "javascript",
@@ -130,6 +132,27 @@ describe("JavaScript", () => {
   ];
   test.each(FAILURES)("%s fails", async (source, error) => {
     expect(await refused(source)).toMatchObject(error);
+  });
+
+  test("thousands of runs, of more tenants than machines are kept, that fail or grow, each find all as new", async () => {
+    const LEAK = `OUTPUT = typeof leak + Object.keys(Object.prototype) + typeof _.leak + typeof host.leak;
+      leak = 1; Object.prototype.leak = _.leak = host.leak = Array.prototype.map = JSON.parse = 1;`;
+    const ENDS = [
+      "",
+      "throw new Error('no')",
+      "Promise.reject(1)",
+      "grown = new ArrayBuffer(4e6)",
+      "host.add = null",
+    ];
+    const tenants = Array.from({ length: SCRIPT_MACHINES_KEPT_MAX + 2 }, (_, at) => `t${at}`);
+    for (let at = 0; at < RUNS; at++) {
+      const source = `${LEAK}\n${ENDS[at % ENDS.length]}`;
+      const tenant = tenants[Math.floor(at / 7) % tenants.length] ?? "";
+      const call = { tenant, language: "javascript", name: "/ns/a.js", source, globals: {} } as const;
+      const ran = await engine.run({ ...call, results: ["OUTPUT"], timeoutMs: 3_600_000 }, host).catch(() => undefined);
+      if (ran) expect(ran.results["OUTPUT"]).toBe("undefinedundefinedundefined");
+    }
+    expect([engine.threads, engine.ended]).toEqual([1, 0]);
   });
 
   test("an error that is caught in time is none", async () => {

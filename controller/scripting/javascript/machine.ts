@@ -49,6 +49,14 @@ export interface MachineHost {
   readonly stopped: boolean;
 }
 
+interface RunBeginning {
+  /** JSON of the object of globals. */
+  readonly globals: string;
+  /** Of the numbers it draws. */
+  readonly seed: number;
+  readonly name: string;
+}
+
 /** The types of Node know it by no name. */
 interface MachineMemory {
   readonly buffer: ArrayBuffer;
@@ -60,41 +68,48 @@ interface Around {
   readonly finish: JSValueHandle;
 }
 
-/** One virtual machine for one run, or for several that it goes back for to where it stood. */
+const NOBODY: MachineHost = { call: () => "", stopped: true };
+
+/** One virtual machine, for one run after the other: it goes back for each to where it stood. */
 export class Machine {
   readonly #vm: QuickJS;
   readonly #memory: MachineMemory;
   readonly #frame: JSValueHandle;
   readonly #rejected = new Map<number, JSValueHandle>();
+  #host = NOBODY;
   #around: Around | undefined;
   #mark: Uint8Array | undefined;
 
-  static async open({ wasm, snapshot }: PreparedMachine, host: MachineHost): Promise<Machine> {
+  /** Stands where runs begin, with that frame around them. */
+  static async open({ wasm, snapshot }: PreparedMachine, frame?: string): Promise<Machine> {
     let memory: MachineMemory | undefined;
     const vm: QuickJS = await QuickJS.restore(snapshot, {
       wasm,
       ...LIMITS,
       wasi: (own: MachineMemory) => ((memory = own), {}),
-      interruptHandler: () => host.stopped,
+      interruptHandler: () => machine.#host.stopped,
       onUnhandledRejection: (promise: JSValueHandle, reason: JSValueHandle, isHandled: boolean) =>
         machine.#rejection(promise, reason, isHandled),
     });
     if (memory === undefined) throw new Error("The machine has no memory.");
-    const machine = new Machine(vm, memory, host);
+    const machine = new Machine(vm, memory);
+    machine.#stand(frame);
     return machine;
   }
 
-  private constructor(vm: QuickJS, memory: MachineMemory, host: MachineHost) {
+  private constructor(vm: QuickJS, memory: MachineMemory) {
     this.#vm = vm;
     this.#memory = memory;
-    vm.registerHostCallback(HOST, (name, args, at) => vm.newString(host.call(textOf(name), textOf(args), textOf(at))));
+    vm.registerHostCallback(HOST, (name, args, at) =>
+      vm.newString(this.#host.call(textOf(name), textOf(args), textOf(at))),
+    );
     vm.registerHostCallback(COMPILE, (text, name) => vm.evalCode(textOf(text), textOf(name)));
     this.#frame = vm.global.getProp(FRAME);
     vm.evalCode(`delete globalThis["${FRAME}"]`, PRELUDE_NAME).dispose();
   }
 
   /** Puts a frame around the runs, and keeps how all of it stands, for `rewind`. */
-  stand(frame: string | undefined): void {
+  #stand(frame: string | undefined): void {
     // Handles that a machine makes once, when they are asked for, must be among what is kept.
     const { global, undefined: none } = this.#vm;
     void [this.#vm.null, this.#vm.true, this.#vm.false];
@@ -106,8 +121,9 @@ export class Machine {
     this.#mark = new Uint8Array(this.#memory.buffer).slice();
   }
 
-  /** Nothing is left of what ran since `stand`. False where the machine has grown: it is to be given up then. */
+  /** Nothing is left of what ran. False where the machine has grown: it is to be given up then. */
   rewind(): boolean {
+    this.#host = NOBODY;
     const memory = new Uint8Array(this.#memory.buffer);
     if (this.#mark?.byteLength !== memory.byteLength) return false;
     memory.set(this.#mark);
@@ -115,7 +131,8 @@ export class Machine {
     return true;
   }
 
-  begin(globals: string, seed: number, name: string): void {
+  begin({ globals, seed, name }: RunBeginning, host: MachineHost): void {
+    this.#host = host;
     this.#call("begin", this.#vm.newString(globals), this.#vm.newNumber(seed), this.#vm.newString(name)).dispose();
     if (this.#around) this.#vm.callFunction(this.#around.begin, this.#vm.undefined).dispose();
   }

@@ -1,32 +1,60 @@
 import { JSException, type JSValueHandle } from "quickjs-wasi";
-import { SCRIPT_CALL_MAX_CHARACTERS, SCRIPT_CALLS_MAX, SCRIPT_OUTPUT_MAX_CHARACTERS } from "../../../common/limits.ts";
+import {
+  SCRIPT_CALL_MAX_CHARACTERS,
+  SCRIPT_CALLS_MAX,
+  SCRIPT_MACHINES_KEPT_MAX,
+  SCRIPT_OUTPUT_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
 import { steps, type Steps } from "../steps.ts";
 import type { RunReport, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
 import { Machine, type MachineHost, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
 import { positionIn } from "./position.ts";
 
-/** Runs JavaScript, each text in a machine of its own; runs of a series in one that goes back after each to where it stood before. */
+/** Runs JavaScript, each text as if its machine were new. */
 export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
   let prepared: Promise<PreparedMachine> | undefined;
-  const open = async (host: MachineHost): Promise<Machine> =>
-    Machine.open(await (prepared ??= prepareMachine(functions)), host);
+  const open = async (frame?: string): Promise<Machine> =>
+    Machine.open(await (prepared ??= prepareMachine(functions)), frame);
+  const machines = new Machines(open);
   return async (input) => {
-    const { each, ...call } = input;
+    const { each, tenant, ...call } = input;
     const end = new CallEnd(input.line);
     if (each !== undefined) return runEach(new Series(call, end, open), each);
-    const bounds = boundsOf(end, input.stepsMax);
-    const machine = await open(bounds.host);
-    try {
-      return run(machine, call, bounds).report;
-    } finally {
-      dispose(machine);
-    }
+    const machine = await machines.take(tenant);
+    const ran = run(machine, call, boundsOf(end, input.stepsMax));
+    machines.leave(tenant, machine, ran);
+    return ran.report;
   };
 }
 
-type Opened = (host: MachineHost) => Promise<Machine>;
-type RunInput = Omit<ScriptInput, "each">;
+type RunInput = Omit<ScriptInput, "each" | "tenant">;
+
+/** Machines of this thread between two runs of a tenant, which none of another has; the one used longest ago leaves first. */
+class Machines {
+  readonly #open: () => Promise<Machine>;
+  readonly #kept = new Map<string, Machine>();
+
+  constructor(open: () => Promise<Machine>) {
+    this.#open = open;
+  }
+
+  async take(tenant: string): Promise<Machine> {
+    const kept = this.#kept.get(tenant);
+    this.#kept.delete(tenant);
+    return kept ?? this.#open();
+  }
+
+  leave(tenant: string, machine: Machine, { isSound }: Ran): void {
+    if (!isSound || !machine.rewind()) return dispose(machine);
+    const [longest] = this.#kept;
+    if (this.#kept.size >= SCRIPT_MACHINES_KEPT_MAX && longest !== undefined) {
+      this.#kept.delete(longest[0]);
+      dispose(longest[1]);
+    }
+    this.#kept.set(tenant, machine);
+  }
+}
 
 async function runEach(series: Series, each: readonly string[]): Promise<ScriptReport> {
   const reports: RunReport[] = [];
@@ -46,21 +74,19 @@ async function runEach(series: Series, each: readonly string[]): Promise<ScriptR
 class Series {
   readonly #input: RunInput;
   readonly #end: CallEnd;
-  readonly #open: Opened;
-  #bounds: Bounds;
+  readonly #open: (frame?: string) => Promise<Machine>;
   #machine: Machine | undefined;
 
-  constructor(input: RunInput, end: CallEnd, open: Opened) {
+  constructor(input: RunInput, end: CallEnd, open: (frame?: string) => Promise<Machine>) {
     this.#input = input;
     this.#end = end;
     this.#open = open;
-    this.#bounds = boundsOf(end, input.stepsMax);
   }
 
   async run(globals: string): Promise<RunReport> {
-    this.#bounds = boundsOf(this.#end, this.#input.stepsMax);
-    this.#machine ??= await this.#opened();
-    const { report, isSound } = run(this.#machine, { ...this.#input, globals }, this.#bounds);
+    this.#machine ??= await this.#open(this.#input.frame);
+    const { stepsMax } = this.#input;
+    const { report, isSound } = run(this.#machine, { ...this.#input, globals }, boundsOf(this.#end, stepsMax));
     if (!isSound || !this.#machine.rewind()) this.close();
     return report;
   }
@@ -68,18 +94,6 @@ class Series {
   close(): void {
     if (this.#machine) dispose(this.#machine);
     this.#machine = undefined;
-  }
-
-  async #opened(): Promise<Machine> {
-    const now = (): Bounds => this.#bounds;
-    const machine = await this.#open({
-      call: (...call) => now().host.call(...call),
-      get stopped() {
-        return now().host.stopped;
-      },
-    });
-    machine.stand(this.#input.frame);
-    return machine;
   }
 }
 
@@ -111,10 +125,10 @@ interface Ran {
   readonly isSound: boolean;
 }
 
-function run(machine: Machine, input: RunInput, { end, taken }: Bounds): Ran {
-  const { name, source, globals, results, seed, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
+function run(machine: Machine, input: RunInput, { end, taken, host }: Bounds): Ran {
+  const { name, source, results, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
   try {
-    machine.begin(globals, seed, name);
+    machine.begin(input, host);
     machine.evaluate(source, name);
     const text = machine.finish(results);
     // A call that was not answered any more may have left it with half of what it needs.
