@@ -137,13 +137,7 @@ describe("JavaScript", () => {
   test("thousands of runs, of more tenants than machines are kept, that fail or grow, each find all as new", async () => {
     const LEAK = `OUTPUT = typeof leak + Object.keys(Object.prototype) + typeof _.leak + typeof host.leak;
       leak = 1; Object.prototype.leak = _.leak = host.leak = Array.prototype.map = JSON.parse = 1;`;
-    const ENDS = [
-      "",
-      "throw new Error('no')",
-      "Promise.reject(1)",
-      "grown = new ArrayBuffer(4e6)",
-      "host.add = null",
-    ];
+    const ENDS = ["", "throw new Error('no')", "Promise.reject(1)", "grown = new ArrayBuffer(4e6)", "host.add = null"];
     const tenants = Array.from({ length: SCRIPT_MACHINES_KEPT_MAX + 2 }, (_, at) => `t${at}`);
     for (let at = 0; at < RUNS; at++) {
       const source = `${LEAK}\n${ENDS[at % ENDS.length]}`;
