@@ -21,6 +21,11 @@ export const CELL_MAX_BYTES = MIB;
 /** Terms beyond this are cut, which is why a condition on a term is always rechecked on the value. */
 export const TERM_MAX_BYTES = KIB;
 export const TERMS_PER_OBJECT_MAX = 2_000;
+/**
+ * Removals of terms that the embedded engine remembers of one entity, the latest: as many as four changes make at most.
+ * Beyond, a write that is repeated late adds terms that are not borne: readers recheck them, a scrub takes them away.
+ */
+export const REMOVED_TERMS_KEPT_MAX = 4 * TERMS_PER_OBJECT_MAX;
 export const FIND_TERMS_MAX = 255;
 export const OBJECT_PAGE_MAX = 1_000;
 export const CHANGE_BATCH_MAX = 1_000;

@@ -12,6 +12,7 @@ import {
   type ContractSubject,
   type OpenSubject,
 } from "./harness.ts";
+import { agedContentContract } from "./aged-content.ts";
 import { severalTermsContract } from "./terms.ts";
 
 /**
@@ -35,8 +36,6 @@ const BATCH = 100;
 const TIMEOUT_MS = 300_000 * AGE;
 
 export interface AgeOptions {
-  /** Rewrites of all words of one object; absent: `REWRITES`. */
-  readonly rewrites?: number;
   /** What reads were warned of by the store since it was asked last; absent where a store has no such thing. */
   readonly warnings?: () => readonly string[];
   /** What is found by several terms bears all of them. */
@@ -45,7 +44,6 @@ export interface AgeOptions {
 
 /** What holds for a fresh object holds for one that was changed for years. */
 export function ageContract(name: string, open: OpenSubject, options: AgeOptions = {}): void {
-  const { rewrites = REWRITES } = options;
   describe(`age: ${name}`, () => {
     let subject: ContractSubject;
     let objects: ObjectStore;
@@ -58,6 +56,7 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
     afterAll(async () => subject?.close());
 
     severalTermsContract(() => subject, options);
+    agedContentContract(() => subject, { age: AGE, timeoutMs: TIMEOUT_MS, warnings: options.warnings });
 
     const write = (...changes: EntityChange[]): Promise<void> => again(() => objects.change(changes));
     const find = async (terms: readonly string[], limit = 100): Promise<readonly string[]> => {
@@ -110,7 +109,7 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
         const mark = uniqueName("w");
         const words = (n: number): string[] =>
           Array.from({ length: WORDS_PER_REWRITE }, (_, at) => `${mark}-${n}-${at}`);
-        for (let n = 0; n < rewrites; n += 1)
+        for (let n = 0; n < REWRITES; n += 1)
           await write({
             key: aged.key,
             timeUs: baseUs + 10 + n,
@@ -119,10 +118,10 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
             ...(n === 0 ? {} : { dropTerms: words(n - 1) }),
           });
         await holds(aged);
-        const last = words(rewrites - 1);
+        const last = words(REWRITES - 1);
         expect(await find(last.slice(0, 3))).toEqual([aged.key.id]);
         expect(await find([...last.slice(-2), aged.kind])).toEqual([aged.key.id]);
-        expect(await find([words(rewrites - 2)[0]!])).toEqual([]);
+        expect(await find([words(REWRITES - 2)[0]!])).toEqual([]);
       },
       TIMEOUT_MS,
     );

@@ -488,6 +488,20 @@ export function objectsContract(name: string, open: OpenSubject): void {
         expect(await find({ terms: [term] })).toEqual([]);
       });
 
+      test("a term that is set again with a later end is found until that one", async () => {
+        const key = newKey();
+        const term = uniqueName("prolonged");
+        const nowMs = subject.clock.nowMs();
+        const set = { key, birth: true, cells: cells({ "1": "a" }), addTerms: [term] } as const;
+        await write({ ...set, timeUs: at(1), expiresAtMs: nowMs + TTL_MS });
+        await write({ ...set, timeUs: at(2), expiresAtMs: nowMs + 1_000 * TTL_MS });
+        const brief = newKey();
+        await write({ key: brief, timeUs: at(1), birth: true, expiresAtMs: nowMs + TTL_MS });
+        await passTime(subject, TTL_MS + 1_000, async () => (await read(brief)) === undefined);
+        expect(await values(key)).toEqual({ "1": "a" });
+        expect(await find({ terms: [term] })).toEqual([key.id]);
+      });
+
       test("a change that expires takes no version and no edge of an earlier one along", async () => {
         const key = newKey();
         const edge = { type: "stays", to: newKey() };

@@ -1,4 +1,4 @@
-import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS, REMOVED_TERMS_KEPT_MAX } from "../../../common/limits.ts";
 import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
@@ -112,6 +112,7 @@ export class EntityState {
     const present = written(true as const);
     for (const term of indexedTerms(change.addTerms ?? [])) putTerm(term, present);
     for (const term of indexedTerms(change.dropTerms ?? [])) putTerm(term, removed);
+    if (this.terms.size > REMOVED_TERMS_KEPT_MAX) forgetOldest(this.terms);
     change.numbers?.forEach((value, slot) => putNumber(slot, value === undefined ? removed : written(value)));
   }
 
@@ -151,6 +152,14 @@ function settleMarks<K, T>(marks: Map<K, Mark<T>>, nowMs: number): void {
 
 function dropCovered<K, T>(marks: Map<K, Mark<T>>, timeUs: number): void {
   for (const [key, mark] of marks) if (mark.timeUs <= timeUs) marks.delete(key);
+}
+
+/** Half of them at once, so that an object whose words are new with every change does not cost more with each. */
+function forgetOldest(terms: Map<string, Mark<true>>): void {
+  const removed = [...terms].filter(([, mark]) => mark.value === undefined);
+  if (removed.length <= REMOVED_TERMS_KEPT_MAX) return;
+  removed.sort(([, one], [, other]) => one.timeUs - other.timeUs);
+  for (const [term] of removed.slice(0, removed.length - REMOVED_TERMS_KEPT_MAX / 2)) terms.delete(term);
 }
 
 function greaterBytes(a: Uint8Array, b: Uint8Array): boolean {

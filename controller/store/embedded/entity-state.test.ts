@@ -1,0 +1,33 @@
+import { expect, test } from "vitest";
+import { REMOVED_TERMS_KEPT_MAX } from "../../../common/limits.ts";
+import { encodeEntity } from "./entity-form.ts";
+import { EntityState } from "./entity-state.ts";
+
+const KEY = { cid: 1, id: "aged" };
+const WORDS = 900;
+const REWRITES = 200;
+const NOW_MS = 1_000;
+
+const words = (n: number): string[] => Array.from({ length: WORDS }, (_, at) => `w-${n}-${at}`);
+
+function aged(): EntityState {
+  const state = new EntityState();
+  state.apply({ key: KEY, timeUs: 1, birth: true, addTerms: words(0) }, NOW_MS);
+  for (let n = 1; n < REWRITES; n += 1)
+    state.apply({ key: KEY, timeUs: n + 1, addTerms: words(n), dropTerms: words(n - 1) }, NOW_MS);
+  return state;
+}
+
+test("an object whose words are new with every change takes no more room with each", () => {
+  const state = aged();
+  expect(state.terms.size).toBeLessThanOrEqual(REMOVED_TERMS_KEPT_MAX + WORDS);
+  expect(encodeEntity(state).length).toBeLessThan(20 * REMOVED_TERMS_KEPT_MAX);
+  expect([...state.indexed().terms].sort()).toEqual(words(REWRITES - 1).sort());
+});
+
+test("of the terms that were taken away the latest are remembered, so that a write that is repeated brings none back", () => {
+  const state = aged();
+  for (const n of [REWRITES - 3, REWRITES - 2])
+    state.apply({ key: KEY, timeUs: n + 1, addTerms: words(n), dropTerms: words(n - 1) }, NOW_MS);
+  expect([...state.indexed().terms].sort()).toEqual(words(REWRITES - 1).sort());
+});
