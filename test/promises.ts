@@ -184,6 +184,12 @@ export const PROMISES = {
     tests: ["controller/grpc/peers.test.ts"],
     found: [],
   },
+  "ring-churn": {
+    promise:
+      "On a ring of three, objects are found by what they are, and by nothing else, and edges are the same at both ends, after all of it came, changed and went many times while Cassandra nodes were killed and paused and controllers were stopped in the middle of their writes.",
+    tests: ["test/ring/churn.test.ts"],
+    found: [],
+  },
   "ring-loss": {
     promise:
       "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused, and when they come back: nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline. No outcome is unknown unless the leader of etcd is lost.",

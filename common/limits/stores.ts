@@ -94,7 +94,16 @@ export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
  */
 export const CLUSTER_SCHEMA_DEADLINE_MS = 180_000;
 export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
-export const RECORD_DAYS_CACHED_MAX = 20_000;
+/** Hours of classes of which a controller knows by how many shards it writes them. */
+export const RECORD_HOURS_CACHED_MAX = 20_000;
+/** What one controller writes into a partition of records before the hour is spread over twice as many. */
+export const RECORD_SHARD_BYTES = 16 * MIB;
+/** A power of two. */
+export const RECORD_SHARDS_MAX = 256;
+/** Hours of one class read side by side, where they have few records. */
+export const RECORD_HOURS_AT_ONCE = 16;
+/** Shards of an hour counted side by side. */
+export const RECORD_SHARDS_COUNTED_AT_ONCE = 8;
 /** Ranks of different bytes under one id, two of which fit with the removal into the microseconds of a millisecond. */
 export const RECORD_RANKS = 499;
 /** Records of one partition that are written with one request. */

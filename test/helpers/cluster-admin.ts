@@ -17,7 +17,7 @@ const TABLES_TOGETHER = [
   ["edges_in"],
   ["posting_levels"],
   ["version_days"],
-  ["record_days", "records"],
+  ["record_hours", "records"],
   ["contents", "chunks"],
 ] as const;
 

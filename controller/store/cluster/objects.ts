@@ -27,6 +27,7 @@ import { EntityTable } from "./entities.ts";
 import { Finder } from "./finder.ts";
 import { PostingTable } from "./postings.ts";
 import { RecordTable } from "./records.ts";
+import { allWritten } from "./writes.ts";
 import { selectionOf } from "./selection.ts";
 import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 import { VersionTable } from "./versions.ts";
@@ -123,14 +124,14 @@ export class CassandraObjectStore implements ObjectStore {
   async getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
     for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
-    return Promise.all(keys.map((key) => this.#records.get(key, deadline)));
+    return this.#records.get(keys, deadline);
   }
 
   async removeRecords(keys: readonly EntityKey[]): Promise<void> {
     checkBatch(keys.length);
     for (const key of keys) checkRecordId(key.id);
     const deadline = this.#tables.cassandra.deadline();
-    await allWritten(keys.map((key) => this.#records.remove(key, deadline)));
+    await allWritten(keys.flatMap((key) => this.#records.remove(key, deadline)));
   }
 
   /** What is lost with a keyspace is noticed by a write that fails. */
@@ -139,6 +140,7 @@ export class CassandraObjectStore implements ObjectStore {
       await allWritten(writes);
     } catch (error) {
       this.#words?.forget();
+      this.#records.forget();
       throw error;
     }
   }
@@ -183,24 +185,4 @@ async function afterOthers(writes: Promise<unknown>): Promise<void> {
 
 function postingTerms(terms: readonly string[] | undefined): readonly string[] {
   return indexedTerms((terms ?? []).filter((term) => !isClassTerm(term)));
-}
-
-/** Waits for all. When some were written and others were not, the whole has an unknown outcome. */
-async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
-  const [only, ...others] = writes;
-  if (others.length === 0) return only;
-  const outcomes = await Promise.allSettled(writes);
-  const failures = outcomes
-    .filter((outcome) => outcome.status === "rejected")
-    .map((outcome) => outcome.reason as unknown);
-  if (failures.length === 0) return;
-  const plain = failures.find((failure) => !isAppError(failure, "unavailable", "unknown_outcome"));
-  if (plain !== undefined) throw plain;
-  const unknown = failures.find((failure) => isAppError(failure, "unknown_outcome"));
-  if (unknown !== undefined || failures.length === writes.length) throw unknown ?? failures[0];
-  throw new AppError(
-    "unknown_outcome",
-    `Cassandra took ${writes.length - failures.length} of ${writes.length} changes.`,
-    { cause: failures[0] },
-  );
 }

@@ -72,13 +72,14 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
        to_cid int, to_id text, bucket int, type text, cid int, id text, present boolean,
        PRIMARY KEY ((to_cid, to_id, bucket), type, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.records (
-       cid int, day int, shard tinyint, id text, value blob, expires bigint, terms set<text>,
-       PRIMARY KEY ((cid, day, shard), id)
+       cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>,
+       PRIMARY KEY ((cid, hour, shard), id)
      ) WITH CLUSTERING ORDER BY (id DESC)
        AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}`,
     indexOf(keyspace, "records", "terms"),
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.record_days (
-       cid int, day int, present boolean, PRIMARY KEY ((cid), day)) WITH CLUSTERING ORDER BY (day DESC)`,
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.record_hours (
+       cid int, hour int, shards int, present boolean,
+       PRIMARY KEY ((cid), hour, shards)) WITH CLUSTERING ORDER BY (hour DESC, shards DESC)`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.chunks (
        content text, part int, position bigint, length int, bytes blob, digest blob,
        PRIMARY KEY ((content, part), position)) WITH CLUSTERING ORDER BY (position DESC)`,

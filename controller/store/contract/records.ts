@@ -16,7 +16,7 @@ export function recordsContract(subject: () => ContractSubject): void {
       (await all(limit, (page) => subject().store.objects.timeline(request, page))).map((record) => record.id);
     const get = async (cid: number, id: string): Promise<StoredRecord | undefined> =>
       (await again(() => subject().store.objects.getRecords([{ cid, id }])))[0];
-    /** In the present, so that engines which keep records by day have few days to look at. */
+    /** In the present, so that engines which keep records by time have few times to look at. */
     const startMs = (): number => Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
 
     test("a record is what was appended, and repeating that changes nothing", async () => {

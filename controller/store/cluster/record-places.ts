@@ -1,0 +1,60 @@
+import { RECORD_SHARDS_MAX } from "../../../common/limits.ts";
+import { NEVER_MS } from "./tables.ts";
+
+const HOUR_MS = 3_600_000;
+const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+export const ID_TIME_CHARACTERS = 10;
+/** The first random characters of an id: those of one entry of an agent share them. */
+const RANDOM_CHARACTERS = [10, 13] as const;
+/** What counts up after every 32 ids of one entry. */
+const COUNTING_CHARACTERS = [22, 25] as const;
+
+/** Numbers of shards that an hour may be written by: powers of two. */
+export const SHARD_NUMBERS: readonly number[] = Array.from(
+  { length: Math.log2(RECORD_SHARDS_MAX) + 1 },
+  (_, level) => 2 ** level,
+);
+
+/**
+ * The shards a record may lie in, each once, where its hour was written by these numbers of them. Ids that count up in
+ * their last characters stay in one for 32 of them, so that they can be written together, and then go on in the next,
+ * so that the newest are in all of them. Random ids are spread evenly.
+ */
+export function shardsOf(id: string, numbers: readonly number[]): number[] {
+  const spread = numberOf(id.slice(...RANDOM_CHARACTERS)) + numberOf(id.slice(...COUNTING_CHARACTERS));
+  return [...new Set(numbers.map((shards) => spread % shards))];
+}
+
+export function hourOf(timeMs: number): number {
+  return Math.floor(timeMs / HOUR_MS);
+}
+
+export function hourStartMs(hour: number): number {
+  return hour * HOUR_MS;
+}
+
+export function idTimeMs(id: string): number {
+  return numberOf(id.slice(0, ID_TIME_CHARACTERS));
+}
+
+/** The first characters of all ids of this time: less than each of them, greater than all of earlier times. */
+export function idPrefix(timeMs: number): string {
+  let rest = Math.min(Math.max(0, Math.ceil(timeMs)), NEVER_MS - 1);
+  let prefix = "";
+  for (let i = 0; i < ID_TIME_CHARACTERS; i++) {
+    prefix = `${CROCKFORD[rest % CROCKFORD.length] ?? ""}${prefix}`;
+    rest = Math.floor(rest / CROCKFORD.length);
+  }
+  return prefix;
+}
+
+/** The greatest time of an id below this one, which may stand for a time alone. */
+export function lastMsBelow(id: string): number {
+  return id.length === ID_TIME_CHARACTERS ? idTimeMs(id) - 1 : idTimeMs(id);
+}
+
+function numberOf(characters: string): number {
+  let number = 0;
+  for (const character of characters) number = number * CROCKFORD.length + CROCKFORD.indexOf(character);
+  return number;
+}

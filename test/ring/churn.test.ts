@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { again, all, bytes, seedOfRun, text, uniqueCid } from "../../controller/store/contract/harness.ts";
+import type { EntityChange, EntityKey, ObjectStore } from "../../controller/store/objects.ts";
+import { seededRandom } from "../helpers/clock.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { prove } from "../helpers/evidence.ts";
+import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+
+/** How many times the numbers of the short form; `npm run soak` sets it. */
+const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
+const WRITERS = 4;
+const OBJECTS_PER_WRITER = 12;
+const ROUNDS_PER_PHASE = 6 * AGE;
+const STATES = ["open", "closed", "lost"] as const;
+const TARGETS = 5;
+const WORDS = 4;
+const LIFE_ROUNDS = 7;
+const CID = uniqueCid();
+
+const status = (state: string): string => `a1=${CID}-${state}`;
+const word = (id: string, round: number, at: number): string => `w-${CID}-${id}-${round}-${at}`;
+const target = (at: number): EntityKey => ({ cid: CID, id: `target-${at}` });
+
+/** What an object was last told to be. */
+interface Known {
+  readonly round: number;
+  readonly timeUs: number;
+  readonly alive: boolean;
+  readonly state: string;
+  readonly terms: readonly string[];
+  readonly edges: readonly number[];
+}
+
+let ring: Ring;
+let controllers: TestClusterEngine[];
+const known = new Map<string, Known>();
+const rounds = new Array<number>(WRITERS).fill(0);
+
+beforeAll(async () => {
+  ring = await openRing();
+  const { settings } = ring;
+  const first = await openTestClusterEngine({ tenants: ["matrix"], settings });
+  controllers = [first, await openTestClusterEngine({ prefix: first.prefix, tenants: [], settings })];
+});
+afterAll(async () => {
+  if (ring !== undefined) await mendRing(ring);
+  for (const engine of [...(controllers ?? [])].reverse()) await engine[Symbol.asyncDispose]();
+});
+
+async function objectsOf(controller: number): Promise<ObjectStore> {
+  return (await controllers[controller % controllers.length]!.tenant("matrix")).objects;
+}
+
+/** The next change of an object: a status, words that are new, an edge that moves; at the end of a life its removal. */
+function next(id: string, random: { next(): number }): { readonly change: EntityChange; readonly becomes: Known } {
+  const before = known.get(id);
+  const round = (before?.round ?? 0) + 1;
+  const timeUs = Math.max(Date.now() * 1_000, (before?.timeUs ?? 0) + 1);
+  const key = { cid: CID, id };
+  const terms = before?.terms ?? [];
+  if (before?.alive && round % LIFE_ROUNDS === 0)
+    return {
+      change: { key, timeUs, death: true, dropTerms: [...terms, `c${CID}`] },
+      becomes: { round, timeUs, alive: false, state: "", terms: [], edges: [] },
+    };
+  const state = STATES[Math.floor(random.next() * STATES.length)]!;
+  const to = Math.floor(random.next() * TARGETS);
+  const wanted = [status(state), ...Array.from({ length: WORDS }, (_, at) => word(id, round, at))];
+  const edges = [to];
+  return {
+    change: {
+      key,
+      timeUs,
+      ...(before?.alive ? {} : { birth: true }),
+      cells: new Map([
+        ["1", bytes(state)],
+        ["2", bytes(String(round))],
+      ]),
+      addTerms: [...wanted, `c${CID}`],
+      dropTerms: terms.filter((term) => !wanted.includes(term)),
+      addEdges: edges.map((at) => ({ type: "to", to: target(at) })),
+      dropEdges: (before?.edges ?? []).filter((at) => at !== to).map((at) => ({ type: "to", to: target(at) })),
+    },
+    becomes: { round, timeUs, alive: true, state, terms: wanted, edges },
+  };
+}
+
+async function churn(writer: number, until: () => boolean): Promise<void> {
+  const random = seededRandom(seed + writer);
+  while (!until()) {
+    const objects = await objectsOf(writer);
+    const steps = Array.from({ length: OBJECTS_PER_WRITER }, (_, at) => next(`o${writer}-${at}`, random));
+    await again(() => objects.change(steps.map(({ change }) => change)));
+    for (const { change, becomes } of steps) known.set(change.key.id, becomes);
+    rounds[writer]! += 1;
+  }
+}
+
+/** Another controller makes what one that was stopped in the middle of it may have left half way. */
+async function takenOver(): Promise<void> {
+  const steps = Array.from({ length: OBJECTS_PER_WRITER }, (_, at) => next(`left-${at}`, seededRandom(seed + at)));
+  const changes = steps.map(({ change }) => change);
+  const leaving = await openTestClusterEngine({ prefix: controllers[0]!.prefix, tenants: [], settings: ring.settings });
+  const given = (await leaving.tenant("matrix")).objects.change(changes).catch(() => undefined);
+  await leaving.close();
+  await given;
+  await again(async () => (await objectsOf(0)).change(changes));
+  for (const { change, becomes } of steps) known.set(change.key.id, becomes);
+}
+
+/** The index, the edges of both ends and a full scan say the same, and it is what was acknowledged last. */
+async function agree(): Promise<void> {
+  const objects = await objectsOf(1);
+  const scanned = (await all(500, (page) => objects.scan(page))).filter(({ key }) => key.cid === CID);
+  const own = scanned.filter(({ key }) => !key.id.startsWith("target-"));
+  const stateOf = new Map(own.map(({ key, cells }) => [key.id, text(cells.get("1")!.value)]));
+  const living = [...known].filter(([, { alive }]) => alive);
+  expect(new Map([...stateOf].sort())).toEqual(new Map(living.map(([id, { state }]) => [id, state] as const).sort()));
+  const found = async (term: string): Promise<readonly string[]> =>
+    (await all(50, (page) => objects.find({ terms: [term] }, page))).map(({ key }) => key.id).sort();
+  expect((await found(`c${CID}`)).filter((id) => !id.startsWith("target-"))).toEqual([...stateOf.keys()].sort());
+  for (const state of STATES) {
+    const bearers = [...stateOf].filter(([, own]) => own === state).map(([id]) => id);
+    const answered = (await found(status(state))).filter((id) => stateOf.get(id) === state);
+    expect(answered, state).toEqual(bearers.sort());
+  }
+  for (const [id, { terms }] of living) expect(await found(terms.at(-1)!), id).toEqual([id]);
+  const ends = new Set<string>();
+  for (const [id] of living)
+    for (const { to } of await all(50, (page) => objects.edges({ cid: CID, id }, "out", page)))
+      ends.add(`${id} ${to.id}`);
+  const wanted = living.flatMap(([id, { edges }]) => edges.map((at) => `${id} ${target(at).id}`));
+  expect([...ends].sort()).toEqual(wanted.sort());
+  const seen: string[] = [];
+  for (let at = 0; at < TARGETS; at += 1)
+    for (const { from, to } of await all(50, (page) => objects.edges(target(at), "in", page)))
+      seen.push(`${from.id} ${to.id}`);
+  expect(seen.sort()).toEqual(wanted);
+}
+
+const seed = seedOfRun("churn");
+
+test("indexes, edges and a full scan say the same after objects came, changed and went while nodes were lost and a controller was stopped", async () => {
+  const objects = await objectsOf(0);
+  await again(() =>
+    objects.change(
+      Array.from({ length: TARGETS }, (_, at) => ({
+        key: target(at),
+        timeUs: Date.now() * 1_000,
+        birth: true as const,
+        addTerms: [`c${CID}`],
+      })),
+    ),
+  );
+  let ended = false;
+  const work = Promise.all(Array.from({ length: WRITERS }, (_, writer) => churn(writer, () => ended)));
+  const failed = work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+  /** Every writer has done so many rounds more. */
+  const goOn = async (): Promise<void> => {
+    const before = [...rounds];
+    await expect
+      .poll(() => Math.min(...rounds.map((count, writer) => count - before[writer]!)), { timeout: 240_000 * AGE })
+      .toBeGreaterThanOrEqual(ROUNDS_PER_PHASE);
+  };
+  try {
+    await goOn();
+    await ring.kill("cassandra-2");
+    await goOn();
+    await takenOver();
+    await mendRing(ring);
+    await ring.pause("cassandra-3");
+    await goOn();
+    await mendRing(ring);
+    await takenOver();
+    await goOn();
+  } finally {
+    ended = true;
+  }
+  expect(await failed).toBeUndefined();
+  await agree();
+  prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });
+}, 1_200_000);
