@@ -215,28 +215,44 @@ export class RecordTable {
     };
   }
 
-  /** Hour by hour, of each record its times alone: pages of some shards at once. */
+  /** Hour by hour, of each record its times alone: pages of some shards, or of some hours that have few, at once. */
   async count(span: RecordSpan, cursor?: string): Promise<ClassCount> {
     const text = requestText(this.#tables.keyspace, "countRecords", span);
     const deadline = this.#tables.cassandra.deadline();
     const given = readCursor(text, { limit: 1, ...(cursor === undefined ? {} : { cursor }) });
     const place =
-      given === undefined
-        ? await this.#nextCounted(span, idPrefix(span.toMs), deadline)
-        : (JSON.parse(given) as CountPlace);
-    if (place === undefined) return { count: 0 };
-    const { count, next } = await (place.hour.numbers.length === 1
-      ? this.#countedShards(span, place, deadline)
-      : this.#countedIds(span, place, deadline));
+      given === undefined ? { below: idPrefix(span.toMs), atOnce: 1 } : (JSON.parse(given) as CountPlace | HourPlace);
+    const { count, next } = await ("hour" in place
+      ? this.#countedHour(span, place, deadline)
+      : this.#countedHours(span, place, deadline));
     return { count, ...(next === undefined ? {} : { cursor: writeCursor(text, JSON.stringify(next)) }) };
   }
 
-  async #nextCounted(span: RecordSpan, below: string, deadline: Deadline): Promise<CountPlace | undefined> {
-    const [hour] = await this.#hoursBelow(span, below, 1, deadline);
-    return hour && { hour, below, shard: 0, states: [] };
+  /** Up to the first hour that has more than is counted at once. */
+  async #countedHours(span: RecordSpan, { below, atOnce }: CountPlace, deadline: Deadline): Promise<CountedPart> {
+    const hours = await this.#hoursBelow(span, below, atOnce, deadline);
+    const parts = await Promise.all(
+      hours.map((hour) => this.#countedHour(span, { hour, below, shard: 0, states: [] }, deadline)),
+    );
+    let count = 0;
+    for (const part of parts) {
+      count += part.count;
+      if (part.next !== undefined && "hour" in part.next) return { count, next: part.next };
+    }
+    const last = hours.at(-1);
+    if (last === undefined) return { count, next: undefined };
+    const next = { below: idPrefix(hourStartMs(last.hour)), atOnce: Math.min(2 * atOnce, RECORD_HOURS_AT_ONCE) };
+    return { count, next };
   }
 
-  async #countedShards(span: RecordSpan, place: CountPlace, deadline: Deadline): Promise<CountedPart> {
+  /** Where it comes to the end of the hour, the next place is that of the hours before. */
+  #countedHour(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
+    return place.hour.numbers.length === 1
+      ? this.#countedShards(span, place, deadline)
+      : this.#countedIds(span, place, deadline);
+  }
+
+  async #countedShards(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
     const { hour, shard } = place;
     const partitions = partitionsIn(hour);
     const together = Math.min(RECORD_SHARDS_COUNTED_AT_ONCE, partitions - shard);
@@ -247,12 +263,12 @@ export class RecordTable {
     const states = pages.map(({ state }) => state);
     if (states.some((state) => state !== null)) return { count, next: { ...place, states } };
     if (shard + together < partitions) return { count, next: { ...place, shard: shard + together, states: [] } };
-    return { count, next: await this.#nextCounted(span, idPrefix(hourStartMs(hour.hour)), deadline) };
+    return { count, next: { below: idPrefix(hourStartMs(hour.hour)), atOnce: 1 } };
   }
 
   async #countedPage(
     { cid, fromMs, toMs }: RecordSpan,
-    { hour, shard: first, states }: CountPlace,
+    { hour, shard: first, states }: HourPlace,
     shard: number,
     deadline: Deadline,
   ): Promise<{ readonly count: number; readonly state: string | null }> {
@@ -267,12 +283,10 @@ export class RecordTable {
   }
 
   /** A record that lies in two shards counts once. */
-  async #countedIds(span: RecordSpan, place: CountPlace, deadline: Deadline): Promise<CountedPart> {
+  async #countedIds(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
     const { hour, below } = place;
     const { records, rest } = await this.#hourPart({ request: span, hour, below, limit: OBJECT_PAGE_MAX }, deadline);
-    const next = rest.isOfEarlierHours
-      ? await this.#nextCounted(span, rest.below, deadline)
-      : { ...place, below: rest.below };
+    const next = rest.isOfEarlierHours ? { below: rest.below, atOnce: 1 } : { ...place, below: rest.below };
     return { count: records.length, next };
   }
 
@@ -283,16 +297,23 @@ export class RecordTable {
 
 interface CountedPart {
   readonly count: number;
-  readonly next: CountPlace | undefined;
+  readonly next: CountPlace | HourPlace | undefined;
 }
 
-/** Where a count goes on. */
+/** A count goes on with hours that have ids below this one, so many of them at once. */
 interface CountPlace {
+  readonly below: string;
+  readonly atOnce: number;
+}
+
+/** A count goes on within an hour. */
+interface HourPlace {
   readonly hour: RecordHour;
   /** Ids below this one are still to be counted, where records may lie in several shards. */
   readonly below: string;
-  /** The first of the shards that are being counted, and of each what the driver gave, null at its end; empty at their beginning. */
+  /** The first of the shards that are being counted. */
   readonly shard: number;
+  /** Of each of them what the driver gave, null at its end; empty at their beginning. */
   readonly states: readonly (string | null)[];
 }
 
