@@ -1,5 +1,5 @@
 import type { Edit, SystemClass } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { pathVisible, type Principal, type RowLimit } from "../permissions/index.ts";
 
 export const FILE_CLASS = {
   path: "/filesystem",
@@ -26,9 +26,20 @@ interface FileOwner {
   retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
 }
 
+/** A path that is closed to somebody has no file for him; a folder above open ones shows itself. */
+const OPEN_PATHS: RowLimit = {
+  columns: ["fullname"],
+  of: (principal) =>
+    principal.paths === undefined ? undefined : ({ fullname }) => pathVisible(principal, String(fullname)),
+};
+
 export function fileClass(files: FileOwner): SystemClass {
   return {
     ...FILE_CLASS,
-    guard: { permission: "files:write", update: (principal, id, edits) => files.retag(principal, id, edits) },
+    guard: {
+      permission: "files:write",
+      limit: OPEN_PATHS,
+      update: (principal, id, edits) => files.retag(principal, id, edits),
+    },
   };
 }

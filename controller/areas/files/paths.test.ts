@@ -1,8 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Row, Value } from "../../../common/value.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
 import { fileController, type FileController } from "../../../test/helpers/files.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { ROLES, type Principal } from "../permissions/index.ts";
+import { QueryService, rowFilter, SearchService } from "../query/index.ts";
+import { ExportService } from "../transfer/index.ts";
 import { fileRoutes } from "./routes.ts";
 
 /** Paths that are closed to a user stay so by every way to a file, whatever other permissions there are. */
@@ -98,5 +103,125 @@ describe("a user", () => {
     await http.groups.removeGroups(admin, "tools", ["/crew"]);
     expect(await get("/fs/opt/tools/a.js?type=file")).toEqual(denied);
     expect(await http.call(bob, put)).toEqual(denied);
+  });
+});
+
+/** Who may read all objects and all files, on the paths that are open to him. */
+describe("a viewer finds files of open paths only", () => {
+  const FILES = "/matrix/filesystem";
+  const OPEN = ["/home", "/home/vic", "/home/vic/v", "/web", "/web/index.html"];
+  const CLOSED = "/opt/keys/k";
+  const words = /opt|ann/;
+  let query: QueryService;
+  let search: SearchService;
+  let exports: ExportService;
+  let vic: Principal;
+
+  beforeAll(async () => {
+    const admin = testPrincipal();
+    const { objects } = controller;
+    const runtime = testRuntime(realClock);
+    query = new QueryService({ objects, runtime });
+    search = new SearchService({ objects, runtime });
+    exports = new ExportService({ objects, query });
+    await http.users.create(admin, { username: "vic", password: PASSWORD, rights: ROLES.viewer });
+    const caller = { company: "matrix", username: "vic", password: PASSWORD, remote: "test", traceparent: "" };
+    vic = (await http.users.bySession((await http.users.signIn(caller)).session, "")) as Principal;
+    await controller.files.write(admin, controller.user("/home/vic/v"), { text: "v" });
+    await query.rows(
+      admin,
+      "create class /matrix/note (name varchar, path varchar, keys(name)); create edge type about",
+    );
+    for (const path of ["/web/index.html", CLOSED])
+      await query.rows(admin, "insert into /matrix/note name = ?, path = ?, about = [?]", [
+        path,
+        path,
+        `filesystem:user:${path}`,
+      ]);
+  });
+
+  const rows = (text: string, values: readonly Value[] = []) => query.rows(vic, text, values);
+
+  test("by a SELECT, its conditions, sub-selects and unions", async () => {
+    const all = await rows(`select fullname, owner, digest from ${FILES} order by fullname`);
+    expect(all.map(({ fullname }) => fullname)).toEqual(OPEN);
+    expect(JSON.stringify(await rows(`select * from ${FILES} limit -1`))).not.toMatch(words);
+    for (const condition of [
+      `id = 'filesystem:user:${CLOSED}'`,
+      `fullname = '${CLOSED}'`,
+      "name = 'k'",
+      "fullname like '/opt*'",
+      "parent = '/opt/keys'",
+    ])
+      expect(await rows(`select name from ${FILES} where ${condition}`), condition).toEqual([]);
+    expect(await rows(`select name from /matrix/note where path in (select fullname from ${FILES})`)).toHaveLength(1);
+    expect(
+      await rows(`select name from ${FILES} where name = 'k' union select name from ${FILES} where name = 'v'`),
+    ).toEqual([{ name: "v" }]);
+    expect(await rows(`select fullname from (select fullname, name from ${FILES}) where name = 'k'`)).toEqual([]);
+    expect(await rows(`select name, vtime from ${FILES} order by vtime desc limit 20`)).toHaveLength(OPEN.length);
+  });
+
+  test("also where objects are only counted, grouped or told by number", async () => {
+    expect(await rows(`select count(*) as n from ${FILES}`)).toEqual([{ n: OPEN.length }]);
+    expect(await rows(`select count(*) as n from ${FILES} where name = 'k'`)).toEqual([{ n: 0 }]);
+    expect(await rows(`select parent, count(*) as n from ${FILES} group by parent order by parent`)).toEqual([
+      { parent: "/", n: 2 },
+      { parent: "/home", n: 1 },
+      { parent: "/home/vic", n: 1 },
+      { parent: "/web", n: 1 },
+    ]);
+    expect(await rows(`select max(size) as s, top(name, 9) as t from ${FILES} where ftype <> 'dir'`)).toMatchObject([
+      { s: "/web/index.html".length },
+    ]);
+    const measured = await rows(`explain analyze select name from ${FILES}`);
+    expect(measured.find(({ work }) => work === `read ${FILES}`)).toMatchObject({
+      rows: OPEN.length,
+      estimated: null,
+    });
+    expect(await rows(`explain select count(*) from ${FILES} where name = 'k'`)).not.toContainEqual(
+      expect.objectContaining({ work: expect.stringContaining("without rows") }),
+    );
+  });
+
+  test("by a JOIN, a MATCH and what relations lead to", async () => {
+    const joined = `select n.name, f.owner from /matrix/note n join (f:${FILES}) on f.fullname = n.path`;
+    expect(await rows(joined)).toEqual([{ name: "/web/index.html", owner: "administrator" }]);
+    expect(await rows("select name from /matrix/note where about is not null")).toEqual([{ name: "/web/index.html" }]);
+    expect(await rows("select about.owner from /matrix/note where name = ?", [CLOSED])).toEqual([
+      { "about.owner": null },
+    ]);
+    const [graph] = await rows(`match (n:/matrix/note)-[:about]->(f:${FILES})`);
+    expect(JSON.stringify(graph)).toContain("filesystem:user:/web/index.html");
+    expect(JSON.stringify(graph)).not.toContain("filesystem:user:/opt");
+  });
+
+  test("by a search and an export", async () => {
+    const found = await search.search(vic, `${FILES} | fullname=*`);
+    const answered: Row[] = [];
+    for await (const page of found.rows) answered.push(...page);
+    expect(answered.map(({ fullname }) => fullname).sort()).toEqual(OPEN);
+    let script = "";
+    for await (const piece of await exports.script(vic, { class: FILES })) script += piece;
+    expect(script).toContain("/home/vic/v");
+    expect(script).not.toMatch(words);
+  });
+
+  test("to be tagged, and of changes that are told", async () => {
+    const writer = { ...vic, grants: ["*:read", "*:write"], data: [{ class: "/", access: "write" }] as const };
+    expect(await query.rows(writer, `update ${FILES} tags = ['mine'] where name in ('k', 'v')`)).toEqual([
+      { count: 1 },
+    ]);
+    const tagged = `select name from ${FILES} where tags = 'mine'`;
+    expect(await query.rows(testPrincipal(), tagged)).toEqual([{ name: "v" }]);
+    const filter = rowFilter(vic, await controller.objects.catalog(vic), FILES);
+    const told = (fullname: string) =>
+      filter.sees({ id: `filesystem:user:${fullname}`, values: { fullname }, vtimeMs: 0, ctimeMs: 0 });
+    expect([CLOSED, "/opt", "/home/ann/a", "/web/new"].map(told)).toEqual([false, false, false, true]);
+  });
+
+  test("as administrators find all of them", async () => {
+    const all = await query.rows(testPrincipal(), `select count(*) as n from ${FILES} where name = 'k'`);
+    expect(all).toEqual([{ n: 1 }]);
   });
 });

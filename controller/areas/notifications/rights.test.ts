@@ -42,6 +42,23 @@ beforeAll(async () => {
     keys: ["name"],
     guard: {},
   });
+  objects.registerSystemClass({
+    path: "/system/shelf",
+    columns: [
+      { name: "name", type: "varchar" },
+      { name: "holder", type: "varchar" },
+    ],
+    keys: ["name"],
+    guard: {
+      limit: {
+        columns: ["holder"],
+        of:
+          ({ user }) =>
+          ({ holder }) =>
+            holder === user,
+      },
+    },
+  });
   objects.onChange(
     (changes) =>
       publishChanges(
@@ -294,4 +311,26 @@ test("frames of runs, deployments and imports tell of objects, too", async () =>
   for (const host of ["ann", "bob"]) hub.publish("matrix", run(host));
   expect(await some.heard()).toEqual([{ host: "bob", name: "j@d" }]);
   for (const blinded of [hidden, none, blind]) expect(await blinded.heard()).toEqual([]);
+});
+
+test("what the owner of a class closes to one receiver is told to others only, whatever rules they share", async () => {
+  const data: readonly DataRule[] = [{ class: "/", access: "read" }];
+  const [ann, bob] = ["ann", "bob"].map((user) => ({ ...admin, user, data }));
+  await objects.insert(admin, "/matrix/system/shelf", [{ name: "a", holder: "ann" }]);
+  const frame = (about: object): Notification => ({
+    ...{ keyspace: "/matrix", source: "objects", subject: "datachange", title: "", reply: "" },
+    msg: JSON.stringify({ name: "a", uplink: ["shelf:a"] }),
+    about: { permission: "objects:read", id: "x:a", values: {}, vtimeMs: 1, ctimeMs: 1, told: [], class: "", ...about },
+  });
+  const own = frame({ class: "/matrix/system/shelf", values: { holder: "ann" } });
+  const related = frame({ class: "/matrix/free", relations: ["uplink"] });
+  for (const [receiver, seen] of [
+    [ann, true],
+    [bob, false],
+  ] as const) {
+    if (receiver === undefined) throw new Error("there are two");
+    expect((await rights.visible(receiver, own)) !== undefined, receiver.user).toBe(seen);
+    const msg = (await rights.visible(receiver, related))?.msg ?? "";
+    expect(JSON.parse(msg), receiver.user).toEqual({ name: "a", uplink: seen ? ["shelf:a"] : [] });
+  }
 });

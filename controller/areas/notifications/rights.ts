@@ -1,13 +1,16 @@
 import type { Row, Value } from "../../../common/value.ts";
 import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
-import { allows, type Principal } from "../permissions/index.ts";
+import { allows, type Principal, rowLimit } from "../permissions/index.ts";
 import { rowFilter } from "../query/index.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
 
 /** What each receiver may see of a frame that tells of an object: what it could query of it. */
 export class NotificationRights {
   readonly #objects: Pick<Objects, "catalog" | "get">;
-  /** Receivers with the same data rules see the same, so each frame is looked through once for all of them. */
+  /**
+   * Receivers with the same data rules see the same, so each frame is looked through once for all of them, unless the
+   * owner of a class closes some of its objects to them.
+   */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Promise<Notification | undefined>>>();
 
   constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "get"> }) {
@@ -19,20 +22,22 @@ export class NotificationRights {
     const { about } = notification;
     if (about === undefined) return notification;
     if (!allows(principal, about.permission)) return undefined;
+    const catalog = await this.#objects.catalog(principal);
+    if (isLimited(principal, about, catalog)) return this.#visible(principal, notification, { about, catalog });
     const byRights =
       this.#seen.get(notification) ?? new WeakMap<Principal["data"], Promise<Notification | undefined>>();
     this.#seen.set(notification, byRights);
     let seen = byRights.get(principal.data);
-    if (seen === undefined) byRights.set(principal.data, (seen = this.#visible(principal, notification, about)));
+    if (seen === undefined)
+      byRights.set(principal.data, (seen = this.#visible(principal, notification, { about, catalog })));
     return seen;
   }
 
   async #visible(
     principal: Principal,
     notification: Notification,
-    about: NotifiedObject,
+    { about, catalog }: { readonly about: NotifiedObject; readonly catalog: ClassCatalog },
   ): Promise<Notification | undefined> {
-    const catalog = await this.#objects.catalog(principal);
     const { hiddenIn, sees } = rowFilter(principal, catalog, about.class);
     const id = idOf(about, catalog);
     const object = { ...about, id };
@@ -62,12 +67,12 @@ export class NotificationRights {
   /** Ids of objects that there are for the principal. */
   async #seenIds(principal: Principal, value: Value | undefined): Promise<Value> {
     const ids = Array.isArray(value) ? (value as readonly Value[]).map(String) : [];
-    if (seesAllObjects(principal)) return ids;
+    const catalog = await this.#objects.catalog(principal);
+    if (seesAllObjects(principal, catalog)) return ids;
     const found = await this.#objects.get(
       principal,
       ids.map((id) => ({ id })),
     );
-    const catalog = await this.#objects.catalog(principal);
     return ids.filter((_, at) => {
       const row = found[at];
       return row !== undefined && rowFilter(principal, catalog, row.class.path).sees(row);
@@ -80,8 +85,20 @@ function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog
   return id ?? (view && idFromColumns(view, values)) ?? "";
 }
 
-function seesAllObjects({ data }: Principal): boolean {
+/** Whether what is seen of the object, or of those it is related to, follows from more than rules. */
+function isLimited(principal: Principal, { class: path, relations = [] }: NotifiedObject, catalog: ClassCatalog) {
+  if (relations.length > 0) return isAnyLimited(principal, catalog);
+  return rowLimit(principal, catalog.get(path)) !== undefined;
+}
+
+function isAnyLimited(principal: Principal, catalog: ClassCatalog): boolean {
+  return catalog.tree("/").some((view) => rowLimit(principal, view) !== undefined);
+}
+
+function seesAllObjects(principal: Principal, catalog: ClassCatalog): boolean {
+  const { data } = principal;
   return (
+    !isAnyLimited(principal, catalog) &&
     data.some((rule) => rule.class === "/") &&
     data.every((rule) => rule.access !== "none" && rule.where === undefined && rule.anywhere === undefined)
   );

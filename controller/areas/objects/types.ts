@@ -1,5 +1,5 @@
 import type { Row, Value } from "../../../common/value.ts";
-import type { Permission, Principal } from "../permissions/index.ts";
+import type { Permission, Principal, RowLimit } from "../permissions/index.ts";
 
 export type ColumnType =
   | "varchar"
@@ -136,6 +136,11 @@ export interface EdgeType {
  * absent function refuses.
  */
 export interface ClassGuard {
+  /**
+   * Which objects the owner's service closes to whom: nothing that reads objects for a principal shows them. Absent: rules
+   * alone decide.
+   */
+  readonly limit?: RowLimit;
   /** Permission that the owner's service asks for; checked before each of the functions. Required if there is one. */
   readonly permission?: Permission;
   insert?(principal: Principal, rows: readonly Row[]): Promise<readonly string[]>;

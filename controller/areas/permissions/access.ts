@@ -1,11 +1,13 @@
 import { isInside } from "../../../common/paths.ts";
-import type { AccessPart, ClassAccess, DataRule, HiddenColumns, Principal } from "./types.ts";
+import type { AccessPart, ClassAccess, DataRule, HiddenColumns, Principal, RowLimit, RowTest } from "./types.ts";
 
 /** A class as far as rules ask of it. */
 interface RuledClass {
   readonly path: string;
   /** Absent: which fields it has is not known here, and it is taken to have those that a condition asks for. */
   readonly columns?: readonly { readonly name: string }[];
+  /** Absent: nobody closes objects beside the rules. */
+  readonly guard?: { readonly limit?: RowLimit } | undefined;
 }
 
 type Rights = Pick<Principal, "data">;
@@ -26,11 +28,16 @@ export function classAccess({ data }: Rights, target: string | RuledClass): Clas
 }
 
 /** Whether all rows and columns of these classes are open for reading. */
-export function seesAll(rights: Rights, views: readonly RuledClass[]): boolean {
+export function seesAll(principal: Principal, views: readonly RuledClass[]): boolean {
   return views.every((view) => {
-    const { readable, where, hidden } = classAccess(rights, view);
-    return readable && where === undefined && hidden.size === 0;
+    const { readable, where, hidden } = classAccess(principal, view);
+    return readable && where === undefined && hidden.size === 0 && rowLimit(principal, view) === undefined;
   });
+}
+
+/** What the owner of the class leaves of it to the principal, beside the rules; `undefined`: all. */
+export function rowLimit(principal: Principal, view: Pick<RuledClass, "guard"> | undefined): RowTest | undefined {
+  return view?.guard?.limit?.of(principal);
 }
 
 /** Of each group, and of the user's own rules, the one that decides for the class, if there is one. */

@@ -1,4 +1,4 @@
-export { classAccess, decidingRules, isUnrestricted, seesAll } from "./access.ts";
+export { classAccess, decidingRules, isUnrestricted, rowLimit, seesAll } from "./access.ts";
 export { currentRights } from "./current.ts";
 export {
   allows,
@@ -26,5 +26,7 @@ export type {
   HiddenColumns,
   Permission,
   Principal,
+  RowLimit,
+  RowTest,
   TriggerChain,
 } from "./types.ts";

@@ -1,3 +1,5 @@
+import type { Row } from "../../../common/value.ts";
+
 /** The caller. Every service function takes one; there is no other source of rights. */
 export interface Principal {
   readonly tenant: string;
@@ -128,6 +130,16 @@ export interface FieldCondition {
   readonly where: string;
   readonly fields: readonly string[];
 }
+
+/** Objects of a class that its owner closes to some principals, whatever rules open: they do not exist for these. */
+export interface RowLimit {
+  /** The columns it follows from. */
+  readonly columns: readonly string[];
+  /** Whether an object of these values exists for the principal; `undefined`: all of them do. */
+  of(principal: Principal): RowTest | undefined;
+}
+
+export type RowTest = (values: Row) => boolean;
 
 /** Columns that do not exist for a principal. */
 export interface HiddenColumns {

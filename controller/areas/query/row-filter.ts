@@ -1,5 +1,5 @@
 import type { ClassCatalog, ObjectRow } from "../objects/index.ts";
-import { classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
+import { classAccess, type HiddenColumns, type Principal, rowLimit } from "../permissions/index.ts";
 import { cellsOf, scopeOf, visibility } from "./plan/scope.ts";
 
 type Filtered = Omit<ObjectRow, "class">;
@@ -20,7 +20,8 @@ export function rowFilter(principal: Principal, catalog: ClassCatalog, path: str
   const { readable, where, hidden, parts } = classAccess(principal, view ?? path);
   const hiddenIn = (): HiddenColumns => hidden;
   if (!readable) return { hidden, hiddenIn, sees: () => false };
-  if (where === undefined && parts.length === 1) return { hidden, hiddenIn, sees: () => true };
+  const isLimited = rowLimit(principal, view) !== undefined;
+  if (where === undefined && parts.length === 1 && !isLimited) return { hidden, hiddenIn, sees: () => true };
   // A class that is not known here yet has no columns the condition could be asked of.
   if (view === undefined) return { hidden, hiddenIn, sees: () => false };
   const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });

@@ -57,13 +57,17 @@ function fieldsOfCondition(condition: Condition): readonly Field[] {
 
 const ruled = new WeakMap<VisibleTree, readonly string[]>();
 
-/** Columns of the row conditions, also those that the principal does not see. */
+/** Columns of the row conditions and of the limits, also those that the principal does not see. */
 function ruledColumns(scope: Scope): readonly string[] {
   let names = ruled.get(scope.tree);
   if (names === undefined) {
     const texts = new Set(scope.classes.map((view) => scope.rowCondition(view)).filter((text) => text !== undefined));
     const inner = unveiled(scope);
-    names = usable(() => [...texts].flatMap((text) => namesOf(fieldsOfCondition(parseRowCondition(text)), inner)));
+    const limits = scope.tree.limited.flatMap((view) => view.guard?.limit?.columns ?? []);
+    names = usable(() => [
+      ...limits,
+      ...[...texts].flatMap((text) => namesOf(fieldsOfCondition(parseRowCondition(text)), inner)),
+    ]);
     ruled.set(scope.tree, names);
   }
   return names;

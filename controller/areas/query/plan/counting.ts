@@ -38,7 +38,7 @@ function isColumn({ pseudo, members, series, computed, window }: BoundField): bo
 
 /** Whether some rows, or values of some rows, are not for the principal. */
 function isRuled(scope: Scope): boolean {
-  return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.rowCondition(view) !== undefined);
+  return cellsOf(scope) !== undefined || scope.classes.some((view) => scope.isRuled(view));
 }
 
 /** What each part of the condition means and nothing else; `undefined` where not all of them are pushed down as one. */

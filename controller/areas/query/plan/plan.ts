@@ -239,8 +239,7 @@ type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" 
 export function describeTable({ where, scope }: TablePlan, readSteps: readonly string[]): readonly string[] {
   const lines = [...readSteps];
   if (where) lines.push(`filter ${printCondition(where)}`);
-  if (scope.classes.some((view) => scope.rowCondition(view) !== undefined))
-    lines.push("filter by the row condition of the principal");
+  if (scope.classes.some((view) => scope.isRuled(view))) lines.push("filter by the row condition of the principal");
   return lines;
 }
 

@@ -9,7 +9,7 @@ import {
 } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
-import type { ClassAccess, Principal } from "../../permissions/index.ts";
+import { type ClassAccess, type Principal, rowLimit, type RowTest } from "../../permissions/index.ts";
 import { sourceOfField } from "../expressions/bind.ts";
 import type { BoundField, Fields } from "../expressions/fields.ts";
 import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
@@ -201,6 +201,11 @@ export class Scope implements Fields<ObjectRow> {
   rowCondition(view: ClassView): string | undefined {
     return this.access(view).where;
   }
+
+  /** Whether some rows of the class do not exist for the principal. */
+  isRuled(view: ClassView): boolean {
+    return this.rowCondition(view) !== undefined || rowLimit(this.principal, view) !== undefined;
+  }
 }
 
 /** Reads one column, of whatever class a row is. Rows of one class mostly follow each other. */
@@ -254,15 +259,29 @@ export function scopeOf(
 
 /**
  * Everything that must hold for a row before the principal may know of it: its class is readable, its row condition
- * true.
+ * true, and its owner does not close it.
  */
 export function visibility(scope: Scope): Predicate<ObjectRow> {
-  let visible = visibilities.get(scope.tree);
-  if (!visible) visibilities.set(scope.tree, (visible = visibilityOf(scope)));
-  return visible;
+  let ruled = visibilities.get(scope.tree);
+  if (!ruled) visibilities.set(scope.tree, (ruled = visibilityOf(scope)));
+  const limits = limitsOf(scope);
+  if (limits.size === 0) return ruled;
+  const byRules = ruled;
+  return (row) => byRules(row) === true && limits.get(row.class.cid)?.(row.values) !== false;
 }
 
+/** By rules, which all principals of the tree share. */
 const visibilities = new WeakMap<VisibleTree, Predicate<ObjectRow>>();
+
+/** By class, what its owner leaves of it to just this principal. */
+function limitsOf({ principal, tree }: Scope): ReadonlyMap<number, RowTest> {
+  const limits = new Map<number, RowTest>();
+  for (const view of tree.limited) {
+    const test = rowLimit(principal, view);
+    if (test !== undefined) limits.set(view.cid, test);
+  }
+  return limits;
+}
 
 function visibilityOf(scope: Scope): Predicate<ObjectRow> {
   const conditions = new Map<string, Predicate<ObjectRow>>();

@@ -46,6 +46,7 @@ export class VisibleTree {
   readonly #access = new Map<number, ClassAccess>();
   readonly #columnsOf = new Map<ClassView, readonly Column[]>();
   readonly #columnsNamed = new Map<string, readonly Column[]>();
+  #limited: readonly ClassView[] | undefined;
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
 
@@ -61,6 +62,11 @@ export class VisibleTree {
     this.classes = found.filter((view) => isUnveiled || this.access(view).readable);
     this.whole = this.classes.length === found.length;
     if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
+  }
+
+  /** Those whose owner closes objects to some principals. */
+  get limited(): readonly ClassView[] {
+    return (this.#limited ??= this.classes.filter((view) => view.guard?.limit !== undefined));
   }
 
   /** Fields that its rows have besides columns. */

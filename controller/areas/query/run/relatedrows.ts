@@ -221,16 +221,14 @@ function edgesOf(sources: readonly End[], type: string, { plan, reader }: Work):
   return reader.objects.edges(everything.principal, refs, { direction: "out", type, ...options });
 }
 
-/** Without those that a row condition hides. Edges to classes that may not be read are not among the edges. */
+/** Without those that a row condition, or their owner, hides. Edges to classes that may not be read are not among the edges. */
 async function seenEnds(
   edges: readonly ObjectEdge[],
   isWanted: boolean,
   work: Work,
 ): Promise<ReadonlyMap<string, End>> {
   const { everything } = work.plan;
-  const ruled = new Set(
-    everything.classes.filter((view) => everything.rowCondition(view) !== undefined).map((view) => view.path),
-  );
+  const ruled = new Set(everything.classes.filter((view) => everything.isRuled(view)).map((view) => view.path));
   const seen = new Map<string, End>();
   const asked = new Map<string, ObjectEdge>();
   for (const edge of edges) {

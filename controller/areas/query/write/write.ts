@@ -210,8 +210,7 @@ function checkEditedRow(
 
 /** Whether it depends on an object of the class, as it is and will be, what of it may be written. */
 export function isRuledByRow(scope: Scope, view: ClassView): boolean {
-  const { where, parts } = scope.access(view);
-  return where !== undefined || parts.length > 1;
+  return scope.isRuled(view) || scope.access(view).parts.length > 1;
 }
 
 /** `AppError("denied")` where no group alone has the object, before and after, and the column. */
