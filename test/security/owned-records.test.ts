@@ -341,3 +341,54 @@ describe("rules on the class of users", () => {
     expect(told.nodes).toHaveLength(2);
   });
 });
+
+describe("rules on the class of files", () => {
+  const fs = (method: "GET" | "PUT" | "DELETE", url: string, fields?: Readonly<Record<string, string>>): Request => ({
+    method,
+    url,
+    ...(fields && parts(fields)),
+  });
+
+  beforeAll(async () => {
+    const data: readonly DataRule[] = [
+      ALL,
+      { class: "/matrix/filesystem", access: "write", where: "owner = 'filer'", hidden: ["attr"] },
+    ];
+    const rights = { grants: ["*:read", "*:write"], data };
+    await world.assembly.users.create(testPrincipal(), { username: "filer", password: PASSWORD, rights });
+    for (const [user, name] of [
+      ["admin", "theirs"],
+      ["filer", "mine"],
+    ] as const)
+      expect(await call(user, fs("PUT", `/fs/home/filer/${name}.txt`, { data: `text of ${name}` }))).toMatchObject({
+        status: "ok",
+      });
+  });
+
+  test("hold for /fs and /static: neither rows nor columns come out that MQL does not show", async () => {
+    const names = (await listed("filer", "/fs/home/filer?type=dir")).map(({ name }) => name);
+    const asked = (await call("filer", { url: "/mxobject/mql?mql=select name from /matrix/filesystem" })).message;
+    expect([names, asked]).toEqual([["mine.txt"], [{ name: "mine.txt" }]]);
+    for (const url of ["file", "open", "download", "attr", "tag"].map(
+      (type) => `/fs/home/filer/theirs.txt?type=${type}`,
+    ))
+      expect(await call("filer", { url }), url).toMatchObject({ code: "not_found" });
+    expect(await call("filer", { url: "/static/home/filer/theirs.txt" })).toMatchObject({ code: "not_found" });
+    expect(await call("filer", { url: "/fs/home/filer/theirs.txt?type=check" })).toMatchObject({ message: false });
+  });
+
+  test("hold for changes, and the file stays as it was", async () => {
+    for (const request of [
+      fs("PUT", "/fs/home/filer/theirs.txt", { data: "taken" }),
+      fs("PUT", "/fs/home/filer/mine.txt", { type: "attr", attr: "{}" }),
+      fs("DELETE", "/fs/home/filer/theirs.txt"),
+      { method: "POST", url: "/fs/copy", ...form({ srcpath: "/home/filer/theirs.txt", dstpath: "/home/filer/own" }) },
+    ] as const)
+      expect(["not_found", "denied"], `${request.method} ${request.url}`).toContain(
+        (await call("filer", request)).code,
+      );
+    expect(await call("admin", { url: "/fs/home/filer/theirs.txt?type=file" })).toMatchObject({
+      message: "text of theirs",
+    });
+  });
+});

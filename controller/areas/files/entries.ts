@@ -25,9 +25,11 @@ export interface FileEntry extends Place {
   readonly modifiedMs: number;
   readonly createdMs: number;
   readonly versionMs: number;
+  /** As its object has them. */
+  readonly values: Row;
 }
 
-export function entryOf({ id, values, vtimeMs, ctimeMs }: ObjectRow): FileEntry {
+export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class">): FileEntry {
   const { space, fullname, digest, mark, ftype, size, owner, attr, modified } = values;
   const tags = values[TAGS_COLUMN];
   const place = { space: String(space) as Space, fullname: String(fullname) };
@@ -44,6 +46,7 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: ObjectRow): FileEntry 
     modifiedMs: Number(modified ?? vtimeMs),
     createdMs: ctimeMs,
     versionMs: vtimeMs,
+    values,
   };
 }
 

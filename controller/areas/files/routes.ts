@@ -18,7 +18,8 @@ import { FILE_CLASS } from "./classes.ts";
 import { CONTENT_STATUSES, contentAnswer } from "./content-routes.ts";
 import type { FileEntry } from "./entries.ts";
 import { nameOf, parentOf, type FileName, type Space } from "./names.ts";
-import type { FileNotes, FileService } from "./service.ts";
+import type { FileNotes } from "./notes.ts";
+import type { FileService } from "./service.ts";
 
 export function fileRoutes(files: FileService): readonly Endpoint[] {
   return [

@@ -199,7 +199,10 @@ test("a file is parsed with the caller's row condition and columns, and what was
   const north = {
     ...admin,
     user: "bob",
-    data: [{ class: "/matrix", access: "write", where: "region = 'north'" }],
+    data: [
+      { class: "/matrix", access: "write", where: "region = 'north'" },
+      { class: "/matrix/filesystem", access: "read" },
+    ],
   } as const;
   expect(await parse(north, "/matrix/ruled")).toMatchObject({
     records: 1,

@@ -1,13 +1,9 @@
 import { createReadStream } from "node:fs";
+import { stat } from "node:fs/promises";
 import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
-import {
-  FILE_ATTR_MAX_BYTES,
-  FILE_TAGS_MAX,
-  FILE_TEXT_MAX_BYTES,
-  FILE_WORK_ANSWER_MS,
-} from "../../../common/limits.ts";
+import { FILE_TEXT_MAX_BYTES, FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -18,32 +14,17 @@ import { pathVisible, requireOneOf, requirePath, requirePermission, type Princip
 import type { FileSource, OpenFile } from "../rules/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
 import { placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
-import {
-  extensionOf,
-  nameOf,
-  placeBelowRoot,
-  placeIn,
-  placeOf,
-  type FileName,
-  type Place,
-  type Space,
-} from "./names.ts";
+import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
 import { KnownTexts } from "./known-texts.ts";
+import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { FileStore } from "./store.ts";
+import { fileSight, type FileSight } from "./visible.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
+import { requireWholeWork } from "./work-rights.ts";
 import { FileWorks } from "./work.ts";
 
 /** A file's content comes from a text or from an uploaded part. */
 export type Content = { readonly text: string } | { readonly file: string };
-
-/** What is said of a file or folder besides its content. What is absent stays as it is. */
-export interface FileNotes {
-  /** The file's type; the extension of its name when absent. */
-  readonly ftype?: string | undefined;
-  /** JSON text of an object; empty: none. */
-  readonly attr?: string | undefined;
-  readonly tags?: readonly string[] | undefined;
-}
 
 /** A file as scripts read it. */
 export interface TextFile {
@@ -76,7 +57,8 @@ export class FileService implements FileSource {
     this.#with = dependencies;
     this.#store = new FileStore({ stores, objects, nowMs: () => runtime.clock.nowMs() });
     this.#journal = new FileWorkJournal(dependencies);
-    this.#works = new FileWorks({ journal: this.#journal, store: this.#store, runtime });
+    const sightOf = (principal: Principal): Promise<FileSight> => this.#sightOf(principal);
+    this.#works = new FileWorks({ journal: this.#journal, store: this.#store, runtime, sightOf });
   }
 
   /**
@@ -89,11 +71,14 @@ export class FileService implements FileSource {
     const place = openPlace(principal, placeBelowRoot(name));
     const columns = noteColumns(notes);
     const before = await this.#store.find(principal, place);
+    const ftype = notes.ftype === undefined && before ? before.ftype : typeOf(place, notes.ftype);
+    const row = { ...placeColumns(place), ...columns, ftype };
+    const written = content ?? (before ? undefined : { text: "" });
+    await this.#requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
     if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
     await this.#store.makeFoldersAbove(principal, place);
-    const held = content || !before ? await this.#keep(principal, content ?? { text: "" }) : {};
-    const ftype = notes.ftype === undefined && before ? before.ftype : typeOf(place, notes.ftype);
-    await this.#store.insert(principal, [{ ...placeColumns(place), ...columns, ftype, ...held }]);
+    const held = written ? await this.#keep(principal, written) : {};
+    await this.#store.insert(principal, [{ ...row, ...held }]);
     if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
     // Again: a folder that was removed since then took only what it found.
     await this.#store.makeFoldersAbove(principal, place);
@@ -104,6 +89,9 @@ export class FileService implements FileSource {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     const columns = noteColumns(notes);
+    const before = await this.#store.find(principal, place);
+    const row = { ...(before ? placeColumns(place) : this.#store.folderRow(principal, place)), ...columns };
+    await this.#requireWriting(principal, place, { before, row, given: notes });
     await this.#store.makeFoldersAbove(principal, place);
     await this.#store.makeFolders(principal, [place]);
     if (Object.keys(columns).length > 0) await this.#store.insert(principal, [{ ...placeColumns(place), ...columns }]);
@@ -114,10 +102,12 @@ export class FileService implements FileSource {
   async note(principal: Principal, name: FileName, notes: Omit<FileNotes, "ftype">): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
-    const edits = Object.entries(noteColumns(notes)).map(
-      ([column, value]) => ({ column, operation: "set", value }) as const,
-    );
+    const row = noteColumns(notes);
+    const edits = Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }) as const);
     if (edits.length === 0) throw new AppError("invalid", "There is nothing to set: neither attr nor tags.");
+    const before = await this.#seen(principal, place);
+    if (!before) throw notFound(place);
+    await this.#requireWriting(principal, place, { before, row, given: notes });
     const found = await this.#with.objects.update(system(principal), refOf(principal, place), edits);
     if (!found) throw notFound(place);
   }
@@ -139,9 +129,13 @@ export class FileService implements FileSource {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     const { entries, take } = await this.#store.toTake(principal, [place]);
-    if (entries[0]?.content) return take(entries);
-    const isThere = entries.length > 0 || (await this.#holdsAny(principal, place));
-    if (!isThere) throw notFound(place);
+    const sight = await this.#sightOf(principal);
+    const [entry] = entries;
+    if (entry ? !sight.shown(entry) : !(await this.#holdsAny(principal, place))) throw notFound(place);
+    if (entry?.content) {
+      sight.requireWriting(place, { before: entry, columns: [] });
+      return take(entries);
+    }
     await this.#carry(principal, { kind: "remove", place });
   }
 
@@ -165,8 +159,7 @@ export class FileService implements FileSource {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     const to = openPlace(principal, placeIn(placeOf({ ...name, path: folder }), nameOf(place.fullname)));
-    const [entry, there] = await this.#store.get(principal, [place, to]);
-    if (!entry) throw notFound(place);
+    const [entry, there] = await this.#found(principal, place, to);
     refuseCircle(place, to);
     if (there && !there.content !== !entry.content)
       throw new AppError("conflict", `${to.fullname} is there already, and is a ${there.content ? "file" : "folder"}.`);
@@ -176,14 +169,14 @@ export class FileService implements FileSource {
   async exists(principal: Principal, name: FileName): Promise<boolean> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeOf(name));
-    return place.fullname === "/" || (await this.#store.find(principal, place)) !== undefined;
+    return place.fullname === "/" || (await this.#seen(principal, place)) !== undefined;
   }
 
   /** What is kept of a file or folder. */
   async about(principal: Principal, name: FileName): Promise<FileEntry> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeBelowRoot(name));
-    const entry = await this.#store.find(principal, place);
+    const entry = await this.#seen(principal, place);
     if (!entry) throw notFound(place);
     return entry;
   }
@@ -192,12 +185,14 @@ export class FileService implements FileSource {
   async *list(principal: Principal, name: FileName, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeOf(name));
-    const folder = place.fullname === "/" ? undefined : await this.#store.find(principal, place);
+    const sight = await this.#sightOf(principal);
+    const folder = place.fullname === "/" ? undefined : await this.#seen(principal, place);
     if (folder?.content) throw new AppError("invalid", `${place.fullname} is a file, not a folder.`);
     let isEmpty = true;
     for await (const page of this.#store.in(principal, place, signal)) {
-      isEmpty = false;
-      yield page.filter(({ fullname }) => pathVisible(principal, fullname));
+      const shown = page.flatMap((entry) => sight.shown(entry) ?? []);
+      isEmpty &&= shown.length === 0;
+      yield shown.filter(({ fullname }) => pathVisible(principal, fullname));
     }
     if (isEmpty && !folder && place.fullname !== "/") throw notFound(place);
   }
@@ -206,10 +201,12 @@ export class FileService implements FileSource {
   async open(principal: Principal, path: string, space: Space): Promise<OpenFile & Pick<FileEntry, "fullname">> {
     requireOneOf(principal, ["files:read", "rules:write"]);
     const place = openPlace(principal, placeBelowRoot({ path, space }));
+    const sight = await this.#sightOf(principal);
     const entry = await this.#store.find(principal, place);
-    if (!entry) throw new AppError("not_found", `There is no file ${path}.`);
+    if (!entry || !sight.shown(entry)) throw new AppError("not_found", `There is no file ${path}.`);
     if (!entry.content) throw new AppError("invalid", `${place.fullname} is a folder, not a file.`);
     const { blobs } = await this.#with.stores.tenant(principal.tenant);
+    sight.requireContent(entry);
     const { digest } = entry.content;
     const { size, modifiedMs, fullname } = entry;
     return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
@@ -249,6 +246,48 @@ export class FileService implements FileSource {
     return this.#journal.underWay.close();
   }
 
+  #sightOf(principal: Principal): Promise<FileSight> {
+    const { objects, runtime } = this.#with;
+    return fileSight(principal, { objects, nowMs: () => runtime.clock.nowMs() });
+  }
+
+  /** `undefined` also for what does not exist for the principal. */
+  async #seen(principal: Principal, place: Place): Promise<FileEntry | undefined> {
+    const entry = await this.#store.find(principal, place);
+    return entry && (await this.#sightOf(principal)).shown(entry);
+  }
+
+  /** `AppError("not_found")` without an entry that the principal sees; what is at `to` may be closed to it. */
+  async #found(
+    principal: Principal,
+    place: Place,
+    to: Place,
+  ): Promise<readonly [FileEntry, there: FileEntry | undefined]> {
+    const [entry, there] = await this.#store.get(principal, [place, to]);
+    if (!entry || !(await this.#sightOf(principal)).shown(entry)) throw notFound(place);
+    return [entry, there];
+  }
+
+  /** `AppError("denied")` where rules on the class of files do not let the principal write this. */
+  async #requireWriting(
+    principal: Principal,
+    place: Place,
+    {
+      before,
+      row,
+      given,
+    }: { before: FileEntry | undefined; row: Row; given: FileNotes & { content?: Content | undefined } },
+  ): Promise<void> {
+    const sight = await this.#sightOf(principal);
+    if (sight.rules === undefined) return;
+    const { content, ftype, attr, tags } = given;
+    const by = { digest: content, ftype, attr, [TAGS_COLUMN]: tags };
+    const columns = Object.entries(by).flatMap(([column, value]) => (value === undefined ? [] : [column]));
+    const held = content && (await announced(content));
+    const own = held && { ...held, owner: principal.user, modified: this.#with.runtime.clock.nowMs() };
+    sight.requireWriting(place, { before, after: { ...row, ...own }, columns });
+  }
+
   async #holdsAny(principal: Principal, folder: Place): Promise<boolean> {
     for await (const _ of this.#store.in(principal, folder)) return true;
     return false;
@@ -268,8 +307,7 @@ export class FileService implements FileSource {
   }
 
   async #move(principal: Principal, place: Place, to: Place): Promise<void> {
-    const [entry, there] = await this.#store.get(principal, [place, to]);
-    if (!entry) throw notFound(place);
+    const [, there] = await this.#found(principal, place, to);
     if (to.fullname === place.fullname) return;
     refuseCircle(place, to);
     if (there) throw new AppError("conflict", `${to.fullname} is there already.`);
@@ -278,18 +316,22 @@ export class FileService implements FileSource {
 
   /** Noted before anything is done, so that another controller finishes what this one began. */
   async #carry(
-    { tenant, ospace, user, traceparent }: Principal,
+    principal: Principal,
     {
       kind,
       place: { space, fullname: from },
       to,
     }: Pick<OpenFileWork, "kind"> & { readonly place: Place; readonly to?: Place },
   ): Promise<void> {
+    const { tenant, ospace, user, traceparent } = principal;
     const { clock, random } = this.#with.runtime;
     const startedMs = clock.nowMs();
     const id = ulidOf(startedMs, random.bytes(10));
     const target = to && { to: to.fullname };
-    const work = { id, tenant, ospace, user, traceparent, kind, space, from, ...target, at: from, startedMs };
+    const sight = await this.#sightOf(principal);
+    const rules = sight.rules && { rules: sight.rules };
+    const work = { id, tenant, ospace, user, traceparent, kind, space, from, ...target, at: from, startedMs, ...rules };
+    await requireWholeWork(work, { principal, store: this.#store, sight });
     this.#journal.underWay.hold(id);
     const begun = await this.#journal.beginAlone(work).catch((error: unknown) => {
       this.#journal.underWay.letGo(id);
@@ -309,6 +351,12 @@ function system(principal: Principal): Principal {
   return { ...principal, data: [{ class: "/", access: "write" }] };
 }
 
+/** What is known of a content before it is kept: of its digest only that there will be one. */
+async function announced(content: Content): Promise<Row> {
+  const size = "text" in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
+  return { digest: "", size };
+}
+
 /** `AppError("denied")` where the path is closed to the principal. */
 function openPlace(principal: Principal, place: Place): Place {
   requirePath(principal, place.fullname);
@@ -326,40 +374,4 @@ function notFound({ fullname }: Place): AppError {
 
 function refuseCircle({ fullname: from }: Place, { fullname: to }: Place): void {
   if (isInside(from, to)) throw new AppError("invalid", `${to} lies in ${from} itself, or is it.`);
-}
-
-/** Folders alone have the type `dir`. */
-function typeOf({ fullname }: Place, given: string | undefined): string {
-  const type = given?.trim().replace(/^\./, "").toLowerCase() ?? "";
-  return type === "" ? extensionOf(fullname) : extensionOf(`x.${type}`);
-}
-
-function noteColumns({ attr, tags }: FileNotes): Row {
-  return {
-    ...(attr !== undefined && { attr: attrText(attr) }),
-    ...(tags !== undefined && { [TAGS_COLUMN]: checkedTags(tags) }),
-  };
-}
-
-/** Clients send an empty text, or the JSON text of one, for none. */
-function attrText(text: string): string {
-  const trimmed = text.trim();
-  if (trimmed === "" || trimmed === '""') return "";
-  if (Buffer.byteLength(trimmed) > FILE_ATTR_MAX_BYTES)
-    throw new AppError("too_large", `The attributes of a file have at most ${FILE_ATTR_MAX_BYTES} bytes.`);
-  let value: unknown;
-  try {
-    value = JSON.parse(trimmed);
-  } catch (error) {
-    throw new AppError("syntax", "attr is no JSON text.", { cause: error });
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value))
-    throw new AppError("invalid", "attr is to be the JSON text of an object.");
-  return trimmed;
-}
-
-function checkedTags(tags: readonly string[]): string[] {
-  const clean = [...new Set(tags.map((tag) => tag.trim()).filter((tag) => tag !== ""))];
-  if (clean.length > FILE_TAGS_MAX) throw new AppError("too_large", `A file has at most ${FILE_TAGS_MAX} tags.`);
-  return clean;
 }

@@ -1,6 +1,7 @@
 import { AppError, type ErrorCode } from "../../../common/errors.ts";
 import { FILE_WORK_BEGIN_ATTEMPTS_MAX, FILE_WORKS_OPEN_MAX } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
+import type { DataRule } from "../permissions/index.ts";
 import { encodeJson } from "../../store/format.ts";
 import {
   Journal,
@@ -25,6 +26,8 @@ export interface OpenFileWork extends OpenWork {
   /** The folder, `from` or below it, that is worked in. What lies beside its ancestors was perhaps not reached yet. */
   readonly at: string;
   readonly startedMs: number;
+  /** Those on the class of files that the caller had at the start, whatever he has now; absent: none closes anything. */
+  readonly rules?: readonly DataRule[];
   readonly end?: FileWorkEnd;
 }
 

@@ -14,12 +14,16 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { FileEntry, HeldContent } from "./entries.ts";
 import { parentOf, type Place } from "./names.ts";
 import { rowAt, type FileStore } from "./store.ts";
+import { WHOLE_SIGHT, type FileSight } from "./visible.ts";
+import { requireWork, targetOf } from "./work-rights.ts";
 import type { FileWorkEnd, FileWorkJournal, NotedFileWork, OpenFileWork } from "./work-journal.ts";
 
 export interface FileWorkDependencies {
   readonly journal: FileWorkJournal;
   readonly store: FileStore;
   readonly runtime: Runtime;
+  /** What is open by the rules of the principal. */
+  readonly sightOf: (principal: Principal) => Promise<FileSight>;
 }
 
 /** Another controller continues the work, or nothing is left to do. */
@@ -60,6 +64,7 @@ export class FileWorks {
 class FileWorkRun {
   readonly #with: FileWorkDependencies;
   readonly #platform: Principal;
+  #sight = WHOLE_SIGHT;
   #held: NotedFileWork;
 
   constructor(held: NotedFileWork, dependencies: FileWorkDependencies) {
@@ -108,7 +113,8 @@ class FileWorkRun {
 
   /** From the folder that was noted up to the one it began with. A copy takes nothing away and begins anew. */
   async #carryOnce(): Promise<void> {
-    const { from, at, to, kind, space } = this.#open;
+    const { from, at, to, kind, space, rules } = this.#open;
+    if (rules) this.#sight = await this.#with.sightOf({ ...this.#platform, data: rules });
     if (to !== undefined) await this.#with.store.makeFoldersAbove(this.#platform, { space, fullname: to });
     await this.#pass([{ space, fullname: from }]);
     let folder = kind === "copy" ? from : at;
@@ -156,17 +162,29 @@ class FileWorkRun {
       return this.#put((await store.get(this.#platform, places)).filter((entry) => entry !== undefined));
     }
     const { entries, take } = await store.toTake(this.#platform, places);
+    for (const entry of entries) await this.#require(entry);
     if (this.#open.kind === "move") await this.#put(entries);
     await take(entries);
   }
 
+  /** What came after the beginning and is closed to the caller stays, in its folders: these were taken before. */
+  async #require(entry: FileEntry): Promise<void> {
+    try {
+      requireWork(this.#open, this.#sight, entry);
+    } catch (error) {
+      await this.#with.store.makeFoldersAbove(this.#platform, entry);
+      throw error;
+    }
+  }
+
   async #put(entries: readonly FileEntry[]): Promise<void> {
     const { store } = this.#with;
-    const targets = entries.map((entry) => this.#targetOf(entry));
+    const targets = entries.map((entry) => targetOf(this.#open, entry));
     const replaced = await store.get(this.#platform, targets);
     // A folder that is there already stays as it is.
     const put = entries.flatMap((entry, at) => {
       const [target, former] = [targets[at], replaced[at]];
+      if (this.#open.kind === "copy") requireWork(this.#open, this.#sight, entry, former);
       if (former && !former.content !== !entry.content) throw otherKind(former);
       if (!target || (former && !entry.content)) return [];
       return [{ target, entry, former, content: entry.content && this.#newContent(entry, entry.content) }];
@@ -198,11 +216,6 @@ class FileWorkRun {
   #newContent({ fullname }: FileEntry, { digest }: HeldContent): HeldContent {
     const mark = createHash("sha256").update(`${this.#open.id} ${fullname}`).digest("base64url");
     return { digest, mark: `file/${mark}` };
-  }
-
-  #targetOf({ space, fullname }: Place): Place {
-    const { from, to = "" } = this.#open;
-    return { space, fullname: to + fullname.slice(from.length) };
   }
 
   async #note(at: string): Promise<void> {

@@ -12,24 +12,42 @@ export interface RowFilter {
   sees(object: Filtered): boolean;
   /** Columns of that object that do not exist for the principal, or are unset for it. */
   hiddenIn(object: Filtered): HiddenColumns;
+  /** Whether a statement of the principal could write these columns of it. */
+  mayWrite(columns: readonly string[], change: FilteredChange): boolean;
+}
+
+/** An object as it is, absent when it is made, and as it will be, absent when it is removed. */
+export interface FilteredChange {
+  readonly before?: Filtered;
+  readonly after?: Filtered;
 }
 
 /** `AppError("internal")` when the row condition among the rights cannot be used. */
 export function rowFilter(principal: Principal, catalog: ClassCatalog, path: string): RowFilter {
   const view = catalog.get(path);
-  const { readable, where, hidden, parts } = classAccess(principal, view ?? path);
+  const { readable, writable, where, hidden, parts } = classAccess(principal, view ?? path);
   const hiddenIn = (): HiddenColumns => hidden;
-  if (!readable) return { hidden, hiddenIn, sees: () => false };
+  const none = { hidden, hiddenIn, sees: () => false, mayWrite: () => false };
+  if (!readable) return none;
+  const opens = (columns: readonly string[]): boolean => writable && !columns.some((name) => hidden.has(name));
   const isLimited = rowLimit(principal, view) !== undefined;
-  if (where === undefined && parts.length === 1 && !isLimited) return { hidden, hiddenIn, sees: () => true };
+  if (where === undefined && parts.length === 1 && !isLimited)
+    return { hidden, hiddenIn, sees: () => true, mayWrite: opens };
   // A class that is not known here yet has no columns the condition could be asked of.
-  if (view === undefined) return { hidden, hiddenIn, sees: () => false };
+  if (view === undefined) return none;
   const scope = scopeOf(principal, catalog, { path, subtree: false, alias: undefined });
   const visible = visibility(scope);
   const cells = cellsOf(scope);
+  const rowOf = (object: Filtered): ObjectRow => ({ ...object, class: view });
+  const sees = (object: Filtered | undefined): boolean => object === undefined || visible(rowOf(object)) === true;
   return {
     hidden,
-    sees: (object) => visible({ ...object, class: view }) === true,
+    sees,
+    mayWrite: (columns, { before, after }) => {
+      if (!opens(columns) || !sees(before) || !sees(after)) return false;
+      const change = { before: before && rowOf(before), after: after && rowOf(after) };
+      return cells?.mayWrite(view, columns, change) ?? true;
+    },
     hiddenIn: (object) => cells?.hiddenIn({ ...object, class: view }) ?? hidden,
   };
 }

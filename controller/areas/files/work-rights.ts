@@ -1,0 +1,61 @@
+import type { Principal } from "../permissions/index.ts";
+import type { FileEntry } from "./entries.ts";
+import { type Place } from "./names.ts";
+import { rowAt, type FileStore } from "./store.ts";
+import type { FileSight } from "./visible.ts";
+import type { OpenFileWork } from "./work-journal.ts";
+
+type Asked = Pick<OpenFileWork, "kind" | "space" | "from" | "to" | "user">;
+
+/** Where an entry of the work goes. */
+export function targetOf({ from, to = "" }: Pick<OpenFileWork, "from" | "to">, { space, fullname }: Place): Place {
+  return { space, fullname: to + fullname.slice(from.length) };
+}
+
+/**
+ * `AppError("denied")` where the rules that the caller had at the start do not let him do that with the entry; `former`
+ * is what lies where it goes.
+ */
+export function requireWork(work: Asked, sight: FileSight, entry: FileEntry, former?: FileEntry): void {
+  if (work.kind !== "copy") sight.requireWriting(entry, { before: entry, columns: [] });
+  if (work.kind === "remove") return;
+  sight.requireAllOf(entry);
+  const target = targetOf(work, entry);
+  const owner = work.kind === "copy" ? work.user : entry.owner;
+  const row = rowAt(target, { ...entry, owner }, entry.content);
+  // A folder that is there already stays as it is.
+  if (former && !entry.content) return;
+  if (work.kind === "copy") return sight.requireWriting(target, { before: former, after: row, columns: ["digest"] });
+  sight.requireWriting(entry, { before: entry, after: row, columns: ["fullname"] });
+}
+
+interface Looking {
+  readonly principal: Principal;
+  readonly store: FileStore;
+  readonly sight: FileSight;
+}
+
+/** The same for all that the work is about, before it begins: where one entry is closed, nothing is done. */
+export async function requireWholeWork(work: Asked, looking: Looking): Promise<void> {
+  if (looking.sight.rules === undefined) return;
+  const place = { space: work.space, fullname: work.from };
+  const [entry] = await looking.store.get(looking.principal, [place]);
+  if (entry) await requireAll(work, [entry], looking);
+  if (!entry?.content) await requireBelow(work, place, looking);
+}
+
+async function requireBelow(work: Asked, folder: Place, looking: Looking): Promise<void> {
+  const folders: Place[] = [];
+  for await (const page of looking.store.in(looking.principal, folder)) {
+    await requireAll(work, page, looking);
+    for (const { content, space, fullname } of page) if (!content) folders.push({ space, fullname });
+  }
+  for (const below of folders) await requireBelow(work, below, looking);
+}
+
+async function requireAll(work: Asked, entries: readonly FileEntry[], looking: Looking): Promise<void> {
+  const { store, principal, sight } = looking;
+  const targets = work.kind === "copy" ? entries.map((entry) => targetOf(work, entry)) : [];
+  const former = await store.get(principal, targets);
+  for (const [at, entry] of entries.entries()) requireWork(work, sight, entry, former[at]);
+}
