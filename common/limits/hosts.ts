@@ -62,7 +62,8 @@ export const SSH_CONNECT_MS = 15_000;
 export const SSH_JUMP_TARGETS_MAX = 16;
 /** Linux takes 128 KiB in one argument. */
 export const SSH_COMMAND_MAX_BYTES = 120 * KIB;
-export const SSH_OUTPUT_MAX_BYTES = 64 * MIB;
+/** Of one step of the platform's own, such as the digests of a depot; commands write as much as they like. */
+export const SSH_STEP_OUTPUT_MAX_BYTES = 64 * MIB;
 export const SSH_UPLOADS_AT_ONCE = 16;
 export const SSH_KILL_GRACE_MS = 1_000;
 /** After a cancel, or at its deadline, a command has this long to be ended and dead; less than `DISPATCH_GRACE_MS`. */

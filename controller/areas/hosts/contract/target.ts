@@ -118,6 +118,20 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       expect([cancelled.outcome.state, isAlive(pid)]).toEqual(["cancelled", false]);
     });
 
+    it.concurrent("ends a whole tree of processes that is cancelled, also those that ignore TERM", async () => {
+      const stop = new AbortController();
+      const seen: string[] = [];
+      const { outcome } = await exec(TREE, {
+        signal: stop.signal,
+        onOutput: ({ data }) => {
+          seen.push(Buffer.from(data).toString());
+          if (pidsIn(seen).length === TREE_PROCESSES) stop.abort();
+        },
+      });
+      expect([outcome.state, pidsIn(seen).length]).toEqual(["cancelled", TREE_PROCESSES]);
+      await Promise.all(pidsIn(seen).map(gone));
+    });
+
     it("ends a command that is cancelled, and does not begin one that already was", async () => {
       const mark = join(folder, "cancelled");
       const stop = new AbortController();
@@ -225,6 +239,19 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       expect((await inDepot("true")).outcome.state).toBe("failed");
     });
   });
+}
+
+/** Each process begins two, down to the fourth level, and every second one ignores TERM. */
+const TREE = `grow='echo $$; [ $1 = 0 ] && exec sleep 300
+sh -c "$0" "$0" $(($1-1)) &
+(trap "" TERM; sh -c "$0" "$0" $(($1-1))) &
+wait'
+sh -c "$grow" "$grow" 4`;
+const TREE_PROCESSES = 31;
+
+function pidsIn(pieces: readonly string[]): readonly number[] {
+  const lines = pieces.join("").split("\n");
+  return lines.slice(0, -1).map(Number);
 }
 
 /** A process of this machine: looked for until it is not there any more. */

@@ -2,12 +2,7 @@ import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
 import ssh2, { type Client, type ClientChannel, type ConnectConfig, type SFTPWrapper } from "ssh2";
 import { AppError, errorText } from "../../../../common/errors.ts";
-import {
-  EXEC_PIPE_GRACE_MS,
-  SSH_CONNECT_MS,
-  SSH_KILL_GRACE_MS,
-  SSH_OUTPUT_MAX_BYTES,
-} from "../../../../common/limits.ts";
+import { EXEC_PIPE_GRACE_MS, SSH_CONNECT_MS, SSH_KILL_GRACE_MS } from "../../../../common/limits.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { OutputPiece } from "../types.ts";
 import { environmentText, watchedScript } from "./shell.ts";
@@ -125,6 +120,8 @@ export class SshConnection {
 
   /**
    * Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed.
+   * All of its output is read, so that it never waits for a reader; one that writes more than `outputMaxBytes` is ended
+   * and fails as `AppError("too_large")`.
    */
   async run(
     script: string,
@@ -132,15 +129,18 @@ export class SshConnection {
       readonly signal: AbortSignal;
       readonly environment?: Readonly<Record<string, string>>;
       readonly onOutput?: (piece: OutputPiece) => void;
+      /** Absent: as much as it likes. */
+      readonly outputMaxBytes?: number;
     },
   ): Promise<ScriptEnd> {
+    const { outputMaxBytes = Infinity } = options;
     const variables = environmentText(options.environment ?? {});
     let bytes = 0;
     let tooMuch = false;
     const end = await this.#exec(watchedScript(script), (stream) => {
       const take = (stderr: boolean) => (data: Buffer) => {
         bytes += data.length;
-        if (bytes > SSH_OUTPUT_MAX_BYTES) {
+        if (bytes > outputMaxBytes) {
           tooMuch = true;
           stream.end();
         } else options.onOutput?.({ stderr, data });
@@ -150,8 +150,7 @@ export class SshConnection {
       stream.write(variables);
       return this.#end(stream, options.signal);
     });
-    if (tooMuch)
-      throw new AppError("too_large", `The command wrote more than ${SSH_OUTPUT_MAX_BYTES} bytes and was ended.`);
+    if (tooMuch) throw new AppError("too_large", `A step on the host wrote more than ${outputMaxBytes} bytes.`);
     return end;
   }
 

@@ -1,7 +1,7 @@
 import type { SFTPWrapper } from "ssh2";
 import { AppError, errorText } from "../../../../common/errors.ts";
 import { mapLimited } from "../../../../common/concurrency.ts";
-import { SSH_UPLOADS_AT_ONCE } from "../../../../common/limits.ts";
+import { SSH_STEP_OUTPUT_MAX_BYTES, SSH_UPLOADS_AT_ONCE } from "../../../../common/limits.ts";
 import { absolutePath, fileName, relativePath } from "../../../../common/paths.ts";
 import type { BlobStore } from "../../../store/blobs.ts";
 import type { DepotFile, DepotToDeploy } from "../types.ts";
@@ -62,9 +62,8 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
     await must(connection, switchScript(put.place.folder, beside), put.signal);
   } catch (error) {
     // Also when the time is over: what was half sent must not stay.
-    await connection
-      .run(`rm -rf -- ${quoted(beside)}`, { signal: new AbortController().signal })
-      .catch(() => undefined);
+    const options = { signal: new AbortController().signal, outputMaxBytes: SSH_STEP_OUTPUT_MAX_BYTES };
+    await connection.run(`rm -rf -- ${quoted(beside)}`, options).catch(() => undefined);
     throw error;
   }
   await spread(connection, put.place, put.signal);
@@ -263,6 +262,7 @@ async function must(connection: SshConnection, script: string, signal: AbortSign
   const errors: Uint8Array[] = [];
   const end = await connection.run(script, {
     signal,
+    outputMaxBytes: SSH_STEP_OUTPUT_MAX_BYTES,
     onOutput: ({ stderr, data }) => void (stderr ? errors : out).push(data),
   });
   if (end.code === 0) return Buffer.concat(out).toString();

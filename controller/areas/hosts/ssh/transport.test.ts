@@ -1,7 +1,19 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTestHosts, type TestHosts } from "../../../../test/helpers/hosts.ts";
 import { startSshd, type Sshd } from "../../../../test/helpers/sshd.ts";
 import { targetContract } from "../contract/target.ts";
+
+setFlagsFromString("--expose-gc");
+const collectGarbage = runInNewContext("gc") as () => void;
+const LOOK_BYTES = 20_000_000;
+
+/** Bytes in buffers that something holds. */
+function heldBytes(): number {
+  collectGarbage();
+  return process.memoryUsage().arrayBuffers;
+}
 
 const sshd = await startSshd();
 if (!sshd && process.env.CI) throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
@@ -73,6 +85,31 @@ describe.skipIf(!sshd)("SSH", () => {
     );
     expect(outcome).toMatchObject({ state: "ok", code: 0 });
     expect(Buffer.concat(pieces).toString()).toBe("0\n4711-is-the-pin|one\n.\n,two|g|1|7|w|");
+  });
+
+  it("counts all of 100 MB that a command writes and keeps nothing of it, and the next command runs", async () => {
+    await save("talkative");
+    const size = 100_000_000;
+    const held = heldBytes();
+    let [bytes, mostHeld] = [0, 0];
+    const outcome = await test.hosts.dispatch(
+      test.principal(),
+      "talkative",
+      { kind: "exec", line: `head -c ${size} /dev/zero` },
+      {
+        commandId: "talkative",
+        timeoutMs: 60_000,
+        onOutput: ({ data }) => {
+          const look = Math.floor(bytes / LOOK_BYTES) < Math.floor((bytes + data.length) / LOOK_BYTES);
+          bytes += data.length;
+          if (look) mostHeld = Math.max(mostHeld, heldBytes() - held);
+        },
+      },
+    );
+    expect(outcome).toMatchObject({ state: "ok", code: 0 });
+    expect(bytes).toBe(size);
+    expect(mostHeld).toBeLessThan(size / 2);
+    expect(await exec("talkative", "true")).toMatchObject({ state: "ok" });
   });
 
   it("trusts no first key when it is not to", async () => {
