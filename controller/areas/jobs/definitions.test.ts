@@ -126,7 +126,8 @@ test("exist, enable, disable and sync answer as clients read them; a disabled jo
   expect(await stored("flag@common/x")).toMatchObject({ enable: 1 });
   for (const way of ["enable", "disable"]) {
     expect(await call("GET", `/job/${way}/none@x`)).toMatchObject({ code: "not_found" });
-    expect(await call("GET", `/job/${way}/remote_command@system/common`)).toMatchObject({ code: "denied" });
+    for (const name of ["remote_command", "remote_wincall"])
+      expect(await call("GET", `/job/${way}/${name}@system/common`)).toMatchObject({ code: "denied" });
   }
   await call("DELETE", "/job/flag@common/x");
 });

@@ -30,7 +30,7 @@ test("a job is defined by a form as clients send it, listed, read and deleted un
     message: { fullname: "backup@common/x", exec: ["run"], host: ["h1", "h2"], timeout: 60 },
   });
   expect(await call("GET", "/job")).toMatchObject({
-    message: [{ name: "backup" }, { name: "remote_command", system: true }],
+    message: [{ name: "backup" }, { name: "remote_command", system: true }, { name: "remote_wincall", system: true }],
   });
   expect(await call("GET", "/job/backup@common/x")).toMatchObject({
     status: "ok",
@@ -49,25 +49,28 @@ test("a name that is not known is told when a job is saved", async () => {
   expect(await call("POST", "/job", "name=told&exec=run&argenc=")).not.toHaveProperty("warnings");
 });
 
-test("both ways to execute answer the output, and leave a row that MQL shows", async () => {
-  says("hello\n");
-  const members = param({ cmd: "echo hello", "HOST!": "h1", timeout: 5 });
-  for (const url of [
-    `/job/exec/remote_command@system/common?param=${members}&receive_output=true`,
-    `/job/remote_command@system/common?receive_output=true&param=${members}`,
-  ]) {
-    const answer = await call("GET", url);
-    expect(answer).toMatchObject({
-      status: "ok",
-      message: "hello\n",
-      meta: { runs: [{ host: "h1", state: "ok", code: 0 }] },
-    });
-    const { runid } = answer.meta as { runid: string };
-    expect(
-      await monitoring.mql(`select host, status, code, out from /matrix/jobs/jobrun where runid='${runid}'`),
-    ).toEqual([{ host: "h1", status: "ok", code: 0, out: "hello\n" }]);
-  }
-});
+test.each(["remote_command", "remote_wincall"])(
+  "both ways to execute %s answer the output, and leave a row that MQL shows",
+  async (name) => {
+    says("hello\n");
+    const members = param({ cmd: "echo hello", "HOST!": "h1", timeout: 5 });
+    for (const url of [
+      `/job/exec/${name}@system/common?param=${members}&receive_output=true`,
+      `/job/${name}@system/common?receive_output=true&param=${members}`,
+    ]) {
+      const answer = await call("GET", url);
+      expect(answer).toMatchObject({
+        status: "ok",
+        message: "hello\n",
+        meta: { runs: [{ host: "h1", state: "ok", code: 0 }] },
+      });
+      const { runid } = answer.meta as { runid: string };
+      expect(
+        await monitoring.mql(`select host, status, code, out, cmds from /matrix/jobs/jobrun where runid='${runid}'`),
+      ).toEqual([{ host: "h1", status: "ok", code: 0, out: "hello\n", cmds: ["echo hello"] }]);
+    }
+  },
+);
 
 test("several hosts answer one block each; an exit code is no error, a host that cannot be reached is one", async () => {
   says("hi");
@@ -96,6 +99,7 @@ test("what is wrong or not offered is a clear error", async () => {
   for (const [url, code] of [
     ["/job/exec/remote_command@system/common?param=%7B", "invalid"],
     ["/job/exec/remote_command@system/common", "invalid"],
+    [`/job/exec/remote_wincall@system/common?param=${param({ "HOST!": "h1" })}`, "invalid"],
     ["/job/exec/none@x", "not_found"],
   ] as const) {
     expect(await call("GET", url)).toMatchObject({ status: "error", code });

@@ -172,6 +172,7 @@ describe("definitions", () => {
     expect((await jobs.list(admin)).map((job) => job.fullname)).toEqual([
       "backup@common/x",
       "remote_command@system/common",
+      "remote_wincall@system/common",
     ]);
     await jobs.remove(admin, "backup@common/x");
     await expect(jobs.get(admin, "backup@common/x")).rejects.toMatchObject({ code: "not_found" });
@@ -200,7 +201,11 @@ describe("definitions", () => {
     await define();
     const [definition] = classes;
     for await (const page of definition?.provide?.(admin) ?? []) {
-      expect(page.map((row) => row["id"])).toEqual(["jobdef:backup@common/x", "jobdef:remote_command@system/common"]);
+      expect(page.map((row) => row["id"])).toEqual([
+        "jobdef:backup@common/x",
+        "jobdef:remote_command@system/common",
+        "jobdef:remote_wincall@system/common",
+      ]);
       const known = new Set([...(definition?.columns.map((column) => column.name) ?? []), "id", "class", TAGS_COLUMN]);
       expect(Object.keys(page[0] ?? {}).filter((name) => !known.has(name))).toEqual([]);
     }
@@ -491,7 +496,7 @@ describe("the controller's own end", () => {
 
 test("a viewer reads jobs but neither defines, deletes nor runs them", async () => {
   await define();
-  expect(await jobs.list(viewer)).toHaveLength(2);
+  expect(await jobs.list(viewer)).toHaveLength(3);
   const denied = { code: "denied" };
   await expect(jobs.save(viewer, { name: "x", exec: ["y"] })).rejects.toMatchObject(denied);
   await expect(jobs.remove(viewer, "backup@common/x")).rejects.toMatchObject(denied);
@@ -501,7 +506,7 @@ test("a viewer reads jobs but neither defines, deletes nor runs them", async () 
 
 test("tenants neither see nor run each other's jobs", async () => {
   await define();
-  expect((await jobs.list(other)).map((job) => job.name)).toEqual(["remote_command"]);
+  expect((await jobs.list(other)).map((job) => job.name)).toEqual(["remote_command", "remote_wincall"]);
   await expect(jobs.get(other, "backup@common/x")).rejects.toMatchObject({ code: "not_found" });
   await expect(runs.execute(other, "backup@common/x", {})).rejects.toMatchObject({ code: "not_found" });
   await (await runs.execute(other, "remote_command@system/common", { param: '{"cmd":"x","HOST!":"h1"}' })).finished;

@@ -11,9 +11,9 @@ import { contextId, formatJobName } from "./names.ts";
 import type { OpenRun, RunOrder, VersionedRun } from "./open-runs.ts";
 import { parseParameters, sealedEnvironment, type Parameters } from "./parameters.ts";
 import { retryOf, wholeTimeMs } from "./retries.ts";
-import { REMOTE_COMMAND } from "./service.ts";
 import { serverScriptOf, type RunScripts } from "./stages.ts";
 import { authorOf, type StoredJob } from "./store.ts";
+import { systemJobOf } from "./system-jobs.ts";
 import { NO_TARGETS, type Asked, type Targets } from "./targets.ts";
 import type { ExecutionRequest } from "./types.ts";
 
@@ -143,7 +143,7 @@ function refuseTooMany(hosts: number): void {
 }
 
 function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
-  if (job !== REMOTE_COMMAND) return commandLines(job);
+  if (!systemJobOf(formatJobName(job))) return commandLines(job);
   if (cmd === undefined || cmd.trim() === "")
     throw new AppError("invalid", `${formatJobName(job)} needs a command line as cmd in param.`);
   return [cmd];

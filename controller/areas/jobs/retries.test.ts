@@ -176,24 +176,27 @@ test("the failed hosts of a run that has ended are tried again by hand, in a run
   await expect(runs.retrying.retry(ADMIN, again.runId, {})).rejects.toMatchObject({ code: "invalid" });
 });
 
-test("a command that was run by itself is tried again as it was, not while it goes on and not by others", async () => {
-  const asleep = heldWork<Partial<CommandOutcome>>(FAILED);
-  const runs = scene.controller("a", { dispatch: asleep.wait });
-  const param = JSON.stringify({ cmd: "say 'it'", "HOST!": "h1" });
-  const { runId, finished } = await runs.execute(ADMIN, "remote_command@system/common", { param });
-  await asleep.asleep;
-  await expect(runs.retrying.retry(ADMIN, runId, {})).rejects.toMatchObject({ code: "conflict" });
-  asleep.release();
-  await finished;
-  const retry = (principal: typeof ADMIN, given = {}) =>
-    runs.retrying.retry(principal, runId, { param: JSON.stringify(given) });
-  await expect(retry(ADMIN, { "HOST!": "h2" })).rejects.toMatchObject({ code: "invalid" });
-  await expect(retry(testPrincipal("viewer"))).rejects.toMatchObject({ code: "denied" });
-  await expect(retry(testPrincipal("administrator", "second"))).rejects.toMatchObject({ code: "not_found" });
-  const again = await retry(ADMIN);
-  expect(await again.finished).toMatchObject([{ host: "h1", state: "failed" }]);
-  expect(await scene.rowsOf(again.runId)).toMatchObject([{ cmds: ["say 'it'"], origin: runId }]);
-});
+test.each(["remote_command", "remote_wincall"])(
+  "a command that %s ran is tried again as it was, not while it goes on and not by others",
+  async (name) => {
+    const asleep = heldWork<Partial<CommandOutcome>>(FAILED);
+    const runs = scene.controller("a", { dispatch: asleep.wait });
+    const param = JSON.stringify({ cmd: "say 'it'", "HOST!": "h1" });
+    const { runId, finished } = await runs.execute(ADMIN, `${name}@system/common`, { param });
+    await asleep.asleep;
+    await expect(runs.retrying.retry(ADMIN, runId, {})).rejects.toMatchObject({ code: "conflict" });
+    asleep.release();
+    await finished;
+    const retry = (principal: typeof ADMIN, given = {}) =>
+      runs.retrying.retry(principal, runId, { param: JSON.stringify(given) });
+    await expect(retry(ADMIN, { "HOST!": "h2" })).rejects.toMatchObject({ code: "invalid" });
+    await expect(retry(testPrincipal("viewer"))).rejects.toMatchObject({ code: "denied" });
+    await expect(retry(testPrincipal("administrator", "second"))).rejects.toMatchObject({ code: "not_found" });
+    const again = await retry(ADMIN);
+    expect(await again.finished).toMatchObject([{ host: "h1", state: "failed" }]);
+    expect(await scene.rowsOf(again.runId)).toMatchObject([{ cmds: ["say 'it'"], origin: runId }]);
+  },
+);
 
 test.each([{ retry: -1 }, { retry: 21 }, { retrydelay: 3_601 }, { retry: 1.5 }])("%j is no retry", (given) => {
   expect(Value.Check(JobInput, { name: "x", exec: ["x"], ...given })).toBe(false);

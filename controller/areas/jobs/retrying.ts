@@ -5,11 +5,10 @@ import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
 import { NO_HOST } from "./endings.ts";
-import { formatJobName } from "./names.ts";
 import { givenNames } from "./parameters.ts";
 import type { JobRuns } from "./runs.ts";
-import { REMOTE_COMMAND } from "./service.ts";
 import { stageOf } from "./stages.ts";
+import { systemJobOf } from "./system-jobs.ts";
 import type { Execution, ExecutionRequest } from "./types.ts";
 
 export interface RetryingDependencies {
@@ -70,8 +69,8 @@ function paramOf({ name, cmds, params }: Row, text: string | undefined): object 
   if (missing.length > 0)
     throw new AppError("invalid", `Parameters of a run are not kept after it: param needs ${listed(missing)} again.`);
   const [cmd] = namesIn(cmds);
-  const isRemote = name === formatJobName(REMOTE_COMMAND) && members["cmd"] === undefined && cmd !== undefined;
-  return isRemote ? { ...members, cmd } : members;
+  const isMissing = systemJobOf(String(name)) !== undefined && members["cmd"] === undefined;
+  return isMissing && cmd !== undefined ? { ...members, cmd } : members;
 }
 
 function namesIn(value: unknown): readonly string[] {

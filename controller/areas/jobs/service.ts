@@ -12,13 +12,7 @@ import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { changedJob, emptyJob, saysWhatIsExecuted } from "./definition.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
-
-/** Runs the command line given in `param.cmd`; always there. */
-export const REMOTE_COMMAND: StoredJob = {
-  ...emptyJob({ name: "remote_command", dir: "system/common" }),
-  description: "Runs the command line of param.cmd on the host of param.HOST!",
-  creator: "system",
-};
+import { SYSTEM_JOBS, systemJobOf } from "./system-jobs.ts";
 
 /** What stands in the place of a job's whole name in a path of the interface. */
 const SYNC = "sync";
@@ -115,7 +109,7 @@ export class JobService {
   /** For the class of jobs, over which the rules for rows and columns are laid where it is queried. */
   async all(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
-    return [...(await this.#store.definitions(principal.tenant)), REMOTE_COMMAND].map((job) => record(principal, job));
+    return [...(await this.#store.definitions(principal.tenant)), ...SYSTEM_JOBS].map((job) => record(principal, job));
   }
 
   /** What stops when the user goes, as far as the principal may see it. */
@@ -243,7 +237,8 @@ export class JobService {
 
   async #find(tenant: string, fullName: string): Promise<StoredJob> {
     const name = formatted(fullName);
-    if (name === formatJobName(REMOTE_COMMAND)) return REMOTE_COMMAND;
+    const ofPlatform = name === undefined ? undefined : systemJobOf(name);
+    if (ofPlatform) return ofPlatform;
     const found = name === undefined ? undefined : await this.#store.definition(tenant, name);
     if (found === undefined) throw unknownJob(fullName);
     return found.job;
