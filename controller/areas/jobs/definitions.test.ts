@@ -223,6 +223,42 @@ test("arguments follow every exec, each as one word whatever it holds", async ()
   await call("DELETE", "/job/args");
 });
 
+const SCRIPT = "exec=serverjs+1";
+test.each([
+  ["exec=x&host=h1&algorithm=random", "algorithm is without effect: it is of groupmode one."],
+  ["exec=x&host=h1&algorithm=random&groupmode=parallel", "algorithm is without effect: it is of groupmode one."],
+  ["exec=x&host=h1&retrydelay=5", "retrydelay is without effect without retry."],
+  ...[
+    ["host", "h1"],
+    ["group", "dbs"],
+    ["groupmode", "one"],
+    ["algorithm", "random"],
+    ["arg", "a"],
+    ["argenc", "gbk"],
+    ["retry", "1"],
+    ["retrydelay", "5"],
+  ].map(([member, value]) => [
+    `${SCRIPT}&${member}=${value}`,
+    `Without effect in a job that the controller runs as a script: ${member}.`,
+  ]),
+  [
+    `${SCRIPT}&host=h1&retry=2&retrydelay=5`,
+    "Without effect in a job that the controller runs as a script: host, retry, retrydelay.",
+  ],
+])("%s is saved and told to have something without effect", async (members, warning) => {
+  expect(await call("POST", "/job", `name=idle&${members}`)).toMatchObject({ status: "ok", warnings: [warning] });
+  expect(await call("POST", "/job/merge", "name=idle&description=d")).toHaveProperty("warnings", [warning]);
+  await call("DELETE", "/job/idle");
+});
+
+test("a definition of which each member has its effect is saved without a warning", async () => {
+  const rest = "timeout=9&begin=1&end=1&limit=2&queue=q&keep=5&tag=t&schedule=every+1d";
+  const onHosts = "host=h1&host=h2&groupmode=one&algorithm=sticky&arg=a&argenc=gbk&retry=2&retrydelay=5";
+  for (const members of [`exec=x&${onHosts}&${rest}`, `${SCRIPT}&${rest}`])
+    expect(await call("POST", "/job", `name=full&${members}`)).not.toHaveProperty("warnings");
+  await call("DELETE", "/job/full");
+});
+
 test("a viewer reads and changes nothing; who does not see a job cannot tell, change or replace it", async () => {
   await call("POST", "/job", "name=mine&exec=run&host=h1");
   await call("POST", "/job", "name=theirs&exec=run&host=h1");

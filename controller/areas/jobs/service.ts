@@ -10,6 +10,7 @@ import { allows, requireAllOwnGrants, requireOneOf, requirePermission, type Prin
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { JOB_DEFINITION_PATH } from "./classes.ts";
 import { changedJob, emptyJob, saysWhatIsExecuted } from "./definition.ts";
+import { withoutEffect } from "./effects.ts";
 import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from "./names.ts";
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
 import { SYSTEM_JOBS, systemJobOf } from "./system-jobs.ts";
@@ -189,7 +190,7 @@ export class JobService {
     if (!written) return undefined;
     return {
       job: this.#withNext(shown(record(principal, job))),
-      warnings: this.#unreached(job),
+      warnings: [...this.#unreached(job), ...withoutEffect(job)],
     };
   }
 
