@@ -141,6 +141,7 @@ describe("commands", () => {
     await controller.until("results", () => controller.bodies("result").length === 2);
     expect(controller.bodies("result").find(({ commandId }) => commandId === "c1")).toMatchObject({
       signal: "SIGTERM",
+      pid: expect.any(Number) as number,
     });
     expect(Object.fromEntries(controller.bodies("result").map(({ commandId, state }) => [commandId, state]))).toEqual({
       c1: "timeout",

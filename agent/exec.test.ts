@@ -31,9 +31,17 @@ it("says which signal ended a command, by its name and as a shell numbers it", a
       ended: "exit",
       code,
       signal: name,
+      pid: expect.any(Number) as number,
       message: `ended by ${name}`,
     });
   expect(await exec({ line: "exit 137" })).not.toHaveProperty("signal");
+});
+
+it("says the number of the process, and none of what was not started", async () => {
+  const said: Buffer[] = [];
+  const { pid } = await exec({ line: "echo $$", onOutput: (data) => void said.push(data) });
+  expect(Buffer.concat(said).toString()).toBe(`${pid}\n`);
+  expect(await exec({ line: "true", cwd: join(folder, "none") })).not.toHaveProperty("pid");
 });
 
 it("hands on 100 MB without a newline in bounded pieces, none before the one before is taken", async () => {

@@ -28,6 +28,8 @@ export interface ExecResult {
   readonly code: number;
   /** The name of the signal that ended the process, `SIGKILL`; absent: none did. */
   readonly signal?: string;
+  /** Of the shell, which leads the process group; absent: none was started. */
+  readonly pid?: number;
   readonly message: string;
 }
 
@@ -121,7 +123,7 @@ async function watch(child: ChildProcess, options: Watched, clock: Clock): Promi
     for (const stop of cancels) stop();
     options.signal?.removeEventListener("abort", cancel);
   }
-  return { ended, ...exit };
+  return { ended, ...exit, ...(child.pid !== undefined && { pid: child.pid }) };
 }
 
 type Exited = Omit<ExecResult, "ended">;

@@ -92,7 +92,7 @@ export class Journal {
 
   /** Writes the one result; waits for room as long as it takes. */
   async finish(
-    result: Pick<CommandResult, "commandId" | "state" | "code" | "message" | "signal">,
+    result: Pick<CommandResult, "commandId" | "state" | "code" | "message" | "signal" | "pid">,
     before: readonly Emission[] = [],
   ): Promise<void> {
     const key = PREFIX + result.commandId;

@@ -33,6 +33,8 @@ export interface Outcome {
   readonly code: number;
   /** The name of the signal that ended the process; absent: none did. */
   readonly signal?: string;
+  /** Of the process; absent: none was started. */
+  readonly pid?: number;
   readonly message: string;
   /** Entries that go into the same write as the result. */
   readonly last?: readonly Parameters<Host["emit"]>[0][number][];

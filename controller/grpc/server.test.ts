@@ -233,7 +233,10 @@ describe("agent sessions", () => {
     });
     const result = { commandId: command.id, state: "failed", code: 3, message: "", startedMs: 1, endedMs: 2 };
     again.send({ $case: "batch", value: { streamId, entries: [entry(4, { $case: "result", value: result })] } });
-    expect(await outcome).toMatchObject({ host: "commands-2", state: "failed", code: 3 });
+    const ended = await outcome;
+    expect(ended).toMatchObject({ host: "commands-2", state: "failed", code: 3 });
+    // As an agent says that does not tell the process.
+    expect(ended).not.toHaveProperty("pid");
     expect(pieces).toEqual(["hel", "lo", "!oops"]);
     const states: unknown[] = [];
     const request = { class: "/matrix/system/command", subtree: false, newestFirst: true };

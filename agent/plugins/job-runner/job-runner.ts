@@ -50,10 +50,10 @@ function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cance
   return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };
 }
 
-function outcomeOf({ ended, code, signal, message }: ExecResult, dropped: number): Outcome {
+function outcomeOf({ ended, code, signal, pid, message }: ExecResult, dropped: number): Outcome {
   const note =
     dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
-  const exit = { code, ...(signal !== undefined && { signal }) };
+  const exit = { code, ...(signal !== undefined && { signal }), ...(pid !== undefined && { pid }) };
   if (ended === "timeout") return { ...exit, state: "timeout", message: `${note}: ended at its deadline` };
   if (ended === "cancelled") return { ...exit, state: "cancelled", message: note };
   return { ...exit, state: ended === "exit" && code === 0 ? "ok" : "failed", message: note };

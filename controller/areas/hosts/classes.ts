@@ -44,7 +44,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     kind: "record",
     columns: [
       ...columns("varchar", "command", "host", "state"),
-      ...columns("int", "code"),
+      ...columns("int", "code", "pid"),
       ...columns("varchar", "signal"),
       ...columns("text", "message"),
       ...columns("timestamp", "started", "ended"),

@@ -22,6 +22,8 @@ export interface CommandOutcome {
   readonly code?: number;
   /** The name of the signal that ended the process, `SIGKILL`; absent: none did, or its host does not tell. */
   readonly signal?: string;
+  /** Of the process on its host; absent: none was started, or its host does not tell. */
+  readonly pid?: number;
   /** For people: why it did not go well; empty when it did. */
   readonly message: string;
   readonly startedMs: number;

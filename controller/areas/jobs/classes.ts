@@ -117,7 +117,7 @@ const COMMAND_CLASS: SystemClass = {
   path: COMMAND_RUN_PATH,
   columns: [
     ...columns("varchar", "runid", "host", "name", "dir", "source", "sid", "status", "type", "signal"),
-    ...columns("int", "place", "code"),
+    ...columns("int", "place", "pid", "code"),
     ...columns("text", "cmd", "out", "err", "message"),
     ...columns("timestamp", "stime", "etime"),
   ],

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openJobRuns, said, type SentCommand } from "../../../test/helpers/job-runs.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import type { Row } from "../../../common/value.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 
@@ -52,6 +53,28 @@ test("a single command is the only one of its run; what tries before the last on
   const runId = await run("again");
   expect(await scene.rowsOf(runId)).toMatchObject([{ tries: 3 }]);
   expect(await commandsOf(runId)).toMatchObject([{ place: 1, cmd: "exit 3", status: "failed", out: "exit 3: ä\n" }]);
+});
+
+test("the process of a command is told where its host tells it, of a run that of its last command", async () => {
+  await scene.jobs.save(ADMIN, { name: "numbered", exec: ["one", "two"], host: ["h1", "h2"] });
+  const pids: Readonly<Record<string, number>> = { "h1/0": 71, "h1/1": 72 };
+  const dispatch = ({ commandId }: SentCommand): Partial<CommandOutcome> => {
+    const pid = pids[commandId.split("/").slice(-2).join("/")];
+    return { code: 0, ...(pid !== undefined && { pid }) };
+  };
+  const { runId, finished } = await scene.controller("a", { dispatch }).execute(ADMIN, "numbered", {});
+  expect(await finished).toMatchObject([{ state: "ok" }, { state: "ok" }]);
+  const pidOf = ({ host, pid }: Row) => [host, pid];
+  expect((await commandsOf(runId)).map(pidOf)).toEqual([
+    ["h1", 71],
+    ["h1", 72],
+    ["h2", null],
+    ["h2", null],
+  ]);
+  expect((await scene.rowsOf(runId)).map(pidOf)).toEqual([
+    ["h1", 72],
+    ["h2", null],
+  ]);
 });
 
 test("output beyond what a row holds is noted with the last command", async () => {

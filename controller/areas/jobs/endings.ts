@@ -108,7 +108,7 @@ export class RunEndings {
     }
   }
 
-  endOf(output: RunOutput, { state, message, endedMs, tries, ...exit }: Ending): RunEnd {
+  endOf(output: RunOutput, { state, message, endedMs, tries, pid, ...exit }: Ending): RunEnd {
     const { out, err, commands, bytes: outputSize } = output;
     return {
       state,
@@ -120,6 +120,7 @@ export class RunEndings {
       endedMs,
       decidedMs: this.#runtime.clock.nowMs(),
       ...exitOf(exit),
+      ...(pid !== undefined && { pid }),
       ...(tries !== undefined && { tries }),
     };
   }
@@ -280,7 +281,7 @@ function failuresOf({ tries }: PlacedRun): Row {
   return tries ? { failures: [...tries.failures] } : {};
 }
 
-function endRow({ state, message, out, err, outputSize, endedMs, tries, ...exit }: RunEnd): Row {
+function endRow({ state, message, out, err, outputSize, endedMs, tries, pid, ...exit }: RunEnd): Row {
   return {
     status: state,
     message,
@@ -288,6 +289,7 @@ function endRow({ state, message, out, err, outputSize, endedMs, tries, ...exit 
     err,
     outputsize: outputSize,
     etime: endedMs,
+    ...(pid !== undefined && { pid }),
     ...(tries !== undefined && { tries }),
     ...exitOf(exit),
   };

@@ -89,6 +89,8 @@ export interface RunEnd {
   readonly code?: number;
   /** The name of the signal that ended the command; absent: none did, or its host does not tell. */
   readonly signal?: string;
+  /** Of the last command's process on its host; absent: none was started, or its host does not tell. */
+  readonly pid?: number;
   readonly message: string;
   /** Absent: the run had one, or none. */
   readonly tries?: number;
@@ -108,6 +110,7 @@ export interface CommandEnd {
   readonly state: FinalState;
   readonly code?: number;
   readonly signal?: string;
+  readonly pid?: number;
   readonly message: string;
   /** By the clock of the host. */
   readonly startedMs: number;

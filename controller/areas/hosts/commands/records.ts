@@ -103,7 +103,7 @@ function pieceOf(commandId: string, { values }: ObjectRow): CommandOutput {
 }
 
 function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
-  const { state, code, signal, message, started, ended } = values;
+  const { state, code, signal, pid, message, started, ended } = values;
   return {
     commandId,
     state: textOf(state),
@@ -112,6 +112,7 @@ function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
     startedMs: Number(started ?? 0),
     endedMs: Number(ended ?? 0),
     ...(typeof signal === "string" && { signal }),
+    ...(typeof pid === "number" && { pid }),
   };
 }
 
@@ -127,13 +128,14 @@ function outputValues(host: string, entry: Entry): NewRecord["values"] | undefin
 
 function resultValues(host: string, entry: Entry): NewRecord["values"] | undefined {
   if (entry.body?.$case !== "result") return undefined;
-  const { commandId, code, signal, message, startedMs, endedMs, state } = entry.body.value;
+  const { commandId, code, signal, pid, message, startedMs, endedMs, state } = entry.body.value;
   return {
     command: commandId,
     host,
     state,
     code,
     ...(signal !== undefined && { signal: signal.slice(0, SIGNAL_MAX_CHARACTERS) }),
+    ...(pid !== undefined && { pid }),
     message: message.slice(0, MESSAGE_MAX_CHARACTERS),
     started: startedMs,
     ended: endedMs,

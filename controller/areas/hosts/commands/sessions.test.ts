@@ -58,6 +58,7 @@ test("a host that is away when its command is cancelled is told when it comes ba
     code: 143,
     message: "ended by SIGTERM",
     signal: "SIGTERM",
+    pid: 4_711,
     startedMs: 1,
     endedMs: 2,
   };
@@ -68,7 +69,7 @@ test("a host that is away when its command is cancelled is told when it comes ba
       entries: [{ sequence: 1, timeMs: 1, traceparent: "", body: { $case: "result", value } }],
     },
   });
-  const ended = { state: "cancelled", message: "ended by SIGTERM", signal: "SIGTERM" };
+  const ended = { state: "cancelled", message: "ended by SIGTERM", signal: "SIGTERM", pid: 4_711 };
   expect(await outcome).toMatchObject(ended);
   second.close();
 });

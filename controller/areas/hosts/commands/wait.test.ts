@@ -6,7 +6,7 @@ import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { prove } from "../../../../test/helpers/evidence.ts";
 import { testRuntime } from "../../../../test/helpers/runtime.ts";
 import type { CommandRecords } from "./records.ts";
-import { CommandWait } from "./wait.ts";
+import { CommandWait, endingOf } from "./wait.ts";
 
 const ROUNDS = 2_000;
 const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
@@ -206,6 +206,12 @@ function waitFor(
   });
   return { wait, heard: () => text };
 }
+
+it("the process of a command is what its agent says where that can be one", () => {
+  expect(endingOf({ ...resultOf(), pid: 71 })).toMatchObject({ pid: 71 });
+  for (const none of [resultOf(), { ...resultOf(), pid: 0 }, { ...resultOf(), pid: -5 }])
+    expect(endingOf(none)).not.toHaveProperty("pid");
+});
 
 function resultOf(): CommandResult {
   return { commandId: "c", state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 };

@@ -177,12 +177,17 @@ export function endingOf(result: CommandResult): Ending {
     endedMs: result.endedMs,
     ...(exited && result.state !== "interrupted" ? { code: result.code } : {}),
     ...(isSignal(result.signal) && { signal: result.signal }),
+    ...(isPid(result.pid) && { pid: result.pid }),
   };
 }
 
 /** An agent may say anything. */
 function isSignal(name: string | undefined): name is string {
   return name !== undefined && /^SIG[A-Z0-9]{1,10}$/.test(name);
+}
+
+function isPid(pid: number | undefined): pid is number {
+  return pid !== undefined && pid > 0;
 }
 
 function finalState(state: string): FinalState {

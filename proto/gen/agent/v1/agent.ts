@@ -250,7 +250,11 @@ export interface CommandResult {
   startedMs: number;
   endedMs: number;
   /** that ended the process, by its name: SIGKILL */
-  signal?: string | undefined;
+  signal?:
+    | string
+    | undefined;
+  /** of the process on its host; absent: none was started, or the agent is older */
+  pid?: number | undefined;
 }
 
 /** Exactly one per run of a command policy that was due while the agent worked by the policy. */
@@ -2577,7 +2581,16 @@ export const CommandOutput: MessageFns<CommandOutput> = {
 };
 
 function createBaseCommandResult(): CommandResult {
-  return { commandId: "", state: "", code: 0, message: "", startedMs: 0, endedMs: 0, signal: undefined };
+  return {
+    commandId: "",
+    state: "",
+    code: 0,
+    message: "",
+    startedMs: 0,
+    endedMs: 0,
+    signal: undefined,
+    pid: undefined,
+  };
 }
 
 export const CommandResult: MessageFns<CommandResult> = {
@@ -2602,6 +2615,9 @@ export const CommandResult: MessageFns<CommandResult> = {
     }
     if (message.signal !== undefined) {
       writer.uint32(58).string(message.signal);
+    }
+    if (message.pid !== undefined) {
+      writer.uint32(64).int32(message.pid);
     }
     return writer;
   },
@@ -2675,6 +2691,14 @@ export const CommandResult: MessageFns<CommandResult> = {
             message.signal = reader.string();
             continue;
           }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.pid = reader.int32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2699,6 +2723,7 @@ export const CommandResult: MessageFns<CommandResult> = {
     message.startedMs = object.startedMs ?? 0;
     message.endedMs = object.endedMs ?? 0;
     message.signal = object.signal ?? undefined;
+    message.pid = object.pid ?? undefined;
     return message;
   },
 };
