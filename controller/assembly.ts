@@ -47,6 +47,7 @@ import {
   ProxiedHosts,
   RunAccess,
   RunCancelling,
+  RunAges,
   RunRetention,
   RunRetrying,
   sealedJobs,
@@ -303,6 +304,7 @@ export async function assemble(options: AssemblyOptions) {
   const proxied = new ProxiedHosts({ stores, runtime, objects, secrets, hosts });
   const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
   const retention = new RunRetention({ stores, objects, runtime });
+  const ages = new RunAges({ stores, objects, runtime, ospaceOf });
   const runs = new JobRuns({
     access,
     stores,
@@ -474,6 +476,7 @@ export async function assemble(options: AssemblyOptions) {
       audit,
       query,
       retention,
+      ages,
       scheduler: new JobScheduler({ stores, runtime, controllers: membership, tenants, firings }),
       contexts: new JobContexts({ stores, runtime }),
       groups: jobGroups,

@@ -54,7 +54,14 @@ const members = {
     Type.Integer({
       minimum: 0,
       maximum: JOB_KEEP_MAX,
-      description: `most runs that are kept of it, the newest, with their output; 0: all of the last ${JOB_RUN_TTL_DAYS} days`,
+      description: `most runs that are kept of it, the newest, with their output; 0: all of the days that they are kept`,
+    }),
+  ),
+  keepdays: Type.Optional(
+    Type.Integer({
+      minimum: 0,
+      maximum: JOB_RUN_TTL_DAYS,
+      description: `for how many days its runs are kept, with their output; 0: ${JOB_RUN_TTL_DAYS}`,
     }),
   ),
   tag: Type.Optional(Type.Array(Text(500), { maxItems: 1_000 })),
@@ -115,6 +122,7 @@ export const JobRecord = Type.Object({
   retry: Type.Integer(),
   retrydelay: Type.Integer(),
   keep: Type.Integer(),
+  keepdays: Type.Integer(),
   next: Type.Optional(Type.Array(Type.Integer(), { description: "when its schedule comes next, in milliseconds" })),
   tag: Type.Array(Type.String()),
   system: Type.Boolean({ description: "belongs to the platform" }),

@@ -195,6 +195,8 @@ export const JOB_RETENTION_ROWS_PER_SWEEP = 1_000;
 export const JOB_RETENTION_PARALLEL = 16;
 /** Old runs are looked for whenever this part of those that are kept has come anew. */
 export const JOB_RETENTION_PART = 0.1;
+/** Jobs with `keepdays` are looked at again so long after the last of all definitions was. */
+export const JOB_RETENTION_LOOK_MS = 600_000;
 
 // Schedules of jobs.
 export const SCHEDULE_TEXT_MAX_CHARACTERS = 500;

@@ -7,6 +7,7 @@ import type { JobGroups } from "./groups.ts";
 import { jobHostObject } from "./host-objects.ts";
 import type { JobScheduler } from "./scheduler.ts";
 import type { RunRetention } from "./retention.ts";
+import type { RunAges } from "./run-ages.ts";
 import { contextRoutes, groupRoutes, jobRoutes, jobSockets, type JobRouteDependencies } from "./routes.ts";
 
 export function jobsArea(
@@ -15,11 +16,12 @@ export function jobsArea(
     readonly groups: JobGroups;
     readonly scheduler: JobScheduler;
     readonly retention: RunRetention;
+    readonly ages: RunAges;
     readonly sealed: readonly SealedKind[];
     readonly query: Pick<Query, "rows">;
   },
 ): Area {
-  const { jobs, runs, contexts, groups, scheduler, retention, sealed } = parts;
+  const { jobs, runs, contexts, groups, scheduler, retention, ages, sealed } = parts;
   return {
     name: "jobs",
     endpoints: [...jobRoutes(parts), ...contextRoutes(contexts), ...groupRoutes(groups)],
@@ -32,6 +34,7 @@ export function jobsArea(
     maintain: async (tenant) => {
       await runs.maintain(tenant);
       await retention.sweep(tenant);
+      await ages.sweep(tenant);
     },
     close: () => runs.close(),
   };

@@ -43,7 +43,7 @@ function definitionClass(jobs: JobOwner): SystemClass {
         "creator",
       ),
       ...columns("text", "description", "begin", "end"),
-      ...columns("int", "timeout", "limit", "enable", "retry", "retrydelay", "keep"),
+      ...columns("int", "timeout", "limit", "enable", "retry", "retrydelay", "keep", "keepdays"),
       { name: "system", type: "boolean" },
       ...textColumns("list", "host", "exec", "arg", "tag"),
       ...columns("timestamp", "created", "changed"),

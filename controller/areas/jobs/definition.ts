@@ -33,6 +33,7 @@ export function emptyJob(name: JobName): StoredJob {
     retry: 0,
     retrydelay: 0,
     keep: 0,
+    keepdays: 0,
     tag: [],
     createdMs: 0,
     changedMs: 0,
@@ -42,7 +43,7 @@ export function emptyJob(name: JobName): StoredJob {
 
 const ALGORITHMS: readonly string[] = ["roundrobin", "leastload", "random", "sticky"];
 /** Members that change nothing of what is executed. */
-const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "keep", "tag"];
+const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "keep", "keepdays", "tag"];
 
 /** The definition with the members that are given; refuses what cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {

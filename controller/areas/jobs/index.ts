@@ -9,6 +9,7 @@ export { OutputFollowing } from "./following.ts";
 export { jobRoutes, jobSockets } from "./routes.ts";
 export { RunCancelling } from "./cancelling.ts";
 export { RunRetention } from "./retention.ts";
+export { RunAges } from "./run-ages.ts";
 export { RunRetrying } from "./retrying.ts";
 export { RunAccess } from "./run-access.ts";
 export { JobRuns } from "./runs.ts";

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { Value } from "typebox/value";
+import { JobInput } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
+import { JOB_RETENTION_LOOK_MS, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import { heldWork, openJobRuns, said, type SentCommand } from "../../../test/helpers/job-runs.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TestClock, testPrincipal } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import { emptyJob } from "./definition.ts";
 import { RunRetention } from "./retention.ts";
+import { RunAges } from "./run-ages.ts";
 
 const ADMIN = testPrincipal();
 const LOG = { warn: () => undefined } as never;
@@ -123,6 +127,101 @@ test("a neighbour's job of the same name keeps its runs", async () => {
   for (const tenant of ["matrix", "second"]) await a.retention.sweep(tenant);
   const theirs = await scene.query.rows(neighbour, "SELECT runid FROM /second/jobs/jobrun WHERE name = 'same'", []);
   expect([theirs.length, (await runsOf("same")).length]).toEqual([3, 1]);
+});
+
+const DAY_MS = 86_400_000;
+const keptFor = (name: string, keepdays: number, host: readonly string[] = ["h1"]) =>
+  scene.jobs.save(ADMIN, { name, exec: ["x"], host: [...host], keepdays });
+
+/** What looks after days, by a clock that stands; `step` moves it on to the next time that all jobs are looked at. */
+function agesAt(nowMs: number, more: Partial<ConstructorParameters<typeof RunAges>[0]> = {}) {
+  const clock = new TestClock(nowMs);
+  const { engine: stores, objects } = scene;
+  const ages = new RunAges({
+    ...{ stores, objects, runtime: { log: LOG, clock } },
+    ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
+    ...more,
+  });
+  return {
+    sweep: (tenant = "matrix") => ages.sweep(tenant),
+    step: () => clock.advance(JOB_RETENTION_LOOK_MS),
+  };
+}
+
+const agesAhead = (days: number, more?: Parameters<typeof agesAt>[1]) => agesAt(Date.now() + days * DAY_MS, more);
+
+test("runs go when they are older than the days of their job, output first, also where none ran since", async () => {
+  await keptFor("week", 7, ["h1", "h2"]);
+  await keptFor("month", 0);
+  const a = scene.controller("a", { dispatch: speaking });
+  const [ids, others] = [await run(a, "week", 3), await run(a, "month", 2)];
+  await agesAhead(6.9).sweep();
+  expect(await runsOf("week")).toEqual(ids);
+  await agesAhead(7.1).sweep();
+  expect([await runsOf("week"), await runsOf("month")]).toEqual([[], others]);
+  expect(await Promise.all(ids.map((id) => scene.outputOf(id, "h2")))).toEqual(["", "", ""]);
+  const left = await scene.query.rows(ADMIN, "SELECT runid FROM /matrix/jobs/cmdrun WHERE name = 'week'", []);
+  const { kv } = await scene.engine.tenant("matrix");
+  const notes = (await kv.list("jobs/output/")).entries.filter(({ key }) => ids.some((id) => key.includes(id)));
+  expect([left, notes]).toEqual([[], []]);
+});
+
+test("a neighbour's job of the same name keeps its runs for its own days, and new runs of a job stay", async () => {
+  const neighbour = testPrincipal("administrator", "second");
+  await scene.jobs.save(neighbour, { name: "aging", exec: ["x"], host: ["h1"], keepdays: 20 });
+  await keptFor("aging", 2);
+  const a = scene.controller("a");
+  await (await a.execute(neighbour, "aging", {})).finished;
+  await run(a, "aging", 1);
+  const ahead = scene.controller("ahead", { aheadMs: 3 * DAY_MS });
+  const [fresh] = await run(ahead, "aging", 1);
+  const ages = agesAhead(3);
+  for (const tenant of ["matrix", "second"]) await ages.sweep(tenant);
+  const theirs = await scene.query.rows(neighbour, "SELECT runid FROM /second/jobs/jobrun WHERE name = 'aging'", []);
+  expect([theirs.length, await runsOf("aging")]).toEqual([1, [fresh]]);
+});
+
+test("a run that goes on stays however old it is, and goes with the first look after its end", async () => {
+  await keptFor("endless", 1);
+  const held = heldWork<Partial<CommandOutcome>>({ code: 0 });
+  const { runId, finished } = await scene
+    .controller("a", { dispatch: () => held.wait() })
+    .execute(ADMIN, "endless", {});
+  const ages = agesAhead(2);
+  await ages.sweep();
+  expect(await runsOf("endless")).toEqual([runId]);
+  held.release();
+  await finished;
+  await ages.sweep();
+  expect(await runsOf("endless"), "before its time").toEqual([runId]);
+  ages.step();
+  await ages.sweep();
+  expect(await runsOf("endless")).toEqual([]);
+});
+
+test("controllers that remove old runs side by side remove each once, in steps; one job that fails holds up no other", async () => {
+  await keptFor("aa-broken", 1);
+  await keptFor("piled", 1);
+  const a = scene.controller("a");
+  const broken = await run(a, "aa-broken", 1);
+  await run(a, "piled", 12);
+  const stuck = await scene.query.rows(ADMIN, "SELECT id FROM /matrix/jobs/jobrun WHERE name = 'aa-broken'", []);
+  const objects: Pick<typeof scene.objects, "read" | "remove"> = {
+    read: (...call) => scene.objects.read(...call),
+    remove: (principal, removed) =>
+      removed.some(({ id }) => id === stuck[0]?.["id"])
+        ? Promise.reject(new AppError("unavailable", "away"))
+        : scene.objects.remove(principal, removed),
+  };
+  const [one, other] = [agesAhead(2, { objects, rowsPerSweep: 5 }), agesAhead(2, { objects, rowsPerSweep: 5 })];
+  await Promise.all([one.sweep(), other.sweep()]);
+  expect((await runsOf("piled")).length).toBeGreaterThanOrEqual(12 - 2 * 5);
+  for (let steps = 0; steps < 4; steps++) await Promise.all([one.sweep(), other.sweep()]);
+  expect([await runsOf("piled"), await runsOf("aa-broken")]).toEqual([[], broken]);
+});
+
+test.each([-1, 1.5, JOB_RUN_TTL_DAYS + 1])("a job is not kept for %d days", (keepdays) => {
+  expect(Value.Check(JobInput, { name: "x", exec: ["x"], keepdays })).toBe(false);
 });
 
 test("runs are found by when they began, their job, host and state without a look at all of them", async () => {

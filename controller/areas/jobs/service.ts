@@ -280,6 +280,7 @@ function record(
     retry: job.retry ?? 0,
     retrydelay: job.retrydelay ?? 0,
     keep: job.keep ?? 0,
+    keepdays: job.keepdays ?? 0,
     host: [...job.host],
     exec: [...job.exec],
     arg: [...job.arg],

@@ -28,6 +28,8 @@ export interface StoredJob {
   readonly retrydelay?: number;
   /** Most runs that are kept of it; 0 or absent: those of so many days. */
   readonly keep?: number;
+  /** Days for which its runs are kept; 0 or absent: `JOB_RUN_TTL_DAYS`. */
+  readonly keepdays?: number;
   readonly tag: readonly string[];
   readonly createdMs: number;
   readonly changedMs: number;

@@ -1,0 +1,116 @@
+import { mapLimited } from "../../../common/concurrency.ts";
+import { JOB_RETENTION_PARALLEL } from "../../../common/limits.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { Objects } from "../objects/index.ts";
+import { systemPrincipal, type Principal } from "../permissions/index.ts";
+import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "./classes.ts";
+import { hasOpen } from "./executions.ts";
+import { JobOutputs, type RunName } from "./outputs.ts";
+
+export interface RunRemovalDependencies {
+  readonly stores: Stores;
+  readonly objects: Pick<Objects, "read" | "remove">;
+}
+
+/** Whose runs they are. */
+export interface JobOfTenant {
+  readonly tenant: string;
+  readonly ospace: string;
+  /** `<name>@<dir>` */
+  readonly name: string;
+}
+
+export interface RunRow extends RunName {
+  readonly id: string;
+  readonly startedMs: number;
+}
+
+export interface OldRuns {
+  readonly rows: readonly RunRow[];
+  /** There are more of them than were asked for. */
+  readonly isMore: boolean;
+}
+
+/** Finds rows of the runs of a job and removes them, with all that belongs to them. */
+export class RunRemoval {
+  readonly #stores: Stores;
+  readonly #objects: RunRemovalDependencies["objects"];
+  readonly #outputs: JobOutputs;
+
+  constructor({ stores, objects }: RunRemovalDependencies) {
+    this.#stores = stores;
+    this.#objects = objects;
+    this.#outputs = new JobOutputs(stores);
+  }
+
+  /** In no order; with `beforeMs` those that began before. */
+  async *rows(job: JobOfTenant, beforeMs = Infinity): AsyncGenerator<RunRow> {
+    const pages = this.#objects.read(platformOf(job), {
+      class: job.ospace + JOB_RUN_PATH,
+      subtree: false,
+      where: [
+        { kind: "equals", column: "name", values: [job.name] },
+        ...(beforeMs === Infinity ? [] : [{ kind: "range" as const, column: "stime", to: beforeMs - 1 }]),
+      ],
+      columns: ["runid", "host", "name", "stime"],
+    });
+    for await (const page of pages)
+      for (const { id, values } of page) {
+        const { runid, host, name, stime } = values;
+        const startedMs = Number(stime);
+        if (name === job.name && typeof runid === "string" && typeof host === "string" && !(startedMs >= beforeMs))
+          yield { id, runId: runid, host, startedMs };
+      }
+  }
+
+  /** Up to `most` of those whose run is over. */
+  async ended({ tenant }: JobOfTenant, rows: AsyncIterable<RunRow>, most: number): Promise<OldRuns> {
+    const found: RunRow[] = [];
+    const goesOn = new Map<string, boolean>();
+    for await (const row of rows) {
+      const open = goesOn.get(row.runId) ?? (await hasOpen(this.#stores, tenant, row.runId));
+      goesOn.set(row.runId, open);
+      if (open) continue;
+      if (found.length === most) return { rows: found, isMore: true };
+      found.push(row);
+    }
+    return { rows: found, isMore: false };
+  }
+
+  /** With their commands and outputs; safe to repeat. */
+  async remove(job: JobOfTenant, rows: readonly RunRow[]): Promise<void> {
+    const hosts = new Map<string, Set<string>>();
+    for (const { runId, host } of rows) hosts.set(runId, (hosts.get(runId) ?? new Set()).add(host));
+    await mapLimited([...hosts], JOB_RETENTION_PARALLEL, (run) => this.#removeCommands(job, run));
+    await mapLimited(rows, JOB_RETENTION_PARALLEL, (row) => this.#remove(job, row));
+  }
+
+  /** Those of one run on some of its hosts. */
+  async #removeCommands(job: JobOfTenant, [runId, hosts]: readonly [string, ReadonlySet<string>]): Promise<void> {
+    const path = job.ospace + COMMAND_RUN_PATH;
+    const pages = this.#objects.read(platformOf(job), {
+      class: path,
+      subtree: false,
+      where: [{ kind: "equals", column: "runid", values: [runId] }],
+      columns: ["runid", "host"],
+    });
+    for await (const page of pages) {
+      const own = page.filter(({ values }) => values["runid"] === runId && hosts.has(String(values["host"])));
+      if (own.length === 0) continue;
+      await this.#objects.remove(
+        platformOf(job),
+        own.map(({ id }) => ({ id, class: path })),
+      );
+    }
+  }
+
+  /** The row last: while it is there, all of the run is found again. */
+  async #remove(job: JobOfTenant, { id, runId, host }: RunRow): Promise<void> {
+    await this.#outputs.remove(job.tenant, { runId, host });
+    await this.#objects.remove(platformOf(job), [{ id, class: job.ospace + JOB_RUN_PATH }]);
+  }
+}
+
+function platformOf({ tenant, ospace }: JobOfTenant): Principal {
+  return systemPrincipal(tenant, ospace, "");
+}
