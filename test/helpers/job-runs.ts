@@ -17,6 +17,7 @@ import {
   RunRetention,
   RunRetrying,
 } from "../../controller/areas/jobs/index.ts";
+import type { ServerScripts } from "../../controller/areas/jobs/scripts.ts";
 import type { Principal } from "../../controller/areas/permissions/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
@@ -43,6 +44,8 @@ export interface TestController {
   readonly stores?: Stores;
   /** Where hosts reach the HTTP interface. */
   readonly address?: string;
+  /** How a script answers; absent: this controller runs none. */
+  readonly script?: ServerScripts["runOfJob"];
 }
 
 const WHO = testPrincipal();
@@ -59,7 +62,7 @@ export async function openJobRuns() {
   for (const definition of jobClasses(jobs)) objects.registerSystemClass(definition);
   const query = new QueryService({ objects, runtime });
   const controller = (own: string, of: TestController = {}) => {
-    const { dispatch, sees = [], aheadMs = 0, stores = engine, address } = of;
+    const { dispatch, sees = [], aheadMs = 0, stores = engine, address, script } = of;
     const clock = hastyClock(aheadMs);
     const access = new RunAccess({ stores, runtime: { clock }, secrets: TEST_SECRETS, address });
     const answer = async (sent: SentCommand): Promise<CommandOutcome> => ({
@@ -89,6 +92,7 @@ export async function openJobRuns() {
       runtime: { ...runtime, clock },
       notifications: { publish: () => undefined },
       controllers: { own, has: (id) => id === own || sees.includes(id) },
+      ...(script && { scripts: { runOfJob: script }, authors: { present: () => Promise.resolve(WHO) } }),
     });
     return Object.assign(runs, {
       access,

@@ -101,3 +101,72 @@ test("a run whose rights are gone is not gone on with, and ends after its deadli
   first.release();
   await finished;
 });
+
+const SECRET = "4711-is-the-pin";
+
+/** Every value that is kept of jobs, where the store has it. */
+async function values(): Promise<readonly string[]> {
+  const { kv } = await scene.engine.tenant("matrix");
+  const all: string[] = [];
+  for await (const { value } of entriesUnder(kv, "jobs/")) all.push(Buffer.from(value).toString());
+  return all;
+}
+
+test.each([
+  ["on several hosts", { host: HOSTS }],
+  ["of a limit", { host: HOSTS, limit: 2 }],
+  ["in a queue", { host: HOSTS, queue: "sealed" }],
+  ["in mode one", { host: HOSTS, groupmode: "one" }],
+  ["whose host is tried again", { host: ["h1"], retry: 3 }],
+  ["that a script begins", { host: HOSTS, begin: "begin" }],
+  ["that a script ends", { host: ["h1"], end: "end" }],
+  ["that is a script", { exec: ["serverjs 1"] }],
+] as const)("what a run %s is given lies sealed in each entry, and the run has it", async (name, more) => {
+  const held = heldWork<undefined>(undefined);
+  const given: string[] = [];
+  let failures = "retry" in more ? 1 : 0;
+  const isOfScript = "begin" in more || "end" in more || "exec" in more;
+  const a = scene.controller("a", {
+    dispatch: async ({ command }) => {
+      given.push(JSON.stringify(command));
+      if (failures-- > 0) return { state: "failed", code: 1 };
+      if (!isOfScript) await held.wait();
+      return { code: 0 };
+    },
+    script: async (_principal, { input }) => {
+      given.push(JSON.stringify(input));
+      await held.wait();
+      return undefined;
+    },
+  });
+  const job = await define(`sealed-${name.replaceAll(" ", "-")}`, [], more);
+  const param = JSON.stringify({ PIN: SECRET });
+  const runs = [await a.execute(CALLER, job, { param })];
+  // Of a queue the second one waits.
+  if ("queue" in more) runs.push(await a.execute(CALLER, job, { param }));
+  await held.asleep;
+  const all = await values();
+  for (const { runId } of runs) expect(all.some((text) => text.includes(runId))).toBe(true);
+  expect(all.filter((text) => text.includes(SECRET))).toEqual([]);
+  expect(given.filter((text) => !text.includes(SECRET))).toEqual([]);
+  expect(given.length).toBeGreaterThan(0);
+  held.release();
+  for (const { finished } of runs) await finished;
+  expect((await values()).filter((text) => text.includes(SECRET))).toEqual([]);
+});
+
+test("the command line of remote_command is no secret: it stands in the row of its run, beside parameters that are", async () => {
+  const first = patient();
+  const param = JSON.stringify({ cmd: "echo for everybody", PIN: SECRET, "HOST!": HOSTS });
+  const name = "remote_command@system/common";
+  const { runId, finished } = await scene.controller("a", first).execute(CALLER, name, { param });
+  await expect.poll(() => first.asked.length, PATIENCE).toBe(HOSTS.length);
+  const all = await values();
+  expect(all.some((text) => text.includes("echo for everybody"))).toBe(true);
+  expect(all.filter((text) => text.includes(SECRET))).toEqual([]);
+  const [row] = await scene.rowsOf(runId);
+  expect(row).toMatchObject({ cmds: ["echo for everybody"], params: ["cmd", "PIN"] });
+  expect(JSON.stringify(row)).not.toContain(SECRET);
+  first.release();
+  await finished;
+});
