@@ -60,6 +60,13 @@ test("values are set by form, merged by name, read by prefix, and removed one by
   expect(await call("DELETE", "wire")).toMatchObject({ status: "error", code: "invalid" });
   expect(await call("DELETE", "wire?clear=true")).toEqual(OK);
   expect(await call("GET", "wire")).toEqual({ status: "ok", message: {} });
+  // By a form it means the same.
+  for (const name of ["one", "two"]) await call("PUT", "wire", `name=${name}&value=1`);
+  expect(await call("DELETE", "wire", "name=one")).toEqual(OK);
+  expect(await call("GET", "wire")).toEqual({ status: "ok", message: { two: "1" } });
+  expect(await call("DELETE", "wire", "clear=false")).toMatchObject({ status: "error", code: "invalid" });
+  expect(await call("DELETE", "wire", "clear=true")).toEqual(OK);
+  expect(await call("GET", "wire")).toEqual({ status: "ok", message: {} });
 });
 
 test("what is too long, empty or no number is refused, and nothing is changed", async () => {

@@ -99,14 +99,16 @@ class Reading {
 
 interface Asked {
   readonly from?: number;
+  /** In the place of `from`, what begins there: `tail=4`. */
+  readonly part?: string;
   readonly headers?: Record<string, string>;
 }
 
-const path = (runId: string, from: number): string => `/job/output/${runId}/h1?from=${String(from)}`;
+const path = (runId: string, from: number, part = `from=${String(from)}`): string => `/job/output/${runId}/h1?${part}`;
 const signedIn = (): Record<string, string> => ({ cookie: `matrixSession=${admin}` });
 
-async function events(runId: string, { from = 0, headers = signedIn() }: Asked = {}) {
-  const sent = request(`http://${address}${path(runId, from)}`, { headers, agent: false });
+async function events(runId: string, { from = 0, part, headers = signedIn() }: Asked = {}) {
+  const sent = request(`http://${address}${path(runId, from, part)}`, { headers, agent: false });
   sent.on("error", () => undefined);
   sent.end();
   const [response] = (await once(sent, "response")) as [IncomingMessage];
@@ -124,8 +126,8 @@ async function events(runId: string, { from = 0, headers = signedIn() }: Asked =
   return { reading, response, pause: () => response.pause(), resume: () => response.resume() };
 }
 
-async function socket(runId: string, { from = 0, headers = signedIn() }: Asked = {}) {
-  const opened = new WebSocket(`ws://${address}${path(runId, from)}`, { headers });
+async function socket(runId: string, { from = 0, part, headers = signedIn() }: Asked = {}) {
+  const opened = new WebSocket(`ws://${address}${path(runId, from, part)}`, { headers });
   sockets.push(opened);
   const reading = new Reading(from);
   opened.on("error", () => undefined);
@@ -185,6 +187,31 @@ describe.each(TRANSPORTS)("by %s", (_name, follow, whole) => {
     },
     LONG_MS,
   );
+
+  test("from the tail, by bytes and by lines, it goes on live to the end of the run", async () => {
+    const run = await startRun();
+    const begun = "one\ntwo\nthree\nfo";
+    run.write(begun);
+    const first = await follow(run.runId);
+    await first.reading.reads(begun);
+    const asked = [
+      ["tail=4", "e\nfo"],
+      ["lines=2", "three\nfo"],
+      ["lines=99&tail=6", "ree\nfo"],
+    ] as const;
+    const readers = await Promise.all(
+      asked.map(([part, tail]) => follow(run.runId, { part, from: begun.length - tail.length })),
+    );
+    for (const [at, { reading }] of readers.entries()) await reading.reads(asked[at]?.[1] ?? "");
+    const rest = Array.from({ length: 100 }, (_, at) => `${String(at)}\n`).join("");
+    for (const line of rest.split(/(?<=\n)/)) run.write(line);
+    run.end({ state: "failed", code: 3, message: "exit code 3" });
+    for (const [at, { reading }] of readers.entries()) {
+      await reading.over(whole);
+      expect(reading.text).toBe((asked[at]?.[1] ?? "") + rest);
+      expect(reading.end).toMatchObject({ state: "failed", code: 3 });
+    }
+  });
 
   test("rights that are taken away end it before the next piece", async () => {
     const run = await startRun();
