@@ -80,6 +80,7 @@ const pathOf = (environment: Readonly<Record<string, string>> | undefined) =>
 test("commands of a run read and write its context by what they were given, until the run ends on their host", async () => {
   const run = await standing();
   const [h1, h2] = ["h1", "h2"].map((host) => run.given.get(host));
+  expect([h1, h2].map((each) => each?.["ODP_CONTEXT_ID"])).toEqual([run.sid, run.sid]);
   expect(h1?.["ODP_CONTEXT_URL"]).toBe(`${ADDRESS}/job/context/${encodeURIComponent(run.sid)}`);
   expect(await call(tokenOf(h1), "PUT", pathOf(h1), "name=step&value=two")).toEqual({ status: "ok", message: "" });
   expect(await call(tokenOf(h2), "GET", pathOf(h2))).toEqual({ status: "ok", message: { step: "two" } });
@@ -162,7 +163,8 @@ test("where nobody said how hosts reach the controller, commands are told so and
   const run = await standing("silent", { address: "" });
   const { ODP_CONTEXT_PROBLEM: problem, ...others } = run.given.get("h1") ?? {};
   expect(problem).toContain("ODP_HTTP_URL");
-  expect(Object.keys(others)).toEqual(["ODP_RUN_ID"]);
+  expect(Object.keys(others).sort()).toEqual(["ODP_CONTEXT_ID", "ODP_RUN_ID"]);
+  expect(others["ODP_CONTEXT_ID"]).toBe(run.sid);
   await run.end();
 });
 

@@ -38,13 +38,17 @@ export class RunAccess {
     this.#with = dependencies;
   }
 
-  /** Variables of a command: `ODP_CONTEXT_URL` and the token, or `ODP_CONTEXT_PROBLEM`, which says what is missing. */
+  /**
+   * Variables of a command: the id, `ODP_CONTEXT_ID`, with `ODP_CONTEXT_URL` and the token, or with `ODP_CONTEXT_PROBLEM`,
+   * which says what is missing.
+   */
   environmentOf(run: RunOnHost): Readonly<Record<string, string>> {
     const { address, secrets } = this.#with;
-    if (!address) return { ODP_CONTEXT_PROBLEM: WITHOUT_ADDRESS };
     const { runId, host, tenant, ospace, user, sid } = run;
+    if (!address) return { ODP_CONTEXT_ID: sid, ODP_CONTEXT_PROBLEM: WITHOUT_ADDRESS };
     const text = JSON.stringify({ runId, host, tenant, ospace, user, sid } satisfies RunOnHost);
     return {
+      ODP_CONTEXT_ID: sid,
       ODP_CONTEXT_URL: `${address}/job/context/${encodeURIComponent(sid)}`,
       [RUN_CONTEXT_TOKEN]: PREFIX + secrets.seal(text, SEALED_FOR),
     };
