@@ -91,10 +91,7 @@ export class Journal {
   }
 
   /** Writes the one result; waits for room as long as it takes. */
-  async finish(
-    result: Pick<CommandResult, "commandId" | "state" | "code" | "message" | "signal" | "pid">,
-    before: readonly Emission[] = [],
-  ): Promise<void> {
+  async finish(result: Omit<CommandResult, "startedMs" | "endedMs">, before: readonly Emission[] = []): Promise<void> {
     const key = PREFIX + result.commandId;
     const noted = parse(this.#outbox.mark(key));
     if (!noted || noted.endedMs !== undefined) return;

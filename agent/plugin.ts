@@ -35,6 +35,9 @@ export interface Outcome {
   readonly signal?: string;
   /** Of the process; absent: none was started. */
   readonly pid?: number;
+  /** Bytes of its output and error output that are not sent. */
+  readonly outDropped?: number;
+  readonly errDropped?: number;
   readonly message: string;
   /** Entries that go into the same write as the result. */
   readonly last?: readonly Parameters<Host["emit"]>[0][number][];

@@ -29,7 +29,7 @@ export const jobRunner: CommandPlugin = {
     });
     if (masked) for (const stderr of [false, true]) await output.take(Buffer.from(masked.rest(stderr)), stderr);
     deadline.cancel();
-    return { ...outcomeOf(result, output.dropped), last: output.kept };
+    return { ...outcomeOf(result, output), last: output.kept };
   },
 };
 
@@ -50,10 +50,20 @@ function deadlineOf(task: CommandTask, host: Host): { signal: AbortSignal; cance
   return { signal: abort.signal, cancel: host.clock.after(task.remainingMs, () => abort.abort()) };
 }
 
-function outcomeOf({ ended, code, signal, pid, message }: ExecResult, dropped: number): Outcome {
+function outcomeOf(
+  { ended, code, signal, pid, message }: ExecResult,
+  { outDropped, errDropped }: Pick<Output, "outDropped" | "errDropped">,
+): Outcome {
+  const dropped = outDropped + errDropped;
   const note =
     dropped > 0 ? `${message}${message === "" ? "" : "; "}${dropped} bytes of output were not kept` : message;
-  const exit = { code, ...(signal !== undefined && { signal }), ...(pid !== undefined && { pid }) };
+  const exit = {
+    code,
+    ...(signal !== undefined && { signal }),
+    ...(pid !== undefined && { pid }),
+    ...(outDropped > 0 && { outDropped }),
+    ...(errDropped > 0 && { errDropped }),
+  };
   if (ended === "timeout") return { ...exit, state: "timeout", message: `${note}: ended at its deadline` };
   if (ended === "cancelled") return { ...exit, state: "cancelled", message: note };
   return { ...exit, state: ended === "exit" && code === 0 ? "ok" : "failed", message: note };
@@ -62,7 +72,8 @@ function outcomeOf({ ended, code, signal, pid, message }: ExecResult, dropped: n
 /** Output on its way: into the outbox as it comes, or, when it is not followed, kept for the result. */
 class Output {
   readonly kept: { body: { $case: "output"; value: CommandOutput } }[] = [];
-  dropped = 0;
+  outDropped = 0;
+  errDropped = 0;
   readonly #task: CommandTask;
   readonly #host: Host;
   readonly #stream: AbortSignal | undefined;
@@ -77,7 +88,7 @@ class Output {
   async take(data: Buffer, stderr: boolean): Promise<void> {
     const limit = this.#stream ? JOB_OUTPUT_MAX_BYTES : COMMAND_OUTPUT_KEPT_BYTES;
     const room = Math.max(0, limit - this.#offset);
-    this.dropped += Math.max(0, data.length - room);
+    this.#drop(Math.max(0, data.length - room), stderr);
     for (let at = 0; at < Math.min(room, data.length); at += COMMAND_OUTPUT_ENTRY_BYTES) {
       await this.#piece(data.subarray(at, Math.min(at + COMMAND_OUTPUT_ENTRY_BYTES, room)), stderr);
     }
@@ -88,7 +99,7 @@ class Output {
     this.#offset += data.length;
     const emission = { body: { $case: "output" as const, value }, traceparent: this.#task.command.traceparent };
     if (!this.#stream) this.kept.push(emission);
-    else if (this.#stream.aborted) this.dropped += data.length;
+    else if (this.#stream.aborted) this.#drop(data.length, stderr);
     else await this.#send(emission, this.#stream);
   }
 
@@ -97,7 +108,13 @@ class Output {
       await this.#host.emit([emission], { signal });
     } catch (error) {
       if (!signal.aborted) throw error;
-      this.dropped += emission.body.value.data.length;
+      const { data, stderr } = emission.body.value;
+      this.#drop(data.length, stderr);
     }
+  }
+
+  #drop(bytes: number, stderr: boolean): void {
+    if (stderr) this.errDropped += bytes;
+    else this.outDropped += bytes;
   }
 }

@@ -46,6 +46,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
       ...columns("varchar", "command", "host", "state"),
       ...columns("int", "code", "pid"),
       ...columns("varchar", "signal"),
+      ...columns("bigint", "outdropped", "errdropped"),
       ...columns("text", "message"),
       ...columns("timestamp", "started", "ended"),
     ],

@@ -24,6 +24,9 @@ export interface CommandOutcome {
   readonly signal?: string;
   /** Of the process on its host; absent: none was started, or its host does not tell. */
   readonly pid?: number;
+  /** Bytes of its output and error output that its host did not send, as there were too many; absent: none. */
+  readonly outDropped?: number;
+  readonly errDropped?: number;
   /** For people: why it did not go well; empty when it did. */
   readonly message: string;
   readonly startedMs: number;

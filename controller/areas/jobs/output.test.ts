@@ -14,6 +14,19 @@ it("ends although more came after a write that failed", async () => {
   expect(output.text).toBe("before after");
 });
 
+it("counts what the host of a command did not send, in what it is told to be cut", async () => {
+  const output = new RunOutput(() => Promise.resolve());
+  output.take({ stderr: false, data: Buffer.from("out") });
+  output.take({ stderr: true, data: Buffer.from("err") });
+  const ended = { host: "h1", state: "ok", message: "", startedMs: 1, endedMs: 2 } as const;
+  output.ended({ ...ended, outDropped: 100_000_000, errDropped: 5 });
+  output.ended(ended);
+  expect(await output.finish()).toBeUndefined();
+  expect([output.bytes, output.kept]).toEqual([100_000_011, 6]);
+  expect([output.out, output.err]).toEqual(["out\n[100000000 more bytes]", "err\n[5 more bytes]"]);
+  expect(output.commands[0]).toEqual({ state: "ok", message: "", startedMs: 1, endedMs: 2, out: 3, err: 3 });
+});
+
 it("of 100 MB of bytes that are no text, each part holds as much as it may, and all are counted", async () => {
   let stored = 0;
   const output = new RunOutput((offset, { length }) => {

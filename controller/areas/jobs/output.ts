@@ -52,8 +52,11 @@ export class RunOutput {
     this.#writing ??= this.#write();
   }
 
-  /** What came since the end of the command before is of this one. */
-  ended({ host: _host, message, ...how }: CommandOutcome): void {
+  /** What came since the end of the command before is of this one; what its host did not send is counted with it. */
+  ended({ host: _host, message, outDropped = 0, errDropped = 0, ...how }: CommandOutcome): void {
+    this.#out.total += outDropped;
+    this.#err.total += errDropped;
+    this.#both.total += outDropped + errDropped;
     const [out, err] = [this.#out.characters, this.#err.characters];
     this.#commands.push({ ...how, message: message.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
   }

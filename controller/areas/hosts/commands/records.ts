@@ -103,7 +103,7 @@ function pieceOf(commandId: string, { values }: ObjectRow): CommandOutput {
 }
 
 function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
-  const { state, code, signal, pid, message, started, ended } = values;
+  const { state, code, signal, pid, outdropped, errdropped, message, started, ended } = values;
   return {
     commandId,
     state: textOf(state),
@@ -113,6 +113,8 @@ function resultOf(commandId: string, { values }: ObjectRow): CommandResult {
     endedMs: Number(ended ?? 0),
     ...(typeof signal === "string" && { signal }),
     ...(typeof pid === "number" && { pid }),
+    ...(typeof outdropped === "number" && { outDropped: outdropped }),
+    ...(typeof errdropped === "number" && { errDropped: errdropped }),
   };
 }
 
@@ -128,7 +130,7 @@ function outputValues(host: string, entry: Entry): NewRecord["values"] | undefin
 
 function resultValues(host: string, entry: Entry): NewRecord["values"] | undefined {
   if (entry.body?.$case !== "result") return undefined;
-  const { commandId, code, signal, pid, message, startedMs, endedMs, state } = entry.body.value;
+  const { commandId, code, signal, pid, outDropped, errDropped, message, startedMs, endedMs, state } = entry.body.value;
   return {
     command: commandId,
     host,
@@ -136,6 +138,8 @@ function resultValues(host: string, entry: Entry): NewRecord["values"] | undefin
     code,
     ...(signal !== undefined && { signal: signal.slice(0, SIGNAL_MAX_CHARACTERS) }),
     ...(pid !== undefined && { pid }),
+    ...(outDropped !== undefined && { outdropped: outDropped }),
+    ...(errDropped !== undefined && { errdropped: errDropped }),
     message: message.slice(0, MESSAGE_MAX_CHARACTERS),
     started: startedMs,
     ended: endedMs,

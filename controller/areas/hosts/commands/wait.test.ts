@@ -207,10 +207,10 @@ function waitFor(
   return { wait, heard: () => text };
 }
 
-it("the process of a command is what its agent says where that can be one", () => {
-  expect(endingOf({ ...resultOf(), pid: 71 })).toMatchObject({ pid: 71 });
-  for (const none of [resultOf(), { ...resultOf(), pid: 0 }, { ...resultOf(), pid: -5 }])
-    expect(endingOf(none)).not.toHaveProperty("pid");
+it.each(["pid", "outDropped", "errDropped"] as const)("%s is what the agent says where that can be one", (member) => {
+  expect(endingOf({ ...resultOf(), [member]: 71 })).toMatchObject({ [member]: 71 });
+  for (const none of [resultOf(), { ...resultOf(), [member]: 0 }, { ...resultOf(), [member]: -5 }])
+    expect(endingOf(none)).not.toHaveProperty(member);
 });
 
 function resultOf(): CommandResult {

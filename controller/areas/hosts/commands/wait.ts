@@ -177,7 +177,9 @@ export function endingOf(result: CommandResult): Ending {
     endedMs: result.endedMs,
     ...(exited && result.state !== "interrupted" ? { code: result.code } : {}),
     ...(isSignal(result.signal) && { signal: result.signal }),
-    ...(isPid(result.pid) && { pid: result.pid }),
+    ...(isPositive(result.pid) && { pid: result.pid }),
+    ...(isPositive(result.outDropped) && { outDropped: result.outDropped }),
+    ...(isPositive(result.errDropped) && { errDropped: result.errDropped }),
   };
 }
 
@@ -186,8 +188,8 @@ function isSignal(name: string | undefined): name is string {
   return name !== undefined && /^SIG[A-Z0-9]{1,10}$/.test(name);
 }
 
-function isPid(pid: number | undefined): pid is number {
-  return pid !== undefined && pid > 0;
+function isPositive(number: number | undefined): number is number {
+  return number !== undefined && number > 0;
 }
 
 function finalState(state: string): FinalState {

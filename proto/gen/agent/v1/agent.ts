@@ -254,7 +254,12 @@ export interface CommandResult {
     | string
     | undefined;
   /** of the process on its host; absent: none was started, or the agent is older */
-  pid?: number | undefined;
+  pid?:
+    | number
+    | undefined;
+  /** Bytes that the command wrote and the agent did not send, as there were too many. */
+  outDropped?: number | undefined;
+  errDropped?: number | undefined;
 }
 
 /** Exactly one per run of a command policy that was due while the agent worked by the policy. */
@@ -2590,6 +2595,8 @@ function createBaseCommandResult(): CommandResult {
     endedMs: 0,
     signal: undefined,
     pid: undefined,
+    outDropped: undefined,
+    errDropped: undefined,
   };
 }
 
@@ -2618,6 +2625,12 @@ export const CommandResult: MessageFns<CommandResult> = {
     }
     if (message.pid !== undefined) {
       writer.uint32(64).int32(message.pid);
+    }
+    if (message.outDropped !== undefined) {
+      writer.uint32(72).int64(message.outDropped);
+    }
+    if (message.errDropped !== undefined) {
+      writer.uint32(80).int64(message.errDropped);
     }
     return writer;
   },
@@ -2699,6 +2712,22 @@ export const CommandResult: MessageFns<CommandResult> = {
             message.pid = reader.int32();
             continue;
           }
+          case 9: {
+            if (tag !== 72) {
+              break;
+            }
+
+            message.outDropped = longToNumber(reader.int64());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.errDropped = longToNumber(reader.int64());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2724,6 +2753,8 @@ export const CommandResult: MessageFns<CommandResult> = {
     message.endedMs = object.endedMs ?? 0;
     message.signal = object.signal ?? undefined;
     message.pid = object.pid ?? undefined;
+    message.outDropped = object.outDropped ?? undefined;
+    message.errDropped = object.errDropped ?? undefined;
     return message;
   },
 };
