@@ -12,16 +12,24 @@ const EXIT_DEADLINE_MS = 20_000;
 const POLL_MS = 50;
 const OUTPUT_KEPT_CHARACTERS = 200_000;
 
+/** Another user than the one of the tests, who must be the superuser for it. */
+export interface ProgramUser {
+  readonly uid: number;
+  readonly gid: number;
+  /** Where he may be. */
+  readonly cwd: string;
+}
+
 export class Program {
   readonly name: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
   #output = "";
 
-  constructor(name: string, file: string, environment: Readonly<Record<string, string>>) {
+  constructor(name: string, file: string, environment: Readonly<Record<string, string>>, user?: ProgramUser) {
     this.name = name;
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
-    this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"] });
+    this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"], ...user });
     this.#exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on(
