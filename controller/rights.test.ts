@@ -84,6 +84,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   RuleBodies: { [EVERY]: "for services that checked a permission of theirs; a body has the rights of its author" },
   RuleMemory: { [EVERY]: "no service" },
   RunRetention: { ran: "by the service that runs jobs", sweep: "maintenance" },
+  RunAges: { sweep: "maintenance" },
   PolicyService: { desired: "for the host's agent", repair: "repair", maintain: "maintenance" },
   QueryService: {
     rows: "for services that checked a permission of theirs; data rules decide",
