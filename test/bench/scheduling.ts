@@ -1,4 +1,5 @@
 import { Firings, jobClasses, JobRuns, JobScheduler, JobService } from "../../controller/areas/jobs/index.ts";
+import { formatJobName } from "../../controller/areas/jobs/names.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import type { KvStore } from "../../controller/store/kv.ts";
 import { realClock } from "../helpers/clock.ts";
@@ -48,9 +49,9 @@ export async function openScheduling({ began, fired, due }: Watched): Promise<Sc
     ospaceOf: () => Promise.resolve("/matrix"),
     runs: {
       goesOn: (tenant, runId) => runs.goesOn(tenant, runId),
-      fire: async (who, name, firing) => {
-        const isBegun = await runs.fire(who, name, firing);
-        fired?.(name);
+      fire: async (who, job, firing) => {
+        const isBegun = await runs.fire(who, job, firing);
+        fired?.(formatJobName(job));
         return isBegun;
       },
     },

@@ -143,6 +143,34 @@ test("each time is fired once, though ten controllers attend to it side by side,
   expect(await fireAll(all[0]!)).toBe(startMs + 40 * MINUTE_MS);
 });
 
+test("a firing reads the definition once, and fires nothing that its author does not see any more", async () => {
+  let reads = 0;
+  const counting: Stores = {
+    system: () => engine.system(),
+    tenant: async (tenant) => {
+      const own = await engine.tenant(tenant);
+      const get: typeof own.kv.get = (key) => {
+        if (key.startsWith("jobs/definition/")) reads++;
+        return own.kv.get(key);
+      };
+      return { ...own, kv: wrappedKv(own.kv, { get }) };
+    },
+  };
+  jobs = new JobService({ stores: counting, runtime: testRuntime(clock), objects });
+  await define("every 10m");
+  const a = controller("a", counting);
+  clock.advance(10 * MINUTE_MS);
+  reads = 0;
+  await a.attend();
+  expect(reads).toBe(1);
+  await over();
+  const rule = { class: "/matrix/jobs/jobdef", access: "read", where: "name = 'another'" } as const;
+  users.set(admin.user, { ...admin, data: [rule] });
+  clock.advance(10 * MINUTE_MS);
+  await a.attend();
+  expect([await told(), sent.length]).toEqual([["10 ok", "20 failed"], 1]);
+});
+
 test("after an outage the missed times are run, or left out and told, as missed says", async () => {
   const outcomes: Record<string, readonly string[]> = {
     "every 1h;missed=all": ["60 ok", "120 ok", "180 ok"],

@@ -86,7 +86,7 @@ export class Firings {
   }
 
   async #run(found: Found, schedule: Schedule, due: { readonly dueMs: number; readonly missedFromMs?: number }) {
-    const { tenant, name, job, state } = found;
+    const { tenant, job, state } = found;
     const { dueMs, missedFromMs } = due;
     const author = authorOf(job);
     const principal = await this.#with.authors.present(tenant, author);
@@ -102,7 +102,7 @@ export class Firings {
     });
     try {
       const ticket = (runId: string): KvTxn => this.#ticket(found, next(runId));
-      const isBegun = await this.#with.runs.fire(principal, name, {
+      const isBegun = await this.#with.runs.fire(principal, job, {
         dueMs,
         ticket,
         waits: schedule.overlap === "queue",

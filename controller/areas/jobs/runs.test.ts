@@ -167,7 +167,8 @@ test("a schedule's run that may be there only so often is begun with its ticket,
     if: [{ key, revision: 0 }],
     then: [{ kind: "put", key, value: new Uint8Array() }],
   });
-  const fire = () => runs.fire(ADMIN, name, { dueMs: Date.now(), ticket, waits: false });
+  const job = await scene.jobs.visible(ADMIN, name);
+  const fire = () => runs.fire(ADMIN, job, { dueMs: Date.now(), ticket, waits: false });
   expect([await fire(), await fire()]).toEqual([true, false]);
   await expect.poll(() => hosts.sent.length, PATIENCE).toBe(1);
   hosts.release("h1");
@@ -182,6 +183,7 @@ test("who is not allowed to run jobs begins none, in no way", async () => {
   const denied = { code: "denied" };
   await expect(runs.execute(viewer, name, {})).rejects.toMatchObject(denied);
   await expect(runs.executeAll(viewer, [{ name }])).rejects.toMatchObject(denied);
-  await expect(runs.fire(viewer, name, { dueMs: 1, ticket, waits: false })).rejects.toMatchObject(denied);
+  const job = await scene.jobs.visible(ADMIN, name);
+  await expect(runs.fire(viewer, job, { dueMs: 1, ticket, waits: false })).rejects.toMatchObject(denied);
   expect(await keysUnder("jobs/open/")).toEqual([]);
 });

@@ -39,7 +39,7 @@ import { WholeExecutions } from "./whole.ts";
 export interface RunDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  readonly jobs: Pick<JobService, "visible">;
+  readonly jobs: Pick<JobService, "visible" | "requireVisible">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
   /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
@@ -158,12 +158,13 @@ export class JobRuns {
 
   /**
    * Begins the run of a schedule in one transaction with its ticket; false: a condition of that does not hold, nothing
-   * was begun. Where another controller must go on with it, all of its hosts are run: the entry of an only host is enough
+   * was begun. The job is as it was read with what the ticket is conditional on. Where another controller must go on with it, all of its hosts are run: the entry of an only host is enough
    * for that, else the execution has one of its own.
    */
-  async fire(principal: Principal, fullName: string, { dueMs, ticket, waits }: Firing): Promise<boolean> {
+  async fire(principal: Principal, job: StoredJob, { dueMs, ticket, waits }: Firing): Promise<boolean> {
     requirePermission(principal, "jobs:run");
-    const run = await this.#planned(principal, fullName, { dueMs });
+    await this.#with.jobs.requireVisible(principal, job);
+    const run = await this.#plannedOf(principal, job, { dueMs });
     const queueKey = run.queue === "" && waits ? queueOfSchedule(run.order.name) : queueKeyOf(run);
     if (queueKey === "" && isOneHost(run) && this.#carrying.enter(1)) return this.#carrying.fire(run, ticket(run.id));
     const held = await this.#beginWhole(run, queueKey, ticket(run.id));
@@ -217,13 +218,16 @@ export class JobRuns {
     return (await kv.txn({ if: ticket.if, then: [] })).ok;
   }
 
-  async #planned(
+  async #planned(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Run> {
+    return this.#plannedOf(principal, await this.#with.jobs.visible(principal, fullName), request);
+  }
+
+  async #plannedOf(
     principal: Principal,
-    fullName: string,
+    job: StoredJob,
     request: ExecutionRequest & { readonly dueMs?: number },
   ): Promise<Run> {
     if (this.#journal.underWay.stopping.aborted) throw new AppError("unavailable", "The controller is shutting down.");
-    const job = await this.#with.jobs.visible(principal, fullName);
     const targets = (of: StoredJob, asked: Asked): Promise<Targets> => this.#targets.of(principal, of, asked);
     const { runtime, secrets, stores } = this.#with;
     const ordered = async (of: StoredJob, hosts: readonly string[]): Promise<readonly string[]> => {

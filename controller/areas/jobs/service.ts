@@ -161,9 +161,15 @@ export class JobService {
   async visible(principal: Principal, fullName: string): Promise<StoredJob> {
     requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
     const job = await this.#find(principal.tenant, fullName);
-    const { sees } = await this.#filter(principal);
-    if (!sees(record(principal, job))) throw unknownJob(fullName);
+    await this.requireVisible(principal, job);
     return job;
+  }
+
+  /** As `visible`, for a job as it was read. */
+  async requireVisible(principal: Principal, job: StoredJob): Promise<void> {
+    requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
+    const { sees } = await this.#filter(principal);
+    if (!sees(record(principal, job))) throw unknownJob(formatJobName(job));
   }
 
   /** Again while others change the same job, so that of several changes to different members none is lost. */
