@@ -1,3 +1,4 @@
+import { JOB_HOSTS_MAX } from "../../common/limits.ts";
 import { Installation } from "../e2e/installation.ts";
 import { admissionOver } from "../emulator/admission.ts";
 import type { EmulatedCommand, EmulatedEnd } from "../emulator/agent.ts";
@@ -5,7 +6,7 @@ import { EmulatedFleet } from "../emulator/fleet.ts";
 import { median, quantile, type Bench, type Figure } from "./frame.ts";
 import { cpuSeconds, residentMb } from "./process.ts";
 
-/** Smaller for a trial, or as many as 10,000. */
+/** Smaller for a trial; at most `JOB_HOSTS_MAX`, as one run has them all. */
 const HOSTS = Number(process.env["ODP_BENCH_HOSTS"] ?? 1_000);
 const ROUNDS = 5;
 const FIRST_BYTES = 300;
@@ -14,6 +15,7 @@ const FIRST_BYTES = 300;
 export const fleetBench: Bench = {
   name: "fleet",
   async run() {
+    if (HOSTS > JOB_HOSTS_MAX) throw new Error(`ODP_BENCH_HOSTS is at most ${JOB_HOSTS_MAX}: a run has no more hosts.`);
     const odp = await Installation.start({});
     const hosts = Array.from({ length: HOSTS }, (_, n) => `host-${n}`);
     const started = performance.now();
