@@ -420,6 +420,11 @@ test("the trail is exported whole, or not to who may not see all of it", async (
   ] as const)
     await expect(exported([whole, less])).rejects.toMatchObject({ code: "denied" });
   await expect(exported([])).rejects.toMatchObject({ code: "denied" });
+  // All rows of one group and all columns of another one: together they leave out cells.
+  const rows = { ...whole, hidden: ["remote"], group: "rows" };
+  const columns = { ...whole, where: "user = 'me'", group: "columns" };
+  await expect(exported([rows, columns])).rejects.toMatchObject({ code: "denied" });
+  expect(await exported([rows, columns, { ...whole, group: "whole" }])).toBe(1);
 });
 
 test("what belongs to no tenant lies in the system store, page after page", async () => {

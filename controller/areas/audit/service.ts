@@ -13,7 +13,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
-import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
+import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
 import type { Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import { AUDIT_CLASS_PATH, type Audit, type AuditEntry } from "./types.ts";
@@ -132,8 +132,7 @@ export class AuditService implements Audit {
    */
   async *export(principal: Principal, { fromMs = 0, toMs = Infinity }: Period): AsyncGenerator<readonly AuditRecord[]> {
     requirePermission(principal, "audit:read");
-    const { readable, where, hidden } = classAccess(principal, principal.ospace + AUDIT_CLASS_PATH);
-    if (!readable || where !== undefined || hidden.size > 0)
+    if (!seesWhole(classAccess(principal, principal.ospace + AUDIT_CLASS_PATH)))
       throw new AppError("denied", "The trail is exported whole, and your rules leave out rows or columns of it.");
     for await (const records of this.#dependencies.trail.read(principal.tenant)) {
       const wanted = records.filter(({ timeMs }) => timeMs >= fromMs && timeMs < toMs);

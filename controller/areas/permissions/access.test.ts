@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isInside } from "../../../common/paths.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
-import { classAccess, decidingRules, isUnrestricted } from "./access.ts";
+import { classAccess, decidingRules, isUnrestricted, seesAll, seesWhole } from "./access.ts";
 import type { ClassAccess, DataRule } from "./types.ts";
 
 const CASES = 800;
@@ -122,6 +122,39 @@ test("the deciding rules are one of each group, and of those of none", () => {
     { class: "/other", access: "write", group: "h" },
   ];
   expect(decidingRules({ data }, "/m/ent/box")).toEqual([data[1], data[2]]);
+});
+
+describe("all rows and columns of a class are seen", () => {
+  const read: DataRule = { class: "/", access: "read", group: "g" };
+  const seen = (...data: readonly DataRule[]): boolean[] => {
+    const seesClass = seesWhole(classAccess({ data }, "/m"));
+    expect(seesAll({ data }, [{ path: "/m" }])).toBe(seesClass);
+    return [seesClass, seesWhole(classAccess({ data: [...data].reverse() }, "/m"))];
+  };
+
+  test("by one group alone, beside others that open less or write a part", () => {
+    expect(seen(read)).toEqual([true, true]);
+    const part: DataRule = { ...read, access: "write", where: "a = 1", group: "h" };
+    expect(seen(read, part)).toEqual([true, true]);
+    expect(seen(read, { ...part, where: "b = 2", hidden: ["a"] })).toEqual([true, true]);
+  });
+
+  test("never by all rows of one group and all columns of another one", () => {
+    const rows: DataRule = { ...read, hidden: ["remote"] };
+    const columns: DataRule = { ...read, where: "a = 1", group: "h" };
+    expect(classAccess({ data: [rows, columns] }, "/m")).toMatchObject({ where: undefined, hidden: { size: 0 } });
+    expect(seen(rows, columns)).toEqual([false, false]);
+    expect(seen(rows, { ...columns, where: undefined as never, hidden: ["a"] })).toEqual([false, false]);
+  });
+
+  test("not with a restriction, and not of a class that may not be read", () => {
+    for (const less of [{ where: "a = 1" }, { hidden: ["a"] }, { shown: ["a"] }, { access: "none" as const }])
+      expect(seen({ ...read, ...less })).toEqual([false, false]);
+    expect(seen()).toEqual([false, false]);
+    expect(seesAll({ data: [read, { ...read, class: "/m", hidden: ["a"] }] }, [{ path: "/n" }, { path: "/m" }])).toBe(
+      false,
+    );
+  });
 });
 
 describe("a class is open without restriction", () => {

@@ -27,12 +27,17 @@ export function classAccess({ data }: Rights, target: string | RuledClass): Clas
   return accessOf(parts);
 }
 
-/** Whether all rows and columns of these classes are open for reading. */
+/**
+ * Whether the rules open every value of the class for reading. One part alone has to open them all: several may have
+ * all rows between them, and all columns, and still leave out cells.
+ */
+export function seesWhole({ parts }: Pick<ClassAccess, "parts">): boolean {
+  return parts.some(({ where, hidden }) => where === undefined && hidden.size === 0);
+}
+
+/** `seesWhole` of each of these classes, of which their owners close nothing. */
 export function seesAll(principal: Principal, views: readonly RuledClass[]): boolean {
-  return views.every((view) => {
-    const { readable, where, hidden } = classAccess(principal, view);
-    return readable && where === undefined && hidden.size === 0 && rowLimit(principal, view) === undefined;
-  });
+  return views.every((view) => seesWhole(classAccess(principal, view)) && rowLimit(principal, view) === undefined);
 }
 
 /** What the owner of the class leaves of it to the principal, beside the rules; `undefined`: all. */

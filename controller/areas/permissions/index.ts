@@ -1,4 +1,4 @@
-export { classAccess, decidingRules, isUnrestricted, rowLimit, seesAll } from "./access.ts";
+export { classAccess, decidingRules, isUnrestricted, rowLimit, seesAll, seesWhole } from "./access.ts";
 export { currentRights } from "./current.ts";
 export {
   allows,

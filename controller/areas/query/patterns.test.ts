@@ -150,13 +150,16 @@ test("EXPLAIN names the words of a pattern, but to nobody who does not see all r
   const many = Array.from({ length: WORD_PATTERN_WORDS_MAX + 1 }, (_, at) => `crowd${at}`).join(" ");
   await query.rows(ADMIN, `insert into /matrix/word name='crowded', note='${many}'`);
   const whole = { class: "/", access: "read" } as const;
-  for (const less of [
-    { class: "/matrix/word", access: "read", where: "name != 'named'" },
-    { class: "/matrix/word", access: "read", hidden: ["tags"] },
-    { class: "/matrix/plain", access: "none" },
+  const allRows = { ...whole, hidden: ["note"], group: "rows" };
+  const allColumns = { ...whole, where: "name != 'named'", group: "columns" };
+  for (const data of [
+    [whole, { class: "/matrix/word", access: "read", where: "name != 'named'" }],
+    [whole, { class: "/matrix/word", access: "read", hidden: ["tags"] }],
+    [whole, { class: "/matrix/plain", access: "none" }],
+    [allRows, allColumns],
   ] as const) {
     const [none, few, tooMany] = await Promise.all(
-      ["none*", "ze*", "crowd*"].map((pattern) => steps([whole, less], mql.replace("ze*", pattern))),
+      ["none*", "ze*", "crowd*"].map((pattern) => steps(data, mql.replace("ze*", pattern))),
     );
     expect(few?.join(" ")).not.toMatch(/stands for|zebra|\b3\b/);
     expect(few?.join(" ").replaceAll("ze*", "none*")).toBe(none?.join(" "));

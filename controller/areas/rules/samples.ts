@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { RECENT_POLICY_MAX_CHARACTERS } from "../../../common/limits.ts";
-import { classAccess, isUnrestricted, requirePermission, type Principal } from "../permissions/index.ts";
+import { classAccess, isUnrestricted, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
 import type { RecentOfPolicy, RecentRecord, RecentRecords } from "./recent.ts";
 import type { RawRecord } from "./types.ts";
 
@@ -59,10 +59,7 @@ export class PolicySamples {
 
 function readsAll(principal: Principal, classes: readonly string[]): boolean {
   if (classes.length === 0) return isUnrestricted(principal, principal.ospace);
-  return classes.every((path) => {
-    const { readable, where, hidden: columns } = classAccess(principal, path);
-    return readable && where === undefined && columns.size === 0;
-  });
+  return classes.every((path) => seesWhole(classAccess(principal, path)));
 }
 
 /** By time; a record that several controllers took is there once. */

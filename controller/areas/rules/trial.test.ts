@@ -203,6 +203,12 @@ describe("a trial on the latest raw records of a policy", () => {
     }
     const reader: Principal = { ...ADMIN, user: "eve", data: [{ class: "/matrix/line", access: "read" }] };
     expect((await of("p", {}, reader)).records).toHaveLength(1);
+    // All rows of one group and all columns of another one: together they leave out cells.
+    const halves = [
+      { class: "/matrix", access: "read", hidden: ["n"], group: "rows" },
+      { class: "/matrix", access: "read", where: "n = 1", group: "columns" },
+    ] as const;
+    await expect(of("p", {}, { ...reader, data: halves })).rejects.toMatchObject({ code: "denied" });
     await expect(of("none")).rejects.toMatchObject({ code: "not_found" });
     const few: Principal = { ...ADMIN, user: "max", grants: ["rules:write"] };
     await expect(of("p", {}, few)).rejects.toMatchObject({ code: "denied" });
