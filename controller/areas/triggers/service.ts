@@ -18,6 +18,7 @@ import {
 } from "../objects/index.ts";
 import {
   allows,
+  isUnrestricted,
   requireAllOwnGrants,
   requireDefining,
   requirePermission,
@@ -53,7 +54,7 @@ export class TriggerService implements ObjectTriggers {
   readonly #log: TriggerLog;
   readonly #aside: Aside;
   readonly #lanes: Lanes;
-  /** When each trigger without an author last said so. */
+  /** When each trigger that stands still last said so. */
   readonly #stopped = new Map<string, number>();
 
   constructor(dependencies: TriggerDependencies) {
@@ -116,7 +117,7 @@ export class TriggerService implements ObjectTriggers {
     let { object } = write;
     let announced = false;
     for (const trigger of triggers) {
-      const author = await this.#author(trigger, principal);
+      const { author } = await this.#author(trigger, principal);
       if (author === undefined) continue;
       const outcome = await this.#said(trigger, author, (log) =>
         this.#run(trigger, { ...write, object }, { author, log }),
@@ -183,8 +184,8 @@ export class TriggerService implements ObjectTriggers {
       steps: steps + 1,
       holds: await this.#keyOf(event, ospace),
     };
-    const author = await this.#author(trigger, { ...systemPrincipal(tenant, ospace, traceparent), chain });
-    if (author === undefined) throw new AppError("denied", `Its author ${trigger.author} is not active.`);
+    const { author, why } = await this.#author(trigger, { ...systemPrincipal(tenant, ospace, traceparent), chain });
+    if (author === undefined) throw new AppError("denied", `It does not run: ${why}`);
     const write = writeOf(event, await this.#objectOf(event, author));
     const outcome = await this.#said(trigger, author, (log) => this.#run(trigger, write, { author, log }));
     if (outcome.announced && event.whole !== undefined)
@@ -242,20 +243,24 @@ export class TriggerService implements ObjectTriggers {
   }
 
   /** The author as the one who runs it; without one the trigger stands still, and its log says so. */
-  async #author(trigger: TriggerDefinition, by: Principal): Promise<Principal | undefined> {
+  async #author(trigger: TriggerDefinition, by: Principal): Promise<Runner> {
     const { tenant, traceparent, chain, scriptDepth } = by;
-    const author = await this.#with.author(tenant, trigger.author);
+    const { author, why } = runnerOf(trigger, await this.#with.author(tenant, trigger.author));
     if (author !== undefined)
-      return { ...author, traceparent, ...(chain && { chain }), ...(scriptDepth && { scriptDepth }) };
+      return { author: { ...author, traceparent, ...(chain && { chain }), ...(scriptDepth && { scriptDepth }) } };
+    this.#standsStill(trigger, by, why);
+    return { why };
+  }
+
+  #standsStill(trigger: TriggerDefinition, by: Principal, why: string): void {
     const name = triggerName(trigger);
+    const key = `${by.tenant} ${name}`;
     const nowMs = this.#with.runtime.clock.nowMs();
-    if (nowMs - (this.#stopped.get(`${tenant} ${name}`) ?? -Infinity) >= TRIGGER_STOPPED_TOLD_MS) {
-      this.#stopped.set(`${tenant} ${name}`, nowMs);
-      const log = this.#log.begin();
-      log.fail(`It does not run: its author ${trigger.author} is not active.`);
-      this.#log.end(by, name, log);
-    }
-    return undefined;
+    if (nowMs - (this.#stopped.get(key) ?? -Infinity) < TRIGGER_STOPPED_TOLD_MS) return;
+    this.#stopped.set(key, nowMs);
+    const log = this.#log.begin();
+    log.fail(`It does not run: ${why}`);
+    this.#log.end(by, name, log);
   }
 
   async #fail(errand: Errand, error: string): Promise<void> {
@@ -267,6 +272,21 @@ export class TriggerService implements ObjectTriggers {
     log.fail(`The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);
     this.#log.end({ tenant: event.tenant, ospace, traceparent: event.traceparent }, triggerName(trigger), log);
   }
+}
+
+/** Who runs a trigger, or why nobody does. */
+type Runner =
+  | { readonly author: Principal; readonly why?: undefined }
+  | { readonly author?: undefined; readonly why: string };
+
+/**
+ * A trigger is given objects whole, of its class and of those below: its author has to be as unrestricted there as when
+ * it was stored.
+ */
+function runnerOf({ author: name, class: path }: TriggerDefinition, author: Principal | undefined): Runner {
+  if (author === undefined) return { why: `its author ${name} is not active.` };
+  if (isUnrestricted(author, path)) return { author };
+  return { why: `its author ${name} may not read and write all of ${path}, and of the classes below it, any more.` };
 }
 
 /** A text that is only checked calls nothing. */

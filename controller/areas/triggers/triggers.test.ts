@@ -13,7 +13,7 @@ import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import type { DataRule, Principal } from "../permissions/index.ts";
 import { queryArea, QueryService, SearchService } from "../query/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvLease } from "../../store/kv.ts";
@@ -312,6 +312,29 @@ describe("a trigger before a write", () => {
       "It does not run: its author administrator is not active.",
     ]);
   });
+
+  test.each<[what: string, less: DataRule]>([
+    ["rows", { class: "/matrix/box", access: "write", where: "owner = 'me'" }],
+    ["columns", { class: "/matrix/box", access: "write", hidden: ["owner"] }],
+    ["writing", { class: "/matrix/box", access: "read" }],
+    ["a class below", { class: "/matrix/box/crate", access: "none" }],
+  ])("stands still while its author is restricted in %s, and goes on after", async (_, less) => {
+    const { mql, first, ...controller } = bound(await opened());
+    const told = "DATACHANGE = true OBJECT.notes = {OBJECT.owner, OLD and OLD.owner or '-'}";
+    await controller.put("tell", told);
+    const made = async (name: string): Promise<unknown> => {
+      await mql(`insert into /matrix/box/crate name='${name}', owner='secret'`);
+      return (await mql(`select notes from /matrix/box/crate where name='${name}'`))[0]?.["notes"];
+    };
+    expect(await made("a")).toEqual(["secret", "-"]);
+    first.authors.set("administrator", { ...admin, data: [...admin.data, less] });
+    expect(await made("b")).toBeNull();
+    expect(await controller.log("/matrix/box#tell")).toEqual([
+      [4, expect.stringMatching(/^It does not run: its author administrator may not .*\/matrix\/box/)],
+    ]);
+    first.authors.set("administrator", admin);
+    expect(await made("c")).toEqual(["secret", "-"]);
+  });
 });
 
 describe("a trigger after a write", () => {
@@ -362,6 +385,34 @@ describe("a trigger after a write", () => {
       () => mql("select text from /matrix/event"),
       (rows) => rows.length === 1,
     );
+    await first.until(
+      () => mql(aside),
+      (rows) => rows.length === 0,
+    );
+  });
+
+  test("of an author who is restricted is set aside unseen, and runs again when he is not any more", async () => {
+    const { mql, first, ...controller } = bound(await opened());
+    await controller.put("copy", "odb.mql('insert into /matrix/event text=?', OBJECT.owner)", { before: "false" });
+    const data: readonly DataRule[] = [...admin.data, { class: "/matrix/box", access: "write", hidden: ["owner"] }];
+    first.authors.set("administrator", { ...admin, data });
+    await mql("insert into /matrix/box name='a', owner='secret'");
+    const aside = "select state, error from /matrix/system/triggerevent";
+    const [failed] = await first.until(
+      () => mql(aside),
+      (rows) => rows[0]?.["state"] === "failed",
+    );
+    expect(failed?.["error"]).toContain("its author administrator may not");
+    expect(await mql("select text from /matrix/event")).toEqual([]);
+    expect((await controller.log("/matrix/box#copy"))[0]?.[1]).toContain("It does not run: its author");
+    first.authors.set("administrator", admin);
+    await mql("insert into /matrix/box name='b', owner='open'; update /matrix/system/triggerevent set state='waiting'");
+    await first.triggers.maintain("matrix");
+    const texts = await first.until(
+      () => mql("select text from /matrix/event order by text"),
+      (rows) => rows.length === 2,
+    );
+    expect(texts.map(({ text }) => text)).toEqual(["open", "secret"]);
     await first.until(
       () => mql(aside),
       (rows) => rows.length === 0,
