@@ -152,7 +152,11 @@ export async function assemble(options: AssemblyOptions) {
     ...(anchoring && { anchoring }),
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
-  const groups = new GroupService({ runtime, stores });
+  const groups = new GroupService({
+    runtime,
+    stores,
+    seenNames: (principal) => users.directory.seenNames(principal),
+  });
   const users = new UserService({
     runtime,
     stores,

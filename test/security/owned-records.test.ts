@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ExplainService } from "../../controller/areas/groups/index.ts";
 import type { DataRule, Principal } from "../../controller/areas/permissions/index.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
@@ -334,6 +335,46 @@ describe("rules on the class of users", () => {
     await directory().move(few, ids["ann"] ?? "", "/");
     expect((await directory().subtree(admin, "/plant/bob")).fullname).toBe("/plant/bob");
     await directory().move(few, ids["ann"] ?? "", "/plant");
+  });
+
+  test("hold for members of groups: who is not seen is none, and stays one when another member is changed", async () => {
+    const { groups } = world.assembly;
+    const member = ["U/plant/ann", "U/plant/bob", "U/nobody", "G/authors"];
+    const { id } = await groups.create(admin, { name: "shift", member, readonly: ["/matrix/open"] });
+    const memberOf = async (by: Principal): Promise<readonly string[]> => (await groups.find(by, id)).member;
+    expect(await memberOf(few)).toEqual(["U/plant/ann", "G/authors"]);
+    expect((await groups.list(few)).find(({ name }) => name === "shift")?.member).toEqual(["U/plant/ann", "G/authors"]);
+    for (const data of [
+      { class: "/matrix/ldap", access: "none" },
+      { class: "/matrix/ldap", access: "read", hidden: ["username"] },
+    ] as const)
+      expect(await memberOf(by(data))).toEqual(["G/authors"]);
+    expect(await memberOf(by({ class: "/matrix/ldap", access: "read", hidden: ["email"] }))).toEqual(member);
+    const edited = await groups.update(few, { id, member: ["U/plant/ann", "G/operators"] });
+    expect(edited.member).toEqual(["U/plant/ann", "G/operators"]);
+    expect(await memberOf(admin)).toEqual(["U/plant/ann", "G/operators", "U/plant/bob", "U/nobody"]);
+    await groups.update(few, { id, member: [] });
+    expect(await memberOf(admin)).toEqual(["U/plant/bob", "U/nobody"]);
+    await groups.remove(admin, id);
+  });
+
+  test("hold for explanations: neither a member nor whoever is asked about comes out", async () => {
+    const { groups, users } = world.assembly;
+    await groups.create(admin, { name: "night", member: ["U/plant/ann", "U/plant/bob"], readonly: ["/matrix/open"] });
+    const explaining = new ExplainService({ groups, users, endpoints: () => world.assembly.endpoints });
+    const asked = { user: "ann", class: "/matrix/open" };
+    const { who } = await explaining.explain(few, asked);
+    expect(who).toContainEqual({ group: "/night", how: "read /matrix/open", member: ["/plant/ann"] });
+    expect(JSON.stringify(who)).not.toContain("bob");
+    const all = (await explaining.explain(admin, asked)).who;
+    expect(all.find(({ group }) => group === "/night")?.member).toEqual(["/plant/ann", "/plant/bob"]);
+    for (const user of ["bob", "nobody"])
+      await expect(explaining.explain(few, { ...asked, user })).rejects.toMatchObject({
+        code: "not_found",
+        message: `There is no user ${user}.`,
+      });
+    const self = { ...few, user: "bob" };
+    expect(await explaining.explain(self, { class: "/matrix/open" })).toMatchObject({ user: "bob", allowed: true });
   });
 
   test("say nothing where none speaks of users: the permission alone opens them", async () => {

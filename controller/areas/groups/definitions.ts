@@ -16,6 +16,9 @@ export interface Member {
   readonly own?: Pick<Principal, "grants" | "data">;
 }
 
+/** Whether there is such a member for somebody: groups there are for all, users by their names. */
+export type MemberSight = (member: string) => boolean;
+
 export type Rights = Pick<Principal, "groups" | "grants" | "data" | "paths">;
 
 const NOTHING: NonNullable<Member["own"]> = { grants: [], data: [] };
@@ -114,13 +117,16 @@ export class Definitions {
     return rights;
   }
 
-  /** Names of users, as they are written, that are members of the group or of those below it; at most so many. */
-  usersIn(id: string, max: number): readonly string[] {
+  /**
+   * Names of users, as they are written, that are members of the group or of those below it and are seen; at most so
+   * many.
+   */
+  usersIn(id: string, max: number, sees: MemberSight): readonly string[] {
     const found = new Set<string>();
     for (const group of this.below(id)) {
       for (const member of this.#groups.get(group)?.member ?? []) {
         if (found.size >= max) return [...found];
-        if (member.startsWith("U")) found.add(member.slice(1));
+        if (member.startsWith("U") && sees(member)) found.add(member.slice(1));
       }
     }
     return [...found];

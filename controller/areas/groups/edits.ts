@@ -3,7 +3,7 @@ import { GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
 import { BUILT_IN_GROUPS, FILLED_BY_THEMSELVES } from "./builtin.ts";
 import { rulesOf } from "./compile.ts";
-import type { Definitions } from "./definitions.ts";
+import type { Definitions, MemberSight } from "./definitions.ts";
 import type { GroupEdit, GroupRecord } from "./types.ts";
 
 const NAME = { what: "name of a group", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
@@ -39,6 +39,13 @@ export function edited(definitions: Definitions, id: string, edit: GroupEdit): G
   // Compiled once here, so that what cannot be used is refused before it is stored.
   rulesOf(id, record);
   return record;
+}
+
+/** The edit with those members of the group that its maker does not see, and so cannot have meant to take out. */
+export function withUnseen(before: GroupRecord | undefined, edit: GroupEdit, sees: MemberSight): GroupEdit {
+  if (edit.member === undefined) return edit;
+  const unseen = (before?.member ?? []).filter((member) => !sees(member));
+  return { ...edit, member: [...edit.member, ...unseen] };
 }
 
 function parentOf(definitions: Definitions, parent: string | undefined, before: GroupRecord | undefined): string {

@@ -13,7 +13,7 @@ import {
   type RoleName,
 } from "../permissions/index.ts";
 import { ADMINISTRATORS_ID } from "./builtin.ts";
-import type { Definitions, Member, Rights } from "./definitions.ts";
+import type { Definitions, Member, MemberSight, Rights } from "./definitions.ts";
 import type { GroupService } from "./service.ts";
 
 export interface Question {
@@ -35,7 +35,7 @@ export interface Explanation {
   readonly allowed: boolean;
   /** What gives the right, or what is missing; one sentence each. */
   readonly why: readonly string[];
-  /** Groups that give the right, how, and some of the users in them as groups name them. */
+  /** Groups that give the right, how, and some of the users in them, as groups name them, whom the caller may see. */
   readonly who: readonly { readonly group: string; readonly how: string; readonly member: readonly string[] }[];
 }
 
@@ -52,7 +52,7 @@ interface ExplainedEndpoint {
 }
 
 export interface ExplainDependencies {
-  readonly groups: Pick<GroupService, "definitions">;
+  readonly groups: Pick<GroupService, "definitions" | "seenMembers">;
   readonly users: { find(principal: Principal, username: string): Promise<ExplainedUser | undefined> };
   readonly endpoints: () => readonly ExplainedEndpoint[];
 }
@@ -72,17 +72,18 @@ export class ExplainService {
     this.#with = dependencies;
   }
 
-  /** `AppError("not_found")` for a user or an endpoint that is not there. */
+  /** `AppError("not_found")` for an endpoint or a user that is not there, or not there for the caller. */
   async explain(principal: Principal, question: Question): Promise<Explanation> {
     requirePermission(principal, "perms:read");
     const definitions = await this.#with.groups.definitions(principal);
     const matter = this.#matterOf(question);
     const member = await this.#member(principal, question.user ?? principal.user);
+    const sees = await this.#with.groups.seenMembers(principal);
     const rights = definitions.rightsOf(member);
     const ids = definitions.groupsOf(member);
     const own = { groups: [], paths: [], ...(member.own ?? { grants: [], data: [] }) };
     const ownHow = member.isAdministrator ? undefined : matter.how(own);
-    const who = definitions.stored.groups.flatMap((group) => giverOf(definitions, group.id, matter));
+    const who = definitions.stored.groups.flatMap((group) => giverOf(definitions, group.id, { matter, sees }));
     const giving = who.filter(({ id }) => ids.has(id));
     const allowed = matter.how(rights) !== undefined;
     const reasons = [
@@ -129,10 +130,15 @@ export class ExplainService {
   }
 }
 
-function giverOf(definitions: Definitions, id: string, { how: howOf }: Matter) {
-  const how = howOf(definitions.rightsOfGroup(id));
+interface Asked {
+  readonly matter: Matter;
+  readonly sees: MemberSight;
+}
+
+function giverOf(definitions: Definitions, id: string, { matter, sees }: Asked) {
+  const how = matter.how(definitions.rightsOfGroup(id));
   if (how === undefined) return [];
-  const users = id === ADMINISTRATORS_ID ? [] : definitions.usersIn(id, EXPLAINED_USERS_MAX);
+  const users = id === ADMINISTRATORS_ID ? [] : definitions.usersIn(id, EXPLAINED_USERS_MAX, sees);
   return [{ id, group: definitions.fullname(id), how, member: users }];
 }
 

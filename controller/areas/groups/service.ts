@@ -12,8 +12,8 @@ import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { BUILT_IN_GROUPS } from "./builtin.ts";
 import { CurrentDefinitions } from "./current.ts";
-import { Definitions, type Member, type Rights } from "./definitions.ts";
-import { edited, groupIn } from "./edits.ts";
+import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
+import { edited, groupIn, withUnseen } from "./edits.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
 import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./types.ts";
@@ -22,15 +22,24 @@ const API_NAME = { what: "name of an API permission", maxBytes: GROUP_NAME_MAX_B
 const MARK_BYTES = 12;
 const ID_STEPS = 1_000_000;
 
+export interface GroupDependencies {
+  readonly runtime: Runtime;
+  readonly stores: Stores;
+  /** Which names are those of users that the principal may see; absent: any. */
+  readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
+}
+
 /** Groups of users, API permissions, and the rights that follow from them. */
 export class GroupService {
   readonly #runtime: Runtime;
   readonly #store: GroupStore;
+  readonly #seenNames: GroupDependencies["seenNames"];
   readonly #current = new Map<string, CurrentDefinitions>();
   readonly #listeners: ((change: { readonly tenant: string }) => void)[] = [];
 
-  constructor({ runtime, stores }: { readonly runtime: Runtime; readonly stores: Stores }) {
+  constructor({ runtime, stores, seenNames }: GroupDependencies) {
     this.#runtime = runtime;
+    this.#seenNames = seenNames;
     this.#store = new GroupStore(stores);
   }
 
@@ -48,20 +57,30 @@ export class GroupService {
     }
   }
 
-  /** Without `parent`, and with an empty one or `/`, those that have none. In the order of their names. */
+  /**
+   * Without `parent`, and with an empty one or `/`, those that have none. In the order of their names, with those members
+   * that the principal may see.
+   */
   async list(principal: Principal, parent = ""): Promise<readonly Group[]> {
-    requirePermission(principal, "perms:read");
+    const sees = await this.seenMembers(principal);
     const definitions = await this.#of(principal.tenant).read();
     const above = parent === "" || parent === "/" ? "" : groupIn(definitions, parent).id;
     const found = definitions.stored.groups.filter((group) => group.parent === above);
-    return found.map((group) => definitions.view(group)).sort((a, b) => (a.fullname < b.fullname ? -1 : 1));
+    const views = found.map((group) => withSeen(definitions.view(group), sees));
+    return views.sort((a, b) => (a.fullname < b.fullname ? -1 : 1));
   }
 
-  /** By id or full name. */
+  /** By id or full name, with those members that the principal may see. */
   async find(principal: Principal, id: string): Promise<Group> {
-    requirePermission(principal, "perms:read");
+    const sees = await this.seenMembers(principal);
     const definitions = await this.#of(principal.tenant).read();
-    return definitions.view(definitions.get(id) ?? groupIn(definitions, id));
+    return withSeen(definitions.view(definitions.get(id) ?? groupIn(definitions, id)), sees);
+  }
+
+  /** Which members there are for the principal: users that it may not see are none. */
+  async seenMembers(principal: Principal): Promise<MemberSight> {
+    requirePermission(principal, "perms:read");
+    return this.#sight(principal);
   }
 
   /** Answers the new group. `AppError("conflict")` when there is one of that name. */
@@ -74,12 +93,17 @@ export class GroupService {
     });
   }
 
-  /** Members that are absent stay as they are. `AppError("not_found")` when there is no such group. */
+  /**
+   * What the edit does not have stays as it is, as do the users among the members that the principal may not see.
+   * `AppError("not_found")` when there is no such group.
+   */
   async update(principal: Principal, edit: GroupEdit): Promise<Group> {
     requirePermission(principal, "perms:write");
+    const sees = await this.#sight(principal);
     return this.#change(principal.tenant, (definitions) => {
-      const record = edited(definitions, idOf(definitions, edit), edit);
-      return { change: { groups: [record] }, answer: (after) => after.view(record) };
+      const id = idOf(definitions, edit);
+      const record = edited(definitions, id, withUnseen(definitions.get(id), edit, sees));
+      return { change: { groups: [record] }, answer: (after) => withSeen(after.view(record), sees) };
     });
   }
 
@@ -209,6 +233,12 @@ export class GroupService {
     return current;
   }
 
+  async #sight(principal: Principal): Promise<MemberSight> {
+    const seen = await this.#seenNames?.(principal);
+    if (seen === undefined) return () => true;
+    return (member) => !member.startsWith("U") || seen(member.slice(member.lastIndexOf("/") + 1));
+  }
+
   #changePaths(
     tenant: string,
     name: string,
@@ -242,6 +272,10 @@ export class GroupService {
     while (definitions.get(String(id)) !== undefined) id++;
     return String(id);
   }
+}
+
+function withSeen(group: Group, sees: MemberSight): Group {
+  return { ...group, member: group.member.filter(sees) };
 }
 
 interface Change<T> {

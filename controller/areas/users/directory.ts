@@ -11,7 +11,13 @@ import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import type { GroupService } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { requireMayChange, requireNoDuty, requirePermission, type Principal } from "../permissions/index.ts";
+import {
+  requireMayChange,
+  requireNoDuty,
+  requireOneOf,
+  requirePermission,
+  type Principal,
+} from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
@@ -131,6 +137,30 @@ export class UserDirectory {
     const user = users.find(({ parent, username }) => tree.pathIn(parent, username) === fullname);
     if (user === undefined) throw noNode(fullname);
     return userNode(user, tree);
+  }
+
+  /** The caller, or a user that the caller may see; `undefined` when there is none. */
+  async find(principal: Principal, username: string): Promise<User | undefined> {
+    requirePermission(principal, "users:read");
+    const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
+    if (stored === undefined) return undefined;
+    const { record } = stored;
+    const { seesName } = await nodeFilter(principal, this.#objects);
+    const isSeen =
+      username === principal.user || seesName(userNode(record, await this.#tree.organizations(principal.tenant)));
+    return isSeen ? shown(record) : undefined;
+  }
+
+  /** Which names are those of users that the caller may see; any name where no rule hides a user. */
+  async seenNames(principal: Principal): Promise<(username: string) => boolean> {
+    requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
+    const { seesName, seesAllNames } = await nodeFilter(principal, this.#objects);
+    if (seesAllNames) return () => true;
+    const tree = await this.#tree.organizations(principal.tenant);
+    const names = new Set<string>();
+    for await (const page of this.#users.pages(principal.tenant))
+      for (const { record } of page) if (seesName(userNode(record, tree))) names.add(record.username);
+    return (username) => names.has(username);
   }
 
   /** The caller's own node, which takes no permission; undefined for the platform itself. */
@@ -524,7 +554,7 @@ export function isName(text: string): boolean {
 }
 
 /** A user without what is secret. */
-export function shown(record: UserRecord): User {
+function shown(record: UserRecord): User {
   const { tenant, username, id, parent, details, groups, rights, active, home, createdMs, changedMs } = record;
   const user = { tenant, username, id, parent, details, groups, rights, active, createdMs, changedMs };
   return home === undefined ? user : { ...user, home };

@@ -15,7 +15,7 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
-import { isName, shown, UserDirectory } from "./directory.ts";
+import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
 import { Duties, type SignInPolicy } from "./duties.ts";
@@ -515,8 +515,7 @@ export class UserService implements Users {
 
   async find(principal: Principal, username: string): Promise<User | undefined> {
     requirePermission(principal, "users:read");
-    const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
-    return stored && shown(stored.record);
+    return this.directory.find(principal, username);
   }
 
   /** The start page of those users of the caller's tenant who have none of their own; an empty path: `/`. */

@@ -1,5 +1,5 @@
 import type { Objects } from "../objects/index.ts";
-import { decidingRules, type Principal } from "../permissions/index.ts";
+import { classAccess, decidingRules, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "./types.ts";
@@ -15,6 +15,10 @@ export function objectIdOf(id: string): string {
 /** The nodes a principal may see, where rules speak of their class: those, and of those the members, that MQL shows. */
 export interface NodeFilter {
   sees(node: UserNode): boolean;
+  /** Whether there is a user of that name for the principal: it sees the node, and names are not hidden from it. */
+  seesName(node: UserNode): boolean;
+  /** `seesName` of every user there is or will be. */
+  readonly seesAllNames: boolean;
   /** What is seen of the node and of all below it. A way to what is seen has its place and no other member. */
   shown(node: UserNode): UserNode | undefined;
 }
@@ -26,12 +30,14 @@ export async function nodeFilter(
 ): Promise<NodeFilter> {
   const path = principal.ospace + USER_CLASS_PATH;
   if (objects === undefined || decidingRules(principal, path).length === 0) return WHOLE;
-  return filterBy(await recordFilter(principal, objects, path));
+  const { parts } = classAccess(principal, path);
+  const seesAllNames = parts.some(({ where, hidden }) => where === undefined && !hidden.has("username"));
+  return filterBy(await recordFilter(principal, objects, path), seesAllNames);
 }
 
-const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node };
+const WHOLE: NodeFilter = { sees: () => true, shown: (node) => node, seesName: () => true, seesAllNames: true };
 
-function filterBy(filter: RecordFilter): NodeFilter {
+function filterBy(filter: RecordFilter, seesAllNames: boolean): NodeFilter {
   const objectOf = (node: UserNode): UserNode => ({ ...node, id: objectIdOf(node.id) });
   // The root is no object.
   const sees = (node: UserNode): boolean => node.id === ROOT_ID || filter.sees(objectOf(node));
@@ -40,7 +46,8 @@ function filterBy(filter: RecordFilter): NodeFilter {
     if (sees(node)) return { ...filter.shown(objectOf(node)), id: node.id, nodes };
     return nodes.length === 0 ? undefined : wayTo(node, nodes);
   };
-  return { sees, shown };
+  const seesName = (node: UserNode): boolean => sees(node) && "username" in filter.shown(objectOf(node));
+  return { sees, shown, seesName, seesAllNames };
 }
 
 function wayTo({ id, username, fullname, parent, otype }: UserNode, nodes: readonly UserNode[]): UserNode {
