@@ -13,7 +13,8 @@ import { AppError } from "../../../common/errors.ts";
 import { endpoint } from "../../http/endpoint.ts";
 import { socketEndpoint } from "../../http/socket.ts";
 import type { Stores } from "../../store/engine.ts";
-import { encodeJson } from "../../store/format.ts";
+import { decodeStored, encodeJson } from "../../store/format.ts";
+import { UserService } from "../users/index.ts";
 import { GroupService } from "./service.ts";
 
 /** The clocks stand still unless a test moves them: what is told, is told by the watch. */
@@ -130,6 +131,51 @@ test("where the watch is mute the store is asked after the age of a read, and wh
   await expect(mute.rightsOf("matrix", member)).rejects.toMatchObject({ code: "unavailable" });
   await mute.close();
 });
+
+test("a refresh at one controller drops all that another one keeps, of groups and of who signed in", async () => {
+  const { engine, tenants, audit } = http;
+  // It watches no users, and its clock stands still: what it knows, it knows for good.
+  const runtime = testRuntime(new TestClock());
+  const users = new UserService({ runtime, stores: engine, tenants, audit, groups: other });
+  const wanted = { name: "t", scopes: ["*:read"], days: 1, remote: "" };
+  const token = await http.users.makeToken({ ...admin, user: "bob" }, wanted);
+  const basic = { login: "matrix.bob", password: PASSWORD, remote: "" };
+  const known = async () => ({
+    groups: [...((await other.rightsOf("matrix", { username: "bob", isAdministrator: false }))?.groups ?? [])].sort(),
+    session: (await users.bySession(bob, ""))?.user,
+    token: (await users.byToken(token, ""))?.user,
+    basic: (await users.byPassword(basic, ""))?.user,
+  });
+  const before = await known();
+  expect(before).toEqual({
+    groups: ["/crew", "/everyone", "/viewers"],
+    session: "bob",
+    token: "bob",
+    basic: "bob",
+  });
+  await behindTheirBacks();
+  expect(await known()).toEqual(before);
+  await http.groups.refresh(admin);
+  const after = { groups: ["/everyone"], session: undefined, token: undefined, basic: undefined };
+  // The watch tells of all at once; a wrong password is not tried over and over.
+  await expect.poll(async () => (await users.bySession(bob, ""))?.user).toBeUndefined();
+  expect(await known()).toEqual(after);
+});
+
+/** As a backup that is put back does it: no revision of groups, no epoch of users rises. */
+async function behindTheirBacks(): Promise<void> {
+  const [system, tenant] = [(await http.engine.system()).kv, (await http.engine.tenant("matrix")).kv];
+  for (const { key, value } of (await tenant.list("perms/groups/")).entries)
+    await tenant.put(key, encodeJson({ ...decodeStored<object>(value), member: [] }));
+  for (const prefix of ["usersessions/", "tokens/"])
+    for (const { key } of (await system.list(prefix)).entries) await system.delete(key);
+  const [ofBob, ofAdmin] = [await tenant.get("users/bob"), await tenant.get("users/admin")];
+  const { hash } = decodeStored<{ readonly hash: string }>(ofAdmin?.value ?? encodeJson({}));
+  await tenant.put(
+    "users/bob",
+    encodeJson({ ...decodeStored<object>(ofBob?.value ?? encodeJson({})), hash: `${hash}x` }),
+  );
+}
 
 test("of a tenant that is not there nobody has rights", async () => {
   expect(await other.rightsOf("gone", { username: "bob", isAdministrator: true })).toBeUndefined();

@@ -1,8 +1,15 @@
 import { SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import { FollowedKeys } from "../../store/follow.ts";
+import type { KvEntry } from "../../store/kv.ts";
 import { Definitions } from "./definitions.ts";
-import { REVISION_KEY, type GroupStore } from "./store.ts";
+import { REFRESH_KEY, REVISION_KEY, type GroupStore } from "./store.ts";
+
+/** What may have changed of one tenant. */
+export interface ToldChange {
+  /** Nothing of the tenant that is kept in memory may be used any more. */
+  readonly isRefresh: boolean;
+}
 
 /**
  * The definitions of one tenant as they are now. A change that another controller makes is told by a watch; beside it
@@ -13,20 +20,22 @@ export class CurrentDefinitions {
   readonly #store: GroupStore;
   readonly #runtime: Runtime;
   readonly #tenant: string;
-  readonly #told: () => void;
+  readonly #told: (change: ToldChange) => void;
   #known: Definitions | undefined;
   #untilMs = -Infinity;
+  /** Of the latest refresh that was heard of. */
+  #refreshed = 0;
   /** Rises when what is known may have become old. */
   #doubts = 0;
   #reading: { readonly doubts: number; readonly work: Promise<Definitions> } | undefined;
   #watch: Promise<FollowedKeys> | undefined;
 
-  /** `told` is called when another controller, or this one, changed the definitions. */
+  /** `told` is called when another controller, or this one, changed the definitions, or had them read anew. */
   constructor(of: {
     readonly store: GroupStore;
     readonly runtime: Runtime;
     readonly tenant: string;
-    readonly told: () => void;
+    readonly told: (change: ToldChange) => void;
   }) {
     this.#told = of.told;
     this.#store = of.store;
@@ -82,12 +91,19 @@ export class CurrentDefinitions {
 
   async #follow(): Promise<FollowedKeys> {
     try {
-      const doubt = (): void => {
-        this.doubt();
-        this.#told();
+      const tell = (change: ToldChange): void => {
+        if (change.isRefresh) this.drop();
+        else this.doubt();
+        this.#told(change);
+      };
+      const put = ({ key, revision }: KvEntry): void => {
+        const isRefresh = key === REFRESH_KEY && revision > this.#refreshed;
+        if (isRefresh) this.#refreshed = revision;
+        tell({ isRefresh });
       };
       const kv = await this.#store.kv(this.#tenant);
-      const followed = new FollowedKeys({ kv, prefix: REVISION_KEY, runtime: this.#runtime, put: doubt, end: doubt });
+      const end = (): void => tell({ isRefresh: false });
+      const followed = new FollowedKeys({ kv, prefix: REVISION_KEY, runtime: this.#runtime, put, end });
       await followed.start();
       return followed;
     } catch (error) {

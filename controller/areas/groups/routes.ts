@@ -199,7 +199,7 @@ function refreshRoutes(groups: GroupService): readonly Endpoint[] {
       method,
       path: "/admin/perms/app/refresh",
       permission: "perms:write",
-      summary: "Let every controller read groups and permissions anew",
+      summary: "Let every controller drop what it keeps in memory of groups, permissions and who signed in",
       input: Type.Object({}),
       output: Type.String(),
       handler: async ({ principal }) => {

@@ -11,7 +11,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { BUILT_IN_GROUPS } from "./builtin.ts";
-import { CurrentDefinitions } from "./current.ts";
+import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
@@ -35,7 +35,7 @@ export class GroupService {
   readonly #store: GroupStore;
   readonly #seenNames: GroupDependencies["seenNames"];
   readonly #current = new Map<string, CurrentDefinitions>();
-  readonly #listeners: ((change: { readonly tenant: string }) => void)[] = [];
+  readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
 
   constructor({ runtime, stores, seenNames }: GroupDependencies) {
     this.#runtime = runtime;
@@ -194,11 +194,16 @@ export class GroupService {
     });
   }
 
-  /** Every controller reads the definitions of the tenant anew and compiles the rights again. */
+  /**
+   * Every controller drops what it keeps of the tenant in memory, compiled rights and whoever signed in: this one before
+   * it answers, the others as their watch tells.
+   */
   async refresh(principal: Principal): Promise<void> {
     requirePermission(principal, "perms:write");
-    this.#of(principal.tenant).drop();
-    await this.#change(principal.tenant, () => ({ change: {}, answer: () => undefined }));
+    const { tenant } = principal;
+    await this.#change(tenant, () => ({ change: { refresh: true }, answer: () => undefined }));
+    this.#of(tenant).drop();
+    this.#tell({ tenant, isRefresh: true });
   }
 
   /** As they were at most `SIGN_IN_CACHE_MS` ago. */
@@ -207,8 +212,8 @@ export class GroupService {
     return this.#of(principal.tenant).read();
   }
 
-  /** Told when rights of the users of a tenant may have changed, here or at another controller. */
-  onChange(listener: (change: { readonly tenant: string }) => void): void {
+  /** Told when rights of the users of a tenant may have changed or are read anew, here or at another controller. */
+  onChange(listener: (change: ToldChange & { readonly tenant: string }) => void): void {
     this.#listeners.push(listener);
   }
 
@@ -226,11 +231,15 @@ export class GroupService {
   #of(tenant: string): CurrentDefinitions {
     let current = this.#current.get(tenant);
     if (current === undefined) {
-      const told = (): void => this.#listeners.forEach((listener) => listener({ tenant }));
+      const told = (change: ToldChange): void => this.#tell({ ...change, tenant });
       current = new CurrentDefinitions({ store: this.#store, runtime: this.#runtime, tenant, told });
       this.#current.set(tenant, current);
     }
     return current;
+  }
+
+  #tell(change: ToldChange & { readonly tenant: string }): void {
+    for (const listener of this.#listeners) listener(change);
   }
 
   async #sight(principal: Principal): Promise<MemberSight> {

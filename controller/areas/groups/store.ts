@@ -21,12 +21,16 @@ export interface StoredChange {
   readonly goneGroups?: readonly string[];
   readonly paths?: readonly PathRecord[];
   readonly gonePaths?: readonly string[];
+  /** Every controller drops what it keeps in memory. */
+  readonly refresh?: true;
 }
 
 const GROUPS = "perms/groups/";
 const PATHS = "perms/paths/";
 /** Written by every change: a change is made on what its maker read, or not at all. */
 export const REVISION_KEY = "perms/revision";
+/** Written where everybody is to drop what is kept in memory; below the other one, so that one watch tells of both. */
+export const REFRESH_KEY = "perms/revision/refresh";
 
 /** Groups and API permissions in their tenants' key-value stores. */
 export class GroupStore {
@@ -73,7 +77,9 @@ export class GroupStore {
     ];
     for (const key of gone) puts.delete(key);
     const operations: KvOperation[] = [
-      { kind: "put", key: REVISION_KEY, value: encodeJson({ mark }) },
+      ...[REVISION_KEY, ...(change.refresh ? [REFRESH_KEY] : [])].map(
+        (key) => ({ kind: "put", key, value: encodeJson({ mark }) }) as const,
+      ),
       ...[...puts].map(([key, value]) => ({ kind: "put" as const, key, value })),
       ...gone.map((key) => ({ kind: "delete" as const, key })),
     ];

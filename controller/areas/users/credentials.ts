@@ -139,6 +139,11 @@ export class Credentials {
     return verified;
   }
 
+  /** Passwords of the tenant's users are checked again. */
+  forget(tenant: string): void {
+    for (const [digest, login] of this.#logins) if (login.tenant.name === tenant) this.#logins.delete(digest);
+  }
+
   async #basic({ login, password, remote }: BasicCredentials, traceparent: string): Promise<Verified | undefined> {
     const { tenant, username } = await this.split(login);
     return this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });

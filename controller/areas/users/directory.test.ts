@@ -357,6 +357,7 @@ describe("rights", () => {
       groups: {
         rightsOf: () => Promise.resolve(undefined),
         forget: () => Promise.reject(new AppError("unavailable", "away")),
+        onChange: () => undefined,
       },
     });
     const id = await user("gus");

@@ -56,7 +56,7 @@ export interface UserDependencies {
   /** None when absent. */
   readonly authored?: readonly AuthoredWork[];
   /** What users may do as members of groups; absent: only what they were given themselves. */
-  readonly groups?: Pick<GroupService, "rightsOf" | "forget">;
+  readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange">;
   /** For what rules say of users; absent: nothing. */
   readonly objects?: Pick<Objects, "catalog">;
   /** Seals second factors; absent: nobody enrols one. */
@@ -160,6 +160,9 @@ export class UserService implements Users {
       credentials: this.#credentials,
       open: (verified, request) => this.#opened(verified, request),
     });
+    groups?.onChange(({ tenant, isRefresh }) => {
+      if (isRefresh) this.#drop(tenant);
+    });
   }
 
   /** Begins to watch for changes of other controllers, and to sweep away sessions that are over, until `stop`. */
@@ -183,6 +186,14 @@ export class UserService implements Users {
     else this.#forget(digest);
     if (user === undefined) this.#duties.forget(tenant);
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
+  }
+
+  /** Nothing that is kept in memory of who signed in is used any more: it is read, and passwords are checked, anew. */
+  #drop(tenant: string): void {
+    this.#users.forget(tenant, undefined);
+    this.#duties.forget(tenant);
+    this.#credentials.forget(tenant);
+    this.#forget(undefined);
   }
 
   #forget(digest: string | undefined): void {
