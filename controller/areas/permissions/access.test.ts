@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { isInside } from "../../../common/paths.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { classAccess, decidingRules, isUnrestricted, seesAll, seesWhole } from "./access.ts";
 import type { ClassAccess, DataRule } from "./types.ts";
 
@@ -128,7 +129,7 @@ describe("all rows and columns of a class are seen", () => {
   const read: DataRule = { class: "/", access: "read", group: "g" };
   const seen = (...data: readonly DataRule[]): boolean[] => {
     const seesClass = seesWhole(classAccess({ data }, "/m"));
-    expect(seesAll({ data }, [{ path: "/m" }])).toBe(seesClass);
+    expect(seesAll({ ...testPrincipal(), data }, [{ path: "/m" }])).toBe(seesClass);
     return [seesClass, seesWhole(classAccess({ data: [...data].reverse() }, "/m"))];
   };
 
@@ -151,9 +152,8 @@ describe("all rows and columns of a class are seen", () => {
     for (const less of [{ where: "a = 1" }, { hidden: ["a"] }, { shown: ["a"] }, { access: "none" as const }])
       expect(seen({ ...read, ...less })).toEqual([false, false]);
     expect(seen()).toEqual([false, false]);
-    expect(seesAll({ data: [read, { ...read, class: "/m", hidden: ["a"] }] }, [{ path: "/n" }, { path: "/m" }])).toBe(
-      false,
-    );
+    const data = [read, { ...read, class: "/m", hidden: ["a"] }];
+    expect(seesAll({ ...testPrincipal(), data }, [{ path: "/n" }, { path: "/m" }])).toBe(false);
   });
 });
 
