@@ -186,12 +186,12 @@ export interface In extends At {
   readonly operand: Operand;
   /** Values, or one placeholder or list that stands for them. */
   readonly values: readonly ValueNode[];
-  /** They come from a SELECT: those that the operand can never equal count for nothing. */
-  readonly areFound?: true;
+  /** What answered them: those that the operand can never equal count for nothing. */
+  readonly foundBy?: Select;
   readonly negated: boolean;
 }
 
-/** `f IN (SELECT g FROM …)`. */
+/** `f IN (SELECT g FROM …)`: in any condition of a statement, and in none that stands alone. */
 export interface InSelect extends At {
   readonly kind: "inSelect";
   readonly operand: Operand;

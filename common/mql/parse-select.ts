@@ -89,10 +89,10 @@ function select(reader: TokenReader): Select {
       throw reader.tooLarge(`at most ${MQL_JOINS_MAX} JOINs in one SELECT`, "MQL_JOINS_MAX");
     joins.push(join(reader, outer));
   }
-  const where = withSubSelects(reader, parseWhere);
+  const where = parseWhere(reader);
   const groupBy = by(reader, "GROUP") ? listOf(reader, parseExpression, GROUP_KEYS) : [];
   const fill = groupBy.length > 0 ? parseFill(reader) : undefined;
-  const having = reader.accept("HAVING") ? withSubSelects(reader, parseCondition) : undefined;
+  const having = reader.accept("HAVING") ? parseCondition(reader) : undefined;
   return {
     kind: "select",
     distinct,
@@ -126,15 +126,6 @@ function filling(reader: TokenReader): NumberNode | ConstantNode {
   throw reader.failAt(token, ["a number", "NULL", "PREVIOUS"]);
 }
 
-/** Conditions in which `IN (SELECT …)` may stand. */
-function withSubSelects<T>(reader: TokenReader, parse: (reader: TokenReader) => T): T {
-  const before = reader.subSelect;
-  reader.subSelect = subSelect;
-  const parsed = parse(reader);
-  reader.subSelect = before;
-  return parsed;
-}
-
 /** `(SELECT …`, where `(select:/class)` would be a class with an alias. */
 function beginsSelected(reader: TokenReader): boolean {
   return reader.isSign("(") && reader.peek(1).keyword === "SELECT" && reader.peek(2).text !== ":";
@@ -153,8 +144,8 @@ function selected(reader: TokenReader): SelectRef {
   return { kind: "selected", select: whole, alias: undefined, span: reader.spanFrom(start) };
 }
 
-/** Up to the bracket that closes it. */
-function subSelect(reader: TokenReader): Select {
+/** The SELECT of `IN (SELECT …)`, up to the bracket that closes it. */
+export function parseSubSelect(reader: TokenReader): Select {
   const first = select(reader);
   const { cursor, ...closing } = tail(reader);
   if (cursor) throw reader.complain(cursor.span.start, "CURSOR is for the whole statement");

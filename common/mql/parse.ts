@@ -2,7 +2,7 @@ import type { Condition, Script, Statement } from "./ast.ts";
 import { parseAlter, parseCreate, parseDrop } from "./parse-class.ts";
 import { parseCondition as condition } from "./parse-condition.ts";
 import { parseMatch } from "./parse-graph.ts";
-import { parseSelect } from "./parse-select.ts";
+import { parseSelect, parseSubSelect } from "./parse-select.ts";
 import { parseDelete, parseInsert, parseUpdate } from "./parse-write.ts";
 import { atOnce, readAll, readWhole, type Steps, type TokenReader } from "./reader.ts";
 
@@ -41,13 +41,14 @@ export function parseScript(text: string): Script {
 /** The same, statement by statement and row by row: a step takes some milliseconds at most. */
 export function parseScriptInSteps(text: string): Steps<Script> {
   return readAll(text, function* (reader) {
+    reader.subSelect = parseSubSelect;
     const statements = yield* statementList(reader);
     if (reader.token.kind !== "end") throw reader.fail("a statement", "the end");
     return { kind: "script", statements, placeholders: reader.placeholders, span: { start: 0, end: text.length } };
   });
 }
 
-/** A condition alone, as after WHERE. */
+/** A condition alone, as after WHERE; nobody asks the SELECTs of one, so that it has none. */
 export function parseConditionText(text: string): Condition {
   return readWhole(text, (reader) => {
     const result = condition(reader);

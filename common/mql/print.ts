@@ -96,7 +96,7 @@ export function printCondition(node: Condition): string {
     case "relate":
       return `${compared(node.left)} ${node.operator} ${node.right.kind === "field" ? `(${printField(node.right)})` : compared(node.right)}`;
     case "in":
-      return `${compared(node.operand)} ${not(node)}IN (${node.values.map(printValue).join(", ")})`;
+      return `${compared(node.operand)} ${not(node)}IN (${node.foundBy ? select(node.foundBy) : node.values.map(printValue).join(", ")})`;
     case "inSelect":
       return `${compared(node.operand)} ${not(node)}IN (${select(node.select)})`;
     case "like":

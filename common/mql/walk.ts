@@ -1,4 +1,4 @@
-import type { Call, Condition, Field, Operand } from "./ast.ts";
+import type { And, Call, Condition, Field, Not, Operand, Or } from "./ast.ts";
 
 /** What the comparisons of a condition are about, from left to right: their sides that are no plain values. */
 export function operandsOf(condition: Condition): readonly Operand[] {
@@ -48,12 +48,25 @@ export function stepsOf(operand: Operand): number {
   return insideOf(operand).reduce((steps, inner) => steps + stepsOf(inner), 1);
 }
 
+/** What becomes of an operand, and of a comparison, whose own operands were replaced before. */
+interface Replacing {
+  readonly operand?: (operand: Operand) => Operand;
+  readonly comparison?: (condition: Comparison) => Condition;
+}
+
+type Comparison = Exclude<Condition, And | Or | Not>;
+
 /** The same with every operand replaced, those inside others first. What stays as it is is not made anew. */
-export function mapOperand(operand: Operand, map: (operand: Operand) => Operand): Operand {
+export function mapOperand(operand: Operand, map: Replacing): Operand {
+  const replaced = mapInside(operand, map);
+  return map.operand ? map.operand(replaced) : replaced;
+}
+
+function mapInside(operand: Operand, map: Replacing): Operand {
   switch (operand.kind) {
     case "computed": {
       const operands = mapped(operand.operands, (item) => mapOperand(item, map));
-      return map(operands === operand.operands ? operand : { ...operand, operands });
+      return operands === operand.operands ? operand : { ...operand, operands };
     }
     case "case": {
       const branches = mapped(operand.branches, (branch) => {
@@ -63,23 +76,23 @@ export function mapOperand(operand: Operand, map: (operand: Operand) => Operand)
       });
       const otherwise = operand.otherwise && mapOperand(operand.otherwise, map);
       const isSame = branches === operand.branches && otherwise === operand.otherwise;
-      return map(isSame ? operand : { ...operand, branches, otherwise });
+      return isSame ? operand : { ...operand, branches, otherwise };
     }
     case "truth": {
       const condition = mapCondition(operand.condition, map);
-      return map(condition === operand.condition ? operand : { ...operand, condition });
+      return condition === operand.condition ? operand : { ...operand, condition };
     }
     case "call": {
       const argument = operand.argument && mapOperand(operand.argument, map);
       const isArgument = argument === undefined || argument.kind === "field" || isExpression(argument);
-      return map(argument === operand.argument || !isArgument ? operand : { ...operand, argument });
+      return argument === operand.argument || !isArgument ? operand : { ...operand, argument };
     }
     default:
-      return map(operand);
+      return operand;
   }
 }
 
-export function mapCondition(condition: Condition, map: (operand: Operand) => Operand): Condition {
+export function mapCondition(condition: Condition, map: Replacing): Condition {
   switch (condition.kind) {
     case "and":
     case "or": {
@@ -90,6 +103,15 @@ export function mapCondition(condition: Condition, map: (operand: Operand) => Op
       const operand = mapCondition(condition.operand, map);
       return operand === condition.operand ? condition : { ...condition, operand };
     }
+    default: {
+      const replaced = mapComparison(condition, map);
+      return map.comparison ? map.comparison(replaced) : replaced;
+    }
+  }
+}
+
+function mapComparison(condition: Comparison, map: Replacing): Comparison {
+  switch (condition.kind) {
     case "compare": {
       const left = mapOperand(condition.left, map);
       return left === condition.left ? condition : { ...condition, left };

@@ -116,7 +116,7 @@ export class TreeGenerator {
     return this.#pick(makers)();
   }
 
-  /** It stands in the conditions of a SELECT only. */
+  /** It stands in the conditions of statements, and in none alone. */
   #inSelect(): Condition {
     const select = { ...this.#select(), cursor: undefined };
     return { kind: "inSelect", operand: this.#field(), select, negated: this.#coin(), span };
@@ -172,7 +172,7 @@ export class TreeGenerator {
       from: { ...this.#source(), alias: this.#maybe(() => this.#name()) },
       joins,
       asOf: this.#asOf(),
-      where: this.#next() < 0.2 ? this.#inSelect() : this.#where(),
+      where: this.#where(),
       groupBy,
       ...fill,
       having: this.#where(),
@@ -427,7 +427,7 @@ export class TreeGenerator {
   }
 
   #where(): Condition | undefined {
-    return this.#maybe(() => this.condition(2));
+    return this.#maybe(() => (this.#next() < 0.2 ? this.#inSelect() : this.condition(2)));
   }
 
   #count(): Count | undefined {

@@ -43,6 +43,8 @@ import { planReading } from "./run/reading.ts";
 import type { Reading, RunContext } from "./run/run.ts";
 import { inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
+import { readingWithSubSelects } from "./run/subselects.ts";
+import { askingChange } from "./write/asking.ts";
 import { classChange, classSpec } from "./write/define.ts";
 import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "./write/insert.ts";
 import type { WrittenRelation } from "./write/missing-ends.ts";
@@ -197,8 +199,10 @@ function readingOf(
   { values, leftOut }: { readonly values: Arguments; readonly leftOut: LeftOut },
 ): Reading {
   const statement = settled(written, { nowMs, values });
-  if (statement.kind === "match") return planGraph(statement, { principal, catalog, objects, values });
-  return planReading(statement, principal, { catalog, values, leftOut });
+  if (statement.kind !== "match") return planReading(statement, principal, { catalog, values, leftOut });
+  const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
+  const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
+  return readingWithSubSelects(statement, { whole, inner }) ?? whole(statement);
 }
 
 function edgeTypes(context: PrepareContext): Prepared {
@@ -261,10 +265,12 @@ async function change(
     },
     async explain() {
       const scope = scopeOf(context.principal, catalog, statement.class).following();
-      const { computed = [], follows } = only;
-      const { own } = splitCondition(settled(statement, { nowMs: context.nowMs, values: first }).where, scope);
+      const { computed = [], follows, asks } = only;
+      const { where } = asks?.unanswered ?? settled(statement, { nowMs: context.nowMs, values: first });
+      const { own } = splitCondition(where, scope);
       const reads = readsOf(scope, own, { values: first, veiled: true });
       return [
+        ...((await asks?.describe((inner) => readSteps(inner, context))) ?? []),
         ...(await readSteps(reads, context)),
         ...(own ? [`filter ${printCondition(own)}`] : []),
         ...(follows ? describeFollowing(follows) : []),
@@ -276,8 +282,15 @@ async function change(
 }
 
 function bindChange(written: Update | Delete, context: PrepareContext, values: Arguments): Change {
-  const statement = settled(written, { nowMs: context.nowMs, values });
-  const scope = scopeOf(context.principal, context.catalog, statement.class);
+  const { principal, catalog, nowMs } = context;
+  const statement = settled(written, { nowMs, values });
+  const bind = (whole: Update | Delete): Change => boundChange(whole, context, values);
+  const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
+  return askingChange(statement, { bind, inner }) ?? bind(statement);
+}
+
+function boundChange(statement: Update | Delete, { principal, catalog }: PrepareContext, values: Arguments): Change {
+  const scope = scopeOf(principal, catalog, statement.class);
   if (statement.kind === "update") return bindUpdate(statement, { scope, values });
   if (statement.column !== undefined) return bindClear(statement, statement.column, { scope, values });
   return bindDelete(statement, scope, values);

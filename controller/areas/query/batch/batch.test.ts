@@ -154,6 +154,55 @@ test.each(onCluster ? [true] : [true, false])(
   },
 );
 
+test("a batch is made by what its SELECTs answered when they were asked, at whatever write its controller dies, also once they answer something else", async () => {
+  let mortality = new Mortality(Infinity, true);
+  const { keys: journal, data } = mortalStores(engine, () => mortality);
+  const mortal = new ObjectService({ stores: data, runtime });
+  await queryOf("first").rows(admin, "create class /matrix/mark (run int, host varchar, keys(run, host))");
+  await mortal.catalog(admin);
+  const dying = queryOf("dying", { objects: mortal, stores: journal });
+  const survivor = queryOf("survivor");
+  let writes = 0;
+  for (; ; writes += 1) {
+    const run = 3_000 + writes;
+    mortality = new Mortality(Infinity, true);
+    await survivor.rows(
+      admin,
+      `insert into /matrix/box (host, run, size) values ('${run}-a', ${run}, 1), ('${run}-b', ${run}, 2);
+      insert into /matrix/mark (run, host) values (${run}, '${run}-a')`,
+    );
+    mortality = new Mortality(writes, true);
+    const lived = dying.run(admin, markedScript(run)).then(() => false);
+    if (!(await Promise.race([lived, mortality.died.then(() => true)]))) break;
+    await endTurns();
+    await survivor.maintain("matrix");
+    const { box } = await stateOf(run);
+    expect(box, `dead at write ${writes}`).toEqual([
+      { host: "a", size: 11, notes: ["unmarked"], tags: null },
+      { host: "b", size: 2, notes: ["unmarked"], tags: null },
+    ]);
+    expect(await openBatches()).toEqual([]);
+  }
+  expect(writes).toBeGreaterThan(5);
+  await mortal.close();
+});
+
+/** As when the lease of a dead controller ends. */
+async function endTurns(): Promise<void> {
+  const { kv } = await engine.tenant("matrix");
+  for (const { key } of (await kv.list("objectturns/")).entries) await kv.delete(key);
+}
+
+/** The first statement asks what the second one removes, and the third one what is left of it then. */
+function markedScript(run: number): string {
+  const marked = `(select host from /matrix/mark where run=${run})`;
+  return `begin
+    update /matrix/box set size = case when host in ${marked} then size + 10 else 0 end where run=${run} and host in ${marked};
+    delete from /matrix/mark where run=${run};
+    update /matrix/box set notes = notes + ['unmarked'] where run=${run} and host not in ${marked};
+  end`;
+}
+
 test("a batch whose controller pauses is taken over; it changes nothing when it wakes, also where others wrote meanwhile", async () => {
   const present = new Set(["paused", "second"]);
   const stores = new StoppableStores(engine);

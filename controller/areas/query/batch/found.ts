@@ -1,8 +1,11 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ClassCatalog, ReadRequest, Rehearsal } from "../../objects/index.ts";
+import { answering } from "../write/asking.ts";
 import type { Change, Ref, WriteContext } from "../write/write.ts";
 import type { FoundObjects, Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
+
+type FoundSettled = Extract<Settled, { kind: "found" }>;
 
 interface ChangeContext extends WriteContext {
   readonly catalog: ClassCatalog;
@@ -33,7 +36,7 @@ class RepeatableChange implements Repeatable {
     const paths = this.#change.scope.classes
       .filter((view) => this.#change.edits(view).length > 0)
       .map((view) => view.path);
-    const faults = paths.map((path) => faultOf(() => this.#checkEdits(path)));
+    const faults = paths.map((path) => faultOf(() => this.#checkEdits(path, this.#change)));
     if (faults.length > 0 && !faults.includes(undefined)) throw faults[0];
   }
 
@@ -42,10 +45,19 @@ class RepeatableChange implements Repeatable {
   }
 
   async settle(signal: AbortSignal | undefined): Promise<Settlement> {
+    const { asks } = this.#change;
+    if (!asks) return this.#settled(this.#change, signal);
+    return answering({ asks }, { ...this.#context, signal }, async (change, answers) => {
+      const { settled, changes } = await this.#settled(change, signal);
+      return { settled: asks.isKept ? { ...settled, answers } : settled, changes };
+    });
+  }
+
+  async #settled(change: Change, signal: AbortSignal | undefined): Promise<Settlement & { settled: FoundSettled }> {
     const { objects } = this.#context;
-    const { principal } = this.#change.scope;
-    const refs = await this.#change.find({ ...this.#context, signal });
-    for (const path of new Set(refs.map((ref) => ref.class.path))) this.#checkEdits(path);
+    const { principal } = change.scope;
+    const refs = await change.find({ ...this.#context, signal });
+    for (const path of new Set(refs.map((ref) => ref.class.path))) this.#checkEdits(path, change);
     const times = await objects.writeTimes(
       principal,
       refs.map((ref) => ({ id: ref.id, class: ref.class.path })),
@@ -57,7 +69,8 @@ class RepeatableChange implements Repeatable {
   async make(settled: Settled, { signal, retimed }: Making): Promise<readonly Row[]> {
     if (settled.kind !== "found") throw new RangeError("a change is settled by its objects");
     const refs = settled.found.flatMap((objects) => this.#refs(objects, retimed));
-    return [{ count: await this.#change.make(refs, { ...this.#context, signal }) }];
+    const change = this.#change.asks?.answered(settled.answers ?? []) ?? this.#change;
+    return [{ count: await change.make(refs, { ...this.#context, signal }) }];
   }
 
   #refs({ class: path, ids, writeUs }: FoundObjects, retimed: Making["retimed"]): readonly Ref[] {
@@ -71,9 +84,9 @@ class RepeatableChange implements Repeatable {
     }));
   }
 
-  #checkEdits(path: string): void {
+  #checkEdits(path: string, change: Change): void {
     const view = this.#context.catalog.get(path);
-    if (view) this.#rehearsal?.checkEdits(path, this.#change.edits(view));
+    if (view) this.#rehearsal?.checkEdits(path, change.edits(view));
   }
 }
 
@@ -97,7 +110,7 @@ function retimedIn(
   const others = settled.found.map((objects) =>
     objects.class === path ? { ...objects, ids: objects.ids.filter((other) => other !== id) } : objects,
   );
-  return { kind: "found", found: [...others, { class: path, ids: [id], writeUs }] };
+  return { ...settled, found: [...others, { class: path, ids: [id], writeUs }] };
 }
 
 function grouped(refs: readonly (Ref & { readonly writeUs: number })[]): readonly FoundObjects[] {

@@ -1,5 +1,6 @@
 import type { Row } from "../../../../common/value.ts";
 import type { ReadRequest, Rehearsal } from "../../objects/index.ts";
+import type { SubAnswers } from "../run/subselects.ts";
 
 /**
  * A change of objects in steps: once settled, it can be made any number of times, by any controller, with the effect of
@@ -33,8 +34,8 @@ export interface ChangedObjects {
 export type Settled =
   /** INSERT: for the rows of each class a time for each row, or one for all. */
   | { readonly kind: "rows"; readonly timesUs: readonly (readonly number[])[] }
-  /** UPDATE and DELETE: the objects found. */
-  | { readonly kind: "found"; readonly found: readonly FoundObjects[] };
+  /** UPDATE and DELETE: the objects found, and what the SELECTs in its condition answered where that is asked again. */
+  | { readonly kind: "found"; readonly found: readonly FoundObjects[]; readonly answers?: SubAnswers };
 
 export interface FoundObjects extends ChangedObjects {
   readonly writeUs: number;

@@ -21,7 +21,7 @@ import { compileOperand, type Source } from "./predicate.ts";
  */
 export function bindOperand(operand: Exclude<Operand, Call>, names: Names, values: Arguments): BoundField {
   if (operand.kind === "field") return names.bind(operand, values);
-  const label = printOperand(mapOperand(operand, (inner) => defined(inner, names, values)));
+  const label = printOperand(mapOperand(operand, { operand: (inner) => defined(inner, names, values) }));
   return {
     label,
     short: label,

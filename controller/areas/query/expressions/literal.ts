@@ -23,10 +23,10 @@ export function literal(node: ValueNode, values: Arguments): Value {
 }
 
 /** The values of `IN`: a single list that is written stands for its elements. */
-export function listed({ values: nodes, areFound }: In, values: Arguments): readonly Value[] {
+export function listed({ values: nodes, foundBy }: In, values: Arguments): readonly Value[] {
   const list = nodes.map((node) => literal(node, values));
   const [only] = list;
-  return list.length === 1 && isList(only) && !areFound ? only : list;
+  return list.length === 1 && isList(only) && !foundBy ? only : list;
 }
 
 /** A row count of LIMIT or OFFSET; absent for -1, which means all. */

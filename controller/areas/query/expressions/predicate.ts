@@ -34,9 +34,7 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
         related(condition.operator, compileOperand(condition.left, context), compileOperand(condition.right, context)),
       );
     case "inSelect":
-      return about(condition.span, () => {
-        throw new AppError("invalid", "[Valid] IN (SELECT …) stands in WHERE and HAVING, not in what is computed.");
-      });
+      throw new RangeError("IN (SELECT …) is answered before the condition is bound");
     case "textMatch":
     case "compare":
     case "in":
@@ -66,7 +64,7 @@ function questionOf(condition: Leaf, values: Arguments): Question {
       return {
         kind: "in",
         values: listed(condition, values),
-        ...(condition.areFound ? { areFound: true } : {}),
+        ...(condition.foundBy ? { areFound: true } : {}),
       };
     case "like":
       return { kind: "like", pattern: literal(condition.pattern, values) };

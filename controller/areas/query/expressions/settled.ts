@@ -64,12 +64,9 @@ export function settled(statement: Settled, present: Present): Settled {
 }
 
 function settledSelect(select: Select, present: Present): Select {
-  const operand = (node: Operand): Operand => mapOperand(node, (inner) => timeOf(inner, select, present));
-  const condition = (node: Condition): Condition =>
-    folded(
-      mapCondition(node, (inner) => timeOf(inner, select, present)),
-      present,
-    );
+  const map = settling(select, present);
+  const operand = (node: Operand): Operand => mapOperand(node, map);
+  const condition = (node: Condition): Condition => folded(mapCondition(node, map), present);
   return {
     ...select,
     from: settledSource(select.from, present),
@@ -99,15 +96,20 @@ function settledChain(chain: Chain, present: Present): Chain {
 }
 
 function settledAssignment(assignment: Assignment, present: Present): Assignment {
-  const value = mapOperand(assignment.value, (inner) => timeOf(inner, undefined, present));
+  const value = mapOperand(assignment.value, settling(undefined, present));
   return value === assignment.value ? assignment : { ...assignment, value };
 }
 
 function settledCondition(condition: Condition, present: Present): Condition {
-  return folded(
-    mapCondition(condition, (inner) => timeOf(inner, undefined, present)),
-    present,
-  );
+  return folded(mapCondition(condition, settling(undefined, present)), present);
+}
+
+function settling(select: Select | undefined, present: Present): Parameters<typeof mapOperand>[1] {
+  return {
+    operand: (operand) => timeOf(operand, select, present),
+    comparison: (condition) =>
+      condition.kind === "inSelect" ? { ...condition, select: settledSelect(condition.select, present) } : condition,
+  };
 }
 
 function timeOf(operand: Operand, select: Select | undefined, present: Present): Operand {
@@ -137,8 +139,6 @@ function folded(condition: Condition, present: Present): Condition {
       return { ...condition, items: condition.items.map((item) => folded(item, present)) };
     case "not":
       return { ...condition, operand: folded(condition.operand, present) };
-    case "inSelect":
-      return { ...condition, select: settledSelect(condition.select, present) };
     case "relate": {
       const value = constantOf(condition.right, present);
       return value === undefined ? condition : { ...condition, kind: "compare", right: valueNode(value) };

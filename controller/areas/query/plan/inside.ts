@@ -44,7 +44,7 @@ function isOfOne(item: SelectItem): boolean {
 function movedInside(condition: Condition, inside: (field: Field) => Field | undefined): Condition | undefined {
   const asked = askedOf(condition);
   const field = asked && inside(asked);
-  return field && mapCondition(condition, (operand) => (operand === asked ? field : operand));
+  return field && mapCondition(condition, { operand: (operand) => (operand === asked ? field : operand) });
 }
 
 /** The field that the condition compares with values. */

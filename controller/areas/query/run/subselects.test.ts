@@ -27,6 +27,36 @@ test("a SELECT in a condition answers all its rows, but no more values than may 
   expect(PROCESS_MEMORY.bytes).toBe(before);
 });
 
+test("a change goes by what its SELECTs answered at its begin, whatever others write while it is made", async () => {
+  const objects = new MemoryObjects({ nowMs: () => 0 });
+  const plain = new QueryService({ objects, runtime: testRuntime() });
+  await plain.rows(
+    principal,
+    `create class /matrix/box (n int, size int, keys(n)); create class /matrix/mark (n int, keys(n));
+    insert into /matrix/box (n, size) values (1, 0), (2, 0), (3, 0); insert into /matrix/mark (n) values (1), (2)`,
+  );
+  const disturbed = new Proxy(objects, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== "function") return member;
+      if (name !== "update") return member.bind(target) as unknown;
+      return async (...args: Parameters<typeof target.update>) => {
+        await plain.rows(principal, "delete from /matrix/mark; insert into /matrix/mark (n) values (3)");
+        return target.update(...args);
+      };
+    },
+  });
+  const changed = await new QueryService({ objects: disturbed, runtime: testRuntime() }).rows(
+    principal,
+    "update /matrix/box set size = size + 1 where n in (select n from /matrix/mark)",
+  );
+  expect(changed).toEqual([{ count: 2 }]);
+  expect(await plain.rows(principal, "select n from /matrix/box where size = 1 order by n")).toEqual([
+    { n: 1 },
+    { n: 2 },
+  ]);
+});
+
 test("a statement has so many SELECTs in its conditions and not one more, also inside each other", async () => {
   const query = await numbers(3);
   const side = (count: number) =>

@@ -1,88 +1,102 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_SUB_SELECT_VALUES_MAX } from "../../../../common/limits.ts";
-import {
-  type Condition,
-  type InSelect,
-  NOWHERE,
-  type Select,
-  textNode,
-  type Union,
-  valueNode,
-  type ValueNode,
-} from "../../../../common/mql/index.ts";
+import { type Match, NOWHERE, type Select, type Union, valueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
 import { about } from "../expressions/placing.ts";
 import { canonical } from "../expressions/questions.ts";
-import type { Reading, RowReading, RunContext } from "./run.ts";
+import { type Asking, subSelectsOf, withAnswers } from "../plan/subselects.ts";
+import type { Reading, RunContext } from "./run.ts";
 
-interface Plan {
-  readonly whole: (statement: Select | Union) => RowReading;
-  readonly inner: (select: Select) => Reading;
+/** The different values that each SELECT in the conditions of a statement answered, without those that are not set. */
+export type SubAnswers = readonly (readonly Value[])[];
+
+type StepsOf = Parameters<Reading["describe"]>[0];
+
+/** A statement with `IN (SELECT …)` in its conditions, each of these SELECTs planned. */
+export interface SubSelects<S extends Asking> {
+  /** The same with a value in place of each, which stands for those that are not there yet: what is wrong is told. */
+  readonly unanswered: S;
+  /** Reads each of them once, one behind the other; `memory` takes what they answer. */
+  found(context: RunContext, memory: Pick<MemoryShare, "take">): Promise<SubAnswers>;
+  /** The statement with these answers as written values, so that they narrow a read. */
+  answered(answers: SubAnswers): S;
+  describe(stepsOf: StepsOf): Promise<readonly string[]>;
 }
-
-interface Inner {
-  readonly node: InSelect;
-  readonly reading: Reading;
-}
-
-/** What each SELECT in a condition answered. */
-type Found = ReadonlyMap<InSelect, readonly ValueNode[]>;
 
 /**
- * A statement with `IN (SELECT …)` in its conditions; undefined for any other one. Each inner SELECT is planned for the
- * same principal and read first, once; what it answers then stands in the condition as written values do, so that it
- * narrows the read.
+ * Undefined for a statement without any. `inner` plans them for the principal of the statement, as no text of the caller
+ * is read with other rights.
  */
-export function readingWithSubSelects(statement: Select | Union, plan: Plan): RowReading | undefined {
-  const nodes = conditionsOf(statement).flatMap(subSelectsOf);
+export function subSelects<S extends Asking>(
+  statement: S,
+  inner: (select: Select) => Reading,
+): SubSelects<S> | undefined {
+  const nodes = subSelectsOf(statement);
   if (nodes.length === 0) return undefined;
-  if (statement.cursor)
-    throw new AppError(
-      "invalid",
-      "[Valid] CURSOR and IN (SELECT …) exclude each other: its values may be others on each page.",
-    );
-  const inners = nodes.map(
-    (node): Inner => ({ node, reading: about(node.span, () => plan.inner(oneColumn(node.select))) }),
-  );
-  const checked = plan.whole(withValues(statement, new Map(nodes.map((node) => [node, SOME_VALUE]))));
+  const readings = nodes.map(({ span, select }) => about(span, () => inner(oneColumn(select))));
+  const answered = (answers: SubAnswers): S =>
+    withAnswers(statement, new Map(nodes.map(({ select }, at) => [select, (answers[at] ?? []).map(valueNode)])));
   return {
-    meta: checked.meta,
-    kindsOf: (name) => checked.kindsOf(name),
-    rows(context) {
-      const memory = PROCESS_MEMORY.share(context.tenant);
-      return freeing(memory, rowsBy(statement, { inners, plan, memory }, context));
+    unanswered: answered(nodes.map(() => SOME_VALUE)),
+    answered,
+    async found(context, memory) {
+      const answers: (readonly Value[])[] = [];
+      for (const reading of readings) answers.push(await valuesOf(reading.rows(context), memory));
+      return answers;
     },
     async describe(stepsOf) {
       const lines: string[] = [];
-      for (const { reading } of inners)
-        lines.push(...(await reading.describe(stepsOf)).map((line) => `for IN: ${line}`));
-      return [...lines, ...(await checked.describe(stepsOf))];
+      for (const reading of readings) lines.push(...(await reading.describe(stepsOf)).map((line) => `for IN: ${line}`));
+      return lines;
     },
   };
 }
 
 /** Stands for the values that are not there yet. */
-const SOME_VALUE: readonly ValueNode[] = [textNode("…")];
+const SOME_VALUE: readonly Value[] = ["…"];
 
-interface Work {
-  readonly inners: readonly Inner[];
-  readonly plan: Plan;
-  readonly memory: MemoryShare;
+interface Plan<S, R> {
+  readonly whole: (statement: S) => R;
+  readonly inner: (select: Select) => Reading;
 }
 
-async function* rowsBy(
-  statement: Select | Union,
-  { inners, plan, memory }: Work,
+/** Reads them before the rest of the statement; undefined for a statement without any. */
+export function readingWithSubSelects<S extends Select | Union | Match, R extends Reading>(
+  statement: S,
+  plan: Plan<S, R>,
+): R | undefined {
+  const asked = subSelects(statement, plan.inner);
+  if (!asked) return undefined;
+  if ("cursor" in statement && statement.cursor)
+    throw new AppError(
+      "invalid",
+      "[Valid] CURSOR and IN (SELECT …) exclude each other: its values may be others on each page.",
+    );
+  const checked = plan.whole(asked.unanswered);
+  return {
+    ...checked,
+    rows(context) {
+      const memory = PROCESS_MEMORY.share(context.tenant);
+      return freeing(memory, rowsBy(asked, { plan, memory }, context));
+    },
+    describe: async (stepsOf) => [...(await asked.describe(stepsOf)), ...(await checked.describe(stepsOf))],
+  };
+}
+
+async function* rowsBy<S extends Asking>(
+  asked: SubSelects<S>,
+  { plan, memory }: { readonly plan: Plan<S, Reading>; readonly memory: MemoryShare },
   context: RunContext,
 ): AsyncIterable<readonly Row[]> {
-  const found = new Map<InSelect, readonly ValueNode[]>();
-  for (const { node, reading } of inners) found.set(node, await valuesOf(reading.rows(context), memory));
-  yield* plan.whole(withValues(statement, found)).rows(context);
+  yield* plan.whole(asked.answered(await asked.found(context, memory))).rows(context);
 }
 
 /** The different values of the only column, without those that are not set. */
-async function valuesOf(pages: AsyncIterable<readonly Row[]>, memory: MemoryShare): Promise<readonly ValueNode[]> {
+async function valuesOf(
+  pages: AsyncIterable<readonly Row[]>,
+  memory: Pick<MemoryShare, "take">,
+): Promise<readonly Value[]> {
   const values = new Map<string, Value>();
   for await (const page of pages) {
     for (const row of page) {
@@ -94,7 +108,7 @@ async function valuesOf(pages: AsyncIterable<readonly Row[]>, memory: MemoryShar
       values.set(name, value);
     }
   }
-  return [...values.values()].map(valueNode);
+  return [...values.values()];
 }
 
 /** All its rows, where it names no limit of its own. */
@@ -103,41 +117,6 @@ function oneColumn(select: Select): Select {
   if (select.items.length !== 1 || item?.kind !== "item")
     throw new AppError("invalid", "[Valid] The SELECT in IN (SELECT …) answers one column.");
   return { ...select, limit: select.limit ?? { kind: "number", text: "-1", span: NOWHERE } };
-}
-
-function conditionsOf(statement: Select | Union): readonly Condition[] {
-  const selects = statement.kind === "union" ? statement.selects : [statement];
-  return selects.flatMap(({ where, having }) => [where, having].filter((condition) => condition !== undefined));
-}
-
-function subSelectsOf(condition: Condition): readonly InSelect[] {
-  if (condition.kind === "and" || condition.kind === "or") return condition.items.flatMap(subSelectsOf);
-  if (condition.kind === "not") return subSelectsOf(condition.operand);
-  return condition.kind === "inSelect" ? [condition] : [];
-}
-
-function withValues<S extends Select | Union>(statement: S, found: Found): S;
-function withValues(statement: Select | Union, found: Found): Select | Union {
-  if (statement.kind === "union")
-    return { ...statement, selects: statement.selects.map((select) => withValues(select, found)) };
-  const { where, having } = statement;
-  return { ...statement, where: where && replaced(where, found), having: having && replaced(having, found) };
-}
-
-function replaced(condition: Condition, found: Found): Condition {
-  switch (condition.kind) {
-    case "and":
-    case "or":
-      return { ...condition, items: condition.items.map((item) => replaced(item, found)) };
-    case "not":
-      return { ...condition, operand: replaced(condition.operand, found) };
-    case "inSelect": {
-      const { operand, negated, span } = condition;
-      return { kind: "in", operand, values: found.get(condition) ?? [], areFound: true, negated, span };
-    }
-    default:
-      return condition;
-  }
 }
 
 function tooMany(): AppError {

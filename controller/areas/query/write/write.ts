@@ -20,6 +20,7 @@ import { cellsOf, type Scope, visibility } from "../plan/scope.ts";
 import type { FollowPlan } from "../plan/relations.ts";
 import type { RunContext } from "../run/run.ts";
 import { Slices } from "../run/slice.ts";
+import type { SubAnswers, SubSelects } from "../run/subselects.ts";
 import {
   type BoundEdit,
   boundEdits,
@@ -49,6 +50,8 @@ export interface Change {
   readonly relations?: readonly WrittenRelation[];
   /** What it sets that is made of each object; absent: nothing. */
   readonly computed?: readonly string[];
+  /** Absent: it asks no other SELECTs. */
+  readonly asks?: AskedSelects | undefined;
   /** Edits of objects of that class; none where they are removed. */
   edits(view: ClassView): readonly Edit[];
   /** Makes the change and answers the number of changed objects. */
@@ -57,6 +60,13 @@ export interface Change {
   find(context: WriteContext): Promise<readonly Ref[]>;
   /** Makes the change for just these objects and answers their number. */
   make(refs: readonly Ref[], context: WriteContext): Promise<number>;
+}
+
+/** The SELECTs that a change asks, and the change once they are answered. */
+export interface AskedSelects extends Pick<SubSelects<Update | Delete>, "unanswered" | "found" | "describe"> {
+  /** Whether objects that were found are asked with the answers once more, or set to what follows from them. */
+  readonly isKept: boolean;
+  answered(answers: SubAnswers): Change;
 }
 
 export interface Ref extends PresetUpdate {
