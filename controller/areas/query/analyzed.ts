@@ -2,9 +2,10 @@ import type { Statement } from "../../../common/mql/index.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, CountRequest, ObjectRow, Objects, ReadRequest, Tally } from "../objects/index.ts";
-import { type Principal, seesAll } from "../permissions/index.ts";
+import type { ClassCatalog, CountRequest, ObjectRow, ReadRequest, Tally } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { scopeOf, visibility } from "./plan/scope.ts";
+import type { PlanStep } from "./run/run.ts";
 import type { StepName, StepTimes } from "./run/steps.ts";
 import type { ColumnMeta } from "./types.ts";
 
@@ -19,7 +20,6 @@ export const ANALYZED_COLUMNS: readonly ColumnMeta[] = [
 interface MeasuresOptions {
   readonly principal: Principal;
   readonly catalog: ClassCatalog;
-  readonly objects: Pick<Objects, "estimate">;
   readonly clock: Clock;
 }
 
@@ -45,14 +45,9 @@ export class Measures implements StepTimes {
     this.#options = options;
   }
 
-  /**
-   * Of a planned read. Estimates count what indexes name: they are told to those only who see every row and column of the
-   * tenant.
-   */
-  async expect(read: ReadRequest): Promise<void> {
-    const { principal, catalog, objects } = this.#options;
+  /** Of a planned read; `estimated` is absent where it is not known, or not to be told. */
+  expect(read: ReadRequest, estimated: number | undefined): void {
     const path = labelOf(read);
-    const estimated = seesAll(principal, catalog.tree("/")) ? await objects.estimate(principal, read) : undefined;
     this.#estimated.set(path, (this.#estimated.get(path) ?? 0) + (estimated ?? NaN));
   }
 
@@ -107,7 +102,7 @@ export class Measures implements StepTimes {
 
   /** The planned steps, what was read for them and the answer, once its rows were made and let go. */
   async *run(
-    steps: readonly string[],
+    steps: readonly PlanStep[],
     start: () => Promise<AsyncIterable<readonly Row[]>>,
   ): AsyncGenerator<readonly Row[], void> {
     const { clock } = this.#options;
@@ -116,7 +111,7 @@ export class Measures implements StepTimes {
     for await (const page of await start()) answered += page.length;
     const wholeMs = clock.monotonicMs() - startMs;
     const told = [
-      ...steps.map((work) => ({ work, estimated: null, rows: null, ms: null })),
+      ...steps.map((step) => ({ ...planned(step), rows: null, ms: null })),
       ...Array.from(this.#reads, ([path, { rows, ms }]) => ({
         work: `read ${path}`,
         estimated: this.#estimatedOf(path),
@@ -139,6 +134,11 @@ export class Measures implements StepTimes {
     this.#reads.set(read, known);
     return known;
   }
+}
+
+/** A planned step as EXPLAIN tells it. */
+export function planned(step: PlanStep): { readonly work: string; readonly estimated: number | null } {
+  return typeof step === "string" ? { work: step, estimated: null } : step;
 }
 
 /** EXPLAIN ANALYZE runs what it explains. */

@@ -25,8 +25,8 @@ import {
   type ReadRequest,
   requireDefiner,
 } from "../objects/index.ts";
-import { classAccess, type Principal, requireDefining } from "../permissions/index.ts";
-import { ANALYZED_COLUMNS, Measures, requireReading } from "./analyzed.ts";
+import { classAccess, type Principal, requireDefining, seesAll } from "../permissions/index.ts";
+import { ANALYZED_COLUMNS, Measures, planned, requireReading } from "./analyzed.ts";
 import { repeatableChange } from "./batch/found.ts";
 import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
@@ -40,7 +40,7 @@ import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-clas
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
 import { planReading } from "./run/reading.ts";
-import type { Reading, RunContext } from "./run/run.ts";
+import type { PlanStep, Reading, RunContext } from "./run/run.ts";
 import { inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 import { readingWithSubSelects } from "./run/subselects.ts";
@@ -61,7 +61,7 @@ export interface Prepared {
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
   /** The steps it would take, one line each; nothing is read or changed. */
-  explain(): Promise<readonly string[]>;
+  explain(): Promise<readonly PlanStep[]>;
 }
 
 export interface PreparedStatement {
@@ -371,6 +371,7 @@ function definitionWork(statement: Definition, context: PrepareContext): () => P
 const STEP_COLUMNS: readonly ColumnMeta[] = [
   { name: "step", title: "step", type: "int" },
   { name: "work", title: "work", type: "varchar" },
+  { name: "estimated", title: "estimated", type: "bigint" },
 ];
 
 async function explain(statement: Explain, context: PrepareContext): Promise<Prepared> {
@@ -380,7 +381,7 @@ async function explain(statement: Explain, context: PrepareContext): Promise<Pre
     meta: plainMeta("explain", inner.meta.rootclass, STEP_COLUMNS),
     isRead: true,
     async run() {
-      return one((await inner.explain()).map((work, index): Row => ({ step: index + 1, work })));
+      return one((await inner.explain()).map((step, index): Row => ({ step: index + 1, ...planned(step) })));
     },
     explain: () => inner.explain(),
   };
@@ -415,7 +416,7 @@ async function batch(statement: Batch, context: PrepareContext): Promise<Prepare
       return rows;
     },
     async explain() {
-      const lines: string[] = [];
+      const lines: PlanStep[] = [];
       for (const part of parts) {
         if (slices.isOverNow()) await slices.pause();
         lines.push(...(await part.explain()));
@@ -425,17 +426,27 @@ async function batch(statement: Batch, context: PrepareContext): Promise<Prepare
   };
 }
 
-async function readSteps(reads: readonly ReadRequest[], context: PrepareContext): Promise<readonly string[]> {
-  const steps: string[] = [];
+async function readSteps(reads: readonly ReadRequest[], context: PrepareContext): Promise<readonly PlanStep[]> {
+  const steps: PlanStep[] = [];
   for (const read of reads) {
     if (readsSchema(read, context)) {
       steps.push("table of classes");
       continue;
     }
-    steps.push(...(await context.objects.explain(context.principal, read)).steps);
-    await context.measures?.expect(read);
+    const [first, ...others] = (await context.objects.explain(context.principal, read)).steps;
+    const estimated = await estimatedOf(read, context);
+    context.measures?.expect(read, estimated);
+    if (first !== undefined) steps.push(estimated === undefined ? first : { work: first, estimated }, ...others);
   }
   return steps;
+}
+
+/** Estimates count what indexes name: they are told to those only who see every row and column of the tenant. */
+async function estimatedOf(
+  read: ReadRequest,
+  { principal, catalog, objects }: PrepareContext,
+): Promise<number | undefined> {
+  return seesAll(principal, catalog.tree("/")) ? objects.estimate(principal, read) : undefined;
 }
 
 async function areCounted(counts: readonly CountRequest[], context: PrepareContext): Promise<boolean> {

@@ -71,7 +71,7 @@ function slotOf(view: LoadedClass, column: string): number | undefined {
 export async function worthInOrder(
   { classes }: InOrderPlan,
   { whole, rows }: { readonly whole: ReadPlan; readonly rows: number },
-  store: Pick<ObjectStore, "countClass" | "estimate">,
+  store: Pick<ObjectStore, "countClass" | "countRecords" | "estimate">,
 ): Promise<number | undefined> {
   const { size, isMore } = await sizeOf(classes, store);
   if (size < ORDERED_CLASS_MIN) return undefined;

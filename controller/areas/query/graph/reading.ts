@@ -3,7 +3,7 @@ import type { Objects } from "../../objects/index.ts";
 import { plainMeta } from "../run/meta.ts";
 import { timeOfState } from "../plan/plan.ts";
 import { describeRelations } from "../plan/relations.ts";
-import type { Reading } from "../run/run.ts";
+import type { PlanStep, Reading } from "../run/run.ts";
 import { runMatch } from "./answer.ts";
 import type { PatternContext } from "./patterns.ts";
 import { type ChainPlan, type GraphPlan, type Hop, planMatch } from "./plan.ts";
@@ -28,8 +28,8 @@ export function planGraph(match: Match, { objects, ...context }: MatchContext): 
 async function describe(
   plan: GraphPlan,
   { until, stepsOf }: { until: string | undefined; stepsOf: Parameters<Reading["describe"]>[0] },
-): Promise<readonly string[]> {
-  const lines: string[] = [];
+): Promise<readonly PlanStep[]> {
+  const lines: PlanStep[] = [];
   for (const chain of plan.chains) {
     lines.push(...(await stepsOf(chain.nodes[chain.anchor]?.reads({ veiled: true }) ?? [])), ...hopSteps(chain));
   }

@@ -236,8 +236,8 @@ type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" 
 };
 
 /** One line per step, for EXPLAIN. */
-export function describeTable({ where, scope }: TablePlan, readSteps: readonly string[]): readonly string[] {
-  const lines = [...readSteps];
+export function describeTable<S>({ where, scope }: TablePlan, readSteps: readonly S[]): readonly (S | string)[] {
+  const lines: (S | string)[] = [...readSteps];
   if (where) lines.push(`filter ${printCondition(where)}`);
   if (scope.classes.some((view) => scope.isRuled(view))) lines.push("filter by the row condition of the principal");
   return lines;

@@ -6,7 +6,7 @@ import { ANY } from "../expressions/kind.ts";
 import { about } from "../expressions/placing.ts";
 import { type Answer, type AnsweredColumn, answeredRow, answerOf, type Answers } from "../plan/answered.ts";
 import { narrowedInside } from "../plan/inside.ts";
-import type { RowReading, RunContext } from "./run.ts";
+import { type PlanStep, type RowReading, type RunContext, within } from "./run.ts";
 
 interface Inner {
   readonly reading: RowReading;
@@ -98,13 +98,13 @@ async function* answeredRows({ reading, answer }: Inner, context: RunContext): R
 async function describedReads(
   reads: readonly ReadRequest[],
   byPath: ByPath,
-  stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly string[]>,
-): Promise<readonly string[]> {
-  const lines: string[] = [];
+  stepsOf: (reads: readonly ReadRequest[]) => Promise<readonly PlanStep[]>,
+): Promise<readonly PlanStep[]> {
+  const lines: PlanStep[] = [];
   for (const read of reads) {
     const inner = byPath.get(read.class);
     const steps = inner ? await inner.reading.describe(stepsOf) : await stepsOf([read]);
-    lines.push(...(inner ? steps.map((line) => `for ${read.class}: ${line}`) : steps));
+    lines.push(...(inner ? steps.map((step) => within(`for ${read.class}`, step)) : steps));
   }
   return lines;
 }

@@ -25,7 +25,7 @@ import { followed, rowBytes } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
 import { foundInOrder } from "./inorder.ts";
-import { filterOf, matching, type RowReading, type RunContext } from "./run.ts";
+import { filterOf, matching, type PlanStep, type RowReading, type RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 import { timed } from "./steps.ts";
 import { readingWithSubSelects } from "./subselects.ts";
@@ -125,7 +125,7 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
       });
     },
     async describe(stepsOf) {
-      const lines: string[] = [];
+      const lines: PlanStep[] = [];
       for (const [index, table] of plan.tables.entries()) {
         lines.push(...describeTable(table, await stepsOf(veiledReads(table))));
         if (table.relations) lines.push(describeRelations(table.relations));
@@ -169,7 +169,7 @@ function unionReading(union: Union, principal: Principal, context: PartContext):
         ),
       ),
     async describe(stepsOf) {
-      const lines: string[] = [];
+      const lines: PlanStep[] = [];
       for (const part of parts) lines.push(...(await part.describe(stepsOf)));
       const shape = { ...plan, orderBy: plan.orderBy.map(({ name, descending }) => ({ label: name, descending })) };
       return [

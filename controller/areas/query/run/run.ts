@@ -34,6 +34,14 @@ export interface RunContext extends SliceContext {
   readonly steps?: StepTimes | undefined;
 }
 
+/** One line of a plan; of a read with about how many objects it is going to look at, where that is known and told. */
+export type PlanStep = string | { readonly work: string; readonly estimated: number };
+
+/** The same line of what is inside of something else. */
+export function within(name: string, step: PlanStep): PlanStep {
+  return typeof step === "string" ? `${name}: ${step}` : { ...step, work: `${name}: ${step.work}` };
+}
+
 /** A SELECT or UNION whose names, values and rights are checked. */
 export interface Reading {
   readonly meta: QueryMeta;
@@ -41,8 +49,8 @@ export interface Reading {
   rows(context: RunContext): AsyncIterable<readonly Row[]>;
   /** One line for each step. `stepsOf` tells how something will be read, or counted where that tells it all. */
   describe(
-    stepsOf: (reads: readonly ReadRequest[], counts?: readonly CountRequest[]) => Promise<readonly string[]>,
-  ): Promise<readonly string[]>;
+    stepsOf: (reads: readonly ReadRequest[], counts?: readonly CountRequest[]) => Promise<readonly PlanStep[]>,
+  ): Promise<readonly PlanStep[]>;
 }
 
 /** What answers rows of known columns. */

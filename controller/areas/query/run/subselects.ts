@@ -6,7 +6,7 @@ import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressio
 import { about } from "../expressions/placing.ts";
 import { canonical } from "../expressions/questions.ts";
 import { type Asking, subSelectsOf, withAnswers } from "../plan/subselects.ts";
-import type { Reading, RunContext } from "./run.ts";
+import { type PlanStep, type Reading, type RunContext, within } from "./run.ts";
 
 /** The different values that each SELECT in the conditions of a statement answered, without those that are not set. */
 export type SubAnswers = readonly (readonly Value[])[];
@@ -21,7 +21,7 @@ export interface SubSelects<S extends Asking> {
   found(context: RunContext, memory: Pick<MemoryShare, "take">): Promise<SubAnswers>;
   /** The statement with these answers as written values, so that they narrow a read. */
   answered(answers: SubAnswers): S;
-  describe(stepsOf: StepsOf): Promise<readonly string[]>;
+  describe(stepsOf: StepsOf): Promise<readonly PlanStep[]>;
 }
 
 /**
@@ -46,8 +46,9 @@ export function subSelects<S extends Asking>(
       return answers;
     },
     async describe(stepsOf) {
-      const lines: string[] = [];
-      for (const reading of readings) lines.push(...(await reading.describe(stepsOf)).map((line) => `for IN: ${line}`));
+      const lines: PlanStep[] = [];
+      for (const reading of readings)
+        lines.push(...(await reading.describe(stepsOf)).map((step) => within("for IN", step)));
       return lines;
     },
   };
