@@ -35,6 +35,17 @@ test.each([
   expect(first?.work).toBe(step);
 });
 
+test("a time made of now() narrows as a written one does: of records the span that is read", async () => {
+  await query.rows(
+    admin,
+    "create class /matrix/line (n int) with kind='record'; insert into /matrix/line (n) values (1)",
+  );
+  const [entities] = await query.rows(admin, "explain select host from /matrix/log where vtime > ago('1 hour')");
+  expect(entities?.work).toMatch(/^range vtime \d+\.\. in class \/matrix\/log$/);
+  const [records] = await query.rows(admin, "explain select n from /matrix/line where vtime > ago('1 hour')");
+  expect(records?.work).toMatch(/^timeline of \/matrix\/line, newest first, range vtime \d+\.\.$/);
+});
+
 test("so does one around a SELECT in FROM, by the column that it answers", async () => {
   const inside = "(select *, level as grade from /matrix/log where msg is not null) x";
   const [first] = await query.rows(admin, `explain select host from ${inside} where x.grade = 3 and host != 'a'`);
