@@ -56,8 +56,8 @@ export const WORD_PATTERN_WORDS_MAX = 48;
 /** Words of the index that are looked at for a pattern, however few objects there are. */
 export const WORD_PATTERN_EXAMINED_ALWAYS = 20_000;
 /**
- * Where the store knows how many objects would be read otherwise, so many words for each of them are looked at: a word
- * costs a small part of what an object does.
+ * For each object that would be read otherwise so many words are looked at: a word costs a small part of what an object
+ * does. Of objects whose number the store does not keep the first part of their count is taken.
  */
 export const WORD_PATTERN_EXAMINED_PER_OBJECT = 4;
 export const WORD_PATTERN_EXAMINED_MAX = 4_000_000;

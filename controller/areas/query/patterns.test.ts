@@ -118,6 +118,28 @@ test("EXPLAIN says whether the words are listed; with too many of them every obj
   expect(await found("/matrix/word", `${PLAIN} match 'many*'`)).toEqual(["many"]);
 });
 
+test.each(["word", "wordlog"])(
+  "a word with * in front, in the middle or behind is an indexed read of /matrix/%s",
+  async (name) => {
+    for (const [where, pattern] of [
+      [`${PLAIN} match 'dis*'`, "dis*"],
+      [`${PLAIN} match '*is*'`, "*is*"],
+      [`${PLAIN} match '*sk'`, "*sk"],
+      // The end of a word may be that of its plural.
+      [`${PLAIN} like '*is*'`, "*i*"],
+    ] as const) {
+      const rows = await query.rows(ADMIN, `explain select name from /matrix/${name} where ${where}`);
+      const told = rows.map(({ work }) => work);
+      expect(told[0]).toBe(
+        name === "word"
+          ? `words ${pattern} in class /matrix/word`
+          : `timeline of /matrix/wordlog, newest first, words ${pattern}`,
+      );
+      expect(told.join(" ")).toContain(`${pattern} stands for `);
+    }
+  },
+);
+
 test.skipIf(onCluster)("words that no object has any more are words of nothing, after 10,000 changes too", async () => {
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   services.push(objects);

@@ -25,12 +25,20 @@ const CLASS: ClassDefinition = {
 
 interface Known {
   readonly words: number;
-  /** Absent: the store does not know. */
+  /** Absent: the store keeps no number of them. */
   readonly objects?: number;
+  /** What the first part of their count tells. */
+  readonly counted?: number;
+  readonly kind?: ClassDefinition["kind"];
 }
 
 /** What `*last` stands for in a store with so many words, of which the one that fits comes last, and what it listed. */
-async function wordsOf({ words, objects }: Known): Promise<{ words: readonly string[] | undefined; listed: number }> {
+async function wordsOf({
+  words,
+  objects,
+  counted = 0,
+  kind = "entity",
+}: Known): Promise<{ words: readonly string[] | undefined; listed: number }> {
   let listed = 0;
   const store = {
     terms: (_: unknown, { cursor = "0", limit }: PageRequest) => {
@@ -44,9 +52,11 @@ async function wordsOf({ words, objects }: Known): Promise<{ words: readonly str
     },
     estimate: () =>
       Promise.resolve({ terms: [{ term: "c7", isRead: true, ...(objects !== undefined && { count: objects }) }] }),
+    countClass: () => Promise.resolve({ count: counted, cursor: "more" }),
+    countRecords: () => Promise.resolve({ count: counted, cursor: "more" }),
   };
   const request = { class: CLASS.path, subtree: false, where: [{ kind: "pattern", pattern: "*last" } as const] };
-  const views = (): readonly LoadedClass[] => [new LoadedClass(CLASS, undefined, undefined)];
+  const views = (): readonly LoadedClass[] => [new LoadedClass({ ...CLASS, kind }, undefined, undefined)];
   const { where = [] } = await withWords(request, { store, views });
   const [only] = where;
   return { words: only?.kind === "pattern" ? only.words : undefined, listed };
@@ -58,6 +68,15 @@ test("the more words are looked at the more objects would be read otherwise", as
   const objects = MORE / WORD_PATTERN_EXAMINED_PER_OBJECT;
   expect(await wordsOf({ words: MORE, objects })).toEqual({ words: ["the-last"], listed: MORE });
 });
+
+test.each(["entity", "record"] as const)(
+  "of each %s too whose number is not kept, as far as a part of their count tells it",
+  async (kind) => {
+    const counted = MORE / WORD_PATTERN_EXAMINED_PER_OBJECT;
+    expect(await wordsOf({ words: MORE, counted, kind })).toEqual({ words: ["the-last"], listed: MORE });
+    expect((await wordsOf({ words: MORE, counted: 100, kind })).words).toBeUndefined();
+  },
+);
 
 test("with fewer objects than words, or where nobody knows how many there are, few are looked at", async () => {
   for (const known of [{ words: MORE, objects: 100 }, { words: MORE }]) {

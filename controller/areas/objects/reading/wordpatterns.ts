@@ -1,4 +1,5 @@
 import { setImmediate } from "node:timers/promises";
+import { ULID_TIME_MAX_MS } from "../../../../common/ids.ts";
 import {
   OBJECT_PAGE_MAX,
   QUERY_ESTIMATED_FINDS_MAX,
@@ -19,7 +20,7 @@ import { wordTerm } from "../values/terms.ts";
 const TERM_MARK = wordTerm("");
 
 interface WordSource {
-  readonly store: Pick<ObjectStore, "terms" | "estimate">;
+  readonly store: Pick<ObjectStore, "terms" | "estimate" | "countClass" | "countRecords">;
   /** The classes that are read. */
   readonly views: () => readonly LoadedClass[];
 }
@@ -30,7 +31,8 @@ export async function withWords(request: ReadRequest, { store, views }: WordSour
   if (ids !== undefined || !where.some(({ kind }) => kind === "pattern")) return request;
   const read = views();
   const places = placesOf(read);
-  const examinedMax = places === undefined ? 0 : await mostExamined(read, store);
+  let most: Promise<number> | undefined;
+  const examinedMax = (): Promise<number> => (most ??= mostExamined(read, store));
   const known: Pushdown[] = [];
   for (const pushdown of where)
     known.push(pushdown.kind === "pattern" ? await expanded(pushdown, { places, examinedMax }, store) : pushdown);
@@ -66,23 +68,30 @@ function placesOf(views: readonly LoadedClass[]): readonly (number | undefined)[
   return ready.length > records.length ? [undefined, ...records] : records;
 }
 
-/** Some for each of the entities, which would be read without the words, each at a far greater cost. */
+/** Some for each of the objects, which would be read without the words, each at a far greater cost. */
 async function mostExamined(views: readonly LoadedClass[], store: WordSource["store"]): Promise<number> {
-  const entities = views.filter(({ kind }) => kind === "entity");
   let known = 0;
-  for (const { cid } of entities.slice(0, QUERY_ESTIMATED_FINDS_MAX)) {
-    const { terms } = await store.estimate({ terms: [ownTerm(cid)] });
-    known += terms[0]?.count ?? 0;
-  }
+  for (const view of views.slice(0, QUERY_ESTIMATED_FINDS_MAX)) known += await leastObjects(view, store);
   return Math.min(
     WORD_PATTERN_EXAMINED_MAX,
     Math.max(WORD_PATTERN_EXAMINED_ALWAYS, WORD_PATTERN_EXAMINED_PER_OBJECT * known),
   );
 }
 
+/** So many at least: of what the store keeps no number of, the first part of their count. */
+async function leastObjects({ kind, cid }: LoadedClass, store: WordSource["store"]): Promise<number> {
+  if (kind === "record") return (await store.countRecords({ cid, ...ALWAYS })).count;
+  const term = ownTerm(cid);
+  const { terms } = await store.estimate({ terms: [term] });
+  return terms[0]?.count ?? (await store.countClass(term)).count;
+}
+
+const ALWAYS = { fromMs: 0, toMs: ULID_TIME_MAX_MS + 1 };
+
 interface Places {
   readonly places: readonly (number | undefined)[] | undefined;
-  readonly examinedMax: number;
+  /** Asked for only where there are more words than are looked at in any case. */
+  readonly examinedMax: () => Promise<number>;
 }
 
 async function expanded(
@@ -97,7 +106,6 @@ async function expanded(
   // Of a longer word the index has the beginning only.
   const mayFit = (word: string): boolean => fits(word) || word.length >= TOKEN_MAX_CHARACTERS;
   const words = new Set<string>();
-  const pagesMax = examinedMax / OBJECT_PAGE_MAX + WORD_PATTERN_SHORT_PAGES_MAX;
   let [examined, pages] = [0, 0];
   for (const cid of places) {
     const request = { beginning: wordTerm(beginning), ...(cid !== undefined && { cid }) };
@@ -112,8 +120,10 @@ async function expanded(
       examined += page.items.length;
       pages += 1;
       cursor = page.cursor;
-      const isLong = examined > examinedMax || pages > pagesMax;
-      if (words.size > WORD_PATTERN_WORDS_MAX || isLong) return unknown;
+      const isMore = (most: number): boolean =>
+        examined > most || pages > most / OBJECT_PAGE_MAX + WORD_PATTERN_SHORT_PAGES_MAX;
+      if (words.size > WORD_PATTERN_WORDS_MAX) return unknown;
+      if (isMore(WORD_PATTERN_EXAMINED_ALWAYS) && isMore(await examinedMax())) return unknown;
       // Others get their turn between two pages.
       if (cursor !== undefined) await setImmediate();
     } while (cursor !== undefined);
