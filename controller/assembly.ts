@@ -36,6 +36,7 @@ import { KeptParts, keysArea, keysKnown, KeyService, Resealing } from "./areas/k
 import { licencesArea, LicenceService } from "./areas/licences/index.ts";
 import { ingestArea, IngestService, RecordWriter, RuleRetries, SentPolicies } from "./areas/ingest/index.ts";
 import {
+  BegunRuns,
   Firings,
   JobContexts,
   JobGroups,
@@ -171,6 +172,12 @@ export async function assemble(options: AssemblyOptions) {
       { endsWith: (principal, username) => triggers.endsWith(principal, username) },
       { endsWith: (principal, username) => rules.endsWith(principal, username) },
     ],
+    begun: [
+      { kind: "job runs", goesOn: (principal, username) => begunRuns.goesOn(principal, username) },
+      { kind: "batches of MQL", goesOn: (principal, username) => query.goesOn(principal, username) },
+      { kind: "imports", goesOn: (principal, username) => imports.goesOn(principal, username) },
+      { kind: "deployments", goesOn: (principal, username) => deployments.goesOn(principal, username) },
+    ],
   });
   const sortFolder = join(options.dataDir, "sorts");
   secrets.begin(keysKnown(membership.all()));
@@ -305,6 +312,7 @@ export async function assemble(options: AssemblyOptions) {
   });
   const policies = new PolicyService({ stores, runtime, rules, depots, hosts, objects, actAs });
   const jobs = new JobService({ stores, runtime, objects, ...(options.zone && { zone: options.zone }) });
+  const begunRuns = new BegunRuns({ stores, objects, jobs });
   const proxied = new ProxiedHosts({ stores, runtime, objects, secrets, hosts });
   const access = new RunAccess({ stores, runtime, secrets, address: options.httpUrl });
   const retention = new RunRetention({ stores, objects, runtime });

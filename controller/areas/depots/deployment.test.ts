@@ -75,6 +75,7 @@ const newDeployments = (by: TestClock) =>
         records.push(...batch.map((record) => ({ path, record })));
         return Promise.resolve([]);
       },
+      catalog: () => Promise.reject(new Error("no rule speaks of rows")),
     },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
   });
@@ -368,4 +369,23 @@ test("a viewer deploys nothing", async () => {
     deployments.undeploy(viewer, { hosts: ["h1"], depots: ["web"], versions: ["1.0.0"] }),
   ).rejects.toMatchObject({ code: "denied" });
   expect(sent).toEqual([]);
+});
+
+test("what a user began is told until it is over, to who may see it", async () => {
+  let finish = (): void => undefined;
+  behaviour = () => new Promise((resolve) => (finish = () => resolve({})));
+  const answer = deploy({ hosts: ["h1", "h2"] }, { ...admin, user: "ann" });
+  await expect.poll(() => sent.length).toBe(2);
+  const [deployment] = await deployments.goesOn(admin, "ann");
+  expect(deployment).toMatch(/^\w{26}$/);
+  expect(await deployments.goesOn(admin, "ann")).toHaveLength(1);
+  expect(await deployments.goesOn(admin, "bob")).toEqual([]);
+  expect(await deployments.goesOn(testPrincipal("administrator", "second"), "ann")).toEqual([]);
+  expect(await deployments.goesOn({ ...admin, grants: ["users:write"] }, "ann")).toEqual([]);
+  expect(await deployments.goesOn({ ...admin, data: [] }, "ann")).toEqual([]);
+  await expect(deployments.goesOn(viewer, "ann")).rejects.toMatchObject({ code: "denied" });
+  clock.advance(3_600_000);
+  finish();
+  await answer;
+  expect(await deployments.goesOn(admin, "ann")).toEqual([]);
 });

@@ -19,7 +19,8 @@ import type { Controllers } from "../../store/journal/index.ts";
 import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications, NotifiedObject } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { allows, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { recordFilter } from "../query/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import {
   DeploymentRecords,
@@ -37,7 +38,7 @@ export interface DeploymentDependencies {
   readonly hosts: Pick<Hosts, "dispatch" | "noteDepot">;
   readonly stores: Stores;
   readonly stored: Pick<StoredCommands, "outcome">;
-  readonly objects: Pick<Objects, "ingest">;
+  readonly objects: Pick<Objects, "ingest" | "catalog">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
   readonly runtime: Runtime;
@@ -76,6 +77,7 @@ export class DeploymentService {
   readonly #stored: DeploymentDependencies["stored"];
   readonly #records: DeploymentRecords;
   readonly #late: LateResults;
+  readonly #objects: DeploymentDependencies["objects"];
   readonly #notifications: DeploymentDependencies["notifications"];
   readonly #runtime: Runtime;
 
@@ -85,6 +87,7 @@ export class DeploymentService {
     this.#stored = dependencies.stored;
     this.#records = new DeploymentRecords(dependencies);
     this.#late = new LateResults(dependencies.stores);
+    this.#objects = dependencies.objects;
     this.#notifications = dependencies.notifications;
     this.#runtime = dependencies.runtime;
   }
@@ -128,6 +131,21 @@ export class DeploymentService {
   #newId(): string {
     const { clock, random } = this.#runtime;
     return ulidOf(clock.nowMs(), random.bytes(10));
+  }
+
+  /** As `BegunWork.goesOn`: deployments of which the principal may see a record. */
+  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!allows(principal, "depots:read")) return [];
+    const { sees } = await recordFilter(principal, this.#objects, principal.ospace + DEPLOYMENT_PATH);
+    const seen = new Set<string>();
+    for await (const { open } of this.#records.all(principal.tenant)) {
+      const { deployment, host, user, action, targets, end } = open;
+      const isSeen = ({ depot, version }: DeploymentTarget): boolean =>
+        sees({ id: deployment }, { action, host, depot, version, username });
+      if (user === username && end === undefined && targets.some(isSeen)) seen.add(deployment);
+    }
+    return [...seen];
   }
 
   /**

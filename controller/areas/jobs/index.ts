@@ -1,4 +1,5 @@
 export { jobsArea } from "./area.ts";
+export { BegunRuns } from "./begun.ts";
 export type * from "./types.ts";
 export { jobClasses } from "./classes.ts";
 export { JobContexts } from "./contexts.ts";

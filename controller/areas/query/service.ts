@@ -5,7 +5,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, classAccess, requirePermission, type Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
@@ -102,6 +102,17 @@ export class QueryService implements Query {
    */
   async maintain(tenant: string): Promise<void> {
     await this.#batches?.maintain(tenant);
+  }
+
+  /** As `BegunWork.goesOn`: batches of classes that the principal may read. */
+  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!this.#batches || !allows(principal, "objects:read")) return [];
+    const seen: string[] = [];
+    for await (const { id, object } of this.#batches.begunBy(principal.tenant, username))
+      if (object.split(NAMES_APART).every((path) => classAccess(principal, path).readable))
+        seen.push(`${id} (${object})`);
+    return seen;
   }
 
   /** Unfinished batches are left to the controller that finds them next. */
@@ -280,11 +291,12 @@ async function preparedAll(
   return prepared;
 }
 
-/** The changes, for the audit trail. */
+const NAMES_APART = ", ";
+
 /** What the audit trail is told of statements that change something. */
 function toldOf(statements: readonly Statement[]): { readonly action: string; readonly object: string } {
   const changes = statements.filter(changesAnything);
-  const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(", ");
+  const named = (names: readonly string[]): string => [...new Set(names)].slice(0, AUDIT_NAMES_MAX).join(NAMES_APART);
   return { action: `MQL ${named(changes.map(targetOf))}`, object: named(changes.flatMap(classesOf)) };
 }
 

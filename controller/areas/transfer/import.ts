@@ -9,9 +9,10 @@ import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, requirePermission, type Principal } from "../permissions/index.ts";
+import { recordFilter } from "../query/index.ts";
 import { checkScript } from "./check.ts";
-import { reportOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
+import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { ImportRuns } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
 import { workbookParts } from "./sheets/index.ts";
@@ -101,6 +102,19 @@ export class ImportService {
 
   maintain(tenant: string): Promise<void> {
     return this.#runs.maintain(tenant);
+  }
+
+  /** As `BegunWork.goesOn`: imports whose object the principal sees. */
+  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    if (!allows(principal, "objects:read")) return [];
+    const { sees } = await recordFilter(principal, this.#dependencies.objects, principal.ospace + TRANSFER_PATH);
+    const seen: string[] = [];
+    for await (const { open } of this.#journal.all(principal.tenant)) {
+      const isTheirs = open.principal.user === username && open.staged && open.end === undefined;
+      if (isTheirs && sees({ id: `transfer:${open.id}` }, rowOf(open))) seen.push(`${open.id} (${open.name})`);
+    }
+    return seen;
   }
 
   /** Resolves when no import that is written here now is so any more: it has ended, or rests until `maintain`. */

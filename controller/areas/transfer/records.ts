@@ -1,4 +1,5 @@
 import { DAY_SECONDS, TRANSFER_RECORD_TTL_DAYS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { ColumnSpec, Objects, SystemClass } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
@@ -44,20 +45,9 @@ export class TransferRecords {
   }
 
   async tell(open: OpenImport): Promise<void> {
-    const { id, name, principal, startedMs, notedMs, end } = open;
-    const { state, total, done, message } = reportOf(open);
+    const { id, principal, startedMs, notedMs, end } = open;
     const atMs = end?.endedMs ?? notedMs;
-    const row = {
-      transfer: id,
-      name,
-      user: principal.user,
-      state,
-      total,
-      done,
-      message,
-      started: startedMs,
-      ...(end && { ended: end.endedMs }),
-    };
+    const row = rowOf(open);
     // Rows belong to the platform: the right to import does not include writing them.
     const platform = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const path = `${principal.ospace}${TRANSFER_PATH}`;
@@ -80,6 +70,14 @@ export class TransferRecords {
       },
     });
   }
+}
+
+/** The object of the import as it is now. */
+export function rowOf(open: OpenImport): Row {
+  const { id, name, principal, startedMs, end } = open;
+  const { state, total, done, message } = reportOf(open);
+  const told = { transfer: id, name, user: principal.user, state, total, done, message, started: startedMs };
+  return { ...told, ...(end && { ended: end.endedMs }) };
 }
 
 export function reportOf({ id, total, done, pass, end }: OpenImport): TransferReport {

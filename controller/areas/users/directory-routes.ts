@@ -56,20 +56,21 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       method: "POST",
       path: "/admin/users/:userid",
       permission: "users:write",
-      summary: "Change the members that are sent",
+      summary: "Change the members that are sent; warnings tell what goes on with rights that are lost",
       input: UserUpdateInput,
       output: Type.String(),
       body: "json",
-      handler: async ({ principal, input }) => {
-        await changeUser(directory, principal, input);
-        return { message: "" };
-      },
+      handler: async ({ principal, input }) => ({
+        message: "",
+        warnings: await changeUser(directory, principal, input),
+      }),
     }),
     endpoint({
       method: "DELETE",
       path: "/admin/users/:userid",
       permission: "users:write",
-      summary: "Delete a user, or an organisation with nothing in it; warnings tell what stops with the user",
+      summary:
+        "Delete a user, or an organisation with nothing in it; warnings tell what stops with the user and what goes on",
       input: UserIdInput,
       output: Type.String(),
       handler: async ({ principal, input: { userid } }) => ({

@@ -9,6 +9,7 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
+import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
 import {
@@ -21,6 +22,7 @@ import {
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
+import { isNarrower, LeftWork } from "./left-work.ts";
 import { linkKey, putLink } from "./link-store.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
@@ -45,6 +47,7 @@ import {
 } from "./tree-store.ts";
 import type {
   AuthoredWork,
+  BegunWork,
   Details,
   NewOrganization,
   NewUser,
@@ -61,6 +64,8 @@ export interface DirectoryDependencies {
   readonly tree: TreeStore;
   readonly passwords: Passwords;
   readonly authored: readonly AuthoredWork[];
+  readonly begun: readonly BegunWork[];
+  readonly audit: Pick<Audit, "record">;
   readonly groups?: Pick<GroupService, "forget"> | undefined;
   /** For what rules say of users; absent: nothing. */
   readonly objects?: Pick<Objects, "catalog"> | undefined;
@@ -96,6 +101,7 @@ export class UserDirectory {
   readonly #passwords: Passwords;
   readonly #groups: DirectoryDependencies["groups"];
   readonly #authored: readonly AuthoredWork[];
+  readonly #left: LeftWork;
   readonly #objects: DirectoryDependencies["objects"];
   readonly #powers: UserPowers;
   readonly #again: DirectoryDependencies["again"];
@@ -110,6 +116,7 @@ export class UserDirectory {
     this.#tree = tree;
     this.#passwords = passwords;
     this.#authored = authored;
+    this.#left = new LeftWork(dependencies);
     this.#groups = groups;
     this.#objects = dependencies.objects;
     this.#powers = powers;
@@ -302,9 +309,10 @@ export class UserDirectory {
 
   /**
    * Of a user or an organisation; `AppError("not_found")` for an unknown id, `invalid` for what it cannot have. The
-   * caller's own password takes the present one; one that is set for another is on record as that.
+   * caller's own password takes the present one; one that is set for another is on record as that. Answers what goes on
+   * with the rights that the user loses.
    */
-  async change(principal: Principal, id: string, change: NodeChange): Promise<void> {
+  async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     const found = await this.#located(principal, id);
     if (found.otype === "org") return this.#changeOrganization(principal, id, change);
@@ -312,9 +320,9 @@ export class UserDirectory {
     if (change.password === undefined) return this.#changeUser(principal, { id, username }, change);
     const isOwn = username === principal.user;
     const action = isOwn ? "change the own password" : "set the password of another user";
-    await this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
+    return this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
       if (isOwn) await this.#proveOwn(principal, change.presentPassword);
-      await this.#changeUser(principal, { id, username }, change);
+      return this.#changeUser(principal, { id, username }, change);
     });
   }
 
@@ -329,8 +337,9 @@ export class UserDirectory {
     principal: Principal,
     { id, username }: { readonly id: string; readonly username: string },
     change: NodeChange,
-  ): Promise<void> {
+  ): Promise<readonly string[]> {
     const { isAdmin, password, ...others } = change;
+    let narrows = false;
     const chosen = password === undefined ? undefined : await this.#chosen(principal, { username, password });
     if (isAdmin === true) requireRights(principal, { role: "administrator" });
     await this.#edit(principal, username, async (record) => {
@@ -344,13 +353,15 @@ export class UserDirectory {
         details: { ...record.details, ...others.details },
         rights: isAdmin === undefined ? record.rights : rightsAfter(record.rights, isAdmin),
       };
+      narrows = isNarrower(record, next);
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
     });
+    return narrows ? this.#left.told(principal, username) : [];
   }
 
   /**
-   * Removes a user, or an organisation with nothing in it. Answers what stops with the user. `AppError("conflict")` for
-   * the last active administrator and for an organisation that is not empty.
+   * Removes a user, or an organisation with nothing in it. Answers what stops with the user, and what
+   * goes on. `AppError("conflict")` for the last active administrator and for an organisation that is not empty.
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
@@ -371,7 +382,7 @@ export class UserDirectory {
         return { if: [{ key: USERS + username, revision }], then: keys.map(deletion), users: -1, answer: undefined };
       }),
     );
-    return ends.flat();
+    return [...ends.flat(), ...(await this.#left.told(principal, username))];
   }
 
   /**
@@ -478,7 +489,7 @@ export class UserDirectory {
     throw new AppError("conflict", `${record.username} is the last active administrator.`);
   }
 
-  async #changeOrganization(principal: Principal, id: string, change: NodeChange): Promise<void> {
+  async #changeOrganization(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     const { details, active, ...others } = change;
     const foreign = others.isAdmin === true || others.password !== undefined || (others.groups ?? []).length > 0;
     if (foreign) throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
@@ -490,6 +501,7 @@ export class UserDirectory {
       const changed = { ...record, details: merged, active: active ?? record.active, changedMs };
       return { if: [], then: [putOrganization(changed)], users: 0, answer: undefined };
     });
+    return [];
   }
 
   async #removeOrganization(principal: Principal, id: string): Promise<readonly string[]> {

@@ -46,7 +46,7 @@ export function usersHostObject(directory: UserDirectory): HostObject {
         name: "deleteUser",
         summary: "Deletes a user, or an organisation with nothing in it",
         parameters: [UID],
-        returns: "list of what stops with the user",
+        returns: "list of what stops with the user and of what goes on",
         example: `${MADE("example3")}OUTPUT = webcontext.deleteUser(uid)`,
         changes: true,
         call: async ({ principal }, uid) => (await directory.remove(principal, uid)) as Value,

@@ -22,12 +22,12 @@ export async function createNode(directory: UserDirectory, principal: Principal,
   return directory.createOrganization(principal, common);
 }
 
-/** Changes the members that a client gives. */
+/** Changes the members that a client gives; answers what goes on with rights that are lost by it. */
 export function changeUser(
   directory: UserDirectory,
   principal: Principal,
   input: Static<typeof UserUpdateInput>,
-): Promise<void> {
+): Promise<readonly string[]> {
   return directory.change(principal, input.userid, {
     details: detailsOf(input),
     ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),

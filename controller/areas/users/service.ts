@@ -34,6 +34,7 @@ import { Tokens } from "./tokens.ts";
 import { TreeStore } from "./tree-store.ts";
 import type {
   AuthoredWork,
+  BegunWork,
   CodeRequest,
   NewSecondFactor,
   NewToken,
@@ -55,6 +56,7 @@ export interface UserDependencies {
   readonly audit: Audit;
   /** None when absent. */
   readonly authored?: readonly AuthoredWork[];
+  readonly begun?: readonly BegunWork[];
   /** What users may do as members of groups; absent: only what they were given themselves. */
   readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange">;
   /** For what rules say of users; absent: nothing. */
@@ -105,6 +107,7 @@ export class UserService implements Users {
     objects,
     secrets,
     authored = [],
+    begun = [],
     passwordWords = [],
   }: UserDependencies) {
     this.passwordFault = passwordPolicy(passwordWords);
@@ -122,6 +125,8 @@ export class UserService implements Users {
       tree: new TreeStore(stores, runtime.random),
       passwords,
       authored,
+      begun,
+      audit,
       groups,
       objects,
       powers: this.#powers,

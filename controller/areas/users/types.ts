@@ -148,6 +148,17 @@ export interface AuthoredWork {
   endsWith(principal: Principal, username: string): Promise<readonly string[]>;
 }
 
+/**
+ * Work that goes on with the rights that its user had when it began, whatever the user loses: told to who deletes or
+ * narrows one.
+ */
+export interface BegunWork {
+  /** In the plural: `job runs`. */
+  readonly kind: string;
+  /** What the user began and is not over, each by its name, as far as the principal may see it. */
+  goesOn(principal: Principal, username: string): Promise<readonly string[]>;
+}
+
 export interface SignInRequest {
   /** When absent or empty: the company before the first dot of `username`, else the installation's only tenant. */
   readonly company?: string;

@@ -86,6 +86,11 @@ export class BatchRuns {
     }
   }
 
+  /** Those of a user that are not over. */
+  async *begunBy(tenant: string, username: string): AsyncGenerator<OpenBatch> {
+    for await (const { open } of this.#journal.all(tenant)) if (open.principal.user === username) yield open;
+  }
+
   /** Unfinished batches are left to the controller that finds them next. */
   close(): Promise<void> {
     return this.#journal.underWay.close();

@@ -1,0 +1,236 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { heldWork, openJobRuns } from "../../../test/helpers/job-runs.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
+import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import type { CommandOutcome } from "../hosts/index.ts";
+import { BegunRuns } from "../jobs/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { QueryService } from "../query/index.ts";
+import { UserService } from "./service.ts";
+import type { BegunWork } from "./types.ts";
+
+const admin = testPrincipal();
+const runtime = testRuntime(realClock);
+const PATIENCE = { timeout: 30_000 };
+
+/** Work that is under way, of a controller that goes away; another one then goes on with it. */
+interface UnderWay {
+  /** As it is told, between the kind and the end of the sentence. */
+  readonly told: RegExp;
+  /** Another controller does the rest; answers what came of it. */
+  goOn(): Promise<unknown>;
+}
+
+let scene: Awaited<ReturnType<typeof openJobRuns>>;
+let http: TestHttp;
+let second: TestTransfer;
+let secondQuery: QueryService;
+/** Controllers whose leases last. */
+const present = new Set(["first", "second"]);
+
+beforeAll(async () => {
+  scene = await openJobRuns();
+  http = await openTestHttp({ engine: scene.engine });
+  second = new TestTransfer(scene.engine, { own: "second", present });
+  secondQuery = queryOf("second", second);
+  await secondQuery.rows(admin, "create class /matrix/box (host varchar, keys(host))");
+  await scene.jobs.save(admin, { name: "sweep", exec: ["x"], host: ["h1", "h2"] });
+});
+afterAll(async () => {
+  await second.close();
+  await http.app.close();
+  await http.groups.close();
+  await scene[Symbol.asyncDispose]();
+});
+
+function queryOf(
+  own: string,
+  { objects }: TestTransfer,
+  stores: ConstructorParameters<typeof TestTransfer>[0] = scene.engine,
+) {
+  const controllers = { own, has: (id: string) => present.has(id) };
+  return new QueryService({ objects, runtime, batches: { stores, controllers, objects, runtime } });
+}
+
+const begunRuns = (): BegunRuns => new BegunRuns({ stores: scene.engine, objects: scene.objects, jobs: scene.jobs });
+const users = (...more: readonly BegunWork[]): UserService =>
+  new UserService({
+    ...{ runtime, stores: scene.engine, tenants: http.tenants, audit: http.audit, groups: http.groups },
+    begun: [
+      { kind: "job runs", goesOn: (...of) => begunRuns().goesOn(...of) },
+      { kind: "batches of MQL", goesOn: (...of) => secondQuery.goesOn(...of) },
+      { kind: "imports", goesOn: (...of) => second.imports.goesOn(...of) },
+      ...more,
+    ],
+  });
+
+let made = 0;
+/** An administrator in a group, with the rights of its start. */
+async function newUser(): Promise<{ readonly id: string; readonly username: string; readonly principal: Principal }> {
+  const username = `ann${(made += 1)}`;
+  const rights = { role: "administrator" } as const;
+  const { id } = await http.users.create(admin, { username, password: PASSWORD, rights, groups: ["/crew"] });
+  const principal = await http.users.present("matrix", username);
+  if (!principal) throw new Error("the user was made");
+  return { id, username, principal };
+}
+
+async function run(principal: Principal): Promise<UnderWay> {
+  const [first, other] = [
+    heldWork<Partial<CommandOutcome>>({ code: 0 }),
+    heldWork<Partial<CommandOutcome>>({ code: 0 }),
+  ];
+  const asked: Principal[] = [];
+  const { runId, finished } = await scene
+    .controller("first", { dispatch: () => first.wait() })
+    .execute(principal, "sweep", {});
+  finished.catch(() => undefined);
+  await first.asleep;
+  const goOn = async (): Promise<unknown> => {
+    const dispatch = (sent: { readonly principal: Principal }) => (asked.push(sent.principal), other.wait());
+    await scene.controller("second", { dispatch }).maintain("matrix");
+    await expect.poll(() => asked.length, PATIENCE).toBe(2);
+    for (const one of asked) expect(one).toEqual(principal);
+    other.release();
+    await expect.poll(() => scene.openKeys(runId), PATIENCE).toEqual([]);
+    first.release();
+    return (await scene.rowsOf(runId)).map(({ status }) => status);
+  };
+  return { told: new RegExp(`^These job runs go on with the rights of their start: ${runId} \\(sweep\\)\\.$`), goOn };
+}
+
+/** What `begin` writes is held before its first object, and made by another controller. */
+async function written(
+  begin: (first: TestTransfer, stores: StoppableStores) => Promise<unknown>,
+  told: RegExp,
+  goOn: () => Promise<unknown>,
+) {
+  present.add("first");
+  const stores = new StoppableStores(scene.engine);
+  const first = new TestTransfer(stores, { own: "first", present });
+  await first.objects.catalog(admin);
+  const arrived = stores.hold("change");
+  const dying = begin(first, stores);
+  dying.catch(() => undefined);
+  const held = await arrived;
+  return {
+    told,
+    async goOn() {
+      await stores.stop();
+      present.delete("first");
+      await goOn();
+      held.goOn();
+      stores.goOn();
+      await dying.catch(() => undefined);
+      await first.close();
+      return (await secondQuery.rows(admin, "select host from /matrix/box order by host")).map(({ host }) => host);
+    },
+  };
+}
+
+const batch = (principal: Principal): Promise<UnderWay> =>
+  written(
+    (first, stores) =>
+      queryOf("first", first, stores).rows(
+        principal,
+        "begin insert into /matrix/box host='a'; insert into /matrix/box host='b' end",
+      ),
+    /^These batches of MQL go on with the rights of their start: \w+ \(\/matrix\/box\)\.$/,
+    () => secondQuery.maintain("matrix"),
+  );
+
+const imported = (principal: Principal): Promise<UnderWay> =>
+  written(
+    (first) => first.take(principal, "insert into /matrix/box host='a'; insert into /matrix/box host='b'"),
+    /^These imports go on with the rights of their start: \w+ \(test\.mql\)\.$/,
+    async () => {
+      await second.imports.maintain("matrix");
+      await second.imports.settled();
+    },
+  );
+
+const LOSSES: readonly (readonly [string, (id: string) => Promise<readonly string[]>])[] = [
+  ["removed", (id) => users().directory.remove(admin, id)],
+  ["no administrator any more", (id) => users().directory.change(admin, id, { isAdmin: false })],
+  ["made inactive", (id) => users().directory.change(admin, id, { active: false })],
+  ["taken out of a group", (id) => users().directory.change(admin, id, { groups: [] })],
+];
+const WORKS = [
+  ["a job run", run, ["ok", "ok"]],
+  ["a batch of MQL", batch, ["a", "b"]],
+  ["an import", imported, ["a", "b"]],
+] as const;
+/** Every work of a user who is removed, and each narrowing once. */
+const CASES = LOSSES.flatMap(([loss, lose], at) =>
+  WORKS.filter((_, place) => at === 0 || place === at - 1).map(([work, begin, whole]) => ({
+    loss,
+    lose,
+    work,
+    begin,
+    whole,
+  })),
+);
+
+test.each(CASES)("$work of a user who is $loss goes on with the rights of its start, and is told", async (of) => {
+  await secondQuery.rows(admin, "delete from /matrix/box");
+  const { id, username, principal } = await newUser();
+  const { told, goOn } = await of.begin(principal);
+  const warnings = await of.lose(id);
+  expect(warnings).toEqual([expect.stringMatching(told)]);
+  expect(http.trail.records.at(-1)).toMatchObject({
+    ...{ user: admin.user, action: "leave going on what a user began", outcome: "ok" },
+    object: expect.stringMatching(new RegExp(`^${username}, \\w+ \\(`)) as string,
+  });
+  const before = { active: true, rights: { role: "administrator" }, groups: ["/crew"] };
+  expect((await users().find(admin, username)) ?? {}).not.toMatchObject(before);
+  expect(await goOn()).toEqual(of.whole);
+});
+
+test("what is over, what others began, and what a change does not narrow is not told", async () => {
+  const { id } = await newUser();
+  const { principal: other } = await newUser();
+  const { goOn } = await run(other);
+  const records = http.trail.records.length;
+  expect(await users().directory.change(admin, id, { groups: [] })).toEqual([]);
+  expect(await users().directory.remove(admin, id)).toEqual([]);
+  await goOn();
+  const wider = await newUser();
+  const under = await run(wider.principal);
+  const change = { details: { remark: "x" }, groups: ["/crew", "/more"], active: true, isAdmin: true };
+  expect(await users().directory.change(admin, wider.id, change)).toEqual([]);
+  await under.goOn();
+  expect(await users().directory.remove(admin, wider.id)).toEqual([]);
+  expect(http.trail.records.slice(records)).toEqual([]);
+});
+
+test("only what the caller may see is told, and nothing of another tenant", async () => {
+  const { username, principal } = await newUser();
+  const [running, importing] = [await run(principal), await imported(principal)];
+  const works = [begunRuns(), second.imports];
+  const told = (by: Principal) => Promise.all(works.map(async (work) => (await work.goesOn(by, username)).length));
+  expect(await told(admin)).toEqual([1, 1]);
+  expect(await told(testPrincipal("administrator", "second"))).toEqual([0, 0]);
+  expect(await told({ ...admin, grants: ["users:write"] })).toEqual([0, 0]);
+  expect(await told({ ...admin, data: [] })).toEqual([0, 0]);
+  const hides = (where: string): Principal => ({
+    ...admin,
+    data: ["/matrix/jobs/jobrun", "/matrix/system/transfer"].map((path) => ({ class: path, access: "read", where })),
+  });
+  expect(await told({ ...hides(""), data: hides("").data.map(({ where: _, ...rule }) => rule) })).toEqual([1, 1]);
+  await expect(begunRuns().goesOn(testPrincipal("viewer"), username)).rejects.toMatchObject({ code: "denied" });
+  await importing.goOn();
+  await running.goOn();
+});
+
+test("a user is removed also when what goes on cannot be read, and the answer says so", async () => {
+  const { id, username } = await newUser();
+  const away = { kind: "deployments", goesOn: () => Promise.reject(new AppError("unavailable", "the store is away")) };
+  expect(await users(away).directory.remove(admin, id)).toEqual([
+    `Whether deployments of ${username} go on could not be read: the store is away`,
+  ]);
+  expect(await http.users.find(admin, username)).toBeUndefined();
+});
