@@ -48,6 +48,8 @@ export interface HttpServices {
   readonly ready: () => Promise<Readiness>;
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
+  /** Calls at once that a tenant may make on this controller, at least 1; absent: as many as all. */
+  readonly callQuotaOf?: (tenant: string) => number;
   /** Subscribes to tenants that are deleted, whose sockets and event streams then end. */
   readonly onTenantLeft?: (listener: (tenant: string) => void) => void;
 }
@@ -90,6 +92,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const admission = new Admission({
     inFlightMax: settings.callsInFlightMax ?? TENANT_CALLS_IN_FLIGHT_MAX,
     waitingMax: settings.callsWaitingMax ?? TENANT_CALLS_WAITING_MAX,
+    ...(services.callQuotaOf && { quotaOf: services.callQuotaOf }),
   });
   const strangers = new Admission({
     inFlightMax: STRANGER_CALLS_IN_FLIGHT_MAX,

@@ -84,6 +84,7 @@ import { tablesArea, TableService } from "./areas/tables/index.ts";
 import { tagsArea, TagService } from "./areas/tags/index.ts";
 import {
   CompanyService,
+  countQuotaOf,
   quotaOf,
   TenantGate,
   TenantRemoval,
@@ -285,7 +286,10 @@ export async function assemble(options: AssemblyOptions) {
       await sent.forget(tenant, host);
       await ingest.forget(tenant, host);
     },
-    limits: (tenant) => licences.limits(tenant),
+    limits: async (tenant) => ({
+      ...(await licences.limits(tenant)),
+      agentQuota: countQuotaOf(stores.configOf(tenant)).agents,
+    }),
     ...(options.sshTrustFirstKey !== undefined && { sshTrustFirstKey: options.sshTrustFirstKey }),
   });
   const links = new PeerLinks({
@@ -604,6 +608,7 @@ export async function assemble(options: AssemblyOptions) {
           audit,
           ready: () => tenants.ready(),
           storesAreRemote: engine.isRemote,
+          callQuotaOf: (tenant) => countQuotaOf(stores.configOf(tenant)).calls,
           onTenantLeft: (listener) => stores.onLeave(listener),
         },
         settings: {

@@ -28,7 +28,7 @@ const members = {
   config: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
       description:
-        "`replication_factor` is settled when it is made; `max_objects` and `max_bytes` are quotas, an empty text is none",
+        "`replication_factor` is settled when it is made; `max_objects`, `max_bytes`, `max_agents` (hosts with an agent) and `max_calls` (at once, on each controller) are quotas, an empty text is none",
     }),
   ),
 };

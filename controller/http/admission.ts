@@ -4,6 +4,8 @@ import { THREAD_TURNS } from "../turns.ts";
 export interface AdmissionLimits {
   readonly inFlightMax: number;
   readonly waitingMax: number;
+  /** A smaller bound of the name's own, asked anew whenever one comes or goes: at least 1. Absent: none has one. */
+  readonly quotaOf?: (name: string) => number;
 }
 
 interface Gate {
@@ -26,8 +28,9 @@ export class Admission {
   /** Resolves with the function that gives the place back. `AppError("limited")` when even the queue is full. */
   async enter(name: string, signal?: AbortSignal): Promise<() => void> {
     const gate = this.#gateOf(name);
-    if (gate.inFlight < this.#limits.inFlightMax) gate.inFlight++;
-    else await this.#queue(gate, signal);
+    this.#fill(name, gate);
+    if (gate.inFlight < this.#maxOf(name)) gate.inFlight++;
+    else await this.#queue(name, gate, signal);
     await THREAD_TURNS.next(name);
     return this.#exit(name, gate);
   }
@@ -46,9 +49,12 @@ export class Admission {
     return gate;
   }
 
-  #queue(gate: Gate, signal: AbortSignal | undefined): Promise<void> {
-    if (gate.waiting.size >= this.#limits.waitingMax)
-      throw new AppError("limited", "Too many calls at once; come back later.");
+  #maxOf(name: string): number {
+    return Math.min(this.#limits.inFlightMax, this.#limits.quotaOf?.(name) ?? Infinity);
+  }
+
+  #queue(name: string, gate: Gate, signal: AbortSignal | undefined): Promise<void> {
+    if (gate.waiting.size >= this.#limits.waitingMax) throw this.#tooMany(name);
     return new Promise((resolve, reject) => {
       const admitted = (): void => {
         signal?.removeEventListener("abort", gone);
@@ -73,14 +79,31 @@ export class Admission {
     return () => {
       if (left) return;
       left = true;
-      const [next] = gate.waiting;
-      if (next === undefined) {
-        if (--gate.inFlight === 0) this.#gates.delete(name);
-        return;
-      }
-      // The place goes straight to the next in line.
-      gate.waiting.delete(next);
-      next();
+      gate.inFlight--;
+      this.#fill(name, gate);
+      if (gate.inFlight === 0) this.#gates.delete(name);
     };
+  }
+
+  /** Free places go to those in line: none after a quota was lowered, several after it was raised. */
+  #fill(name: string, gate: Gate): void {
+    for (const next of gate.waiting) {
+      if (gate.inFlight >= this.#maxOf(name)) return;
+      gate.waiting.delete(next);
+      gate.inFlight++;
+      next();
+    }
+  }
+
+  #tooMany(name: string): AppError {
+    const quota = this.#limits.quotaOf?.(name) ?? Infinity;
+    if (quota >= this.#limits.inFlightMax) return new AppError("limited", "Too many calls at once; come back later.");
+    return new AppError(
+      "limited",
+      `Too many calls at once: config.max_calls of ${name} is ${quota}. Come back later.`,
+      {
+        details: { limit: "max_calls", max: quota },
+      },
+    );
   }
 }

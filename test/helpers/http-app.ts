@@ -64,6 +64,7 @@ export interface TestHttpOptions {
   readonly passwordWords?: readonly string[];
   /** By which users may sign in; none when absent. */
   readonly openId?: OpenIdSettings;
+  readonly callQuotaOf?: (tenant: string) => number;
   /** By which commands of runs sign in; none do when absent. */
   readonly byRun?: SignIn["byRun"];
 }
@@ -100,6 +101,7 @@ export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestH
       signIn: { ...signInOf(users, groups), ...(options.byRun && { byRun: options.byRun }) },
       audit,
       ready: () => engine.ready(),
+      ...(options.callQuotaOf && { callQuotaOf: options.callQuotaOf }),
     },
     settings: { dataDir: engine.dir, version: "0.0.0", ...options.settings },
   });

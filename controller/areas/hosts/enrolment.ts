@@ -202,11 +202,11 @@ export class Enrolment {
     const { kv, room } = this.#with;
     await room.requireServer(tenant, host);
     if ((await kv.get(hostKey(tenant, host))) !== undefined) return NO_CONDITION;
-    const most = await room.agents(tenant);
+    const { most, limit } = await room.agents(tenant);
     if (most === Infinity) return NO_CONDITION;
     const guard = await kv.get(roomKey(tenant));
     const revision = guard?.revision ?? 0;
-    if ((await this.enrolledHosts(tenant)).length >= most) throw full("agent", most);
+    if ((await this.enrolledHosts(tenant)).length >= most) throw full(limit, most);
     return {
       if: [{ key: roomKey(tenant), revision }],
       then: [{ kind: "put", key: roomKey(tenant), value: encodeJson(host) }],

@@ -59,6 +59,23 @@ test("no more hosts are put on record than there may be, and those that are ther
   expect(await enrol("new")).toBe("new");
 });
 
+test("of licence and quota of agents the smaller one holds, and the refusal names it", async () => {
+  limits = { agents: 2, servers: Infinity, agentQuota: 1 };
+  await enrol("one");
+  await expect(enrol("two")).rejects.toMatchObject({
+    code: "too_large",
+    message: expect.stringContaining("config.max_agents") as string,
+    details: { limit: "max_agents", max: 1 },
+  });
+  expect(await enrol("one"), "a host that is enrolled already takes no more room").toBe("one");
+  limits = { agents: 2, servers: Infinity, agentQuota: 3 };
+  await enrol("two");
+  await expect(enrol("three")).rejects.toMatchObject(FULL_OF_AGENTS);
+  limits = { agents: Infinity, servers: Infinity, agentQuota: 0 };
+  await expect(enrol("three")).rejects.toMatchObject({ details: { limit: "max_agents" } });
+  expect(await world.hosts.agents.enrolledCount("matrix"), "what is there stays").toBe(2);
+});
+
 test("where the licence is over only new hosts are refused", async () => {
   await enrol("old");
   limits = new AppError("denied", "The licence ended.");

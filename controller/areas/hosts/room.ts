@@ -8,7 +8,17 @@ export interface HostLimits {
   readonly agents: number;
   /** On record, with or without an agent. */
   readonly servers: number;
+  /** Of `agents`, by the quota of the tenant; absent: it has none. */
+  readonly agentQuota?: number;
 }
+
+/** What a tenant may have of hosts with an agent, and what says so. */
+interface AgentRoom {
+  readonly most: number;
+  readonly limit: FullOf;
+}
+
+type FullOf = "agent" | "server" | "agent quota";
 
 export interface HostRoomDependencies {
   /** Throws an `AppError` when the tenant may have no more hosts than it has. */
@@ -25,9 +35,10 @@ export class HostRoom {
     this.#with = dependencies;
   }
 
-  /** How many hosts may be enrolled. */
-  async agents(tenant: string): Promise<number> {
-    return (await this.#with.limits(tenant)).agents;
+  /** How many hosts may be enrolled: by the licence or the quota, whichever allows fewer. */
+  async agents(tenant: string): Promise<AgentRoom> {
+    const { agents, agentQuota = Infinity } = await this.#with.limits(tenant);
+    return agentQuota < agents ? { most: agentQuota, limit: "agent quota" } : { most: agents, limit: "agent" };
   }
 
   /**
@@ -46,9 +57,12 @@ export class HostRoom {
   }
 }
 
-export function full(limit: "agent" | "server", most: number): AppError {
-  const what = limit === "agent" ? "hosts with an agent" : "hosts";
-  return new AppError("too_large", `The tenant may have ${most} ${what}, and has them: its licence ends there.`, {
-    details: { limit: `licence.${limit}` },
+export function full(limit: FullOf, most: number): AppError {
+  const what = limit === "server" ? "hosts" : "hosts with an agent";
+  const may = `The tenant may have ${most} ${what}, and has them`;
+  if (limit !== "agent quota")
+    return new AppError("too_large", `${may}: its licence ends there.`, { details: { limit: `licence.${limit}` } });
+  return new AppError("too_large", `${may}: an administrator of the first tenant can raise its config.max_agents.`, {
+    details: { limit: "max_agents", max: most },
   });
 }

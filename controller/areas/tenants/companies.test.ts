@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { TENANT_GRACE_MS, TENANT_LEAVE_STEP_MS } from "../../../common/limits.ts";
+import { TENANT_CALLS_IN_FLIGHT_MAX, TENANT_GRACE_MS, TENANT_LEAVE_STEP_MS } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { Mortality } from "../../../test/helpers/mortal.ts";
@@ -12,6 +12,7 @@ import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS } from "../../../test/helpers/runtime.ts";
 import { CompanyService } from "./companies.ts";
 import { TenantGate } from "./gate.ts";
+import { countQuotaOf } from "./quotas.ts";
 import { TenantRemoval } from "./removal.ts";
 import { TenantService } from "./service.ts";
 import type { Company, NewCompany } from "./types.ts";
@@ -189,6 +190,33 @@ test("members that cannot be kept are refused by name, and nothing is begun", as
       code: expect.stringMatching(/^(invalid|too_large)$/),
     });
   expect(await names(one.companies.list(admin))).toEqual(["matrix"]);
+});
+
+test("quotas of agents and calls are made, changed and listed, reach every controller, and are refused by name", async () => {
+  const own = await begin();
+  const [one, two] = [await own.controller("one"), await own.controller("two")];
+  const quotaOf = ({ gate }: Controller) => countQuotaOf(gate.configOf("third"));
+  await one.companies.create(admin, { name: "third", config: { max_agents: "5", max_calls: "2" } });
+  expect(await one.companies.get(admin, "third")).toMatchObject({ config: { max_agents: "5", max_calls: "2" } });
+  for (const each of [one, two]) await expect.poll(() => quotaOf(each)).toEqual({ agents: 5, calls: 2 });
+  await two.companies.update(admin, { name: "third", config: { max_agents: "0", max_calls: "" } });
+  for (const each of [one, two]) await expect.poll(() => quotaOf(each)).toEqual({ agents: 0, calls: Infinity });
+  expect(countQuotaOf(one.gate.configOf("matrix")), "others have none").toEqual({ agents: Infinity, calls: Infinity });
+  for (const [member, texts] of Object.entries({
+    max_agents: ["-1", "1.5", "many", "1e3"],
+    max_calls: ["0", "-1", "1.5", "many", String(TENANT_CALLS_IN_FLIGHT_MAX + 1)],
+  }))
+    for (const text of texts)
+      await expect(one.companies.update(admin, { name: "third", config: { [member]: text } })).rejects.toMatchObject({
+        code: "invalid",
+        details: { fields: [`config.${member}`] },
+      });
+  expect(quotaOf(one)).toEqual({ agents: 0, calls: Infinity });
+});
+
+test("what was kept before it was a quota is none, and nothing keeps a tenant from every call", () => {
+  expect(countQuotaOf({ max_agents: "many", max_calls: "few" })).toEqual({ agents: Infinity, calls: Infinity });
+  expect(countQuotaOf({ max_calls: "0" })).toEqual({ agents: Infinity, calls: 1 });
 });
 
 describe("a deleted tenant", () => {

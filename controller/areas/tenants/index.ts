@@ -1,7 +1,7 @@
 export { tenantsArea } from "./area.ts";
 export { CompanyService } from "./companies.ts";
 export { TenantGate } from "./gate.ts";
-export { quotaOf } from "./quotas.ts";
+export { countQuotaOf, quotaOf } from "./quotas.ts";
 export { TenantRemoval } from "./removal.ts";
 export { TenantService } from "./service.ts";
 export { keepInRoom, tenantSizes } from "./sizes.ts";

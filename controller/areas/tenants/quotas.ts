@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { TENANT_CALLS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Growth } from "../objects/index.ts";
 import type { Tenant } from "./types.ts";
 
@@ -8,6 +9,7 @@ export type Measure = keyof Quota;
 
 const MEMBERS = { objects: "max_objects", bytes: "max_bytes" } as const;
 const MEASURES = ["objects", "bytes"] as const;
+const COUNTED = { agents: "max_agents", calls: "max_calls" } as const;
 const AMOUNT = /^(0|[1-9]\d{0,14})$/;
 const NONE: Quota = { objects: Infinity, bytes: Infinity };
 
@@ -20,9 +22,21 @@ export function isLimit(quota: Quota): boolean {
   return quota.objects < Infinity || quota.bytes < Infinity;
 }
 
+/** Hosts with an agent and calls at once that a tenant may have, besides what its licence and the platform allow. */
+export interface CountQuota {
+  readonly agents: number;
+  /** At least 1, or the tenant could not be used any more. */
+  readonly calls: number;
+}
+
+export function countQuotaOf(config: Tenant["config"]): CountQuota {
+  return { agents: count(config?.[COUNTED.agents]), calls: Math.max(1, count(config?.[COUNTED.calls])) };
+}
+
 /** `AppError("invalid")` names the member. An empty text is no limit. */
 export function checkQuota(config: NonNullable<Tenant["config"]>): void {
-  for (const member of Object.values(MEMBERS)) {
+  checkCalls(config[COUNTED.calls]);
+  for (const member of [...Object.values(MEMBERS), COUNTED.agents]) {
     const text = config[member];
     if (text === undefined || text === "" || AMOUNT.test(text)) continue;
     throw new AppError("invalid", `config.${member} must be a whole number of at most 15 digits, or empty.`, {
@@ -47,6 +61,19 @@ export function full(tenant: string, measure: Measure, { has, quota }: { has: Gr
     `The tenant ${tenant} may have ${quota[measure]} ${measure} and has about ${has[measure]}: there is no room for more. Remove some, or have an administrator of the first tenant raise config.${MEMBERS[measure]} of ${tenant}.`,
     { details: { limit: MEMBERS[measure], max: quota[measure], used: has[measure] } },
   );
+}
+
+function checkCalls(text = ""): void {
+  if (text === "" || (AMOUNT.test(text) && Number(text) >= 1 && Number(text) <= TENANT_CALLS_IN_FLIGHT_MAX)) return;
+  const member = `config.${COUNTED.calls}`;
+  throw new AppError("invalid", `${member} must be a whole number from 1 to ${TENANT_CALLS_IN_FLIGHT_MAX}, or empty.`, {
+    details: { fields: [member], limit: "TENANT_CALLS_IN_FLIGHT_MAX" },
+  });
+}
+
+/** What was kept there before it was a quota is none. */
+function count(text = ""): number {
+  return AMOUNT.test(text) ? Number(text) : Infinity;
 }
 
 function amount(text: string | undefined): number {
