@@ -1,10 +1,16 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import { text as textOf } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import type { Endpoint } from "../../controller/http/endpoint.ts";
+import type { SocketEndpoint } from "../../controller/http/socket.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
 import { credentialsOf, join, nameOf, neighbourOf, type Call, type Credentials } from "./people.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Who may call what: every endpoint, asked by everyone, against the table in `matrix.txt`, which is reviewed like code.
+ * Who may call what: every endpoint, event stream and WebSocket (`WS`), asked by everyone, against the table in `matrix.txt`, which is reviewed like code.
  * `npx vitest run --project unit test/security/matrix.test.ts -u` writes it anew.
  */
 
@@ -32,16 +38,19 @@ beforeAll(async () => {
   world = await openWorld();
   people = [
     ["nobody", {}],
+    // In no group but the one that has everyone.
+    ["newcomer", await join(world, "newcomer")],
     ["reader", await join(world, "reader", "/viewers")],
     ["operator", await join(world, "operator", "/operators")],
     ["author", await join(world, "author", "/authors")],
     ["administrator", credentialsOf("admin")],
+    ["token", await tokenOf(world)],
     ["neighbour", await neighbourOf(world)],
   ];
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-test("every endpoint answers those, and only those, whom the table says", { timeout: 120_000 }, async () => {
+test("every endpoint answers those, and only those, whom the table says", { timeout: 240_000 }, async () => {
   const lines = [
     line(
       "",
@@ -49,12 +58,17 @@ test("every endpoint answers those, and only those, whom the table says", { time
       people.map(([role]) => role),
     ),
   ];
-  // A stream of events has no end: `at-once.test.ts` of users and groups is about those.
-  const endpoints = world.assembly.endpoints.filter(({ events }) => events !== true);
-  for (const endpoint of endpoints.sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))) {
+  const { endpoints, sockets } = world.assembly;
+  for (const endpoint of [...endpoints].sort((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1))) {
     const answers: string[] = [];
     for (const [, credentials] of people) answers.push(await answered(endpoint, credentials));
     lines.push(line(nameOf(endpoint), endpoint.permission, answers));
+  }
+  const address = (await world.app.listen({ host: "127.0.0.1", port: 0 })).replace("http:", "ws:");
+  for (const socket of [...sockets].sort((a, b) => (a.path < b.path ? -1 : 1))) {
+    const answers: string[] = [];
+    for (const [, credentials] of people) answers.push(await opened(address + urlOf(socket), credentials));
+    lines.push(line(`WS ${socket.path}`, socket.permission, answers));
   }
   await expect(lines.join("")).toMatchFileSnapshot("matrix.txt");
 });
@@ -63,13 +77,50 @@ function line(name: string, permission: string, answers: readonly string[]): str
   return `${[name.padEnd(52), permission.padEnd(20), ...answers.map((one) => one.padEnd(13))].join(" ").trimEnd()}\n`;
 }
 
-/** `may`: the call got past the rights, whatever it came to then. */
+/** `may`: the call got past the rights, whatever it came to then. Of a stream the head is all that is waited for. */
 async function answered(endpoint: Endpoint, headers: Credentials): Promise<string> {
-  const response = await world.app.inject({ ...callOf(endpoint), headers });
-  if (!String(response.headers["content-type"]).startsWith("application/json")) return "may";
-  const { status, code } = response.json<{ readonly status?: string; readonly code?: string }>();
+  const gone = new AbortController();
+  const response = await world.app.inject({ ...callOf(endpoint), headers, payloadAsStream: true, signal: gone.signal });
+  const body = response.stream();
+  // What is aborted fails, and nobody reads it.
+  body.on("error", () => {});
+  const isJson = String(response.headers["content-type"]).startsWith("application/json");
+  const answer = isJson ? meaningOf(await textOf(body)) : "may";
+  gone.abort();
+  return answer;
+}
+
+async function opened(url: string, headers: Credentials): Promise<string> {
+  const socket = new WebSocket(url, { headers });
+  socket.on("error", () => {});
+  const opens = once(socket, "open").then(() => "may");
+  const refused = once(socket, "unexpected-response").then(([, response]) => textOf(response as IncomingMessage));
+  const answer = await Promise.race([opens, refused.then(meaningOf)]);
+  socket.terminate();
+  return answer;
+}
+
+function meaningOf(json: string): string {
+  const { status, code } = JSON.parse(json) as { readonly status?: string; readonly code?: string };
   if (status === "signin") return "signs in";
   return code === "denied" ? "-" : "may";
+}
+
+/** With what it must be told and its path does not say. */
+function urlOf({ path, input }: SocketEndpoint): string {
+  const { required = [] } = input as { readonly required?: readonly string[] };
+  const missing = required.filter((member) => !path.includes(`:${member}`));
+  return `${path.replaceAll(/:\w+/g, "vault")}?${missing.map((member) => `${member}=vault`).join("&")}`;
+}
+
+/** Of the administrator, for objects that are read and jobs that are run. */
+async function tokenOf({ assembly: { users } }: World): Promise<Credentials> {
+  const scopes = ["objects:read", "jobs:run"];
+  const token = await users.makeToken(
+    { ...testPrincipal(), user: "admin" },
+    { name: "matrix", scopes, days: 1, remote: "test" },
+  );
+  return { authorization: `Bearer ${token}` };
 }
 
 function callOf(endpoint: Endpoint): Call {

@@ -11,13 +11,13 @@ export function credentialsOf(username: string, company = "matrix"): Credentials
   return { authorization: `Basic ${Buffer.from(`${company}.${username}:${PASSWORD}`).toString("base64")}` };
 }
 
-/** A user without rights of its own, who is a member of one group. */
-export async function join(world: World, username: string, group: string): Promise<Credentials> {
+/** A user without rights of its own, who is a member of the groups that are named and of the one that has everyone. */
+export async function join(world: World, username: string, ...groups: readonly string[]): Promise<Credentials> {
   await world.assembly.users.create(testPrincipal(), {
     username,
     password: PASSWORD,
     rights: { grants: [], data: [] },
-    groups: [group],
+    groups,
   });
   return credentialsOf(username);
 }

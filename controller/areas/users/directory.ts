@@ -12,13 +12,7 @@ import type { KvCondition, KvOperation } from "../../store/kv.ts";
 import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
-import {
-  requireMayChange,
-  requireNoDuty,
-  requireOneOf,
-  requirePermission,
-  type Principal,
-} from "../permissions/index.ts";
+import { requireNoDuty, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
@@ -407,9 +401,9 @@ export class UserDirectory {
     return username;
   }
 
-  /** The page that signing in leads the caller to; an empty path: the tenant's. Takes no permission. */
+  /** The page that signing in leads the caller to; an empty path: the tenant's. Takes no permission, and no token. */
   async setOwnHome(principal: Principal, home: string): Promise<void> {
-    requireMayChange(principal);
+    requireOwnSignIn(principal, "The start page is not set");
     requireNoDuty(principal);
     checkHome(home);
     await this.#edit(principal, principal.user, ({ home: _before, ...record }) =>

@@ -127,10 +127,10 @@ function asReading(data: readonly DataRule[]): readonly DataRule[] {
   return rules;
 }
 
-/** A token that got into wrong hands ends no session and makes no other token. */
-export function requireOwnSignIn(principal: Principal): void {
+/** A token that got into wrong hands ends no session, makes no other token and leads nobody elsewhere. */
+export function requireOwnSignIn(principal: Principal, denied = "Sessions and tokens are not managed"): void {
   requireMayChange(principal);
-  if (principal.byToken) throw new AppError("denied", "Sessions and tokens are not managed by a token: sign in.");
+  if (principal.byToken) throw new AppError("denied", `${denied} by a token: sign in.`);
 }
 
 /** Throws unless each scope is a grant that the principal has. */
