@@ -596,6 +596,7 @@ export async function assemble(options: AssemblyOptions) {
     config,
     history,
     audit,
+    notifications,
     runs,
     peerServices,
     http: (): Promise<FastifyInstance> =>

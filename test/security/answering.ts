@@ -1,3 +1,6 @@
+import { randomUUID } from "node:crypto";
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { Readable } from "node:stream";
 import { buildHttp } from "../../controller/app.ts";
@@ -16,15 +19,17 @@ import type { World } from "./world.ts";
  * All that a call tells its caller, as one text, without the wire: permission, input by its schema, handler, the members
  * that its output names, and what a failure says. At a fraction of what a request costs, for calls in large numbers.
  */
-export async function answerOf({ endpoint, path, input }: DrawnCall, by: Caller): Promise<string> {
+export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
+  const { endpoint, path, input, text } = call;
+  const files = await uploaded(call, by);
   try {
     if (endpoint.permission !== "public") requirePermission(by.principal, endpoint.permission);
     const sources = { path: fieldsOf(path), query: NONE, body: fieldsOf(input), bodyIsJson: true };
     const answer = await endpoint.handler({
       principal: by.principal,
       input: readInput(endpoint, sources) as never,
-      files: [],
-      text: undefined,
+      files,
+      text,
       client: CLIENT,
       signal: by.signal,
       present: () => Promise.resolve(by.principal),
@@ -32,12 +37,26 @@ export async function answerOf({ endpoint, path, input }: DrawnCall, by: Caller)
     return await textOf(endpoint, answer);
   } catch (error) {
     return JSON.stringify(failureEnvelope(asAppError(error), by.principal.traceparent));
+  } finally {
+    for (const { path: place } of files) await rm(place, { force: true });
   }
+}
+
+async function uploaded({ files = [] }: DrawnCall, { folder }: Caller): Promise<Call<unknown>["files"]> {
+  return Promise.all(
+    files.map(async ({ field, filename, content }) => {
+      const path = join(folder, randomUUID());
+      await writeFile(path, content);
+      return { field, filename, path, size: Buffer.byteLength(content) };
+    }),
+  );
 }
 
 export interface Caller {
   readonly principal: Principal;
   readonly signal: AbortSignal;
+  /** For what the call uploads. */
+  readonly folder: string;
 }
 
 const CLIENT: Call<unknown>["client"] = {
@@ -111,16 +130,31 @@ export async function requested(
   const url = call.endpoint.path.replaceAll(/:(\w+)|\*/g, (_all, name: string | undefined) =>
     encodeURIComponent(call.path[name ?? "*"] ?? ""),
   );
-  const headers = { authorization: `Basic ${Buffer.from(`${by.login}:-`).toString("base64")}` };
-  const isRead = method === "GET" || method === "DELETE";
-  const sent = isRead ? { query: textsOf(call.input) } : { payload: call.input };
+  const authorization = `Basic ${Buffer.from(`${by.login}:-`).toString("base64")}`;
+  const { headers, ...sent } = bodyOf(call);
   try {
-    const answer = await app.inject({ method, url, headers, signal: by.signal, ...sent });
+    const answer = await app.inject({
+      method,
+      url,
+      headers: { ...headers, authorization },
+      signal: by.signal,
+      ...sent,
+    });
     return answer.body + JSON.stringify(answer.headers);
   } catch (error) {
     if (by.signal.aborted) return "";
     throw error;
   }
+}
+
+function bodyOf({ endpoint: { method }, input, text, files }: DrawnCall) {
+  if (method === "GET" || method === "DELETE") return { headers: {}, query: textsOf(input) };
+  if (text !== undefined) return { headers: { "content-type": "text/plain" }, query: textsOf(input), payload: text };
+  if (files === undefined) return { headers: {}, payload: { ...input } };
+  const payload = new FormData();
+  for (const [name, value] of Object.entries(textsOf(input))) payload.append(name, value);
+  for (const { field, filename, content } of files) payload.append(field, new File([content], filename));
+  return { headers: {}, payload };
 }
 
 function textsOf(input: Readonly<Record<string, unknown>>): Record<string, string> {

@@ -10,11 +10,30 @@ export interface DrawnCall {
   /** What stands in the places of its path's parameters, by their names. */
   readonly path: Readonly<Record<string, string>>;
   readonly input: Readonly<Record<string, unknown>>;
+  /** A body that is no members, such as a script. */
+  readonly text?: string;
+  /** Parts of a multipart body besides the members. */
+  readonly files?: readonly DrawnFile[];
+}
+
+export interface DrawnFile {
+  readonly field: string;
+  readonly filename: string;
+  readonly content: string;
 }
 
 const NAMES = ["vault", "closed", "open", "admin", "second", "matrix", "common", "rule", "1", "vault@d", "plan.txt"];
-const PATHS = ["/", "/matrix", "/matrix/vault", "/matrix/shut", "/matrix/ldap", "/matrix/system/hostinfo", "/second"];
-const IDS = ["vault:closed", "vault:open", "shut:a", "ldap:1", "1000000000000000000"];
+const PATHS = [
+  "/",
+  "/matrix",
+  "/matrix/vault",
+  "/matrix/shut",
+  "/matrix/ldap",
+  "/matrix/system/hostinfo",
+  "/second",
+  "/second/vault",
+];
+const IDS = ["vault:closed", "vault:open", "vault:theirs", "shut:a", "ldap:1", "1000000000000000000"];
 /** All there is, which costs the most, only now and then. */
 const CLASSES = [
   ...Array.from({ length: 12 }, () => "/matrix/vault"),
@@ -22,6 +41,7 @@ const CLASSES = [
   "/matrix/",
   "/matrix/system/hostinfo",
   "/matrix/system/userinfo",
+  "/second/vault",
   "/",
 ];
 const COLUMNS = [
@@ -99,6 +119,26 @@ const SEARCHES: readonly ((draw: Draw) => string)[] = [
   (draw) => draw(["closed", "*", "code:closed", "secret:*", "secret=x*"]),
 ];
 
+/** What scripts ask the platform for, by the functions that they find. */
+const SCRIPTS: readonly ((draw: Draw) => string)[] = [
+  (draw) => `OUTPUT = odb.mql(${JSON.stringify(draw(STATEMENTS)(draw))})`,
+  (draw) => `OUTPUT = odb.search(${JSON.stringify(draw(SEARCHES)(draw))})`,
+  (draw) =>
+    `try { odb.mql(${JSON.stringify(draw(STATEMENTS)(draw))}) } catch (error) { OUTPUT = String(error.message) }`,
+  (draw) => `OUTPUT = JSON.stringify(odb.mql("select * from ${draw(CLASSES)} where code = ?", "closed"))`,
+];
+
+const FILE_NAMES = ["file", "depot", "image"];
+const CONTENTS: readonly ((draw: Draw) => string)[] = [
+  (draw) => `${draw(STATEMENTS)(draw)};\n${draw(STATEMENTS)(draw)};\n`,
+  (draw) => `insert into /matrix/vault code='${draw(["closed", "open", "new"])}', note='x';`,
+  () => '[{"key":"a","note":"x"}]',
+  () => "code,note\nclosed,x\n",
+];
+
+/** Scripts have threads and machines of their own: one of so many calls is one. */
+const SCRIPT_TO_OTHERS = 400;
+
 /** What makes a hash of a password costs as much as hundreds of others: drawn as rarely. */
 const CHEAP_TO_DEAR = 50;
 
@@ -115,7 +155,10 @@ export function drawerOf(endpoints: readonly Endpoint[]): (draw: Draw) => DrawnC
   const mql = ["GET", "POST"].map((method) => named(method, "/mxobject/mql"));
   const search = ["GET", "POST"].map((method) => named(method, "/mxobject/search"));
   const exported = named("GET", "/mxobject/export");
+  const script = named("POST", "/script/exec/js");
+  const scripts = Array.from({ length: SCRIPT_TO_OTHERS }, (_, at) => at);
   return (draw) => {
+    if (draw(scripts) === 0) return { endpoint: script, path: {}, input: {}, text: draw(SCRIPTS)(draw) };
     if (draw([true, false])) return callOf(draw(draw(tickets) === 0 ? dear : cheap), draw);
     return draw([
       () => ({ endpoint: draw(mql), path: {}, input: { mql: draw(STATEMENTS)(draw) } }),
@@ -138,7 +181,13 @@ function isDear({ input }: Endpoint): boolean {
 function callOf(endpoint: Endpoint, draw: Draw): DrawnCall {
   const names = [...endpoint.path.matchAll(/:(\w+)|(\*)/g)].map(([, name = "*"]) => name);
   const path = Object.fromEntries(names.map((name) => [name, draw([...NAMES, ...IDS])]));
-  return { endpoint, path, input: inputOf(endpoint, draw) };
+  const files = endpoint.body === "multipart" && draw([true, false]) ? [fileOf(draw)] : [];
+  return { endpoint, path, input: inputOf(endpoint, draw), ...(files.length > 0 && { files }) };
+}
+
+function fileOf(draw: Draw): DrawnFile {
+  const filename = draw(["objects.mql", "plan.txt", "table.csv", "entries.json", "../plan.txt"]);
+  return { field: draw(FILE_NAMES), filename, content: draw(CONTENTS)(draw) };
 }
 
 interface Schema {

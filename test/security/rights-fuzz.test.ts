@@ -1,7 +1,9 @@
 import { rm } from "node:fs/promises";
+import { pathToFileURL } from "node:url";
 import type { FastifyInstance } from "fastify";
 import { expect, test } from "vitest";
-import type { Principal } from "../../controller/areas/permissions/index.ts";
+import { allows, type Principal } from "../../controller/areas/permissions/index.ts";
+import { bundle } from "../helpers/bundle.ts";
 import { seededRandom } from "../helpers/clock.ts";
 import { storeFolder } from "../helpers/folders.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
@@ -13,7 +15,8 @@ import { openWorld, type World } from "./world.ts";
 
 /**
  * Random calls of every endpoint, by users with few rights and by the administrator of another tenant. What they may not
- * see bears a mark that stands in no call: no answer may have it, however the call is put together.
+ * see bears a mark that stands in no call: no answer and no frame of a socket may have it, however the call is put
+ * together. What none of them may change is there at the end as it was.
  */
 
 /** Calls in every run; `npm run soak -- --calls N` makes more. */
@@ -29,6 +32,10 @@ const CALL_MAX_MS = 10_000;
 const MARK = "xmarkx";
 /** Of what rules about rows and columns hide, from those too who may see anything else. */
 const DATA_MARK = "xmarkxdata";
+/** Of the data of the other tenant, from everyone of this one. */
+const NEIGHBOUR_MARK = "ymarkyneighbour";
+/** What sockets tell of is made by calls, but for what this says. */
+const SUBJECTS = ["datachange", "jobrun", "transfer", "deployment", "vault"];
 
 interface Person {
   readonly login: string;
@@ -56,9 +63,9 @@ async function comeIn(world: World): Promise<readonly Person[]> {
     return { login: `${tenant}.${user}`, principal, mark: new RegExp(mark, "i") };
   };
   return [
-    await person("matrix", "few", MARK),
-    await person("matrix", "some", MARK),
-    await person("matrix", "reader", DATA_MARK),
+    await person("matrix", "few", `${MARK}|${NEIGHBOUR_MARK}`),
+    await person("matrix", "some", `${MARK}|${NEIGHBOUR_MARK}`),
+    await person("matrix", "reader", `${DATA_MARK}|${NEIGHBOUR_MARK}`),
     await person("second", "admin", MARK),
   ];
 }
@@ -75,6 +82,11 @@ async function fill(world: World): Promise<void> {
     insert into /matrix/vault code='open', note='plain', secret='${DATA_MARK}column';
     insert into /matrix/vault code='closed', note='${DATA_MARK}row', secret='${DATA_MARK}both';
     update /matrix/vault set leads='vault:closed' where code='open'; update /matrix/vault set leads='shut:a' where code='closed'`,
+  );
+  await assembly.query.rows(
+    testPrincipal("administrator", "second"),
+    `create class /second/vault (code varchar, note varchar, keys(code)) with autosearch=true, version=true;
+    insert into /second/vault code='theirs', note='${NEIGHBOUR_MARK}row'`,
   );
   await assembly.users.update(admin, "admin", { details: { remark: `${MARK}user` } });
   await assembly.hosts.save(admin, { host: "vault", domain: `${MARK}host` });
@@ -99,20 +111,41 @@ interface Round extends AsyncDisposable {
   readonly world: World;
   readonly app: FastifyInstance;
   readonly people: readonly Person[];
+  readonly dataDir: string;
+  /** What sockets told, by whom it was heard. */
+  readonly heard: readonly { readonly by: Person; readonly text: string }[];
+}
+
+/** A socket of each subject for everyone who may listen. */
+function listened(world: World, people: readonly Person[], closed: AbortSignal): Round["heard"] {
+  const heard: { readonly by: Person; readonly text: string }[] = [];
+  const socket = world.assembly.sockets.find(({ path }) => path === "/websocket/:subject");
+  if (socket === undefined) throw new Error("There is no socket of notifications.");
+  for (const by of people.filter(({ principal }) => allows(principal, socket.permission))) {
+    const send = (text: string): void => void heard.push({ by, text });
+    const line = { send, sent: (text: string) => Promise.resolve((send(text), true)), end: () => {}, closed };
+    for (const subject of SUBJECTS)
+      socket.open({ principal: by.principal, input: { subject }, line, present: () => Promise.resolve(by.principal) });
+  }
+  return heard;
 }
 
 async function openRound(): Promise<Round> {
-  const world = await openWorld();
-  await fill(world);
+  const world = await openWorld({ scripts });
   const people = await comeIn(world);
+  await fill(world);
   const callers = new Map(people.map(({ login, principal }) => [login, principal]));
   const dataDir = await storeFolder("odp-fuzz-");
   const app = await httpFor(world.assembly, { callers, dataDir });
+  const closing = new AbortController();
   return {
     world,
     app,
     people,
+    dataDir,
+    heard: listened(world, people, closing.signal),
     async [Symbol.asyncDispose]() {
+      closing.abort();
       await app.close();
       await world[Symbol.asyncDispose]();
       await rm(dataDir, { recursive: true });
@@ -120,6 +153,7 @@ async function openRound(): Promise<Round> {
   };
 }
 
+const scripts = pathToFileURL(await bundle("controller/script-worker.ts", `scripts/fuzz-${process.pid}.mjs`));
 const seeds = Array.from({ length: Math.ceil(CALLS / CALLS_PER_WORLD) }, (_, at) => at + 1);
 
 test.each(seeds)("no answer has what its caller may not see (seed %i)", { timeout: 300_000 }, async (seed) => {
@@ -128,7 +162,8 @@ test.each(seeds)("no answer has what its caller may not see (seed %i)", { timeou
   const draw: Draw = (list) => list[Math.floor(random.next() * list.length)] as never;
   // A stream of events has no end.
   const drawn = drawerOf(round.world.assembly.endpoints.filter(({ events }) => events !== true));
-  for (let made = 0; made < CALLS_PER_WORLD; made += AT_ONCE) {
+  const before = await forbidden(round.world);
+  for (let made = 0; made < Math.min(CALLS, CALLS_PER_WORLD); made += AT_ONCE) {
     const signal = AbortSignal.timeout(CALL_MAX_MS);
     const calls = Array.from({ length: AT_ONCE }, (_, at) => ({
       by: draw(round.people),
@@ -137,8 +172,47 @@ test.each(seeds)("no answer has what its caller may not see (seed %i)", { timeou
     }));
     await Promise.all(calls.map((one) => look(round, { ...one, signal })));
   }
+  await expectFrames(round);
   await expectMarks(round.world);
+  expect(await forbidden(round.world)).toEqual(before);
 });
+
+/** Something is told to who may listen at least of this, and of nothing hidden. */
+async function expectFrames({ world: { assembly }, heard }: Round): Promise<void> {
+  const frame = {
+    keyspace: "/matrix",
+    source: "fuzz",
+    subject: "vault",
+    title: "t",
+    reply: "",
+    msg: "open",
+    about: undefined,
+  };
+  const before = heard.length;
+  assembly.notifications.publish("matrix", frame);
+  assembly.notifications.publish("second", { ...frame, keyspace: "/second", msg: NEIGHBOUR_MARK });
+  await expect.poll(() => heard.length - before, { timeout: CALL_MAX_MS }).toBeGreaterThanOrEqual(2);
+  for (const { by, text } of heard) if (by.mark.test(text)) expect.fail(`${by.login} was told ${text.slice(0, 2_000)}`);
+}
+
+/** What none of those who call may change, as the administrator sees it. */
+async function forbidden({ assembly: { query, rules }, app, signIn }: World): Promise<unknown> {
+  const admin = testPrincipal();
+  const rows = (text: string) => query.rows(admin, text);
+  const sessionid = await signIn();
+  const told = async (url: string) => (await app.inject({ url, query: { sessionid } })).body;
+  return {
+    shut: await rows("select code, note from /matrix/shut order by code"),
+    closed: await rows("select code, note, secret from /matrix/vault where code = 'closed'"),
+    // The row is for some to change, and to remove.
+    secrets: await rows(`select secret from /matrix/vault where secret is not null and secret <> '${DATA_MARK}column'`),
+    jobs: await rows("select name, dir, exec, description from /matrix/jobs/jobdef order by name"),
+    hosts: await rows("select host, domain from /matrix/system/hostinfo order by host"),
+    admin: await rows("select username, isadmin, isactive, remark from /matrix/ldap where username = 'admin'"),
+    rules: await rules.list(admin),
+    others: [await told("/fs/notes/plan.txt"), await told("/appcontext/vault"), await told("/extend/vault")],
+  };
+}
 
 interface Look {
   readonly by: Person;
@@ -147,8 +221,10 @@ interface Look {
   readonly signal: AbortSignal;
 }
 
-async function look({ app }: Round, { by, call, isWhole, signal }: Look): Promise<void> {
-  const told = isWhole ? await requested(app, call, { ...by, signal }) : await answerOf(call, { ...by, signal });
+async function look({ app, dataDir }: Round, { by, call, isWhole, signal }: Look): Promise<void> {
+  const told = isWhole
+    ? await requested(app, call, { ...by, signal })
+    : await answerOf(call, { ...by, signal, folder: dataDir });
   if (by.mark.test(told)) expect.fail(`${by.login}: ${textOf(call)} was answered ${told.slice(0, 2_000)}`);
 }
 
@@ -159,5 +235,5 @@ async function expectMarks({ assembly }: World): Promise<void> {
 }
 
 function textOf({ endpoint: { method, path }, ...sent }: DrawnCall): string {
-  return `${method} ${path} ${JSON.stringify({ path: sent.path, input: sent.input })}`;
+  return `${method} ${path} ${JSON.stringify(sent)}`;
 }
