@@ -318,22 +318,37 @@ describe("the agent port refuses", () => {
     await elsewhere[Symbol.asyncDispose]();
   });
 
-  it("TLS older than 1.2, and takes 1.3 where it is offered", async () => {
+  /** The version of TLS that is spoken, or why none is. */
+  async function spoken(offered: object): Promise<string> {
     const identity = await test.enrol("modern");
     const ca = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
-    const spoken = (versions: object): Promise<string> =>
-      new Promise((resolve) => {
-        // The client itself would not offer old ones at its usual level.
-        const ciphers = "DEFAULT@SECLEVEL=0";
-        const options = { host: "localhost", port: test.agentPort, ca, ALPNProtocols: ["h2"], ciphers, ...versions };
-        const socket = connect(options, () => {
-          resolve(String(socket.getProtocol()));
-          socket.destroy();
-        });
-        socket.on("error", (error) => resolve(String(error)));
+    return new Promise((resolve) => {
+      // The client itself would not offer old and weak ones at its usual level.
+      const ciphers = "DEFAULT@SECLEVEL=0";
+      const own = { key: identity.keyPem, cert: pemOf(identity.answer.certificate) };
+      const to = { host: "localhost", port: test.agentPort, ca, ALPNProtocols: ["h2"] };
+      const socket = connect({ ...to, ...own, ciphers, ...offered }, () => {
+        resolve(String(socket.getProtocol()));
+        socket.destroy();
       });
+      socket.on("error", (error) => resolve(String(error)));
+    });
+  }
+
+  it("TLS older than 1.2, and takes 1.3 where it is offered", async () => {
     expect(await spoken({ minVersion: "TLSv1", maxVersion: "TLSv1.1" })).toMatch(/alert protocol version/);
     expect(await spoken({ minVersion: "TLSv1", maxVersion: "TLSv1.3" })).toBe("TLSv1.3");
+  });
+
+  it("cipher suites without encryption, without proof of who answers and without forward secrecy", async () => {
+    const offer = (ciphers: string) => spoken({ maxVersion: "TLSv1.2", ciphers: `${ciphers}@SECLEVEL=0` });
+    expect(await offer("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384")).toBe("TLSv1.2");
+    for (const weak of [
+      "ECDHE-ECDSA-NULL-SHA:ECDHE-RSA-NULL-SHA:NULL-SHA256",
+      "AECDH-AES256-SHA:ADH-AES256-GCM-SHA384",
+      "AES256-GCM-SHA384:AES128-SHA",
+    ])
+      expect(await offer(weak), weak).toMatch(/handshake failure/);
   });
 
   it("a hello that names another host, another protocol or no stream", async () => {
