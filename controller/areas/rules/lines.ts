@@ -1,0 +1,246 @@
+import { errorText, isAppError } from "../../../common/errors.ts";
+import type { Clock } from "../../../common/time.ts";
+import type { NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
+import { rowGate, type RowGate } from "../query/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import type { Workers } from "../../workers/index.ts";
+import type { RuleBodies } from "./bodies.ts";
+import { ParseSlices } from "./slices.ts";
+import type { RuleTasks } from "./tasks.ts";
+import type { ParsedRecord, Rule } from "./types.ts";
+
+/** What becomes of lines that a rule parses. */
+export interface LinesResult {
+  readonly class: string;
+  readonly records: number;
+  /** Records that were removed after an earlier run, and stay so. */
+  readonly removed: number;
+  readonly failed: number;
+  /** The first faults, with line numbers from 1. */
+  readonly errors: LineError[];
+  /** Fields that the records have and no column takes, with the number of these records. */
+  readonly warnings: readonly string[];
+}
+
+export interface LineError {
+  readonly line: number;
+  readonly error: string;
+}
+
+export interface LinesDependencies {
+  readonly objects: Objects;
+  readonly clock: Clock;
+  readonly workers?: Workers<RuleTasks> | undefined;
+  readonly bodies?: Pick<RuleBodies, "work"> | undefined;
+  /** Absent: no tenant has a quota. */
+  readonly room?: TenantRoom;
+}
+
+/** Lines of one origin, stored with the rights of the principal. */
+export interface LinesOf {
+  readonly principal: Principal;
+  readonly rule: Rule;
+  /** Where they come from, as the rule is told. */
+  readonly source: string;
+  readonly timeMs: number;
+  /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
+  readonly identity: string;
+  readonly signal: AbortSignal;
+}
+
+/** The first faults are told, the others counted. */
+export const ERRORS_SHOWN = 20;
+/** More different names are no headings of columns. */
+const UNUSED_FIELDS_COUNTED = 20;
+
+/** Parses lines by a rule and stores what it makes of them, with the rights of who brings them. */
+export class RuleLines {
+  readonly #dependencies: LinesDependencies;
+
+  constructor(dependencies: LinesDependencies) {
+    this.#dependencies = dependencies;
+  }
+
+  /** At most `CHANGE_BATCH_MAX` lines in each piece. `AppError("denied")` for who may write nothing of the class. */
+  async store(
+    { principal, rule, source, timeMs, identity, signal }: LinesOf,
+    pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
+  ): Promise<LinesResult> {
+    const { clock, workers, bodies } = this.#dependencies;
+    const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
+    const run = new LineRun({ principal, rule, source, timeMs, slices });
+    // A caller who may write nothing of the class is told so before anything is parsed.
+    if (rule.class !== "") await this.#gates(run, { class: rule.class });
+    for await (const lines of pieces) {
+      signal.throwIfAborted();
+      await this.#store(run, await run.parse(lines), identity);
+    }
+    return run.result();
+  }
+
+  async #store(run: LineRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
+    const good = new Map<string, LineRow[]>();
+    for (const record of parsed) {
+      const line = run.first + record.ordinal;
+      if (!record.ok) {
+        run.fail(line, record.error);
+        continue;
+      }
+      const { values, by, class: path = run.rule.class, part = "" } = record;
+      const made = { values, timeMs: run.timeMs, identity: `${identity}/${line}${part}` };
+      const key = `${path}\n${by?.user ?? ""}`;
+      const row = { line, class: path, by, record: made };
+      const same = good.get(key);
+      if (same) same.push(row);
+      else good.set(key, [row]);
+    }
+    for (const rows of good.values()) await this.#ingestAll(run, rows);
+  }
+
+  async #ingestAll(run: LineRun, rows: readonly LineRow[]): Promise<void> {
+    const [first] = rows;
+    if (first === undefined) return;
+    try {
+      const gates = await this.#gates(run, first);
+      if (gates.some(({ isByRow }) => isByRow)) for (const row of rows) await this.#ingest(run, [row], gates);
+      else await this.#ingest(run, rows, gates);
+    } catch (error) {
+      if (first.by === undefined || !isAppError(error, "denied", "not_found")) throw error;
+      for (const { line } of rows) run.fail(line, errorText(error));
+    }
+  }
+
+  /** Both the caller and the author of a body may write what is written. */
+  async #gates(run: LineRun, { class: path, by }: Pick<LineRow, "class" | "by">): Promise<readonly RowGate[]> {
+    const { objects, clock } = this.#dependencies;
+    const gates: RowGate[] = [];
+    for (const principal of by === undefined ? [run.principal] : [run.principal, by])
+      gates.push(await run.gate(principal, path, { objects, clock }));
+    return gates;
+  }
+
+  /** One bad value must not keep a thousand good records out: then they go one by one. */
+  async #ingest(run: LineRun, records: readonly LineRow[], gates: readonly RowGate[]): Promise<void> {
+    try {
+      for (const gate of gates) await gate.check(records.map(({ record }) => record.values));
+      const { objects, room } = this.#dependencies;
+      const { principal } = run;
+      await room?.require(principal.tenant, { objects: records.length, bytes: 0 });
+      const path = records[0]?.class ?? run.rule.class;
+      const ids = await objects.ingest(
+        principal,
+        path,
+        records.map(({ record }) => record),
+      );
+      const found = await objects.get(
+        principal,
+        ids.map((id) => ({ id, class: path })),
+      );
+      run.stored(found);
+    } catch (error) {
+      if (!isAppError(error, "invalid", "too_large", "denied")) throw error;
+      if (records.length === 1) run.fail(records[0]?.line ?? 0, errorText(error));
+      else for (const record of records) await this.#ingest(run, [record], gates);
+    }
+  }
+}
+
+/** A row of a line. */
+interface LineRow {
+  readonly line: number;
+  readonly record: NewRecord;
+  readonly class: string;
+  /** The author of the body that made it. */
+  readonly by?: Principal | undefined;
+}
+
+interface GateContext {
+  readonly objects: Objects;
+  readonly clock: Clock;
+}
+
+interface LineRunOptions {
+  readonly principal: Principal;
+  readonly rule: Rule;
+  readonly source: string;
+  readonly timeMs: number;
+  readonly slices: ParseSlices;
+}
+
+class LineRun {
+  readonly principal: Principal;
+  readonly rule: Rule;
+  readonly timeMs: number;
+  readonly #gates = new Map<string, RowGate>();
+  readonly #source: string;
+  readonly #slices: ParseSlices;
+  /** Line number of the batch's first line. */
+  first = 1;
+  #next = 1;
+  #records = 0;
+  #removed = 0;
+  #failed = 0;
+  readonly #errors: { line: number; error: string }[] = [];
+  readonly #unused = new Map<string, number>();
+
+  constructor({ principal, rule, source, timeMs, slices }: LineRunOptions) {
+    this.principal = principal;
+    this.rule = rule;
+    this.timeMs = timeMs;
+    this.#source = source;
+    this.#slices = slices;
+  }
+
+  /** What a principal may write of a class, asked once for all lines. */
+  async gate(principal: Principal, path: string, context: GateContext): Promise<RowGate> {
+    const key = `${principal.user}\n${path}`;
+    const known = this.#gates.get(key);
+    if (known) return known;
+    const gate = rowGate({ principal, catalog: await context.objects.catalog(principal) }, path, context);
+    this.#gates.set(key, gate);
+    return gate;
+  }
+
+  parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
+    this.first = this.#next;
+    this.#next += lines.length;
+    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
+    return this.#slices.parse(
+      this.rule,
+      lines.map((text) => ({ text, ...place })),
+      (field) => this.#countUnused(field),
+    );
+  }
+
+  #countUnused(field: string): void {
+    const before = this.#unused.get(field);
+    if (before !== undefined || this.#unused.size < UNUSED_FIELDS_COUNTED) this.#unused.set(field, (before ?? 0) + 1);
+  }
+
+  /** As they are found when they were written. */
+  stored(found: readonly (ObjectRow | undefined)[]): void {
+    const there = found.filter((row) => row !== undefined).length;
+    this.#records += there;
+    this.#removed += found.length - there;
+  }
+
+  fail(line: number, error: string): void {
+    this.#failed += 1;
+    if (this.#errors.length < ERRORS_SHOWN) this.#errors.push({ line, error });
+  }
+
+  result(): LinesResult {
+    const warnings = Array.from(
+      this.#unused,
+      ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
+    );
+    return {
+      class: this.rule.class,
+      records: this.#records,
+      removed: this.#removed,
+      failed: this.#failed,
+      errors: this.#errors,
+      warnings,
+    };
+  }
+}
