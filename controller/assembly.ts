@@ -72,6 +72,7 @@ import {
   PolicySamples,
   RecentRecords,
   RuleTrials,
+  SentLines,
   RuleMemory,
   ruleOwner,
   rulesArea,
@@ -364,7 +365,9 @@ export async function assemble(options: AssemblyOptions) {
       memory: ruleMemory,
       runtime,
     });
-  const fileParser = new FileParser({ rules, objects, files, clock: runtime.clock, workers, bodies, room: use });
+  const lines = { rules, objects, clock: runtime.clock, workers, bodies, room: use };
+  const fileParser = new FileParser({ ...lines, files });
+  const sentLines = new SentLines({ ...lines, notifications, random: runtime.random });
   const recent = new RecentRecords();
   const trials = new RuleTrials({
     samples: new PolicySamples({ recent, policies, others: (tenant, policy) => links.recent(tenant, policy) }),
@@ -506,6 +509,7 @@ export async function assemble(options: AssemblyOptions) {
     rulesArea({
       rules,
       fileParser,
+      sentLines,
       trials,
       recent,
       memory: ruleMemory,

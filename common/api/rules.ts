@@ -107,6 +107,20 @@ export const ParseFileReply = Type.Object({
   errors: Type.Array(Type.Object({ line: Type.Integer(), error: Type.String() })),
 });
 
+export const SentLinesQuery = Type.Object({
+  rule: Type.Optional(Key),
+  subject: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 500, description: "Channel that hears each line, in place of a rule" }),
+  ),
+});
+
+export const SentLinesReply = Type.Partial(
+  Type.Object({
+    ...ParseFileReply.properties,
+    frames: Type.Integer({ description: "Of a channel: lines sent" }),
+  }),
+);
+
 export const ExtensionPath = Type.Object({ "*": Type.String({ description: "Configuration key of the rule" }) });
 
 export const PatternName = Type.Object({ name: Type.String() });

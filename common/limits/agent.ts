@@ -63,6 +63,10 @@ export const SENT_POLICIES_MAX_BYTES = 900 * KIB;
 export const SENT_HOSTS_KNOWN_MAX = 20_000;
 export const SENT_RACES_MAX = 16;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
+/** Lines of one `POST /agent`; of those that go to a channel fewer, which a receiver takes at once. */
+export const SENT_LINES_MAX = 10_000;
+export const SENT_FRAMES_MAX = 1_000;
+export const SENT_FRAMES_MAX_CHARACTERS = MIB / 2;
 
 // Agent: what it keeps on the host's disk.
 export const OUTBOX_MAX_BYTES = 256 * MIB;

@@ -7,7 +7,7 @@ import type { UploadedFile } from "./endpoint.ts";
  */
 const NAMING = [
   ...["class", "cid", "key", "gtype", "name", "dir", "group", "id", "username", "version"],
-  ...["tag", "tagpath", "topath", "srcpath", "dstpath", "rule", "filename"],
+  ...["tag", "tagpath", "topath", "srcpath", "dstpath", "rule", "filename", "subject"],
 ] as const;
 /** The same, of calls that have none of the above: elsewhere they say where, not what. */
 const OTHERWISE = ["host", "hosts", "depots", "jobs", "home"] as const;

@@ -296,6 +296,7 @@ describe("each refused by name, and nothing is changed", () => {
       ["DELETE", "/job/none@x"],
       ["DELETE", "/mxobject/rule?key=/matrix/rules/none"],
       ["GET", `/action/parsefile?rule=${RULE}&filename=/none.log`],
+      ["POST", "/agent?rule=/matrix/rules/none"],
       ["GET", "/nothing"],
       ["PATCH", "/host"],
     ] as const)

@@ -60,6 +60,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "DELETE /mxobject/rule": { key: "/matrix/rules/vault" },
   "POST /mxobject/rule/new": { class: "/matrix/vault", type: "text" },
   "POST /mxobject/rule/try": { key: "/matrix/rules/vault", lines: ["a"] },
+  "POST /agent": { rule: "/matrix/rules/vault" },
   "GET /action/parsefile": { rule: "/matrix/rules/vault", filename: FILE.fullname },
   "PUT /fs/*": { data: "other" },
   "GET /appcontext/collection/:name": { where: `note ~= '${MARK}'` },
@@ -216,12 +217,13 @@ async function answer(endpoint: Endpoint, session: string): Promise<string> {
   const { method, path } = endpoint;
   const url = path.replaceAll(/:\w+|\*/g, NAMES[path] ?? "vault");
   const input = INPUTS[nameOf(endpoint)] ?? {};
-  const query = { sessionid: session, ...(method === "GET" || method === "DELETE" ? texts(input) : {}) };
+  const isInQuery = method === "GET" || method === "DELETE" || path === "/agent";
+  const query = { sessionid: session, ...(isInQuery ? texts(input) : {}) };
   const options: InjectOptions = {
     method,
     url,
     query,
-    ...(method === "GET" || method === "DELETE" ? {} : { payload: input }),
+    ...(isInQuery ? {} : { payload: input }),
   };
   return (await world.app.inject(options)).body;
 }

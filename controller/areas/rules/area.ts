@@ -7,6 +7,7 @@ import type { FileParser } from "./parse-file.ts";
 import { patternRoutes } from "./pattern-routes.ts";
 import type { PatternService } from "./patterns.ts";
 import { ruleRoutes } from "./routes.ts";
+import type { SentLines } from "./sent-lines.ts";
 import type { RuleService } from "./service.ts";
 import type { RuleTrials } from "./trial.ts";
 
@@ -15,6 +16,7 @@ export interface RuleParts {
   readonly memory: RuleMemory;
   readonly recent: Pick<RecentRecords, "leave">;
   readonly fileParser: FileParser;
+  readonly sentLines: SentLines;
   readonly trials: RuleTrials;
   readonly patterns: PatternService;
 }

@@ -7,6 +7,7 @@ export { PatternService } from "./patterns.ts";
 export { RecentRecords, type RecentOfPolicy } from "./recent.ts";
 export { PolicySamples } from "./samples.ts";
 export { ParseSlices } from "./slices.ts";
+export { SentLines } from "./sent-lines.ts";
 export { RuleService } from "./service.ts";
 export { RuleTrials } from "./trial.ts";
 export type { RuleTasks } from "./tasks.ts";

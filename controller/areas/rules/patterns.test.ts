@@ -12,6 +12,7 @@ import { FileParser } from "./parse-file.ts";
 import { RuleMemory } from "./memory.ts";
 import { PatternService } from "./patterns.ts";
 import { RecentRecords } from "./recent.ts";
+import { SentLines } from "./sent-lines.ts";
 import { RuleService } from "./service.ts";
 import { RuleTrials } from "./trial.ts";
 
@@ -36,9 +37,12 @@ beforeAll(async () => {
   const files = { open: () => Promise.reject(new Error("not asked in this test")) };
   const fileParser = new FileParser({ rules, objects, files, clock: realClock });
   const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
+  const { random } = runtime;
+  const notifications = { publish: () => undefined };
+  const sentLines = new SentLines({ rules, objects, clock: realClock, notifications, random });
   const memory = new RuleMemory(realClock);
   const recent = new RecentRecords();
-  const { endpoints = [] } = rulesArea({ rules, fileParser, trials, patterns, memory, recent });
+  const { endpoints = [] } = rulesArea({ rules, fileParser, sentLines, trials, patterns, memory, recent });
   http = await openTestHttp({ endpoints });
   session = await http.signIn("admin");
   await objects.createClass(admin, {

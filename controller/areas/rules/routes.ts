@@ -10,20 +10,25 @@ import {
   RuleQuery,
   RuleTry,
   RuleTryReply,
+  SentLinesQuery,
+  SentLinesReply,
 } from "../../../common/api/rules.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { FileParser } from "./parse-file.ts";
+import type { SentLines } from "./sent-lines.ts";
 import type { RuleService } from "./service.ts";
 import type { RuleTrials } from "./trial.ts";
 
 export function ruleRoutes({
   rules,
   fileParser,
+  sentLines,
   trials,
 }: {
   readonly rules: RuleService;
   readonly trials: RuleTrials;
   readonly fileParser: FileParser;
+  readonly sentLines: SentLines;
 }): readonly Endpoint[] {
   return [
     endpoint({
@@ -120,6 +125,19 @@ export function ruleRoutes({
           signal,
         });
         return { message, warnings };
+      },
+    }),
+    endpoint({
+      method: "POST",
+      path: "/agent",
+      permission: "rules:write",
+      summary: "The lines of the body through a rule into its class, or to a channel, a frame for each",
+      input: SentLinesQuery,
+      output: SentLinesReply,
+      body: "raw",
+      handler: async ({ principal, input, text = "", signal }) => {
+        const taken = await sentLines.take(principal, { ...input, text, signal });
+        return "frames" in taken ? { message: taken } : { message: taken, warnings: taken.warnings };
       },
     }),
   ];

@@ -1,0 +1,120 @@
+import { AppError } from "../../../common/errors.ts";
+import {
+  CHANGE_BATCH_MAX,
+  RECORD_MAX_BYTES,
+  SCRIPT_MESSAGE_MAX_CHARACTERS,
+  SENT_FRAMES_MAX,
+  SENT_FRAMES_MAX_CHARACTERS,
+  SENT_LINES_MAX,
+} from "../../../common/limits.ts";
+import type { Random } from "../../../common/time.ts";
+import { requireSending, sendFrame, type Notifications } from "../notifications/index.ts";
+import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
+import { RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
+import type { Rules } from "./types.ts";
+
+export interface SentLinesRequest {
+  /** Parses the lines; either this or `subject`. */
+  readonly rule?: string | undefined;
+  /** Channel that hears each line. */
+  readonly subject?: string | undefined;
+  readonly text: string;
+  readonly signal: AbortSignal;
+}
+
+/** Of a rule what became of its lines, of a subject the number of frames. */
+export type SentLinesResult = LinesResult | { readonly frames: number };
+
+interface Dependencies extends LinesDependencies {
+  readonly rules: Pick<Rules, "load">;
+  readonly notifications: Pick<Notifications, "publish">;
+  readonly random: Random;
+}
+
+const IDENTITY_BYTES = 16;
+
+/** Lines that a program sends: to a rule, which makes records of them, or to a channel. Blank ones are left out. */
+export class SentLines {
+  readonly #with: Dependencies;
+  readonly #lines: RuleLines;
+
+  constructor(dependencies: Dependencies) {
+    this.#with = dependencies;
+    this.#lines = new RuleLines(dependencies);
+  }
+
+  /**
+   * `AppError("too_large")` for what is more than one call takes; then nothing of it is stored or sent. Sent again, the
+   * same lines are other records.
+   */
+  async take(principal: Principal, { rule, subject, text, signal }: SentLinesRequest): Promise<SentLinesResult> {
+    requireOneOf(principal, ["rules:write", "notifications:write"]);
+    if (rule !== undefined && subject === undefined) return this.#store(principal, { rule, text, signal });
+    if (subject !== undefined && rule === undefined) return this.#tell(principal, subject, text);
+    throw new AppError("invalid", "Give either rule, the key of the rule for the lines, or subject, their channel.");
+  }
+
+  async #store(
+    principal: Principal,
+    { rule: key, text, signal }: { readonly rule: string; readonly text: string; readonly signal: AbortSignal },
+  ): Promise<LinesResult> {
+    requirePermission(principal, "rules:write");
+    const { rules, clock, random } = this.#with;
+    const rule = await rules.load(principal, key);
+    const lines = linesOf(text);
+    lines.forEach(checkLine);
+    const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
+    const of = { principal, rule, source: principal.user, timeMs: clock.nowMs(), identity, signal };
+    return this.#lines.store(of, pieces(lines));
+  }
+
+  #tell(principal: Principal, subject: string, text: string): SentLinesResult {
+    requireSending(principal, subject);
+    const frames = framesOf(text);
+    for (const msg of frames)
+      sendFrame(this.#with.notifications, principal, { source: principal.user, subject, title: "", msg });
+    return { frames: frames.length };
+  }
+}
+
+/** Without their ends, and without what is behind the last end when that is nothing. */
+function linesOf(text: string): readonly string[] {
+  // With one too many, and the nothing behind it, so that a huge number of lines is never split.
+  const lines = text.split(/\r?\n/, SENT_LINES_MAX + 2);
+  if (lines.at(-1) === "") lines.pop();
+  if (lines.length > SENT_LINES_MAX)
+    throw tooMuch(`One call takes at most ${SENT_LINES_MAX} lines.`, { limit: "SENT_LINES_MAX" });
+  return lines;
+}
+
+/** As few as a receiver that reads takes without being closed as too slow. */
+function framesOf(text: string): readonly string[] {
+  const frames = linesOf(text).flatMap((line, at) => {
+    if (line.length > SCRIPT_MESSAGE_MAX_CHARACTERS)
+      throw tooMuch(`Line ${at + 1}: a frame has at most ${SCRIPT_MESSAGE_MAX_CHARACTERS} characters.`, {
+        limit: "SCRIPT_MESSAGE_MAX_CHARACTERS",
+      });
+    return line.trim() === "" ? [] : [line];
+  });
+  if (frames.length > SENT_FRAMES_MAX)
+    throw tooMuch(`One call sends at most ${SENT_FRAMES_MAX} lines to a channel.`, { limit: "SENT_FRAMES_MAX" });
+  const characters = frames.reduce((sum, { length }) => sum + length, 0);
+  if (characters > SENT_FRAMES_MAX_CHARACTERS)
+    throw tooMuch(`One call sends at most ${SENT_FRAMES_MAX_CHARACTERS} characters to a channel.`, {
+      limit: "SENT_FRAMES_MAX_CHARACTERS",
+    });
+  return frames;
+}
+
+function checkLine(line: string, at: number): void {
+  if (line.length > RECORD_MAX_BYTES || Buffer.byteLength(line) > RECORD_MAX_BYTES)
+    throw tooMuch(`Line ${at + 1} has more than ${RECORD_MAX_BYTES} bytes.`, { limit: "RECORD_MAX_BYTES" });
+}
+
+function* pieces(lines: readonly string[]): Generator<readonly string[]> {
+  for (let at = 0; at < lines.length; at += CHANGE_BATCH_MAX) yield lines.slice(at, at + CHANGE_BATCH_MAX);
+}
+
+function tooMuch(message: string, details: { readonly limit: string }): AppError {
+  return new AppError("too_large", `${message} Nothing of it was taken.`, { details });
+}
