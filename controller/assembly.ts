@@ -353,18 +353,17 @@ export async function assemble(options: AssemblyOptions) {
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
   const scripts = scriptThreads(options, { runtime, functions: () => hostObjects.names });
-  const bodies =
-    scripts &&
-    new RuleBodies({
-      engine: scripts,
-      hostObjects: () => hostObjects,
-      author: (tenant, user) => users.present(tenant, user),
-      objects,
-      rules,
-      logs: consoleLogs,
-      memory: ruleMemory,
-      runtime,
-    });
+  const bodies = new RuleBodies({
+    engine: scripts,
+    hostObjects: () => hostObjects,
+    author: (tenant, user) => users.present(tenant, user),
+    objects,
+    rules,
+    logs: consoleLogs,
+    audit,
+    memory: ruleMemory,
+    runtime,
+  });
   const lines = { rules, objects, clock: runtime.clock, workers, bodies, room: use };
   const fileParser = new FileParser({ ...lines, files });
   const sentLines = new SentLines({ ...lines, notifications, random: runtime.random });
@@ -382,7 +381,7 @@ export async function assemble(options: AssemblyOptions) {
   const records = new RecordWriter({
     recent,
     retries,
-    ...(bodies && { bodies }),
+    bodies,
     gate: async (principal, path) =>
       rowGate({ principal, catalog: await objects.catalog(principal) }, path, { objects, clock: runtime.clock }),
     onFaults: (tenant) => consoleLogs.stored(tenant, "rule"),
@@ -414,7 +413,8 @@ export async function assemble(options: AssemblyOptions) {
   const triggers: TriggerService = new TriggerService({
     objects,
     engine: scripts,
-    host: (author, log) => triggerHost(hostObjects, author, log),
+    host: (author, log) => triggerHost(hostObjects, { author, log, audit }),
+    audit,
     author: (tenant, user) => users.present(tenant, user),
     ospaceOf,
     controllers: membership,

@@ -76,12 +76,10 @@ export class Demonstration {
     const { objects, rules } = this.#options.assembly;
     const { ospace } = principal;
     for (const spec of classes(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
-    await rules.put(principal, `${ospace}/rules/demo/load`, loadRule(ospace));
-    await rules.put(
-      principal,
-      `${ospace}/rules/demo/log`,
-      this.#systemLog() ? systemLogRule(ospace) : ownLogRule(ospace),
-    );
+    // Stored by nobody: they run with the rights of the platform, whoever comes and goes.
+    const nobody = { ...principal, user: "" };
+    await rules.put(nobody, `${ospace}/rules/demo/load`, loadRule(ospace));
+    await rules.put(nobody, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLogRule(ospace) : ownLogRule(ospace));
     await this.#prepareDepot(principal);
   }
 

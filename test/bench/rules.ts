@@ -37,6 +37,7 @@ export const rulesBench: Bench = {
       log,
     });
     const bodies = new RuleBodies({
+      audit: { ready: () => Promise.resolve(), record: () => Promise.resolve() },
       engine: scripts,
       hostObjects: () => objects,
       author: () => Promise.resolve(testPrincipal()),
@@ -94,7 +95,15 @@ async function figure(name: string, goal: number, { text, line, count, bodies }:
     const before = process.cpuUsage();
     const parsed = rule.parse(records);
     const rows = bodies
-      ? await bodies.work({ rule, records, parsed, tenant: "matrix", chain: [], parse: () => Promise.resolve([]) })
+      ? await bodies.work({
+          rule,
+          records,
+          parsed,
+          tenant: "matrix",
+          authors: new Map(),
+          chain: [],
+          parse: () => Promise.resolve([]),
+        })
       : parsed;
     const { user, system } = process.cpuUsage(before);
     if (rows.length !== count || rows.some(({ ok }) => !ok)) throw new Error(`${name}: ${rows.length} rows.`);

@@ -20,6 +20,7 @@ import { realClock } from "../helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../helpers/engine.ts";
 import { BareAgent, enrolRequest, sha256, type TestIdentity } from "../helpers/hosts.ts";
 import { eventually } from "../helpers/programs.ts";
+import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { StoppableStores } from "../helpers/stoppable-stores.ts";
 import { storeFolder } from "../helpers/folders.ts";
@@ -60,6 +61,8 @@ beforeAll(async () => {
     agentPort: () => port,
   });
   for (const { tenant, ospace } of [ADMIN, NEIGHBOUR]) await odp.tenants.ensureTenant({ name: tenant, ospace });
+  // Rules run with the rights of the user who stored them.
+  await odp.users.ensureAdministrator({ tenant: "matrix", username: ADMIN.user, password: PASSWORD });
   port = await odp.agents.listen("127.0.0.1", 0);
   for (const name of ["line", "ledger"]) {
     await odp.objects.createClass(ADMIN, {

@@ -43,6 +43,32 @@ let rules: RuleService;
 let logs: ConsoleLogService;
 let authors: Map<string, Principal>;
 let objectsOfHost: HostObjects;
+/** Actions of audit entries; while the trail is away nothing may be changed. */
+let entries: string[] = [];
+let isTrailAway = false;
+const audit = {
+  ready: () => (isTrailAway ? Promise.reject(new AppError("unavailable", "the trail is away")) : Promise.resolve()),
+  record: ({ action, user, code }: { action: string; user: string; code: string }) => {
+    entries.push(`${user} ${action} ${code}`);
+    return Promise.resolve();
+  },
+};
+/** Changes something that no service records, as `dfs.write` does. */
+const OUTSIDE: HostObject = {
+  name: "outside",
+  summary: "",
+  functions: [
+    {
+      name: "change",
+      summary: "",
+      parameters: [],
+      returns: "",
+      example: "",
+      changes: true,
+      call: () => Promise.resolve(undefined),
+    },
+  ],
+};
 
 const DIAL = dialHostObject(new Outbound({ networks: ["127.0.0.1/32"], clock: realClock }));
 /** As the area of notifications has it. */
@@ -77,6 +103,8 @@ afterAll(() => scripts.close());
 
 beforeEach(async () => {
   outbox = new TestOutbox(SOURCE);
+  entries = [];
+  isTrailAway = false;
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
   objects = new ObjectService({ stores: engine, runtime });
@@ -106,6 +134,7 @@ beforeEach(async () => {
     DIAL,
     queryHostObject({ query: new QueryService({ objects, runtime }), search: new SearchService({ objects, runtime }) }),
     MESSAGE,
+    OUTSIDE,
     ...(consoleLogArea(logs).hostObjects ?? []),
   ]);
   const columns = [
@@ -149,6 +178,7 @@ function retrying(over: Pick<Objects, "ingest"> = objects, waitingMax?: number) 
     objects,
     rules,
     logs,
+    audit,
     memory: new RuleMemory(realClock),
     runtime,
   });
@@ -290,6 +320,89 @@ describe.each([
   test("logs into the console log of kind rule, under the key of the rule", async () => {
     await take(either('log.info("saw", OBJECT.name)', 'log.info("saw", OBJECT.name);'), ["a,1"]);
     expect(await said()).toEqual([expect.stringContaining("saw a") as string]);
+  });
+});
+
+describe("the audit trail", () => {
+  const body = `${LINE}if OBJECT.name == "b" or OBJECT.name == "c" then outside.change() end
+    if OBJECT.name == "c" then error("after it") end`;
+
+  test("has one entry of a series whose bodies changed something, with the author, and none of others", async () => {
+    await take(body, ["b,1", "b,2", "c,3"]);
+    expect(entries).toEqual([`administrator RULE ${KEY} outside.change ok`]);
+    await outbox.send(controller(), [recordsEntry(2, ["a,1"], KEY)]);
+    expect(entries).toHaveLength(1);
+  });
+
+  test("is asked before a change: without it the function is not called, and its record is an error", async () => {
+    isTrailAway = true;
+    expect(await take(body, ["a,1", "b,2"])).toMatchObject([{ name: "a" }]);
+    expect([entries, await said()]).toEqual([[], [expect.stringContaining("the trail is away")]]);
+  });
+});
+
+describe("a rule of options alone", () => {
+  const bob = { ...ADMIN, user: "bob" };
+  const reading = { ...bob, data: [{ class: "/matrix", access: "read" }] } as const;
+
+  test("writes what its author may write at that moment, row by row", async () => {
+    const own = { ...bob, data: [{ class: "/matrix/line", access: "write", where: "n < 3" }] } as const;
+    authors.set("bob", own);
+    await rules.put(own, KEY, LINE);
+    const ingest = controller();
+    await outbox.send(ingest, [recordsEntry(1, ["a,1", "b,3", "c,2"], KEY)]);
+    expect((await rowsOf("/matrix/line")).map(({ name }) => name)).toEqual(["a", "c"]);
+    expect(await said()).toEqual([
+      "bob may not write this object of /matrix/line: it does not fulfil the row condition.",
+    ]);
+    authors.set("bob", reading);
+    await outbox.send(ingest, [recordsEntry(2, ["d,1", "e,1"], KEY)]);
+    expect(await rowsOf("/matrix/line")).toHaveLength(2);
+    expect((await said()).slice(1)).toEqual([
+      expect.stringContaining("bob may not"),
+      expect.stringContaining("bob may not"),
+    ]);
+  });
+
+  test("waits without an active author, says so, and is told to who deletes him", async () => {
+    await rules.put(bob, KEY, LINE);
+    const ingest = controller();
+    await expect(outbox.send(ingest, [recordsEntry(1, ["a,1"], KEY)])).rejects.toMatchObject({ code: "unavailable" });
+    expect(await said()).toEqual([`The rule ${KEY} stands still: its author bob is not active.`]);
+    expect(await rules.endsWith(ADMIN, "bob")).toEqual([expect.stringContaining(KEY)]);
+    expect(await rules.endsWith(ADMIN, "ann")).toEqual([]);
+    authors.set("bob", bob);
+    expect(await outbox.send(ingest, [recordsEntry(1, ["a,1"], KEY)])).toBe(1);
+    expect(await rowsOf("/matrix/line")).toHaveLength(1);
+  });
+
+  test("has the rights of the platform where the platform stored it", async () => {
+    await rules.put({ ...ADMIN, user: "" }, KEY, LINE);
+    authors.clear();
+    await outbox.send(controller(), [recordsEntry(1, ["a,1"], KEY)]);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "a", n: 1 }]);
+  });
+
+  test("is pinned with its author: a batch that is repeated has his rights, whoever saved the same text since", async () => {
+    authors.set("bob", reading);
+    await rules.put(bob, KEY, LINE);
+    const entries = [recordsEntry(1, ["a,1"], KEY)];
+    const dying = { ingest: () => Promise.reject(new AppError("unavailable", "away")) };
+    await expect(outbox.send(controller(dying), entries)).rejects.toMatchObject({ code: "unavailable" });
+    await rules.put(ADMIN, KEY, LINE);
+    const second = controller();
+    await outbox.send(second, entries);
+    expect([await rowsOf("/matrix/line"), (await said()).length]).toEqual([[], 1]);
+    await outbox.send(second, [recordsEntry(2, ["b,1"], KEY)]);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "b", n: 1 }]);
+  });
+
+  test("is stored by nobody who signed in by a token with a part of his rights", async () => {
+    const part = { ...ADMIN, byToken: "part" } as const;
+    const made = { class: "/matrix/line", type: "text", fields: ["name"] } as const;
+    await expect(rules.put(part, KEY, LINE)).rejects.toMatchObject({ code: "denied" });
+    await expect(rules.create(part, made)).rejects.toMatchObject({ code: "denied" });
+    expect(await rules.put({ ...ADMIN, byToken: "whole" }, KEY, LINE)).toEqual([]);
   });
 });
 

@@ -40,9 +40,9 @@ interface RecordWriterOptions {
   readonly clock: Clock;
   /** For what is costly to parse. */
   readonly workers?: Workers<RuleTasks> | undefined;
-  /** Runs bodies of rules; absent: their records are errors. */
+  /** Knows the authors of rules and runs bodies; absent: as of `ParseOptions`. */
   readonly bodies?: Pick<RuleBodies, "work">;
-  /** What the author of a body may write of a class; absent: bodies store nothing. */
+  /** What the author of a rule may write of a class; absent: rules of authors store nothing. */
   readonly gate?: (author: Principal, path: string) => Promise<RowGate>;
   /** Keeps records that are to be tried again; absent: they are errors. */
   readonly retries?: RetryKeeper;
@@ -235,7 +235,7 @@ export class RecordWriter {
     return this.#retries.keep(principal, waiting, again.intervalMs);
   }
 
-  /** What the body of a rule made is written with the rights of its author. */
+  /** What a rule made is written with the rights of its author. */
   async #store(path: string, rows: readonly Placed[], platform: Principal): Promise<void> {
     const { by, basis } = rows[0] ?? {};
     if (by === undefined) return this.#ingest(path, rows, { principal: platform, basis });
@@ -250,7 +250,7 @@ export class RecordWriter {
   }
 
   #gateOf(author: Principal, path: string): Promise<RowGate> {
-    if (this.#gate === undefined) throw new AppError("denied", "What bodies of rules make is not stored here.");
+    if (this.#gate === undefined) throw new AppError("denied", "What rules of authors make is not stored here.");
     return this.#gate(author, path);
   }
 

@@ -11,6 +11,7 @@ import {
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/index.ts";
+import { audited, type RunTrail } from "../audit/index.ts";
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -22,13 +23,15 @@ import { readResult, rowsOf, type Passed } from "./results.ts";
 import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from "./types.ts";
 
 export interface BodyDependencies {
-  readonly engine: Pick<ScriptEngine, "runEach">;
+  /** Absent: no body runs here, and its records are errors. */
+  readonly engine?: Pick<ScriptEngine, "runEach"> | undefined;
   readonly hostObjects: () => Pick<HostObjects, "bind">;
   /** The user with his present rights; `undefined` unless he is there and active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly objects: Pick<Objects, "catalog">;
   readonly rules: Pick<Rules, "forwarded">;
   readonly logs: Pick<ConsoleLogService, "append">;
+  readonly audit: RunTrail;
   readonly memory: RuleMemory;
   readonly runtime: Runtime;
 }
@@ -42,6 +45,8 @@ export interface BodyWork {
   /** Keys of the rules that passed the records on. */
   readonly chain: readonly string[];
   readonly signal?: AbortSignal | undefined;
+  /** Those that were found before, by their names: they hold for all that belongs together. */
+  readonly authors: Map<string, Principal>;
   /** Parses by another rule, to which this one passes records on. */
   readonly parse: (rule: Rule, records: readonly RawRecord[]) => Promise<readonly ParsedRecord[]>;
 }
@@ -51,7 +56,7 @@ interface BodyRecord {
   readonly row: ParsedRow;
 }
 
-/** Runs the bodies of rules with the rights of their authors, and passes records on to other rules. */
+/** What rules make of records beyond their options, all with the rights of their authors. */
 export class RuleBodies {
   readonly #with: BodyDependencies;
   readonly #logs: RunLogs;
@@ -71,7 +76,6 @@ export class RuleBodies {
   async work(work: BodyWork): Promise<readonly ParsedRecord[]> {
     const { rule, records, parsed, tenant } = work;
     const author = await this.#author(work);
-    const catalog = await this.#with.objects.catalog(author);
     const passed: Passed[] = records.flatMap(({ text }, ordinal) =>
       text.trim() === "" ? [] : rule.forwardTo.map((key) => ({ ordinal, rule: key, text })),
     );
@@ -83,7 +87,7 @@ export class RuleBodies {
             body: rule.body,
             retry: retryOf(readRuleText(rule.text)),
             author,
-            catalog,
+            catalog: await this.#with.objects.catalog(author),
             passed,
           });
     return passed.length === 0 ? made : [...made, ...(await this.#passOn(passed, { ...work, author, tenant }))];
@@ -92,14 +96,16 @@ export class RuleBodies {
   /** What each body leaves; adds to `passed`. */
   async #run(run: Running): Promise<readonly ParsedRecord[]> {
     const { parsed, records, rule, author, tenant } = run;
+    const { engine } = this.#with;
+    if (engine === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
     const log = this.#logs.begin();
-    const about: RuleRun = { rule, memory: this.#with.memory };
+    const ofRule: RuleRun = { rule, memory: this.#with.memory };
     const host = this.#with.hostObjects().bind({
       principal: author,
       kind: "rule",
-      about,
+      about: ofRule,
       log: log.add,
-      beforeChange: () => Promise.resolve(),
+      beforeChange: () => this.#with.audit.ready(tenant),
       load: (path) => Promise.reject(new AppError("unsupported", `A rule requires no other text such as ${path}.`)),
     });
     const call = {
@@ -119,7 +125,7 @@ export class RuleBodies {
     const outcomes = new Map<number, ParsedRecord[]>();
     const series = async (piece: readonly BodyRecord[]): Promise<void> => {
       for (const [at, outcome] of (
-        await this.#series(piece, (each) => this.#with.engine.runEach({ ...call, each }, host))
+        await this.#series(piece, (each) => engine.runEach({ ...call, each }, host))
       ).entries()) {
         const one = piece[at];
         if (one === undefined) continue;
@@ -127,11 +133,15 @@ export class RuleBodies {
         outcomes.set(ordinal, outcomeOf(outcome, one, run));
       }
     };
-    try {
-      for (const piece of pieces(parsed, records)) await series(piece);
-    } finally {
-      await this.#logs.keep(author, rule.key, log);
-    }
+    const { changed } = host;
+    const about = { principal: author, kind: "RULE", object: rule.key, permission: "rules:write", changed } as const;
+    await audited(this.#with.audit, about, async () => {
+      try {
+        for (const piece of pieces(parsed, records)) await series(piece);
+      } finally {
+        await this.#logs.keep(author, rule.key, log);
+      }
+    });
     return parsed.flatMap((one): readonly ParsedRecord[] => (one.ok ? (outcomes.get(one.ordinal) ?? []) : [one]));
   }
 
@@ -185,10 +195,13 @@ export class RuleBodies {
   }
 
   /** The author as the one who runs it; without one nothing does, and the rule's log says so. */
-  async #author({ rule, tenant }: BodyWork): Promise<Principal> {
+  async #author({ rule, tenant, authors }: BodyWork): Promise<Principal> {
     const { author: user = "" } = rule.supplements;
-    const author = await this.#with.author(tenant, user);
-    if (author !== undefined) return author;
+    const author = authors.get(user) ?? (await this.#with.author(tenant, user));
+    if (author !== undefined) {
+      authors.set(user, author);
+      return author;
+    }
     const message = `The rule ${rule.key} stands still: its author ${user} is not active.`;
     const { clock } = this.#with.runtime;
     const name = `${tenant} ${rule.key}`;
@@ -202,6 +215,8 @@ export class RuleBodies {
     throw new AppError("unavailable", message);
   }
 }
+
+const NO_BODIES = "This controller runs no bodies of rules.";
 
 interface Running extends BodyWork {
   readonly body: RuleBody;

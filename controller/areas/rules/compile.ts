@@ -82,12 +82,6 @@ export function forwardedTo(rule: RuleText): readonly string[] {
   return rule.options.filter(({ name }) => name === "forward").flatMap(({ value }) => names(value));
 }
 
-/** Whether something runs with the rights of who stored the text. */
-export function hasAuthor(text: string): boolean {
-  const rule = readRuleText(text);
-  return bodyOf(rule) !== undefined || forwardedTo(rule).length > 0;
-}
-
 /** The grok expressions of a rule text; none of other rules. */
 export function grokExpressions(text: string): readonly string[] {
   const rule = readRuleText(text);

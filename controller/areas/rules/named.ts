@@ -26,6 +26,12 @@ export function tablesNamed(text: string): ReadonlySet<string> {
   return new Set(Array.from(body.matchAll(LOOKUPS), ([, , name = ""]) => name));
 }
 
+/** Whether a body runs, or records are passed on: more than rows by the options. */
+export function runsMore(text: string): boolean {
+  const rule = readRuleText(text);
+  return bodyOf(rule) !== undefined || forwardedTo(rule).length > 0;
+}
+
 /** The class that the options name; empty where there is none, or the text cannot be used. */
 export function classOrEmpty(text: string): string {
   try {

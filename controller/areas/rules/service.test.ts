@@ -137,7 +137,7 @@ test("rules that stop with a user are told to who deletes him, as far as they ma
   await rules.put(ann, "/matrix/rules/passes", `${text("name,n")}--forward=/matrix/rules/body\n`);
   await rules.put(ann, "/matrix/rules/options", text("name,n"));
   expect(await rules.endsWith(admin, "ann")).toEqual([
-    "Rules stop until another user saves them: /matrix/rules/body, /matrix/rules/passes.",
+    "Rules stop until another user saves them: /matrix/rules/body, /matrix/rules/options, /matrix/rules/passes.",
   ]);
   expect(await rules.endsWith(admin, "other")).toEqual([]);
   expect(await rules.endsWith(other, "ann")).toEqual([]);
@@ -145,6 +145,6 @@ test("rules that stop with a user are told to who deletes him, as far as they ma
   expect(await rules.endsWith({ ...admin, data: [] }, "ann")).toEqual([]);
   await expect(rules.endsWith({ ...admin, grants: ["rules:read"] }, "ann")).rejects.toMatchObject({ code: "denied" });
   // Who saves one takes it over.
-  for (const key of ["body", "passes"]) await rules.put(admin, `/matrix/rules/${key}`, text("name,n"));
+  for (const key of ["body", "options", "passes"]) await rules.put(admin, `/matrix/rules/${key}`, text("name,n"));
   expect(await rules.endsWith(admin, "ann")).toEqual([]);
 });

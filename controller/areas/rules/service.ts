@@ -12,7 +12,7 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { ScriptEngine } from "../../scripting/index.ts";
-import { checkRuleText, compileRule, hasAuthor, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
+import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
 import { withClasses } from "./classes.ts";
 import { compileGrok } from "./grok.ts";
@@ -126,7 +126,7 @@ export class RuleService implements Rules {
     requirePermission(principal, "users:write");
     if (!allows(principal, "rules:read")) return [];
     const own = (await this.#store.list(principal)).filter(
-      ({ text, by }) => by === username && hasAuthor(text) && isReadable(principal, text),
+      ({ text, by }) => by === username && isReadable(principal, text),
     );
     if (own.length === 0) return [];
     return [`Rules stop until another user saves them: ${listed(own.map(({ key }) => key))}.`];
@@ -195,6 +195,7 @@ export class RuleService implements Rules {
   /** Makes, or replaces, the rule of a class and type; answers its key. */
   async create(principal: Principal, rule: NewRule): Promise<string> {
     requirePermission(principal, "rules:write");
+    requireAllOwnGrants(principal);
     const view = await this.#class(principal, rule.class);
     if (!classAccess(principal, view).readable) throw classNotFound(rule.class);
     const key = `${principal.ospace}/rules${view.path.slice(principal.ospace.length)}/${rule.type}`;
@@ -245,7 +246,6 @@ export class RuleService implements Rules {
 
   /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
   async #checkBody(principal: Principal, key: string, text: string): Promise<void> {
-    if (!hasAuthor(text)) return;
     requireAllOwnGrants(principal);
     const body = bodyOf(readRuleText(text));
     if (body === undefined || this.#engine === undefined) return;

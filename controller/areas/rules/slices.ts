@@ -2,6 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import { isAppError } from "../../../common/errors.ts";
 import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
+import type { Principal } from "../permissions/index.ts";
 import type { RunOptions, Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { PlainRule, RuleTasks } from "./tasks.ts";
@@ -12,7 +13,7 @@ export interface ParseOptions {
   readonly tenant: string;
   /** Threads for what is costly; absent: everything is parsed in this one. */
   readonly workers?: Workers<RuleTasks> | undefined;
-  /** Runs bodies; absent: their records are errors. */
+  /** Knows the authors of rules and runs bodies; absent: records of bodies are errors, others have no author. */
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
   readonly signal?: AbortSignal;
 }
@@ -20,6 +21,8 @@ export interface ParseOptions {
 /** Parses in slices of time, so that many long records do not hold the thread. One for all that belongs together. */
 export class ParseSlices {
   readonly #options: ParseOptions;
+  /** Of the rules so far, as they were found: one look for all that belongs together. */
+  readonly #authors = new Map<string, Principal>();
   #beganMs: number;
 
   constructor(options: ParseOptions) {
@@ -38,12 +41,16 @@ export class ParseSlices {
     { onUnused, chain }: { readonly onUnused?: OnUnused | undefined; readonly chain: readonly string[] },
   ): Promise<readonly ParsedRecord[]> {
     const parsed = await this.#parseAll(rule, records, onUnused);
-    if (rule.body === undefined && rule.forwardTo.length === 0) return parsed;
     const { bodies, tenant, signal } = this.#options;
+    if (rule.body === undefined && rule.forwardTo.length === 0) {
+      // What another rule passed on is written with the rights of that one's author.
+      const isOfOther = chain.length > 0 || rule.supplements.author === undefined;
+      if (isOfOther || bodies === undefined) return parsed;
+    }
     if (bodies === undefined) return parsed.map(({ ordinal }) => ({ ok: false, ordinal, error: NO_BODIES }));
     const parse = (target: Rule, passed: readonly RawRecord[]) =>
       this.#parse(target, passed, { chain: [...chain, rule.key] });
-    return bodies.work({ rule, records, parsed, tenant, chain, signal, parse });
+    return bodies.work({ rule, records, parsed, tenant, chain, signal, authors: this.#authors, parse });
   }
 
   async #parseAll(rule: Rule, records: readonly RawRecord[], onUnused?: OnUnused): Promise<readonly ParsedRecord[]> {

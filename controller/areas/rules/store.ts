@@ -5,13 +5,13 @@ import type { Stores } from "../../store/engine.ts";
 import type { ConfigEntries } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { TableRow } from "../tables/index.ts";
-import { grokExpressions, hasAuthor } from "./compile.ts";
+import { grokExpressions } from "./compile.ts";
 import { namesOwnPattern, patternsReached } from "./grok.ts";
 import { looksUp } from "./mapping.ts";
 import { readRuleText } from "./options.ts";
 import { readPatterns } from "./pattern-store.ts";
 import { textsOf } from "./patterns.ts";
-import { rulesNamed, tablesNamed } from "./named.ts";
+import { rulesNamed, runsMore, tablesNamed } from "./named.ts";
 import {
   digestOf,
   type ForwardedRule,
@@ -27,7 +27,7 @@ const EXTENSIONS = "rule-extension";
 export interface StoredRule {
   readonly key: string;
   readonly text: string;
-  /** Who stored it. */
+  /** Who stored it; empty or absent: the platform, whose rights it has. */
   readonly by?: string;
 }
 
@@ -97,7 +97,7 @@ export class RuleStore {
     return { key: rule.key, text: rule.text, supplements, digest: digestOf(rule.text, supplements) };
   }
 
-  /** What a body, and rules that get records from this one, use. */
+  /** What rules that get records from this one use. */
   async #authored(tenant: string, rule: StoredRule, alone: Supplements): Promise<Supplements> {
     const forwards: Record<string, ForwardedRule> = {};
     const supplements = { ...alone, forwards };
@@ -126,16 +126,19 @@ export class RuleStore {
     const patterns = isOwn ? patternsReached(expressions, await this.patterns(tenant)) : {};
     const extension = looksUp(readRuleText(rule.text)) ? await this.extension(tenant, rule.key) : undefined;
     const plain = { patterns, ...(extension !== undefined && { extension }) };
-    return hasAuthor(rule.text) ? this.#bodySupplements(tenant, rule, plain) : plain;
+    return this.#authorSupplements(tenant, rule, plain);
   }
 
-  async #bodySupplements(tenant: string, rule: StoredRule, plain: Supplements): Promise<Supplements> {
+  /** A text that does more than its options needs an author in any case. */
+  async #authorSupplements(tenant: string, rule: StoredRule, plain: Supplements): Promise<Supplements> {
+    const { by: author = "" } = rule;
+    if (author === "" && !runsMore(rule.text)) return plain;
     const tables: Record<string, PinnedTable> = {};
     for (const name of tablesNamed(rule.text)) {
       const table = name.startsWith("/") ? await this.extension(tenant, name) : await this.#tables(tenant, name);
       if (table !== undefined && table !== "") tables[name] = table as PinnedTable;
     }
-    return { ...plain, author: rule.by ?? "", ...(Object.keys(tables).length > 0 && { tables }) };
+    return { ...plain, author, ...(Object.keys(tables).length > 0 && { tables }) };
   }
 
   /** Users' grok patterns by name. */

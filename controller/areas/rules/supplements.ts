@@ -7,7 +7,7 @@ export interface Supplements {
   readonly patterns: Readonly<Record<string, string>>;
   /** The rule's extension table as LTSV text, where the rule looks something up; absent: it looks up nothing. */
   readonly extension?: string;
-  /** Who stored the text, where something runs with his rights: its body, or rules that it passes records on to. */
+  /** Who stored the text, with whose rights it runs; absent: the platform did, whose rights it has. */
   readonly author?: string;
   /** Tables that the body looks up, by the names that stand in it. */
   readonly tables?: Readonly<Record<string, PinnedTable>>;

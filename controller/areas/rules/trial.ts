@@ -78,7 +78,8 @@ interface Sample {
 
 type Bound = Pick<HostObjects, "bind">;
 
-interface TrialDependencies extends Omit<BodyDependencies, "engine" | "author" | "logs" | "memory" | "objects"> {
+interface TrialDependencies
+  extends Omit<BodyDependencies, "engine" | "author" | "logs" | "audit" | "memory" | "objects"> {
   readonly engine?: BodyDependencies["engine"] | undefined;
   readonly rules: RuleService;
   readonly objects: Objects;
@@ -86,6 +87,9 @@ interface TrialDependencies extends Omit<BodyDependencies, "engine" | "author" |
   readonly samples?: Pick<PolicySamples, "last"> | undefined;
   readonly workers?: Workers<RuleTasks> | undefined;
 }
+
+/** Nothing is changed. */
+const UNAUDITED = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
 
 /** Host functions whose effect leaves the controller. */
 const OUTWARD = new Set(["websocket.send", "message.send"]);
@@ -142,9 +146,8 @@ export class RuleTrials {
   #bodies(
     principal: Principal,
     { said, notCalled }: { readonly said: TrialResult["log"]; readonly notCalled: Set<string> },
-  ): RuleBodies | undefined {
+  ): RuleBodies {
     const { engine, hostObjects, objects, rules, runtime } = this.#with;
-    if (engine === undefined) return undefined;
     const reader = readingOnly(principal, "A trial of a rule changes nothing.");
     return new RuleBodies({
       engine,
@@ -158,6 +161,7 @@ export class RuleTrials {
           return Promise.resolve();
         },
       },
+      audit: UNAUDITED,
       memory: new RuleMemory(runtime.clock),
       runtime,
     });

@@ -29,7 +29,7 @@ export interface ParsedRow {
   readonly class?: string;
   /** Tells the rows of one record from each other; absent for the first. */
   readonly part?: string;
-  /** With whose rights it is written, too: the author of a body. */
+  /** With whose rights it is written, too: those of the author of the rule. */
   readonly by?: Principal;
 }
 

@@ -238,6 +238,21 @@ test("a run that changed something leaves one audit entry, others none", async (
   expect(after).toContain("SCRIPT /inline.js appcontext.rawset dfs.write");
 });
 
+test("a trigger that wrote a file leaves an entry of its own, besides that of the call", async () => {
+  await run('odb.mql("CREATE CLASS IF NOT EXISTS /matrix/writing (name varchar, keys(name))")');
+  const payload = {
+    class: "/matrix/writing",
+    name: "note",
+    script: 'dfs.write("/tmp/noted.txt", OBJECT.name)',
+    attr: { before: "true" },
+  };
+  expect((await call({ method: "PUT", url: "/mxobject/trigger", payload })).status).toBe("ok");
+  expect((await run(`odb.mql("INSERT INTO /matrix/writing name='a'")`)).status).toBe("ok");
+  const { message } = await run('OUTPUT = odb.mql("SELECT action FROM /matrix/system/audit").data');
+  const actions = (message as readonly { readonly action: string }[]).map(({ action }) => action);
+  expect(actions.filter((action) => action.startsWith("TRIGGER "))).toEqual(["TRIGGER /matrix/writing#note dfs.write"]);
+});
+
 test("a page of another site runs no script by a browser's cookie", async () => {
   const get = (headers: Record<string, string>) =>
     world.app.inject({

@@ -3,7 +3,7 @@ import { SCRIPT_RUN_DEADLINE_MS } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { FunctionDescription, HostObjects, ScriptEngine, ScriptKind } from "../../scripting/index.ts";
-import type { Audit } from "../audit/index.ts";
+import { audited, type RunTrail } from "../audit/index.ts";
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { FileService } from "../files/index.ts";
 import {
@@ -53,7 +53,7 @@ interface Dependencies {
   readonly hostObjects: () => HostObjects;
   readonly files: Pick<FileService, "read">;
   readonly logs: Pick<ConsoleLogService, "append">;
-  readonly audit: Pick<Audit, "ready" | "record">;
+  readonly audit: RunTrail;
   readonly runtime: Runtime;
 }
 
@@ -125,32 +125,29 @@ export class ScriptService {
       beforeChange: () => audit.ready(principal.tenant),
       load: (path, from) => this.#first(principal, requiredPaths(path, from), system),
     });
-    let code = "ok";
-    try {
-      const { results } = await engine.run(
-        {
-          tenant: principal.tenant,
-          language: "javascript",
-          name,
-          source,
-          globals,
-          results: ["OUTPUT"],
-          timeoutMs,
-          depth: principal.scriptDepth ?? 0,
-          ...(signal && { signal }),
-        },
-        host,
-      );
-      return results["OUTPUT"];
-    } catch (error) {
-      code = isAppError(error) ? error.code : "internal";
-      log.fail(errorText(error));
-      throw error;
-    } finally {
-      await this.#logs.keep(principal, name, log);
-      if (host.changed.size > 0)
-        await this.#record(principal, { object: name, what: [...host.changed].sort().join(" ") }, code);
-    }
+    const call = {
+      tenant: principal.tenant,
+      language: "javascript",
+      name,
+      source,
+      globals,
+      results: ["OUTPUT"],
+      timeoutMs,
+      depth: principal.scriptDepth ?? 0,
+      ...(signal && { signal }),
+    } as const;
+    const { changed } = host;
+    const run = { principal, kind: "SCRIPT", object: name, permission: "scripts:read", changed } as const;
+    return audited(audit, run, async () => {
+      try {
+        return (await engine.run(call, host)).results["OUTPUT"];
+      } catch (error) {
+        log.fail(errorText(error));
+        throw error;
+      } finally {
+        await this.#logs.keep(principal, name, log);
+      }
+    });
   }
 
   async #requested(principal: Principal, { filepath, text, isFile, system = false }: ScriptRequest): Promise<Script> {
@@ -183,18 +180,6 @@ export class ScriptService {
       if (!isAppError(error, "not_found")) throw error;
     }
     return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
-  }
-
-  async #record(
-    { tenant, user, remote = "", traceparent }: Principal,
-    { object, what }: { readonly object: string; readonly what: string },
-    code: string,
-  ): Promise<void> {
-    const outcome = code === "ok" ? "ok" : code === "denied" ? "denied" : "failed";
-    const action = `SCRIPT ${object} ${what}`;
-    const permission = "scripts:read";
-    const entry = { tenant, user, permission, action, object, outcome, code, remote, traceparent } as const;
-    await this.#with.audit.record(entry);
   }
 }
 

@@ -1,16 +1,22 @@
 import { AppError } from "../../../common/errors.ts";
 import type { HostObjects, ScriptHost } from "../../scripting/index.ts";
+import type { RunTrail } from "../audit/index.ts";
 import type { RunLog } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
+/** What one run reaches, and the functions by which it changed something that no service records by itself. */
+export type TriggerHost = ScriptHost & { readonly changed: ReadonlySet<string> };
+
 /** What the text of a trigger reaches, with the rights of its author. */
-export function triggerHost(hostObjects: HostObjects, author: Principal, log: RunLog): ScriptHost {
+export function triggerHost(
+  hostObjects: HostObjects,
+  { author, log, audit }: { readonly author: Principal; readonly log: RunLog; readonly audit: Pick<RunTrail, "ready"> },
+): TriggerHost {
   return hostObjects.bind({
     principal: author,
     kind: "trigger",
     log: log.add,
-    // A trigger leaves no audit entry of its own: it is part of the change that called it.
-    beforeChange: () => Promise.resolve(),
+    beforeChange: () => audit.ready(author.tenant),
     load: (path) => Promise.reject(new AppError("unsupported", `A trigger requires no other text such as ${path}.`)),
   });
 }

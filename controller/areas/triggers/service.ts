@@ -26,7 +26,9 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
+import { audited, type RunTrail } from "../audit/index.ts";
 import { Aside } from "./aside.ts";
+import type { TriggerHost } from "./host.ts";
 import { Lanes, type Errand } from "./lanes.ts";
 import { TriggerLog } from "./log.ts";
 import { checkTrigger, isPassing, runTrigger, type RunOutcome } from "./run.ts";
@@ -37,7 +39,8 @@ export interface TriggerDependencies {
   /** Absent: texts are not run here, and none can be stored. */
   readonly engine: Pick<ScriptEngine, "run"> | undefined;
   /** What the principal's texts reach; `log` gets what they say. */
-  readonly host: (principal: Principal, log: RunLog) => ScriptHost;
+  readonly host: (principal: Principal, log: RunLog) => TriggerHost;
+  readonly audit: Pick<RunTrail, "record">;
   /** The user with his present rights; `undefined` unless he is there and active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly ospaceOf: (tenant: string) => Promise<string>;
@@ -216,7 +219,16 @@ export class TriggerService implements ObjectTriggers {
     { author, log }: { readonly author: Principal; readonly log: RunLog },
   ): Promise<RunOutcome> {
     const host = this.#with.host(author, log);
-    const outcome = await runTrigger(trigger, write, { engine: this.#engine(), host, principal: author });
+    const run = {
+      principal: author,
+      kind: "TRIGGER",
+      object: triggerName(trigger),
+      permission: "triggers:write",
+      changed: host.changed,
+    } as const;
+    const outcome = await audited(this.#with.audit, run, () =>
+      runTrigger(trigger, write, { engine: this.#engine(), host, principal: author }),
+    );
     if (outcome.isRefused && trigger.before)
       throw new AppError("invalid", `The trigger ${triggerName(trigger)} refused the write.`);
     return outcome;

@@ -10,7 +10,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
-import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
+import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
@@ -31,6 +31,23 @@ const CLASSES = `create class /matrix/box (name varchar, size int, notes list<va
   create class /matrix/copy (of varchar, what varchar, size int, keys(of));
   create class /matrix/event (text varchar);
   create class /matrix/line (text varchar) with kind='record'`;
+
+/** Changes something that no service records, as `dfs.write` does. */
+const OUTSIDE: HostObject = {
+  name: "outside",
+  summary: "",
+  functions: [
+    {
+      name: "change",
+      summary: "",
+      parameters: [],
+      returns: "",
+      example: "",
+      changes: true,
+      call: () => Promise.resolve(undefined),
+    },
+  ],
+};
 
 let engine: TestEngine;
 let scripts: ThreadScripts;
@@ -67,6 +84,17 @@ class Controller {
   readonly query: QueryService;
   readonly hostObjects: HostObjects;
   readonly told: ObjectChange[] = [];
+  /** Actions of audit entries; while the trail is away nothing may be changed. */
+  readonly entries: string[] = [];
+  isTrailAway = false;
+  readonly audit = {
+    ready: () =>
+      this.isTrailAway ? Promise.reject(new AppError("unavailable", "the trail is away")) : Promise.resolve(),
+    record: ({ action, user, code }: { action: string; user: string; code: string }) => {
+      this.entries.push(`${user} ${action} ${code}`);
+      return Promise.resolve();
+    },
+  };
   readonly authors = new Map<string, Principal | undefined>([["administrator", admin]]);
   #waiting: (() => void)[] = [];
 
@@ -86,13 +114,13 @@ class Controller {
     this.query = new QueryService({ objects, runtime, batches: { stores, controllers: among, objects, runtime } });
     const search = new SearchService({ objects, runtime });
     const logs = new ConsoleLogService({ objects, clock: realClock });
-    this.hostObjects = new HostObjects(
-      partsOf([queryArea({ query: this.query, search, objects }), consoleLogArea(logs)], (area) => area.hostObjects),
-    );
+    const areas = [queryArea({ query: this.query, search, objects }), consoleLogArea(logs)];
+    this.hostObjects = new HostObjects([OUTSIDE, ...partsOf(areas, (area) => area.hostObjects)]);
     this.triggers = new TriggerService({
       objects,
       engine: scripts,
-      host: (principal, log) => triggerHost(this.hostObjects, principal, log),
+      host: (author, log) => triggerHost(this.hostObjects, { author, log, audit: this.audit }),
+      audit: this.audit,
       author: (_, user) => Promise.resolve(this.authors.get(user)),
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       controllers: among,
@@ -157,6 +185,34 @@ async function opened(): Promise<Controller> {
 }
 
 const BOXES = "select name, size, notes, owner from /matrix/box/ order by name";
+
+describe("the audit trail", () => {
+  test("has one entry of each run that changed something, failed or not, with the author, and none of others", async () => {
+    const controller = await opened();
+    const { mql, put } = bound(controller);
+    const { entries } = controller;
+    await put(
+      "changing",
+      "if OBJECT.size > 1 then outside.change() outside.change() end if OBJECT.size > 2 then error('no') end",
+    );
+    await mql("insert into /matrix/box name='a', size=1");
+    expect(entries).toEqual([]);
+    await mql("insert into /matrix/box name='b', size=2");
+    await expect(mql("insert into /matrix/box name='c', size=3")).rejects.toThrow("no");
+    expect(entries.map((entry) => entry.replace(/ \w+$/, ""))).toEqual(
+      Array.from({ length: 2 }, () => "administrator TRIGGER /matrix/box#changing outside.change"),
+    );
+    expect(entries.map((entry) => entry.endsWith(" ok"))).toEqual([true, false]);
+  });
+
+  test("is asked before a change: without it the function is not called, and the write is refused", async () => {
+    const controller = await opened();
+    await controller.put("changing", "outside.change()");
+    controller.isTrailAway = true;
+    await expect(controller.mql("insert into /matrix/box name='a'")).rejects.toThrow("the trail is away");
+    expect([controller.entries, await controller.mql(BOXES)]).toEqual([[], []]);
+  });
+});
 
 describe("a trigger before a write", () => {
   test.each([
