@@ -35,5 +35,6 @@ export const FunctionList = Type.Array(
     ),
     returns: Type.String(),
     example: Type.String(),
+    language: Type.Optional(Type.String({ description: "The language whose scripts find it; without it, each" })),
   }),
 );

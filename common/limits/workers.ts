@@ -28,6 +28,8 @@ export const LUA_LITERAL_DEPTH_MAX = 4;
 export const LUA_LITERAL_RUNS_MAX = 32;
 /** Names of members that a Lua VM keeps as it writes them into JSON. */
 export const LUA_NAMES_KEPT_MAX = 256;
+/** A layout by which Lua reads or shows a time. */
+export const LUA_LAYOUT_MAX_CHARACTERS = 100;
 /** A Lua VM that has more after a run is not kept for the next one. */
 export const LUA_VM_KEPT_MAX_BYTES = 16 * MIB;
 /** Lua VMs that a thread keeps, each of one owner and text; the one used longest ago leaves first. */

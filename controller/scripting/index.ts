@@ -1,4 +1,5 @@
 export { ThreadScripts } from "./engine.ts";
+export { LUA_LIBRARY_OBJECTS } from "./lua/declared.ts";
 export {
   type FunctionDescription,
   type HostContext,

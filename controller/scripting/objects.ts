@@ -4,7 +4,7 @@ import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";
-import type { HostCall, HostFunctionName, ScriptHost } from "./types.ts";
+import type { HostCall, HostFunctionName, ScriptHost, ScriptLanguage } from "./types.ts";
 
 /** What runs a script, and decides which host objects it finds. */
 export type ScriptKind = "serverjs" | "trigger" | "rule";
@@ -53,6 +53,8 @@ export interface HostObject {
   readonly summary: string;
   /** Scripts that find it; all when absent. */
   readonly kinds?: readonly ScriptKind[];
+  /** The language whose texts find it; each of them when absent. */
+  readonly language?: ScriptLanguage;
   /** Its functions stand in the text around the script, which no host call leaves: described here, and nothing else. */
   readonly isLocal?: boolean;
   readonly functions: readonly HostFunction[];
@@ -104,6 +106,8 @@ export interface FunctionDescription {
   }[];
   readonly returns: string;
   readonly example: string;
+  /** Absent: in each. */
+  readonly language?: ScriptLanguage;
 }
 
 /** One run, as its host objects see it. */
@@ -225,5 +229,6 @@ function description(name: string, { object, declared }: Known): FunctionDescrip
     return { name: parameter, type, title, optional, list: rest };
   });
   const { summary, returns, example } = declared;
-  return { name, object: object.name, summary, parameters, returns, example };
+  const { name: of, language } = object;
+  return { name, object: of, summary, parameters, returns, example, ...(language && { language }) };
 }

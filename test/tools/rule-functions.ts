@@ -3,7 +3,7 @@ import {
   RULE_LOCAL_OBJECT,
   WEBSOCKET_HOST_OBJECT,
 } from "../../controller/areas/rules/body-objects.ts";
-import type { HostFunction, HostObject } from "../../controller/scripting/index.ts";
+import { LUA_LIBRARY_OBJECTS, type HostFunction, type HostObject } from "../../controller/scripting/index.ts";
 import { dialHostObject } from "../../controller/areas/scripts/http.ts";
 import { Outbound } from "../../controller/outbound/index.ts";
 import { realClock } from "../helpers/clock.ts";
@@ -22,6 +22,11 @@ export function ruleFunctions(): string {
       WEBSOCKET_HOST_OBJECT,
     ].flatMap(section),
     "",
+    "# Libraries of Lua",
+    "",
+    "For the bodies of rules and for triggers in Lua; JavaScript has its own. The tests run every example (`controller/scripting/lua/libraries.test.ts`).",
+    ...LUA_LIBRARY_OBJECTS.flatMap(section),
+    "",
   ].join("\n");
 }
 
@@ -31,7 +36,7 @@ function section({ name, summary, functions }: HostObject): readonly string[] {
 
 function entry(object: string, { name, parameters, summary, returns, example }: HostFunction): readonly string[] {
   const names = parameters.map((parameter) => (parameter.optional ? `[${parameter.name}]` : parameter.name));
-  const prefix = object === "websocket" ? "websocket." : "";
+  const prefix = object === "" || object === "record" ? "" : `${object}.`;
   return [
     "",
     `\`${prefix}${name}(${names.join(", ")})\` – ${summary}. Answers ${returns}.`,

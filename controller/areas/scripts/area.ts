@@ -1,5 +1,6 @@
 import type { Area } from "../../area.ts";
 import type { Outbound } from "../../outbound/index.ts";
+import { LUA_LIBRARY_OBJECTS } from "../../scripting/index.ts";
 import { CONCURRENT_HOST_OBJECT, webcontextHostObject, type WebContextParts } from "./host-objects.ts";
 import { dialHostObject, httpHostObject } from "./http.ts";
 import { scriptRoutes } from "./routes.ts";
@@ -19,6 +20,7 @@ export function scriptsArea({ scripts, outbound, ...parts }: ScriptParts): Area 
       webcontextHostObject(parts),
       httpHostObject(outbound),
       dialHostObject(outbound),
+      ...LUA_LIBRARY_OBJECTS,
     ],
   };
 }

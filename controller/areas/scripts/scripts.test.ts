@@ -134,6 +134,19 @@ test("functions are listed with and without /api, by name, with what they take",
   );
 });
 
+test("what Lua finds besides host objects is listed for triggers and rules, and is not to be called by a host call", async () => {
+  const libraries = ["csv.parse", "json.string", "strings.split", "time.parse"];
+  for (const kind of ["rule", "trigger"]) {
+    const { message } = await call({ url: `/${kind}/funcs` });
+    const listed = message as readonly { readonly name: string; readonly language?: string }[];
+    const ofLua = listed.filter(({ language }) => language === "lua").map(({ name }) => name);
+    expect(ofLua).toEqual(expect.arrayContaining(libraries));
+    expect(listed.filter(({ language }) => language === undefined).map(({ name }) => name)).toContain("odb.mql");
+  }
+  expect(await run("concurrent.run('time.parse', [['1', 'y']])")).toMatchObject({ code: "unsupported" });
+  expect((await run("OUTPUT = [typeof time, typeof csv]")).message).toEqual(["undefined", "undefined"]);
+});
+
 test("arguments are checked before anything is done", async () => {
   expect(await run("odb.mql(1)")).toMatchObject({ status: "error", code: "invalid" });
   expect((await run("odb.mql()")).message).toContain("odb.mql needs text.");

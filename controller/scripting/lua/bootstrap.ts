@@ -1,4 +1,5 @@
 import { LUA_ANSWERS_MAX_CHARACTERS, LUA_NAMES_KEPT_MAX } from "../../../common/limits.ts";
+import { LUA_LIBRARIES } from "./libraries.ts";
 
 /** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
 export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
@@ -15,7 +16,7 @@ local type, tostring, tonumber, pairs, ipairs, next, select, error = type, tostr
 local setmetatable, getmetatable, rawget, setfenv, loadstring, unpack = setmetatable, getmetatable, rawget, setfenv, loadstring, unpack
 local rawpcall, rawresume = pcall, coroutine.resume
 local find, sub, byte, char, format, gsub = string.find, string.sub, string.byte, string.char, string.format, string.gsub
-local match, gmatch, concat = string.match, string.gmatch, table.concat
+local match, gmatch, rep, lower, concat = string.match, string.gmatch, string.rep, string.lower, table.concat
 local floor, huge, collectgarbage = math.floor, math.huge, collectgarbage
 
 local TIME, MEMORY = "${FINAL_ERRORS.time}", "${FINAL_ERRORS.memory}"
@@ -258,57 +259,14 @@ local function called(name, ...)
   if kind == 61 then return decode(sub(answer, 2)) end
 end
 
-local strings = {}
-function strings.split(value, separator)
-  local parts = {}
-  if separator == nil or separator == "" then
-    for c in gmatch(value, "[%z\1-\127\194-\244][\128-\191]*") do parts[#parts + 1] = c end
-    return parts
-  end
-  local from = 1
-  while true do
-    local at, to = find(value, separator, from, true)
-    parts[#parts + 1] = sub(value, from, (at or 0) - 1)
-    if not at then return parts end
-    from = to + 1
-  end
-end
-function strings.replace(value, old, new, count)
-  local parts, from, done = {}, 1, 0
-  while old ~= "" and (count == nil or count < 0 or done < count) do
-    local at, to = find(value, old, from, true)
-    if not at then break end
-    parts[#parts + 1] = sub(value, from, at - 1)
-    parts[#parts + 1] = new
-    from, done = to + 1, done + 1
-  end
-  parts[#parts + 1] = sub(value, from)
-  return concat(parts)
-end
-function strings.trim(value, cutset)
-  if cutset == nil then return (match(value, "^%s*(.-)%s*$")) end
-  local set = {}
-  for _, c in ipairs(strings.split(cutset)) do set[c] = true end
-  local parts = strings.split(value)
-  local from, to = 1, #parts
-  while set[parts[from]] do from = from + 1 end
-  while to >= from and set[parts[to]] do to = to - 1 end
-  return concat(parts, "", from, to)
-end
-function strings.join(parts, separator) return concat(parts, separator or "") end
-function strings.fields(value)
-  local parts = {}
-  for part in gmatch(value, "%S+") do parts[#parts + 1] = part end
-  return parts
-end
-
+${LUA_LIBRARIES}
 local json = { parse = decode, string = function(value) return encode(value) end }
 
 string.dump, string.gfind = nil, nil
 coroutine.resume = resume
 getmetatable("").__metatable = false
 
-local LIBRARIES = { string = string, table = table, math = math, coroutine = coroutine, strings = strings, json = json }
+local LIBRARIES = { string = string, table = table, math = math, coroutine = coroutine, strings = strings, json = json, time = time, csv = csv }
 local FUNCTIONS = {
   assert = assert, error = error, getmetatable = getmetatable, ipairs = ipairs, next = next, pairs = pairs, pcall = pcall,
   rawequal = rawequal, rawget = rawget, rawset = rawset, select = select, setmetatable = setmetatable,

@@ -58,6 +58,10 @@ describe("a text of Lua 5.1", () => {
       "a+bxa-bX",
     ],
     ["answer = strings.trim('--x-', '-')", "x"],
+    [
+      "answer = {strings.trim(''), strings.trim(' \\n '), strings.trim((' '):rep(1e5) .. 'x' .. (' '):rep(1e5))}",
+      ["", "", "x"],
+    ],
     ['answer = json.parse(\'{"a":[1,"\\\\u00fc\\\\ud83d\\\\ude00"]}\').a', [1, "ü😀"]],
     ["answer = json.string({a = 1e20, b = 0.1})", undefined],
     ["local co = coroutine.wrap(function(a) local b = coroutine.yield(a + 1) answer = b end) answer = co(1)", 2],
@@ -97,7 +101,10 @@ describe("out of its VM", () => {
     "answer = rawget(string, 'rep')",
     "local ok = pcall(setmetatable, string, {}) answer = ok or nil",
     "local ok = pcall(setmetatable, _G, {}) answer = ok or nil",
+    "answer = next(time) or next(csv) or getmetatable(time) or getmetatable(csv)",
     "string.rep = 1",
+    "time.parse = 1",
+    "csv.string = nil",
     "log.info = 1",
   ])("nothing is reached by: %s", async (text) => {
     const report = run(await open(), text);
@@ -125,6 +132,12 @@ describe("a text that does not end is ended", () => {
     ["local t = setmetatable({}, {__index = function(t, k) while true do end end}) local x = t.a"],
     ["error(setmetatable({}, {__tostring = function() while true do end end}))"],
     ["for i = 1, 1e12 do local s = ('x'):find('y') end"],
+    ["while true do pcall(time.parse, '10', 'HH') pcall(csv.parse, 'a,b') end"],
+    ["csv.string(setmetatable({}, {__index = function() while true do end end}))"],
+    ["csv.parse((','):rep(1e6))"],
+    ["csv.parse(('a\\n'):rep(1e6))"],
+    ["csv.parse('\"' .. ('\"\"'):rep(1e6))"],
+    ["for i = 1, 1e9 do strings.split('a,b', ',') end"],
   ])("%s", async (text) => {
     const vm = await open();
     const report = run(vm, text, { steps: 50 });
