@@ -648,7 +648,6 @@ describe("every function of rules", () => {
           { name: "x", n: 1 },
         ],
         dforward: [{ name: "a", n: 1 }, { name: "d" }],
-        "omnibus.extract": [{ name: "a", n: 1, note: "B" }],
         lookup: [{ name: "a", n: 1, note: "front" }],
         setcache: [{ name: "a", n: 1 }],
         getcache: [{ name: "a", n: 1 }],

@@ -2,6 +2,7 @@ import type { Area } from "../../area.ts";
 import { ruleHostObject } from "./host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
+import { OMNIBUS_HOST_OBJECT } from "./omnibus.ts";
 import type { RecentRecords } from "./recent.ts";
 import type { FileParser } from "./parse-file.ts";
 import { patternRoutes } from "./pattern-routes.ts";
@@ -25,7 +26,13 @@ export function rulesArea(parts: RuleParts): Area {
   return {
     name: "rules",
     endpoints: [...ruleRoutes(parts), ...patternRoutes(parts.patterns)],
-    hostObjects: [ruleHostObject(parts), RECORD_HOST_OBJECT, WEBSOCKET_HOST_OBJECT, RULE_LOCAL_OBJECT],
+    hostObjects: [
+      ruleHostObject(parts),
+      RECORD_HOST_OBJECT,
+      WEBSOCKET_HOST_OBJECT,
+      RULE_LOCAL_OBJECT,
+      OMNIBUS_HOST_OBJECT,
+    ],
     leave: (tenant) => {
       parts.rules.leave();
       parts.memory.leave(tenant);

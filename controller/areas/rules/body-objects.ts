@@ -189,12 +189,6 @@ export const RULE_LOCAL_OBJECT: HostObject = {
       "Stores nothing now, and runs the rule for this record again after --retry_interval, --retry_total times at most",
       '--cache_classes=/matrix/keyed\n--retry_interval=30s\nlocal rows = classcache("/matrix/keyed", { name = OBJECT.name })\nif #rows == 0 then retry("not there yet") end',
     ),
-    local(
-      "omnibus.extract",
-      ["text", "pattern"],
-      "What a pattern of the language captures first; besides length lower upper trim ltrim rtrim substr split replace match nmatch contains int real",
-      'setvar("note", omnibus.upper(omnibus.extract("a=b", "=(.*)")))',
-    ),
   ],
 };
 

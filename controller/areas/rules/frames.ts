@@ -67,20 +67,26 @@ functions.lookup, functions.getcache = record.lookup, record.getcache
 functions.setcache, functions.ipinfo = record.setcache, record.ipinfo
 functions.classcache, functions.dial = record.classcache, record.dial
 
+local function number(text)
+  local n = tonumber(text)
+  return n and n == n and n - n == 0 and n or nil
+end
 local omnibus = {
-  length = function(text) return #text end,
-  lower = string.lower, upper = string.upper,
-  trim = function(text) return (match(text, "^%s*(.-)%s*$")) end,
+  length = string.len, lower = string.lower, upper = string.upper, trim = strings.trim,
   ltrim = function(text) return (gsub(text, "^%s+", "")) end,
-  rtrim = function(text) return match(text, "^(.-)%s*$") end,
-  substr = function(text, from, count) return sub(text, from, from + (count or #text) - 1) end,
-  split = strings.split, replace = strings.replace,
+  rtrim = function(text) return match(text, "^.*%S") or "" end,
+  substr = function(text, from, count)
+    local to = count and from + count - 1 or #text
+    return to < 1 and "" or sub(text, from < 1 and 1 or from, to)
+  end,
+  split = function(text, separator) return strings.split(text, separator) end,
+  replace = function(text, old, new) return strings.replace(text, old, new) end,
   match = function(text, other) return text == other end,
   nmatch = function(text, begin) return sub(text, 1, #begin) == begin end,
   contains = function(text, part) return find(text, part, 1, true) ~= nil end,
   extract = function(text, pattern) return (match(text, pattern)) end,
-  int = function(text) local n = tonumber(text) return n and (n < 0 and ceil(n) or floor(n)) end,
-  real = function(text) return tonumber(text) end,
+  int = function(text) local n = number(text) return n and (n < 0 and ceil(n) or floor(n)) end,
+  real = number,
 }
 
 local function begin(globals)
@@ -143,6 +149,10 @@ const JAVASCRIPT = String.raw`
   ["lookup", "getcache", "setcache", "ipinfo", "classcache", "dial"].forEach(function (name) {
     global[name] = function () { return global.record[name].apply(undefined, arguments); };
   });
+  function number(text) {
+    var n = typeof text === "number" ? text : typeof text === "string" && text.trim() !== "" ? Number(text) : NaN;
+    return isFinite(n) ? n : undefined;
+  }
   global.omnibus = {
     length: function (text) { return text.length; },
     lower: function (text) { return text.toLowerCase(); },
@@ -150,9 +160,12 @@ const JAVASCRIPT = String.raw`
     trim: function (text) { return text.trim(); },
     ltrim: function (text) { return text.trimStart(); },
     rtrim: function (text) { return text.trimEnd(); },
-    substr: function (text, from, count) { return text.slice(from - 1, count === undefined ? undefined : from - 1 + count); },
+    substr: function (text, from, count) {
+      var to = count === undefined ? text.length : from + count - 1;
+      return to < 1 ? "" : text.slice(from < 1 ? 0 : from - 1, to);
+    },
     split: function (text, separator) { return text.split(separator); },
-    replace: function (text, old, now) { return text.split(old).join(now); },
+    replace: function (text, old, now) { return old === "" ? text : text.split(old).join(now); },
     match: function (text, other) { return text === other; },
     nmatch: function (text, begin) { return text.startsWith(begin); },
     contains: function (text, part) { return text.includes(part); },
@@ -160,9 +173,16 @@ const JAVASCRIPT = String.raw`
       var found = new RegExp(pattern).exec(text);
       return found === null ? undefined : found.length > 1 ? found[1] : found[0];
     },
-    int: function (text) { var n = Number(text); return isNaN(n) ? undefined : Math.trunc(n); },
-    real: function (text) { var n = Number(text); return isNaN(n) ? undefined : n; }
+    int: function (text) { var n = number(text); return n === undefined ? undefined : Math.trunc(n); },
+    real: number
   };
+  // A number is a text, as in Lua.
+  ["length", "lower", "upper", "trim", "ltrim", "rtrim", "substr", "split", "replace", "nmatch", "contains"].forEach(function (name) {
+    var made = global.omnibus[name];
+    global.omnibus[name] = function (text, second, third) {
+      return made(typeof text === "number" ? String(text) : text, second, third);
+    };
+  });
   return {
     begin: function () {
       O = global.OBJECT;
