@@ -5,6 +5,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { HostObjects, type ScriptHost } from "./index.ts";
 import type { Value } from "../../common/value.ts";
+import { NotificationHub } from "../areas/notifications/index.ts";
 import type { Principal } from "../areas/permissions/index.ts";
 import { bundle } from "../../test/helpers/bundle.ts";
 import { testPrincipal } from "../../test/helpers/runtime.ts";
@@ -71,7 +72,20 @@ function hostOf(principal: Principal): ScriptHost {
 }
 
 /** They answer what belongs to the script or its user, or nothing. */
-const OPEN_TO_ALL = ["aialg.cafp", "odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
+const OPEN_TO_ALL = ["odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
+/** They do nothing, whoever calls. */
+const REFUSED = [
+  "aialg.cafp",
+  "forward.send",
+  "nlp.answer",
+  "nlp.update",
+  "perm.set",
+  "zabbix.deploy",
+  "zabbix.restart",
+  "zabbix.start",
+  "zabbix.stop",
+  "zabbix.undeploy",
+];
 
 test("every function runs as its example says, and whoever has no rights cannot do by it what he may not", async () => {
   await run("OUTPUT = 1");
@@ -85,16 +99,52 @@ test("every function runs as its example says, and whoever has no rights cannot 
   const host = hostOf({ ...testPrincipal("viewer"), user: "nobody", grants: ["scripts:read"], data: [] });
   const { signal } = new AbortController();
   const open: string[] = [];
+  const refused: string[] = [];
   const written = world.written();
   for (const { name } of functions) {
     const code = await host.call({ name, args: called.get(name) ?? [], signal }).then(
       () => "open",
       (error: unknown) => (error as { readonly code?: string }).code,
     );
-    if (code !== "denied") open.push(name);
+    if (code === "unsupported") refused.push(name);
+    else if (code !== "denied") open.push(name);
   }
   expect(open.filter((name) => !name.startsWith("log."))).toEqual(OPEN_TO_ALL);
+  expect(refused).toEqual(REFUSED);
   expect(world.written()).toBe(written);
+});
+
+test("what is refused by name says which name, and why", async () => {
+  for (const name of REFUSED) {
+    const answer = await run(`OUTPUT = 1;\n  ${name}("x", ["y"])`);
+    expect(answer).toMatchObject({ status: "error", code: "unsupported" });
+    expect(answer.message).toMatch(new RegExp(`^/inline\\.js:2:\\d+: ${name} is not offered: .+`));
+  }
+});
+
+test("etcd is the configuration by another name: below the ospace, with its rights, versions and audit entry", async () => {
+  const text = `etcd.set("/matrix/by/etcd", "1"); config.set("/matrix/by/config", "2");
+    OUTPUT = [config.get("/matrix/by/etcd").value, _.pluck(etcd.get("/matrix/by").nodes, "value").sort(), etcd["delete"]("/matrix/by")]`;
+  expect((await run(text)).message).toEqual(["1", ["1", "2"], 2]);
+  for (const key of ["/second/x", "/matrix", "/", "/matrix/../second/x"])
+    expect(await run(`etcd.set("${key}", "1")`)).toMatchObject({ status: "error", code: "invalid" });
+  const { message } = await run('OUTPUT = _.pluck(odb.mql("SELECT action FROM /matrix/system/audit").data, "action")');
+  expect(message).toContain("SCRIPT /inline.js config.set etcd.delete etcd.set");
+});
+
+test("nats is message by another name", async () => {
+  const sent: unknown[] = [];
+  const publish = vi.spyOn(NotificationHub.prototype, "publish").mockImplementation((...of) => void sent.push(of));
+  try {
+    expect((await run('nats.send("a", "news", "c", { n: 1 }); message.send("a", "news", "c", { n: 1 })')).status).toBe(
+      "ok",
+    );
+    expect(sent).toHaveLength(2);
+    expect(sent[0]).toEqual(sent[1]);
+    expect(await run('nats.send("a", "datachange", "c", "forged")')).toMatchObject({ code: "invalid" });
+  } finally {
+    publish.mockRestore();
+  }
 });
 
 test("an argument that does not fit is refused where it is given, with file, line and column", async () => {

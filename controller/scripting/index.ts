@@ -9,6 +9,7 @@ export {
   HostObjects,
   type HostRun,
   membersOf,
+  refusedFunction,
   type ScriptKind,
 } from "./objects.ts";
 export type * from "./types.ts";

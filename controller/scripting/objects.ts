@@ -1,4 +1,4 @@
-import type { Static, TObject, TSchema } from "typebox";
+import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
@@ -76,6 +76,22 @@ type Definition<P extends readonly HostParameter[]> = Omit<HostFunction, "parame
 /** Infers the arguments of a host function from its parameters. */
 export function hostFunction<const P extends readonly HostParameter[]>(definition: Definition<P>): HostFunction {
   return definition as unknown as HostFunction;
+}
+
+/** A name that existing scripts know and that does nothing here: whoever calls it is told so, whatever his rights. */
+export function refusedFunction(
+  name: string,
+  { object, why, example }: { readonly object: string; readonly why: string; readonly example: string },
+): HostFunction {
+  const whole = `${object}.${name}`;
+  return hostFunction({
+    name,
+    summary: `Refused: ${why}`,
+    parameters: [{ name: "arguments", schema: Type.Unknown(), rest: true }],
+    returns: "nothing",
+    example: `try { ${whole}(${example}) } catch (error) { OUTPUT = error.message }`,
+    call: () => Promise.reject(new AppError("unsupported", `${whole} is not offered: ${why}.`)),
+  });
 }
 
 /**

@@ -3,7 +3,7 @@ import type { SealedKind } from "../../secrets/index.ts";
 import type { ConfigCache } from "./cache.ts";
 import type { ConfigChanges } from "./changes.ts";
 import { configClass } from "./classes.ts";
-import { configHostObject } from "./host-objects.ts";
+import { configHostObjects } from "./host-objects.ts";
 import { configRoutes, configSockets, type ConfigServices } from "./routes.ts";
 
 export interface ConfigParts extends ConfigServices {
@@ -17,7 +17,7 @@ export function configArea({ cache, changes, sealed, ...services }: ConfigParts)
     name: "config",
     endpoints: configRoutes(services),
     sockets: configSockets(services),
-    hostObjects: [configHostObject(services.config)],
+    hostObjects: configHostObjects(services.config),
     classes: [configClass(services.config)],
     sealed,
     maintain: (tenant) => changes.maintain(tenant),

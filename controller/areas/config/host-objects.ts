@@ -5,18 +5,31 @@ import type { ConfigService } from "./service.ts";
 
 const KEY = { name: "key", schema: Type.String({ description: "Key below the ospace" }) } as const;
 
-/** `config`: the configuration, shown by rights. Its service keeps author and versions of what is changed. */
-export function configHostObject(config: ConfigService): HostObject {
+/**
+ * The configuration, shown by rights, as `config` and, for scripts that know it by that name, as `etcd`. Its service
+ * keeps author and versions of what is changed.
+ */
+export function configHostObjects(config: ConfigService): readonly HostObject[] {
+  return [
+    configHostObject(config, { name: "config", summary: "The configuration of the tenant" }),
+    configHostObject(config, { name: "etcd", summary: "The configuration of the tenant, as config" }),
+  ];
+}
+
+function configHostObject(
+  config: ConfigService,
+  { name: object, summary }: Pick<HostObject, "name" | "summary">,
+): HostObject {
   return {
-    name: "config",
-    summary: "The configuration of the tenant",
+    name: object,
+    summary,
     functions: [
       hostFunction({
         name: "get",
         summary: "An entry with everything below it",
         parameters: [KEY],
         returns: "the tree, as /config/get answers it",
-        example: 'config.set("/matrix/example", "1", 60); OUTPUT = config.get("/matrix/example").value',
+        example: `${object}.set("/matrix/example", "1", 60); OUTPUT = ${object}.get("/matrix/example").value`,
         call: async ({ principal, signal }, key) => (await config.tree(principal, key, { signal })) as unknown as Value,
       }),
       hostFunction({
@@ -32,7 +45,7 @@ export function configHostObject(config: ConfigService): HostObject {
           },
         ],
         returns: "nothing",
-        example: 'config.set("/matrix/example", "1", 60)',
+        example: `${object}.set("/matrix/example", "1", 60)`,
         changes: true,
         call: async ({ principal }, key, value, ttl) => {
           await config.set(principal, { key, value, ttlSeconds: ttl });
@@ -44,7 +57,7 @@ export function configHostObject(config: ConfigService): HostObject {
         summary: "Deletes an entry with everything below it",
         parameters: [KEY],
         returns: "how many entries went",
-        example: 'config.set("/matrix/example", "1", 60); OUTPUT = config.delete("/matrix/example")',
+        example: `${object}.set("/matrix/example", "1", 60); OUTPUT = ${object}.delete("/matrix/example")`,
         changes: true,
         call: ({ principal }, key) => config.remove(principal, key),
       }),

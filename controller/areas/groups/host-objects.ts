@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import type { Value } from "../../../common/value.ts";
-import { hostFunction, type HostObject } from "../../scripting/index.ts";
+import { hostFunction, type HostObject, refusedFunction } from "../../scripting/index.ts";
 import { pathAllowed } from "../permissions/index.ts";
 import type { GroupService } from "./service.ts";
 import { groupReply } from "./shown.ts";
@@ -36,6 +36,11 @@ export function permHostObject(groups: GroupService): HostObject {
         returns: "{id, name, fullname, parent, member, readonly, writable, readexps, fields, tags, …}",
         example: 'OUTPUT = perm.getGroup("/everyone").name',
         call: async ({ principal }, id) => valueOf(groupReply(await groups.find(principal, id))),
+      }),
+      refusedFunction("set", {
+        object: "perm",
+        why: "rights are those of groups, not of single objects",
+        example: '"/matrix/box", ["box:1"], ["/everyone"]',
       }),
     ],
   };

@@ -4,12 +4,23 @@ import { hostFunction, type HostObject } from "../../scripting/index.ts";
 import { sendFrame } from "./sending.ts";
 import type { Notifications } from "./types.ts";
 
-/** `message`: the channels of `/websocket/<subject>`. */
-export function messageHostObject(notifications: Pick<Notifications, "publish">): HostObject {
+/** The channels of `/websocket/<subject>`, as `message` and, for scripts that know it by that name, as `nats`. */
+export function messageHostObjects(notifications: Pick<Notifications, "publish">): readonly HostObject[] {
+  const summary = "Frames to those who listen at /websocket/<subject>";
+  return [
+    messageHostObject(notifications, { name: "message", summary }),
+    messageHostObject(notifications, { name: "nats", summary: `${summary}, as message` }),
+  ];
+}
+
+function messageHostObject(
+  notifications: Pick<Notifications, "publish">,
+  { name: object, summary }: Pick<HostObject, "name" | "summary">,
+): HostObject {
   const text = (description: string) => Type.String({ description, maxLength: SCRIPT_MESSAGE_MAX_CHARACTERS });
   return {
-    name: "message",
-    summary: "Frames to those who listen at /websocket/<subject>",
+    name: object,
+    summary,
     functions: [
       hostFunction({
         name: "send",
@@ -21,7 +32,7 @@ export function messageHostObject(notifications: Pick<Notifications, "publish">)
           { name: "msg", schema: Type.Unknown({ description: "Text; others as JSON" }) },
         ],
         returns: "nothing",
-        example: 'message.send("example", "news", "hello", { n: 1 })',
+        example: `${object}.send("example", "news", "hello", { n: 1 })`,
         call: async ({ principal }, source, subject, title, msg) => {
           const body = typeof msg === "string" ? msg : JSON.stringify(msg);
           sendFrame(notifications, principal, { source, subject, title, msg: body });

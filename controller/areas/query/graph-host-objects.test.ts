@@ -106,6 +106,6 @@ describe("graphalg", () => {
 test("aialg is refused by its name", async () => {
   await expect(call("aialg.cafp", [[], "id", "value", 2, 1, 3])).rejects.toMatchObject({
     code: "unsupported",
-    message: "aialg.cafp is not offered.",
+    message: "aialg.cafp is not offered: its groups are described nowhere.",
   });
 });

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { AppError } from "../../../common/errors.ts";
 import { GRAPH_DEPTH_MAX, GRAPH_EDGES_MAX, GRAPH_NODES_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
-import { hostFunction, type HostObject } from "../../scripting/index.ts";
+import { hostFunction, type HostObject, refusedFunction } from "../../scripting/index.ts";
 import type { ObjectEdge, ObjectRef, Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Neighbours } from "./neighbours.ts";
@@ -62,13 +62,10 @@ export const AI_HOST_OBJECT: HostObject = {
   name: "aialg",
   summary: "Not offered: scripts that call it are told so",
   functions: [
-    hostFunction({
-      name: "cafp",
-      summary: "Refused: its groups are described nowhere",
-      parameters: [{ name: "arguments", schema: Type.Unknown(), rest: true }],
-      returns: "nothing",
-      example: 'try { aialg.cafp([], "id", "value", 2, 1, 3) } catch (error) { OUTPUT = error.message }',
-      call: () => Promise.reject(new AppError("unsupported", "aialg.cafp is not offered.")),
+    refusedFunction("cafp", {
+      object: "aialg",
+      why: "its groups are described nowhere",
+      example: '[], "id", "value", 2, 1, 3',
     }),
   ],
 };

@@ -9,6 +9,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService } from "../objects/index.ts";
+import { messageHostObjects } from "../notifications/host-objects.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
 import { PolicySamples, RecentRecords, RuleService, RuleTrials, type RecentOfPolicy } from "./index.ts";
@@ -61,6 +62,7 @@ beforeAll(async () => {
     RULE_LOCAL_OBJECT,
     WEBSOCKET_HOST_OBJECT,
     CHANGING,
+    ...messageHostObjects({ publish: () => changed.push("told") }),
     ...(consoleLogArea(logs).hostObjects ?? []),
   ]);
   scripts = new ThreadScripts({ ...runtime, file, languages: ["lua", "javascript"], functions: () => host.names });
@@ -119,8 +121,10 @@ describe("a trial of a rule", () => {
   });
 
   test("a body changes nothing, and what it would tell others is named", async () => {
-    const silent = await tried(`${LINE}websocket.send("rules", "news", "t", 1)`, ["a,1"]);
-    expect(silent).toMatchObject({ notCalled: ["websocket.send"], records: [{ rows: [{}], errors: [] }] });
+    for (const object of ["websocket", "nats"]) {
+      const silent = await tried(`${LINE}${object}.send("rules", "news", "t", 1)`, ["a,1"]);
+      expect(silent).toMatchObject({ notCalled: [`${object}.send`], records: [{ rows: [{}], errors: [] }] });
+    }
     const refused = await tried(`${LINE}outside.change()`, ["a,1"]);
     expect(refused.records[0]?.errors[0]?.message).toContain("changes nothing");
     expect(changed).toEqual([]);

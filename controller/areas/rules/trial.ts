@@ -92,7 +92,7 @@ interface TrialDependencies
 const UNAUDITED = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
 
 /** Host functions whose effect leaves the controller. */
-const OUTWARD = new Set(["websocket.send", "message.send"]);
+const OUTWARD = new Set(["websocket.send", "message.send", "nats.send"]);
 
 /** Tries rules on sample lines: nothing is stored, and nothing is told to anybody but the caller. */
 export class RuleTrials {

@@ -3,6 +3,7 @@ import type { Outbound } from "../../outbound/index.ts";
 import { LUA_LIBRARY_OBJECTS } from "../../scripting/index.ts";
 import { CONCURRENT_HOST_OBJECT, webcontextHostObject, type WebContextParts } from "./host-objects.ts";
 import { dialHostObject, httpHostObject } from "./http.ts";
+import { REFUSED_HOST_OBJECTS } from "./refused.ts";
 import { scriptRoutes } from "./routes.ts";
 import type { ScriptService } from "./service.ts";
 
@@ -21,6 +22,7 @@ export function scriptsArea({ scripts, outbound, ...parts }: ScriptParts): Area 
       httpHostObject(outbound),
       dialHostObject(outbound),
       ...LUA_LIBRARY_OBJECTS,
+      ...REFUSED_HOST_OBJECTS,
     ],
   };
 }

@@ -1,0 +1,43 @@
+import { type HostObject, refusedFunction } from "../../scripting/index.ts";
+
+/** Names that existing scripts know, of what there is not here. */
+export const REFUSED_HOST_OBJECTS: readonly HostObject[] = [
+  refused("nlp", {
+    why: "questions in words are answered nowhere here",
+    functions: { answer: '"shop", "how many?"', update: '"/shop.txt"' },
+  }),
+  refused("zabbix", {
+    why: "agents of other programs are not deployed here; hosts get the agent of this one",
+    functions: {
+      deploy: '["web-1"], "agent"',
+      restart: '["web-1"], "agent"',
+      start: '["web-1"], "agent"',
+      stop: '["web-1"], "agent"',
+      undeploy: '["web-1"], "agent"',
+    },
+  }),
+  {
+    // The bodies of rules have a function of this name.
+    ...refused("forward", {
+      why: "records go through a rule by POST /agent, and from rule to rule by its body",
+      functions: { send: '"/matrix/rules/example", "a line"' },
+    }),
+    kinds: ["serverjs", "trigger"],
+  },
+];
+
+interface Refused {
+  readonly why: string;
+  /** Arguments of the example by name. */
+  readonly functions: Readonly<Record<string, string>>;
+}
+
+function refused(name: string, { why, functions }: Refused): HostObject {
+  return {
+    name,
+    summary: "Not offered: scripts that call it are told so",
+    functions: Object.entries(functions).map(([member, example]) =>
+      refusedFunction(member, { object: name, why, example }),
+    ),
+  };
+}
