@@ -31,7 +31,8 @@ const { WebAssembly: Wasm } = globalThis as unknown as {
 
 const TRIVIAL = "OUTPUT = 1;";
 const HOST_CALLS = `var rows = 0;
-for (var i = 0; i < 10; i++) rows += odb.mql("select * from /matrix/bench/row limit 100").length;
+for (var i = 0; i < 10; i++) rows += odb.mql("select * from /matrix/bench/row limit 100").data.length;
+if (rows !== 1000) throw new Error(rows + " rows came");
 OUTPUT = rows;`;
 const BOMB = "while (true) {}";
 /** Of each text that tries to get out of its sandbox. */
