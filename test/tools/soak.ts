@@ -44,6 +44,7 @@ const RANDOM_TESTS = [
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/accepted.test.ts",
   "controller/areas/query/search/random.test.ts",
+  "controller/areas/triggers/several.test.ts",
   "controller/store/journal/journal.test.ts",
   "test/durability",
   "test/mql/random.test.ts",
