@@ -1,11 +1,13 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { InjectOptions } from "fastify";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { SCRIPT_THREADS } from "../../../common/limits.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { PASSWORD } from "../../../test/helpers/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { openWorld, type World } from "../../../test/security/world.ts";
+import { ThreadScripts } from "../../scripting/index.ts";
 
 let world: World;
 let admin: string;
@@ -133,6 +135,30 @@ test("functions are listed with and without /api, by name, with what they take",
     }),
   );
 });
+
+/** A loaded machine starts threads slowly: of what never comes through, the test's own time tells. */
+function unhurried() {
+  const { run: runs } = ThreadScripts.prototype;
+  return vi.spyOn(ThreadScripts.prototype, "run").mockImplementation(function (this: ThreadScripts, one, host) {
+    return runs.call(this, { ...one, timeoutMs: 600_000 }, host);
+  });
+}
+
+test("more scripts than threads, each of which waits for a trigger in JavaScript that itself asks MQL, all come through", async () => {
+  await run('odb.mql("CREATE CLASS /matrix/numbered (key varchar, n int, keys(key))")');
+  const script = 'OBJECT.n = odb.mql("SELECT key FROM /matrix/numbered LIMIT 100").data.length + 1';
+  const trigger = { class: "/matrix/numbered", name: "asks", script, attr: { before: "true", language: "javascript" } };
+  expect((await call({ method: "PUT", url: "/mxobject/trigger", payload: trigger })).status).toBe("ok");
+  const keys = Array.from({ length: 3 * SCRIPT_THREADS }, (_, at) => `k${at}`);
+  const insert = (key: string) =>
+    run(`odb.mql("INSERT INTO /matrix/numbered (key) VALUES (?)", "${key}"); OUTPUT = "${key}"`);
+  const patience = unhurried();
+  const answers = await Promise.all(keys.map(insert));
+  patience.mockRestore();
+  expect(answers).toEqual(keys.map((message) => ({ status: "ok", message })));
+  const { message } = await run('OUTPUT = odb.mql("SELECT key, n FROM /matrix/numbered WHERE n > 0 LIMIT 100").data');
+  expect((message as readonly { readonly key: string }[]).map(({ key }) => key).sort()).toEqual([...keys].sort());
+}, 600_000);
 
 test("what Lua finds besides host objects is listed for triggers and rules, and is not to be called by a host call", async () => {
   const libraries = ["csv.parse", "json.string", "strings.split", "time.parse"];
