@@ -5,11 +5,12 @@ import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
 import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
+import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engine.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
-import { runScript } from "./script.ts";
+import { parseBlocks, runScript } from "./script.ts";
 
 const folder = import.meta.dirname;
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"));
@@ -17,11 +18,15 @@ const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"))
 const DEFINITIONS = "classes.test.mql";
 const runtime = testRuntime(realClock);
 
-test("every function and every aggregate stands in a script", () => {
-  const text = scripts.map((name) => readFileSync(join(folder, name), "utf8").toLowerCase()).join("\n");
-  const others = ["coalesce", "cast", "now", "ago", "lag", "lead", "row_number", "rate"];
-  const names = [...Object.keys(FUNCTIONS), ...AGGREGATES, ...others];
-  expect(names.filter((name) => !text.includes(`${name}(`))).toEqual([]);
+test("every function, aggregate and window is called in a statement of a script", () => {
+  const texts = scripts.flatMap((name) =>
+    parseBlocks(readFileSync(join(folder, name), "utf8")).map(({ text }) => text),
+  );
+  const others = ["coalesce", "cast", "now", "ago"];
+  const calls = [...Object.keys(FUNCTIONS), ...AGGREGATES, ...others].map((name) => String.raw`\b${name}\(`);
+  const windows = WINDOW_FUNCTIONS.map((name) => String.raw`\b${name}\([^()]*\) over \(`);
+  const isCalled = (call: string) => texts.some((text) => new RegExp(call, "i").test(text));
+  expect([...calls, ...windows].filter((call) => !isCalled(call))).toEqual([]);
 });
 
 describe.each(scripts)("%s", (name) => {

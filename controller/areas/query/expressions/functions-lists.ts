@@ -1,5 +1,6 @@
 import type { Value } from "../../../../common/value.ts";
 import type { FunctionSpec } from "./function.ts";
+import { charactersOf } from "./functions-texts.ts";
 import { ANY, BOOLEAN, type Kind, NUMBER } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 import { canonical } from "./questions.ts";
@@ -13,7 +14,7 @@ export const LIST_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
     make:
       () =>
       ([value = null]) =>
-        isList(value) ? value.length : isMap(value) ? Object.keys(value).length : String(value).length,
+        isList(value) ? value.length : isMap(value) ? Object.keys(value).length : charactersOf(String(value)),
   },
   member: {
     accepts: ["several", "any"],

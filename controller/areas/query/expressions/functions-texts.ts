@@ -103,7 +103,7 @@ function plain(example: string, about: string, make: (text: string) => string): 
 }
 
 /** A pair of surrogates is one character. */
-function charactersOf(text: string): number {
+export function charactersOf(text: string): number {
   let count = text.length;
   for (let at = 0; at < text.length - 1; at += 1) {
     if ((text.codePointAt(at) ?? 0) <= 0xffff) continue;
@@ -113,11 +113,12 @@ function charactersOf(text: string): number {
   return count;
 }
 
+/** Places before the first count, and have no character. */
 function substring(text: string, from: number, count: number): string {
-  const first = Math.max(0, Math.trunc(from) - 1);
-  const length = Math.max(0, Math.trunc(Math.min(count, text.length)) + Math.min(0, Math.trunc(from) - 1));
+  const begin = Math.trunc(from) - 1;
+  const end = Math.max(0, begin + Math.trunc(count));
   const isPlain = charactersOf(text) === text.length;
-  return isPlain ? text.slice(first, first + length) : [...text].slice(first, first + length).join("");
+  return isPlain ? text.slice(Math.max(0, begin), end) : [...text].slice(Math.max(0, begin), end).join("");
 }
 
 /** Null where the result would be longer than texts may become. */

@@ -141,7 +141,10 @@ function folded(condition: Condition, present: Present): Condition {
       return { ...condition, operand: folded(condition.operand, present) };
     case "relate": {
       const value = constantOf(condition.right, present);
-      return value === undefined ? condition : { ...condition, kind: "compare", right: valueNode(value) };
+      // Written, null asks for what is not set; computed, it is unknown, as of a row.
+      return value === undefined || value === null
+        ? condition
+        : { ...condition, kind: "compare", right: valueNode(value) };
     }
     default:
       return condition;
