@@ -1,4 +1,4 @@
-import type { CompareOperator, Condition, Operand, TextOperator, ValueNode } from "./ast.ts";
+import type { CompareOperator, Condition, Operand, TextOperator } from "./ast.ts";
 import { type Grammar, parseCompared, parseSum } from "./parse-expression.ts";
 import { parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
@@ -51,13 +51,14 @@ function truth(condition: Condition): Operand {
   return { kind: "truth", condition, span: condition.span };
 }
 
-/** `(value, …)`, or one `?` or `[…]` that stands for the list. */
-export function parseValueList(reader: TokenReader): readonly ValueNode[] {
+/** `(value, …)`, of which some may be computed, or one `?` or `[…]` that stands for the list. */
+function parseList(reader: TokenReader): readonly Operand[] {
   if (reader.isSign("?") || reader.isSign("[")) return [parseValue(reader)];
   reader.expectSign("(");
-  const values: ValueNode[] = [];
+  const values: Operand[] = [];
   if (!reader.isSign(")")) {
-    do values.push(parseValue(reader));
+    // A sub-select where none may stand is said to be no value.
+    do values.push(reader.isKeyword("SELECT") ? parseValue(reader) : parseCompared(reader, GRAMMAR));
     while (reader.acceptSign(","));
   }
   reader.expectSign(")");
@@ -129,7 +130,7 @@ function among(
 ): Condition {
   const { subSelect } = reader;
   const isSelect = subSelect && reader.isSign("(") && reader.peek(1).keyword === "SELECT";
-  if (!isSelect) return { kind: "in", operand, values: parseValueList(reader), negated, span: reader.spanFrom(start) };
+  if (!isSelect) return amongListed(reader, operand, { start, negated });
   reader.countSubSelect();
   reader.enter();
   reader.expectSign("(");
@@ -137,6 +138,30 @@ function among(
   reader.expectSign(")");
   reader.leave();
   return { kind: "inSelect", operand, select, negated, span: reader.spanFrom(start) };
+}
+
+/** What is written is looked up together; what is computed is compared one by one. */
+function amongListed(
+  reader: TokenReader,
+  operand: Operand,
+  { start, negated }: { readonly start: number; readonly negated: boolean },
+): Condition {
+  const list = parseList(reader);
+  const span = reader.spanFrom(start);
+  const values = list.filter(isValueNode);
+  if (values.length === list.length) return { kind: "in", operand, values, negated, span };
+  const written: readonly Condition[] =
+    values.length > 0 ? [{ kind: "in", operand, values, negated: false, span }] : [];
+  const computed = list.filter((one) => !isValueNode(one)).map((one) => equality(reader, operand, one));
+  const items = [...written, ...computed];
+  const [first] = items;
+  const either: Condition = first && items.length === 1 ? first : { kind: "or", items, span };
+  return negated ? { kind: "not", operand: either, span } : either;
+}
+
+function equality(reader: TokenReader, left: Operand, right: Operand): Condition {
+  reader.countCondition();
+  return { kind: "relate", operator: "=", left, right, span: right.span };
 }
 
 function textOperator(reader: TokenReader): { readonly operator: TextOperator; readonly negated: boolean } | undefined {

@@ -15,7 +15,7 @@ export interface Grammar {
 
 /** These put many rows together; every other name stands for a function of one row. */
 const AGGREGATES: ReadonlySet<string> = new Set(
-  "count min max sum avg first last stddev percentile top histogram".split(" "),
+  "count min max sum avg first last rate stddev percentile top histogram".split(" "),
 );
 /** The one reserved word that is also called. */
 const CALLED: ReadonlySet<string> = new Set(["CONTAINS"]);

@@ -51,6 +51,7 @@ test("AND binds stronger than OR, NOT stronger than both", () => {
   expect(print("1=1 and size<-10 and x not in ('a',?) and y not like 'z*' and m['k'].n between 1 and 2")).toBe(
     "1 = 1 AND size < -10 AND x NOT IN ('a', ?) AND y NOT LIKE 'z*' AND m.k.n BETWEEN 1 AND 2",
   );
+  expect(print("x in (1, n + 1, 2) and x not in (lower(y))")).toBe("(x IN (1, 2) OR x = n + 1) AND NOT x = lower(y)");
 });
 
 test.each([

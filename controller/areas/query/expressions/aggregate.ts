@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_GROUPS_MAX, QUERY_TOP_VALUES_MAX } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import { numberValue } from "./arithmetic.ts";
+import { Growth } from "./growth.ts";
 import { ANY, compare, type Comparable, type Kind, LIST_OF_ANY, NUMBER, toComparable } from "./kind.ts";
 import { bytesOf, type MemoryShare } from "./memory.ts";
 import type { Source } from "./source.ts";
@@ -11,7 +12,7 @@ import { Sum } from "./sum.ts";
 
 /** Also put the points of one time series together. */
 export const STEPPED_AGGREGATES = ["count", "min", "max", "sum", "avg", "first", "last"] as const;
-export const AGGREGATES = [...STEPPED_AGGREGATES, "stddev", "percentile", "top", "histogram"] as const;
+export const AGGREGATES = [...STEPPED_AGGREGATES, "rate", "stddev", "percentile", "top", "histogram"] as const;
 export type SteppedAggregate = (typeof STEPPED_AGGREGATES)[number];
 export type AggregateName = (typeof AGGREGATES)[number];
 
@@ -65,11 +66,11 @@ export function answersList(name: AggregateName): boolean {
   return name === "top" || name === "histogram";
 }
 
-const NUMBERS: ReadonlySet<AggregateName> = new Set(["count", "sum", "avg", "stddev", "percentile"]);
+const NUMBERS: ReadonlySet<AggregateName> = new Set(["count", "sum", "avg", "rate", "stddev", "percentile"]);
 
 /** Whether it is about numbers only. */
 export function needsNumbers(name: AggregateName): boolean {
-  return name === "sum" || name === "avg" || name === "stddev" || name === "percentile" || name === "histogram";
+  return name === "histogram" || (name !== "count" && NUMBERS.has(name));
 }
 
 interface Parameter {
@@ -175,6 +176,8 @@ function accumulatorOf<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R
     case "sum":
     case "avg":
       return sum(spec);
+    case "rate":
+      return growth(spec, memory);
     case "stddev":
       return deviation(spec);
     case "percentile":
@@ -248,6 +251,18 @@ function deviation<R>(spec: AggregateSpec<R>): Accumulator<R> {
       squares += before * (number - mean);
     },
     result: () => (count < 2 ? null : numberValue(Math.sqrt(squares / (count - 1)))),
+  };
+}
+
+/** By the time of the rows' latest write. */
+function growth<R>(spec: AggregateSpec<R>, memory: Memory): Accumulator<R> {
+  const grown = new Growth(memory);
+  return {
+    add(row) {
+      const number = numberOfRow(spec, row);
+      if (number !== undefined) grown.add(spec.writtenMs(row), number);
+    },
+    result: () => numberValue(grown.perSecond()),
   };
 }
 

@@ -326,6 +326,7 @@ export class OutputBinder {
     if (isOfGroup(call.argument))
       throw new AppError("invalid", `[Valid] ${printCall(call)}: an aggregate stands in no other one.`);
     const field = bindOperand(call.argument, this.#names, this.#values);
+    if (name === "rate") this.#requireTimes(call, field);
     if (
       needsNumbers(name) &&
       !this.#names.kindsOf(field).some((kind) => kind.type === "number" || kind.type === "any")
@@ -333,6 +334,18 @@ export class OutputBinder {
       throw new AppError("invalid", `[Valid] ${call.name}(${field.label}) needs numbers.`);
     }
     return field;
+  }
+
+  /** The rows of a SELECT have no time of their own, and equal values are no repetition. */
+  #requireTimes(call: Call, { table }: BoundField): void {
+    const { from, joins } = this.#select;
+    if (call.distinct)
+      throw new AppError("invalid", "[Valid] rate(DISTINCT …) means nothing: it goes from value to value.");
+    if ((table === 0 ? from : joins[table - 1]?.class)?.kind === "selected")
+      throw new AppError(
+        "invalid",
+        `[Valid] ${printCall(call)} goes by the last write of objects, which the rows of FROM (SELECT …) are not: rate(x) OVER (ORDER BY time) goes by a column.`,
+      );
   }
 }
 
