@@ -21,6 +21,9 @@ import {
   printOperand,
 } from "../../common/mql/index.ts";
 import type { Value } from "../../common/value.ts";
+import { CallGenerator, isExact } from "./mql-calls.ts";
+import { ExpressionGenerator } from "./mql-expressions.ts";
+import { columnType, typeOf } from "./mql-types.ts";
 import {
   COLUMN_NAMES,
   COLUMN_TYPES,
@@ -36,7 +39,6 @@ import {
 
 const span = { start: 0, end: 0 };
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
-const NUMBERS: readonly ColumnName[] = ["n1", "n2"];
 const TEXTS: readonly ColumnName[] = ["s1", "s2", "x1"];
 const SEVERAL: readonly ColumnName[] = ["g1", "m1"];
 
@@ -55,11 +57,15 @@ export class QueryGenerator {
   readonly #world: World;
   readonly #rights: PlainRights;
   readonly #dice: Dice;
+  readonly #expressions: ExpressionGenerator;
+  readonly #calls: CallGenerator;
 
   constructor(world: World, rights: PlainRights, dice: Dice) {
     this.#world = world;
     this.#rights = rights;
     this.#dice = dice;
+    this.#expressions = new ExpressionGenerator(dice);
+    this.#calls = new CallGenerator(dice);
   }
 
   /** Undefined when there is nothing that may be read. */
@@ -110,11 +116,12 @@ export class QueryGenerator {
   #answeredRows(inner: Source): { readonly select: Select; readonly names: readonly ColumnName[] } {
     const names = this.#dice.some(inner.names, 0.6);
     const items = names.map((name) => item(field([name])));
-    const computed = names.filter((name) => NUMBERS.includes(name)).slice(0, 1);
+    const fields = inner.names.map((name) => field([name]));
     const changed = items.map((one, at): SelectItem => {
       const name = names[at] ?? "n1";
-      if (!computed.includes(name) || !this.#dice.chance(0.5)) return one;
-      return item({ kind: "computed", name: "+", operands: [field([name]), number(1)], span }, name);
+      const type = columnType(field([name]));
+      if (type === "list" || type === "map" || !this.#dice.chance(0.25)) return one;
+      return item(this.#expressions.of(type, fields, 1), name);
     });
     const select = { ...this.#plain(inner), items: [item(field(["id"])), item(field(["class"])), ...changed] };
     return { select: { ...select, ...this.#tail([field(["id"])]) }, names };
@@ -179,7 +186,7 @@ export class QueryGenerator {
             ...(distinct ? [] : this.#followed(source).map((one) => ({ field: one }))),
           ]);
     const windows =
-      !distinct && this.#dice.chance(0.15) ? [this.#window(source), this.#window(source)].map(aliasedAs("w")) : [];
+      !distinct && this.#dice.chance(0.15) ? [this.#windowOf(source), this.#windowOf(source)].map(aliasedAs("w")) : [];
     const outputs = items.flatMap((item) => (item.kind === "item" ? [item] : []));
     const keys = distinct
       ? outputs.map(output)
@@ -187,40 +194,34 @@ export class QueryGenerator {
     return { ...this.#plain(source), distinct, items: [...items, ...windows], ...this.#tail(keys.filter(isSingle)) };
   }
 
-  /** In an order without equal rows where the answer follows from it. */
-  #window({ names }: Source): WindowItem {
-    const scalars = names.filter(isScalar);
-    const numbers = names.filter((name) => NUMBERS.includes(name));
-    const name = this.#dice.pick([
-      "row_number",
-      "count",
-      ...(scalars.length > 0 ? ["lag", "lead"] : []),
-      ...(numbers.length > 0 ? ["sum", "avg"] : []),
-    ]);
-    const isMoved = name === "lag" || name === "lead";
-    const argument = isMoved ? this.#dice.pick(scalars) : name === "row_number" ? undefined : this.#dice.pick(numbers);
-    const operands = argument === undefined ? [] : [field([argument])];
-    const distance = isMoved && this.#dice.chance(0.4) ? [numberNode(this.#dice.below(4))] : [];
-    const keys = this.#dice.some(scalars, 0.3).map((key) => field([key]));
-    const isExact = isMoved || name === "row_number";
-    const orderBy = [...keys, ...(isExact || this.#dice.chance(0.3) ? [field(["id"])] : [])].map(
-      (value): OrderItem => ({ kind: "order", value, descending: this.#dice.chance(0.4), span }),
-    );
-    const partitionBy = this.#dice.some(["class", ...scalars], 0.15).map((key) => field([key]));
-    return { kind: "window", name, operands: [...operands, ...distance], partitionBy, orderBy, alias: undefined, span };
+  #windowOf({ names, isAnswer }: Source): WindowItem {
+    const keys = ["class", ...names.filter(isScalar)].map((name) => field([name]));
+    const times = isAnswer ? {} : { time: field(["vtime"]), rest: [] };
+    return this.#calls.window(keys, { ids: [field(["id"])], ...times });
   }
 
   #grouped(source: Source): Select {
     if (source.names.includes("t1") && this.#dice.chance(0.25)) return this.#filled(source);
-    const keys = ["class", ...source.names.filter(isScalar)].map((name) => field([name]));
-    const groupBy = this.#dice.some([...keys, ...this.#followed(source).filter(isOne)], 0.3);
+    const fields = ["class", ...source.names.filter(isScalar)].map((name) => field([name]));
+    const made = this.#dice.chance(0.3) ? [this.#expressions.scalar(fields, 1)] : [];
+    const groupBy = [...this.#dice.some([...fields, ...this.#followed(source).filter(isOne)], 0.3), ...made];
     const calls = Array.from({ length: 1 + this.#dice.below(3) }, () => this.#call(source));
-    const items = [...this.#dice.some(groupBy, 0.8), ...calls].map(
+    const items = [...this.#dice.some(groupBy, 0.8), ...calls, ...this.#ofGroups(groupBy, calls)].map(
       (value, at): Item => ({ kind: "item", value, alias: this.#dice.chance(0.5) ? `a${at}` : undefined, span }),
     );
-    const having = this.#dice.chance(0.3) ? this.#having(calls) : undefined;
-    const orders = [...this.#dice.some(calls, 0.5), ...groupBy];
+    const having = this.#dice.chance(0.3) ? this.#calls.having(calls) : undefined;
+    const orders = [...this.#dice.some(calls.filter(isExact), 0.5), ...groupBy];
     return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(orders) };
+  }
+
+  /** Computed of the keys, or of what is known of the whole group. */
+  #ofGroups(groupBy: readonly Operand[], calls: readonly Call[]): readonly Expression[] {
+    const numbers = calls.filter((one) => isExact(one) && typeOf(one) === "number");
+    const keys = groupBy.filter((key): key is Field => key.kind === "field" && isOne(key));
+    return [
+      ...(numbers.length > 0 && this.#dice.chance(0.4) ? [this.#expressions.ofCalls(numbers)] : []),
+      ...(keys.length > 0 && this.#dice.chance(0.2) ? [this.#expressions.scalar(keys, 1)] : []),
+    ];
   }
 
   /** Groups by days, with those without rows; the end of the time is said, or not. */
@@ -235,10 +236,17 @@ export class QueryGenerator {
       source.names.filter((name) => isScalar(name) && name !== "t1"),
       0.2,
     );
-    const groupBy: readonly Operand[] = [days, ...others.slice(0, 1).map((name) => field([name]))];
+    const fields = others.slice(0, 1).map((name) => field([name]));
+    const made = fields.map((one) => {
+      const key = this.#dice.chance(0.3) ? this.#expressions.scalar([one], 1) : one;
+      // FILL is of one bucket.
+      return key.kind === "computed" && key.name === "bucket" ? one : key;
+    });
+    const groupBy: readonly Operand[] = [days, ...made];
     const calls = Array.from({ length: 1 + this.#dice.below(2) }, () => this.#call(source));
     const keys = groupBy.map((value, at): Item => ({ kind: "item", value, alias: `a${at}`, span }));
-    const items = unlike([...keys, ...calls.map((value): Item => ({ kind: "item", value, alias: undefined, span }))]);
+    const values = [...calls, ...this.#ofGroups([], calls)];
+    const items = unlike([...keys, ...values.map((value): Item => ({ kind: "item", value, alias: undefined, span }))]);
     const plain = this.#plain(source);
     const operators = this.#dice.some([">", ">=", "<", "<="] as const, 0.3);
     const bounds = operators.map((operator): Condition => {
@@ -247,7 +255,7 @@ export class QueryGenerator {
     const all = [...bounds, ...(plain.where ? [plain.where] : [])];
     const where: Condition | undefined = all.length > 1 ? { kind: "and", items: all, span } : all[0];
     const value = this.#dice.pick<Fill["value"]>(["previous", { kind: "constant", value: null, span }, numberNode(0)]);
-    const having = this.#dice.chance(0.2) ? this.#having(calls) : undefined;
+    const having = this.#dice.chance(0.2) ? this.#calls.having(calls) : undefined;
     return { ...plain, where, items, groupBy, fill: { kind: "fill", value, span }, having, ...this.#tail(groupBy) };
   }
 
@@ -279,32 +287,32 @@ export class QueryGenerator {
         field: field([table.alias, ...parts]),
       })),
     );
-    const where = this.#dice.chance(0.6)
-      ? this.#condition(
-          all.map((one) => one.field),
-          1,
-        )
-      : undefined;
+    const fields = all.map((one) => one.field);
+    const plain = this.#dice.chance(0.6) ? this.#condition(fields, 1) : undefined;
+    const among = this.#dice.chance(0.15) ? this.#amongFound(fields.filter(isOne)) : undefined;
+    const where = this.#both(plain, among);
     const ids = tables.map(({ alias }) => field([alias, "id"]));
     const items = this.#items(all).map(
       (one, at): SelectItem => (one.kind === "item" ? { ...one, alias: `j${at}` } : one),
     );
+    const windows = this.#dice.chance(0.2) ? [this.#windowOver(tables), this.#windowOver(tables)] : [];
     const from = first?.ref ?? { kind: "class" as const, path: "/", subtree: true, alias: undefined, span };
     return {
       ...this.#plain({ ref: from, names: [], shared: [], isAnswer: true }),
       joins,
       where,
-      items,
-      ...this.#tail([
-        ...this.#dice
-          .some(
-            all.map((one) => one.field),
-            0.1,
-          )
-          .filter((one) => isSingle(one) && isOne(one)),
-        ...ids,
-      ]),
+      items: [...items, ...windows.map(aliasedAs("w"))],
+      ...this.#tail([...this.#dice.some(fields, 0.1).filter((one) => isSingle(one) && isOne(one)), ...ids]),
     };
+  }
+
+  /** Of one object of the others there is one row for each time of the first. */
+  #windowOver(tables: readonly (Source & { readonly alias: string })[]): WindowItem {
+    const scalars = tables.flatMap(({ alias, names }) => names.filter(isScalar).map((name) => field([alias, name])));
+    const ids = tables.map(({ alias }) => field([alias, "id"]));
+    const [first] = tables;
+    const times = !first || first.isAnswer ? {} : { time: field([first.alias, "vtime"]), rest: ids.slice(1) };
+    return this.#calls.window(scalars, { ids, ...times });
   }
 
   #join(earlier: readonly (Source & { readonly alias: string })[], own: Source & { readonly alias: string }): Join {
@@ -339,11 +347,10 @@ export class QueryGenerator {
     const plain = this.#dice.chance(0.75)
       ? this.#condition([...["id", "class", ...names].map((name) => field([name])), ...this.#followed(source)], 2)
       : undefined;
-    const among = this.#dice.chance(0.1) ? this.#amongFound(names) : undefined;
-    const where: Condition | undefined =
-      plain && among
-        ? { kind: this.#dice.pick(["and", "or"] as const), items: [plain, among], span }
-        : (among ?? plain);
+    const among = this.#dice.chance(0.1)
+      ? this.#amongFound(["id", ...names.filter(isScalar)].map((name) => field([name])))
+      : undefined;
+    const where = this.#both(plain, among);
     return {
       kind: "select",
       distinct: false,
@@ -359,14 +366,21 @@ export class QueryGenerator {
     };
   }
 
+  #both(left: Condition | undefined, right: Condition | undefined): Condition | undefined {
+    if (!left || !right) return left ?? right;
+    return { kind: this.#dice.pick(["and", "or"] as const), items: [left, right], span };
+  }
+
   /** One of the columns, or the id, among what a SELECT answers of a column of the same type. */
-  #amongFound(names: readonly ColumnName[]): Condition | undefined {
-    const own = this.#dice.pick(["id" as const, ...names.filter(isScalar)]);
+  #amongFound(fields: readonly Field[]): Condition | undefined {
+    const operand = this.#dice.pick(fields);
+    const own = operand.parts.at(-1) as ColumnName | "id" | "class";
+    if (own === "class" || SEVERAL.includes(own as ColumnName)) return undefined;
     const source = this.#dice.pick(this.#sources());
     const others = own === "id" ? [own] : source.names.filter((name) => COLUMN_TYPES[name] === COLUMN_TYPES[own]);
     if (others.length === 0) return undefined;
     const select = { ...this.#plain(source), items: [item(field([this.#dice.pick(others)]))] };
-    return { kind: "inSelect", operand: field([own]), select, negated: this.#dice.chance(0.3), span };
+    return { kind: "inSelect", operand, select, negated: this.#dice.chance(0.3), span };
   }
 
   #asOf(): ValueNode | undefined {
@@ -392,81 +406,26 @@ export class QueryGenerator {
   #items(choices: readonly { readonly field: Field }[]): readonly SelectItem[] {
     const chosen = this.#dice.some(choices, 0.4);
     return (chosen.length > 0 ? chosen : choices.slice(0, 1)).map((one, at) =>
-      item(this.#perhapsComputed(one.field), this.#dice.chance(0.2) ? `a${at}` : undefined),
+      item(
+        this.#perhapsComputed(
+          one.field,
+          choices.map((other) => other.field),
+        ),
+        this.#dice.chance(0.2) ? `a${at}` : undefined,
+      ),
     );
   }
 
-  #perhapsComputed(of: Field): Operand {
-    return this.#dice.chance(0.2) ? (this.#computed(of) ?? of) : of;
-  }
-
-  /** Of a number or a text, by what the reference defines; undefined for any other field. */
-  #computed(of: Field): Expression | undefined {
-    const name = of.parts.at(-1) ?? "";
-    if (!isOne(of)) return undefined;
-    const call = (function_: string, ...operands: readonly Operand[]): Expression => {
-      return { kind: "computed", name: function_, operands: [of, ...operands], span };
-    };
-    if (NUMBERS.includes(name as ColumnName)) {
-      const other = this.#dice.chance(0.4) ? of : number(this.#dice.below(4) - 1);
-      return this.#dice.pick([
-        call("+", other),
-        call("-", other),
-        call("*", other),
-        call("/", other),
-        call("-"),
-        call("abs"),
-        call("coalesce", number(7)),
-        this.#case(of, call("*", number(2))),
-      ]);
-    }
-    if (!isText(name) || name === "x1") return undefined;
-    return this.#dice.pick([
-      call("||", text("-z")),
-      call("upper"),
-      call("length"),
-      call("substring", number(2)),
-      call("coalesce", text("none")),
-      this.#case(of, call("upper")),
-    ]);
-  }
-
-  #case(of: Field, then: Operand): Expression {
-    const otherwise = this.#dice.chance(0.5) ? of : undefined;
-    return { kind: "case", branches: [{ when: this.#leaf(of), then }], otherwise, span };
+  #perhapsComputed(of: Field, fields: readonly Field[]): Operand {
+    if (!isOne(of) || !this.#dice.chance(0.25)) return of;
+    return this.#expressions.of(columnType(of), this.#dice.chance(0.5) ? [of] : fields, this.#dice.below(3));
   }
 
   #call({ names, isAnswer }: Source): Call {
-    const scalars = names.filter(isScalar);
-    const numbers = names.filter((name) => NUMBERS.includes(name));
-    const name = this.#dice.pick([
-      "count",
-      "count",
-      ...(scalars.length > 0 ? ["min", "max", ...(isAnswer ? [] : ["first", "last"])] : []),
-      ...(numbers.length > 0 ? ["sum", "avg"] : []),
-    ]);
-    const choices = name === "sum" || name === "avg" ? numbers : scalars;
-    const argument =
-      choices.length === 0 || (name === "count" && this.#dice.chance(0.5))
-        ? undefined
-        : field([this.#dice.pick(choices)]);
-    const distinct = argument !== undefined && ["count", "sum", "avg"].includes(name) && this.#dice.chance(0.3);
-    return { kind: "call", name: argument ? name : "count", distinct, argument, span };
-  }
-
-  #having(calls: readonly Call[]): Condition {
-    const counted = calls.filter((call) => ["count", "sum"].includes(call.name));
-    const left =
-      counted.length > 0
-        ? this.#dice.pick(counted)
-        : { kind: "call" as const, name: "count", distinct: false, argument: undefined, span };
-    return {
-      kind: "compare",
-      operator: this.#dice.pick([">", "<=", "!="]),
-      left,
-      right: number(this.#dice.below(6)),
-      span,
-    };
+    return this.#calls.call(
+      names.map((name) => field([name])),
+      { hasTimes: !isAnswer },
+    );
   }
 
   /** The ids of the objects of a class or tree that a condition means, which may follow relations. */
@@ -490,6 +449,7 @@ export class QueryGenerator {
 
   #condition(fields: readonly Field[], depth: number): Condition {
     const roll = this.#dice.below(10);
+    if (this.#dice.chance(0.1)) return this.#expressions.condition(fields.filter(isOne), this.#dice.below(3));
     if (depth === 0 || roll < 3) return this.#leaf(this.#dice.pick(fields));
     if (roll === 3) return { kind: "not", operand: this.#condition(fields, depth - 1), span };
     return {
@@ -503,8 +463,6 @@ export class QueryGenerator {
     const name = operand.parts.at(-1) ?? "";
     const negated = this.#dice.chance(0.3);
     const value = () => this.#valueFor(name);
-    const computed = this.#dice.chance(0.15) ? this.#computed(operand) : undefined;
-    if (computed) return this.#related(operand, computed);
     if (this.#dice.chance(0.12)) return { kind: "isNull", operand, negated, span };
     if (this.#dice.chance(0.2)) return { kind: "in", operand, values: [value(), value(), value()], negated, span };
     if (!isOne(operand) && !SEVERAL.includes(name as ColumnName))
@@ -522,15 +480,6 @@ export class QueryGenerator {
       right: value(),
       span,
     };
-  }
-
-  /** An expression beside its own field, or beside a value. */
-  #related(of: Field, computed: Expression): Condition {
-    const operator = this.#dice.pick(["=", "!=", "<", "<=", ">", ">="] as const);
-    const isLength = computed.kind === "computed" && computed.name === "length";
-    if (isLength) return { kind: "compare", operator, left: computed, right: number(this.#dice.below(4)), span };
-    if (this.#dice.chance(0.5)) return { kind: "relate", operator, left: of, right: computed, span };
-    return { kind: "compare", operator, left: computed, right: this.#valueFor(of.parts.at(-1) ?? ""), span };
   }
 
   #ofSeveral(operand: Field, name: string, negated: boolean): Condition {

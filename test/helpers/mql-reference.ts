@@ -19,6 +19,8 @@ import {
   type WindowItem,
 } from "../../common/mql/index.ts";
 import type { Row, Value } from "../../common/value.ts";
+import { aggregate, computed, order } from "./mql-definitions.ts";
+import { typeOf } from "./mql-types.ts";
 import { type PlainClass, type PlainRights, type PlainRow, RELATIONS, type World } from "./mql-world.ts";
 
 /**
@@ -174,7 +176,9 @@ export class Reference {
       const chosen = branch ? branch.then : operand.otherwise;
       return chosen ? value(chosen) : null;
     }
-    return operand.kind === "computed" ? computed(operand.name, operand.operands.map(value)) : plain(operand);
+    if (operand.kind !== "computed") return plain(operand);
+    const [first] = operand.operands;
+    return computed(operand.name, operand.operands.map(value), first ? typeOf(first) : "text");
   }
 
   #seen(view: PlainClass): ReadonlySet<string> {
@@ -220,9 +224,24 @@ export class Reference {
     if (name === "row_number") return own.indexOf(env) + 1;
     if (name === "lag") return value(own[own.indexOf(env) - distance]);
     if (name === "lead") return value(own[own.indexOf(env) + distance]);
+    if (name === "rate") return this.#rate(own, env, { value, time: orderBy[0]?.value });
     const before = own.filter((one) => compared(one, env) <= 0);
     const known = before.map((one) => ({ value: value(one), ms: 0 })).filter((one) => one.value !== null);
     return name === "count" && !argument ? before.length : aggregate(name, known);
+  }
+
+  /** For each second since the row before that has a value; what is less than before has begun again at 0. */
+  #rate(
+    own: readonly Env[],
+    env: Env,
+    of: { readonly value: (env: Env) => Value; readonly time: Operand | undefined },
+  ): Value {
+    const now = of.value(env);
+    const before = own.slice(0, own.indexOf(env)).findLast((one) => of.value(one) !== null);
+    if (now === null || !before || !of.time) return null;
+    const seconds = (Number(this.#read(of.time, env)) - Number(this.#read(of.time, before))) / 1_000;
+    const was = Number(of.value(before));
+    return (Number(now) < was ? Number(now) : Number(now) - was) / seconds;
   }
 
   #whole(env: Env): Row {
@@ -307,9 +326,10 @@ export class Reference {
       const operand = aliased(written, select);
       const key = select.groupBy.findIndex((one) => printOperand(one) === printOperand(operand));
       if (key >= 0) return keys[key] ?? null;
-      if (operand.kind !== "call") return null;
+      if (operand.kind === "field") return null;
+      if (operand.kind !== "call") return this.#computed(operand, read);
       if (value === "previous") return before?.read(operand) ?? null;
-      return value.kind === "number" && isNumeric(operand) ? Number(value.text) : null;
+      return value.kind === "number" && typeOf(operand) === "number" ? Number(value.text) : null;
     };
     return read;
   }
@@ -324,7 +344,9 @@ export class Reference {
     const known = members
       .map((env) => ({ value: this.#read(argument, env) ?? null, ms: Object.values(env)[0]?.writtenMs ?? 0 }))
       .filter((one) => one.value !== null);
-    return aggregate(value.name, value.distinct ? [...new Map(known.map((one) => [one.value, one])).values()] : known);
+    const parameter = value.step === undefined ? undefined : Number(plain(value.step));
+    const chosen = value.distinct ? [...new Map(known.map((one) => [one.value, one])).values()] : known;
+    return aggregate(value.name, chosen, parameter);
   }
 
   #truth(condition: Condition, read: (operand: Field | Call) => Value | undefined): Truth {
@@ -355,11 +377,6 @@ const ALL: NumberNode = { kind: "number", text: "-1", span: { start: 0, end: 0 }
 interface Group {
   readonly keys: readonly Value[];
   readonly read: (value: Operand) => Value;
-}
-
-function isNumeric({ name, argument }: Call): boolean {
-  const column = argument?.kind === "field" ? (argument.parts.at(-1) ?? "") : "";
-  return ["count", "sum", "avg"].includes(name) || column.startsWith("n");
 }
 
 function conjuncts(where: Condition | undefined): readonly Condition[] {
@@ -422,38 +439,6 @@ function affirmed(condition: Exclude<Leaf, { kind: "isNull" | "relate" }>, own: 
   }
 }
 
-function computed(name: string, values: readonly Value[]): Value {
-  const [first = null, second = null] = values;
-  if (name === "coalesce") return values.find((value) => value !== null) ?? null;
-  if (values.includes(null)) return null;
-  switch (name) {
-    case "+":
-      return Number(first) + Number(second);
-    case "-":
-      return values.length === 1 ? 0 - Number(first) : Number(first) - Number(second);
-    case "*":
-      return Number(first) * Number(second);
-    case "/":
-      return Number(second) === 0 ? null : Number(first) / Number(second);
-    case "||":
-      return `${String(first)}${String(second)}`;
-    case "bucket": {
-      const widthMs = Number(/\d+/.exec(String(second))?.[0]) * 86_400_000;
-      return Math.floor(Number(first) / widthMs) * widthMs;
-    }
-    case "upper":
-      return String(first).toUpperCase();
-    case "length":
-      return String(first).length;
-    case "abs":
-      return Math.abs(Number(first));
-    case "substring":
-      return String(first).slice(Number(second) - 1);
-    default:
-      throw new Error(`${name} is not defined here`);
-  }
-}
-
 function compared(operator: string, own: Value, wanted: Value): boolean {
   if (operator === "=" || operator === "!=") return heldBy(own).includes(wanted) === (operator === "=");
   if (operator === "<") return !isOrdered(wanted, own);
@@ -503,29 +488,6 @@ function changesBetween(left: string, right: string): number {
   );
 }
 
-function aggregate(name: string, known: readonly { readonly value: Value; readonly ms: number }[]): Value {
-  const values = known.map((one) => one.value);
-  const total = values.reduce<number>((sum, value) => sum + Number(value), 0);
-  const ordered = values.toSorted((left, right) => order(left, right));
-  const timed = known.toSorted((left, right) => left.ms - right.ms);
-  switch (name) {
-    case "count":
-      return values.length;
-    case "sum":
-      return values.length === 0 ? null : total;
-    case "avg":
-      return values.length === 0 ? null : total / values.length;
-    case "min":
-      return ordered[0] ?? null;
-    case "max":
-      return ordered.at(-1) ?? null;
-    case "first":
-      return timed[0]?.value ?? null;
-    default:
-      return timed.at(-1)?.value ?? null;
-  }
-}
-
 function relationOf([name]: readonly string[]): (typeof RELATIONS)[number] | undefined {
   return RELATIONS.find((type) => type === name);
 }
@@ -544,6 +506,7 @@ function valueOf(
   const isAnswer = row.class.path === ANSWER.path;
   if (name === "id" && !isAnswer) return row.id;
   if (name === "class" && !isAnswer) return row.class.path;
+  if (name === "vtime" && !isAnswer) return row.writtenMs;
   if (!isAnswer && !columns.has(name)) return undefined;
   const value = row.values[name] ?? null;
   if (member === undefined) return value;
@@ -563,12 +526,6 @@ function isSame(left: Value | undefined, right: Value | undefined): boolean {
 
 function isOrdered(left: Value, right: Value): boolean {
   return order(left, right) <= 0;
-}
-
-/** Null comes first, false before true. */
-export function order(left: Value, right: Value): number {
-  if (left === null || right === null) return left === right ? 0 : left === null ? -1 : 1;
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 /** The rows as ORDER BY has them; equal ones as they came. */
@@ -626,7 +583,10 @@ export function rowText(row: Row): string {
   );
 }
 
+/** Sums of fractions differ by the order in which they are added up. */
 function unordered(value: Value): Value {
+  if (typeof value === "number") return Number.isInteger(value) ? value : Math.round(value * 1e9) / 1e9;
+  if (Array.isArray(value)) return (value as readonly Value[]).map(unordered);
   return typeof value === "object" && value !== null && !Array.isArray(value) ? Object.entries(value).sort() : value;
 }
 

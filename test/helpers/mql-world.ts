@@ -51,6 +51,8 @@ export interface World {
   readonly root: string;
   readonly classes: readonly PlainClass[];
   readonly now: readonly PlainRow[];
+  /** Its classes keep records: without keys and edges, and never changed. */
+  readonly areRecords: boolean;
   /** Absent: the classes keep no versions. */
   readonly earlier: { readonly rows: readonly PlainRow[]; readonly atMs: number } | undefined;
 }
@@ -108,7 +110,7 @@ export function drawnValue(name: ColumnName, dice: Dice): Value {
 
 const OBJECTS = 14;
 
-/** Makes a world below a class of its own. */
+/** Makes a world below a class of its own. Not every store of classes keeps versions and records. */
 export async function makeWorld(
   objects: Objects,
   name: string,
@@ -116,30 +118,33 @@ export async function makeWorld(
 ): Promise<World> {
   const keepsVersions = dice.chance(0.4) && canKeepVersions;
   for (const type of RELATIONS) await objects.createEdgeType(admin, { name: type, remedy: "" }, { ifNotExists: true });
-  const classes = await makeClasses(objects, name, { dice, keepsVersions });
+  const areRecords = canKeepVersions && !keepsVersions && dice.chance(0.3);
+  const classes = await makeClasses(objects, name, { dice, keepsVersions, areRecords });
   const rows = new Map<string, PlainRow>();
   for (let at = 0; at < OBJECTS; at += 1)
-    await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice });
+    await write(objects, rows, { id: undefined, view: dice.pick(classes), atMs: FIRST_MS + at, dice, areRecords });
+  if (areRecords) return { root: `/matrix/${name}`, classes, now: [...rows.values()], areRecords, earlier: undefined };
   const earlier = keepsVersions
     ? { rows: [...rows.values()].map((row) => ({ ...row })), atMs: FIRST_MS + 60_000 }
     : undefined;
   for (const [at, row] of [...rows.values()].filter(() => dice.chance(0.3)).entries()) {
-    await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice });
+    await write(objects, rows, { id: row.id, view: row.class, atMs: SECOND_MS + at, dice, areRecords });
   }
   for (const row of dice.some([...rows.values()], 0.1)) {
     await objects.remove(admin, [{ id: row.id }]);
     rows.delete(row.id);
   }
-  return { root: `/matrix/${name}`, classes, now: [...rows.values()], earlier };
+  return { root: `/matrix/${name}`, classes, now: [...rows.values()], areRecords, earlier };
 }
 
 async function makeClasses(
   objects: Objects,
   name: string,
-  of: { readonly dice: Dice; readonly keepsVersions: boolean },
+  of: { readonly dice: Dice; readonly keepsVersions: boolean; readonly areRecords: boolean },
 ): Promise<readonly PlainClass[]> {
-  const { dice, keepsVersions } = of;
+  const { dice, keepsVersions, areRecords } = of;
   const query = new QueryService({ objects, runtime: { clock: realClock } });
+  const kept = areRecords ? "kind=record" : `version=${keepsVersions}`;
   const classes: PlainClass[] = [];
   for (let at = 0; at < 4; at += 1) {
     const parent = at === 0 ? undefined : dice.pick(classes);
@@ -150,12 +155,12 @@ async function makeClasses(
     const members = [
       ...(parent ? [] : ["k varchar"]),
       ...own.map((column) => `${column} ${COLUMN_TYPES[column]}`),
-      ...(parent ? [] : ["keys(k)"]),
+      ...(parent || areRecords ? [] : ["keys(k)"]),
     ];
     const index = indexed.length > 0 ? [`index(${indexed.join(", ")})`] : [];
     await query.rows(
       admin,
-      `create class ${path} (${[...members, ...index].join(", ")}) with autosearch=${dice.chance(0.5)}, version=${keepsVersions}`,
+      `create class ${path} (${[...members, ...index].join(", ")}) with ${kept}, autosearch=${dice.chance(0.5)}`,
     );
     classes.push({ path, label, columns: new Set(["k", "tags", ...(parent?.columns ?? []), ...own]) });
   }
@@ -168,9 +173,11 @@ interface Written {
   readonly view: PlainClass;
   readonly atMs: number;
   readonly dice: Dice;
+  readonly areRecords: boolean;
 }
 
-async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, atMs, dice }: Written): Promise<void> {
+async function write(objects: Objects, rows: Map<string, PlainRow>, written: Written): Promise<void> {
+  const { id, view, atMs, dice, areRecords } = written;
   const known = id === undefined ? undefined : rows.get(id);
   const k = known?.values.k ?? `k${rows.size}`;
   const columns = COLUMN_NAMES.filter((name) => view.columns.has(name));
@@ -178,7 +185,7 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, { id, view, 
     k,
     ...Object.fromEntries(dice.some(columns, known ? 0.4 : 0.75).map((name) => [name, drawnValue(name, dice)])),
   };
-  const edges = drawnEdges([...rows.keys()], dice);
+  const edges = areRecords ? {} : drawnEdges([...rows.keys()], dice);
   const [whole = ""] = await objects.insert(admin, view.path, [{ ...values, ...edges }], { atMs });
   rows.set(whole, {
     id: whole,

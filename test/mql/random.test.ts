@@ -1,5 +1,8 @@
-import { test } from "vitest";
+import { expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
+import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
+import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import { realClock } from "../helpers/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engine.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
@@ -8,15 +11,21 @@ import { compareMany, TIMEOUT_MS } from "./random.ts";
 
 /** Reads in order are given up soon. */
 test.each(onCluster ? [] : [{ seed: 1 }, { seed: 2, orderedMost: 6 }])(
-  "over the database in memory, narrowing as far as it can (%j)",
+  "over the database in memory, narrowing as far as it can, by every function (%j)",
   { timeout: TIMEOUT_MS },
   async ({ seed, ...options }) => {
-    await compareMany(new MemoryObjects({ nowMs: () => 0, narrows: true, ...options }), {
+    const drawn = await compareMany(new MemoryObjects({ nowMs: () => 0, narrows: true, ...options }), {
       seed,
       queries: 1_000,
       perWorld: 500,
       canKeepVersions: false,
     });
+    const known = [
+      ...[...Object.keys(FUNCTIONS), "coalesce", "cast"].map((name) => `computed ${name}`),
+      ...AGGREGATES.map((name) => `call ${name}`),
+      ...WINDOW_FUNCTIONS.map((name) => `window ${name}`),
+    ];
+    expect(known.filter((name) => !drawn.has(name))).toEqual([]);
   },
 );
 
