@@ -18,7 +18,7 @@ import packageJson from "../../package.json" with { type: "json" };
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
 writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(await openApi(), undefined, 2)}\n`);
 writeFileSync("deploy/docs/settings.md", settings());
-writeFileSync("deploy/docs/mql-functions.md", mqlFunctions());
+writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 

@@ -5,6 +5,7 @@ import { NUMBER_FUNCTIONS } from "./functions-numbers.ts";
 import { TEXT_FUNCTIONS } from "./functions-texts.ts";
 import { TIME_FUNCTIONS } from "./functions-times.ts";
 import { AGGREGATES } from "./aggregate.ts";
+import { DECLARED_OTHERS } from "./declared.ts";
 import type { Accepted, FunctionSpec } from "./function.ts";
 import { type Kind, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
@@ -20,7 +21,7 @@ export const FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
 };
 
 /** Handled where values are chosen, not computed; `now` and `ago` before anything is read. */
-const OTHER_NAMES = ["coalesce", "cast", "now", "ago"];
+const OTHER_NAMES = Object.keys(DECLARED_OTHERS);
 
 /**
  * The source of a call. Throws `AppError("invalid")` for a name that is no function, a wrong number of values, and a

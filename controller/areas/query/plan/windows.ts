@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_WINDOW_DISTANCE_MAX } from "../../../../common/limits.ts";
 import { type Operand, printWindow, type WindowItem } from "../../../../common/mql/index.ts";
 import { bindOperand, isOfGroup } from "../expressions/bind.ts";
+import type { Declared } from "../expressions/declared.ts";
 import type { BoundField, Names } from "../expressions/fields.ts";
 import { type Kind, NUMBER } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";
@@ -9,6 +10,36 @@ import { about } from "../expressions/placing.ts";
 
 export const WINDOW_FUNCTIONS = ["lag", "lead", "row_number", "sum", "count", "avg", "rate"] as const;
 export type WindowFunction = (typeof WINDOW_FUNCTIONS)[number];
+
+export const DECLARED_WINDOWS: Readonly<Record<WindowFunction, Declared>> = {
+  lag: {
+    form: "lag(x, [distance])",
+    about: "That of the row before, or of so many rows before.",
+    example: "lag(n) over (order by at)",
+  },
+  lead: {
+    form: "lead(x, [distance])",
+    about: "That of the row behind, or of so many rows behind.",
+    example: "lead(n, 2) over (order by at)",
+  },
+  row_number: {
+    form: "row_number()",
+    about: "The place of the row, counted from 1.",
+    example: "row_number() over (partition by s order by at)",
+  },
+  sum: {
+    form: "sum(number)",
+    about: "All added up to this row; without an order all of the partition.",
+    example: "sum(n) over (order by at)",
+  },
+  count: { form: "count(*), count(x)", about: "How many up to this row.", example: "count(n) over (order by at)" },
+  avg: { form: "avg(number)", about: "The mean up to this row.", example: "avg(n) over (order by at)" },
+  rate: {
+    form: "rate(number)",
+    about: "By how much it grew for each second since the row before, by the one time in the order.",
+    example: "rate(n) over (order by at)",
+  },
+};
 
 /** What is answered beside each row about the rows before and behind it. */
 export interface WindowPlan {
