@@ -78,6 +78,9 @@ afterEach(async () => {
 });
 afterAll(() => scripts.close());
 
+/** Nothing that these triggers change is without a record of its own. */
+const AUDIT = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
+
 class Controller {
   readonly objects: ObjectService;
   readonly triggers: TriggerService;
@@ -103,7 +106,8 @@ class Controller {
       objects,
       // A loaded machine starts threads slowly: of what never ends, the test's own time tells.
       engine: { run: (call, host) => scripts.run({ ...call, timeoutMs: FOR_EVER.timeout }, host) },
-      host: (principal, log) => triggerHost(this.hostObjects, principal, log),
+      host: (author, log) => triggerHost(this.hostObjects, { author, log, audit: AUDIT }),
+      audit: AUDIT,
       author: () => Promise.resolve(admin),
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       controllers: { own, has: (id) => present.has(id) },
