@@ -132,7 +132,7 @@ describeCluster("cluster engine", () => {
     await engine.releaseTenant("matrix");
     await cassandra.define(`DROP INDEX ${keyspace}.present_n${last}`);
     await cassandra.define(`ALTER TABLE ${keyspace}.present DROP n${last}`);
-    await kv.put("tenant/matrix", encodeJson({ format: 2, replicationFactor: 1 }));
+    await kv.put("tenant/matrix", encodeJson({ format: 3, replicationFactor: 1 }));
     const { objects } = await engine.tenant("matrix");
     const timeUs = realClock.nowMs() * 1_000;
     await objects.change([{ key: { cid: 2, id: "new" }, timeUs, birth: true, numbers: new Map([[last, 7]]) }]);
@@ -154,6 +154,21 @@ describeCluster("cluster engine", () => {
     kv.close();
     etcd.close();
     await cassandra.close();
+  });
+
+  test("a tenant of another format is refused by name, and is what it was", async () => {
+    const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
+    const kv = new EtcdKvStore(etcd, `${engine.prefix}/installation/`);
+    for (const format of [2, 4]) {
+      await kv.put("tenant/strange", encodeJson({ format, replicationFactor: 1 }));
+      await expect(engine.tenant("strange")).rejects.toMatchObject({
+        code: "unavailable",
+        message: expect.stringContaining(`format ${format}`),
+      });
+    }
+    await kv.delete("tenant/strange");
+    kv.close();
+    etcd.close();
   });
 
   test("it is ready and names its nodes", async () => {

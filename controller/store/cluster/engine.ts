@@ -12,7 +12,7 @@ import { EtcdKvStore } from "./kv.ts";
 import { CassandraObjectStore } from "./objects.ts";
 import { dataNodes } from "./nodes.ts";
 import { cassandraIsReady, etcdIsReady, readinessDefinition } from "./readiness.ts";
-import { TenantRegistry, WORDS_FORMAT } from "./registry.ts";
+import { TenantRegistry } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 import { CassandraScrub } from "./scrub.ts";
 import { WordTable } from "./words.ts";
@@ -79,16 +79,16 @@ class ClusterEngine implements Engine {
     return this.#opened(SYSTEM, async () => {
       const others = [readinessDefinition(keyspaceOf(this.#prefix, SYSTEM))];
       await this.#registry.create(SYSTEM, { others, slots: SYSTEM_SLOTS });
-      return this.#store(SYSTEM, await this.#registry.prepared(SYSTEM, SYSTEM_SLOTS));
+      await this.#registry.prepared(SYSTEM, SYSTEM_SLOTS);
+      return this.#store(SYSTEM);
     });
   }
 
   async tenant(name: string): Promise<TenantStore> {
     checkName(name);
     return this.#opened(name, async () => {
-      const format = await this.#registry.prepared(name);
-      if (format === undefined) throw new AppError("not_found", `There is no tenant "${name}".`);
-      return this.#store(name, format);
+      if (!(await this.#registry.prepared(name))) throw new AppError("not_found", `There is no tenant "${name}".`);
+      return this.#store(name);
     });
   }
 
@@ -169,18 +169,18 @@ class ClusterEngine implements Engine {
     return opening;
   }
 
-  #store(name: string, format = 0): OpenTenant {
+  #store(name: string): OpenTenant {
     const tables = { cassandra: this.#cassandra, keyspace: keyspaceOf(this.#prefix, name) };
     const kv = new EtcdKvStore(this.#etcd, tenantKeys(this.#prefix, name));
     const sweep = new KvSweep({ kv, runtime: this.#etcd.runtime });
-    const words = format >= WORDS_FORMAT ? new WordTable(tables) : undefined;
+    const words = new WordTable(tables);
     const objects = new CassandraObjectStore(tables, words);
     const blobs = new CassandraBlobStore(tables);
     return {
       kv,
       objects,
       blobs,
-      forget: () => words?.forget(),
+      forget: () => words.forget(),
       scrub: new CassandraScrub({ tables, objects, blobs, words }),
       close() {
         // A step under way ends with its call.

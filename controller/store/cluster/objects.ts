@@ -44,7 +44,7 @@ export class CassandraObjectStore implements ObjectStore {
 
   readonly #words: WordTable | undefined;
 
-  /** `words` where the tenant has a list of them. */
+  /** `words` absent: none are listed. */
   constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
     this.#words = words;

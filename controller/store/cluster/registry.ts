@@ -11,10 +11,8 @@ import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
 import { keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
-/** Raised with every change of the tables. Tenants of format 1 have no `words`. */
-const FORMAT = 2;
-/** From this one on there is a list of words. */
-export const WORDS_FORMAT = 2;
+/** Raised with every change of the tables. Those of formats 1 and 2 were never released, and are not read. */
+const FORMAT = 3;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
@@ -54,29 +52,24 @@ export class TenantRegistry {
   }
 
   async has(name: string): Promise<boolean> {
-    return (await this.format(name)) !== undefined;
-  }
-
-  /** The one it was made with; absent for no tenant. */
-  async format(name: string): Promise<number | undefined> {
-    return (await this.#entry(name))?.format;
+    return (await this.#entry(name)) !== undefined;
   }
 
   /** The same, with all that this version needs in its keyspace. */
-  async prepared(name: string, slots = NUMBER_SLOTS): Promise<number | undefined> {
+  async prepared(name: string, slots = NUMBER_SLOTS): Promise<boolean> {
     const entry = await this.#entry(name);
     if (entry !== undefined && slotsOf(entry) < slots) await this.#locked((lost) => this.#widen(name, lost));
-    return entry?.format;
+    return entry !== undefined;
   }
 
   async #entry(name: string): Promise<TenantEntry | undefined> {
     const entry = await this.kv.get(tenantKey(name));
     if (entry === undefined) return undefined;
     const tenant = decodeStored<TenantEntry>(entry.value);
-    if (tenant.format > FORMAT)
+    if (tenant.format !== FORMAT)
       throw new AppError(
         "unavailable",
-        `Tenant "${name}" has format ${tenant.format}, which this version does not know.`,
+        `Tenant "${name}" has format ${tenant.format}, and this version knows ${FORMAT} alone.`,
       );
     return tenant;
   }
