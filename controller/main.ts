@@ -167,6 +167,8 @@ async function prepare(
     secretKey.kind === "file" && !createKey ? { ...secretKey, create: false } : secretKey,
   );
   const engine = await patience.during(() => openEngine(settings, runtime));
+  // At the first start it is made, by a deadline of its own; readiness waits for it no longer than for any answer.
+  await patience.during(() => engine.system());
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
   const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, outboundNetworks } = settings;

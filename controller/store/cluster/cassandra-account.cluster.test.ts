@@ -112,6 +112,7 @@ client_encryption_options:
         const key = { cid: 1, id: "a" };
         await objects.change([{ key, timeUs: 10, birth: true, addTerms: ["term"] }]);
         expect((await objects.find({ terms: ["term"] }, { limit: 10 })).items).toMatchObject([{ key }]);
+        await engine.system();
         await engine.ready();
         expect(await engine.nodes()).toHaveLength(1);
         await engine.dropTenant("matrix");

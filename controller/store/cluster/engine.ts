@@ -117,18 +117,19 @@ class ClusterEngine implements Engine {
     const { clock } = this.#etcd.runtime;
     const call = new CallDeadline({ clock, lengthMs: READY_WAIT_MS, atEnd: () => undefined });
     try {
-      return await call.run(() => this.#isReady());
+      return await call.run(() => this.#isReady(call));
     } finally {
       call.end();
     }
   }
 
-  async #isReady(): Promise<Readiness> {
+  async #isReady(call: CallDeadline): Promise<Readiness> {
     const keyspace = keyspaceOf(this.#prefix, SYSTEM);
     const parts = { etcd: this.#etcd, cassandra: this.#cassandra, kv: this.#registry.kv, keyspace };
     await isReady("etcd", () => etcdIsReady(parts));
     return isReady("Cassandra", async () => {
-      await this.system();
+      // Where it has to be made first, that has a deadline of its own, far later than this call's.
+      await call.wait("Cassandra", this.system());
       await cassandraIsReady(parts);
       const lost = await this.#registry.lost();
       this.#tellLost(lost);

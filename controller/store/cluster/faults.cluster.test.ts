@@ -92,11 +92,11 @@ describeCluster("cluster engine behind a link that breaks", () => {
     const readiness = engine.ready().catch((error: unknown) => error);
     await expect(store.objects.get([{ cid: 1, id: "b" }])).rejects.toMatchObject({ code: "unavailable" });
     expect(performance.now() - began).toBeLessThan(STORE_CALL_DEADLINE_MS + SLACK_MS);
-    // It asks etcd first, however slow that is, so it may end after the read: an open link would make it true.
+    // What an installation keeps for itself is not made yet here: readiness waits for that no longer than for an answer.
     expect(await readiness).toMatchObject({ code: "unavailable", message: expect.stringMatching(/Cassandra/) });
     toCassandra.set("open");
-    await expect.poll(() => engine.ready().then(() => true), { timeout: 10_000 }).toBe(true);
-  });
+    await expect.poll(() => engine.ready().then(() => true), { timeout: 120_000 }).toBe(true);
+  }, 180_000);
 
   test("a conditional put whose answer is lost is not repeated behind the caller's back", async () => {
     await store.kv.put("warm", Uint8Array.of(0));

@@ -39,6 +39,7 @@ describeCluster("readiness of a cluster", () => {
     const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = settings;
     cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
     engine = await openTestClusterEngine({ tenants: ["matrix", "second"], settings });
+    await engine.system();
     keyspace = (tenant) => keyspaceOf(engine.prefix, tenant);
   });
   beforeEach(async () => {
