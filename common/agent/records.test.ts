@@ -68,7 +68,7 @@ describe("records of a stream", () => {
       for (const piece of ["a", "x"])
         expect(cutAll({ delimiter }, piece.repeat(RECORD_MAX_BYTES)).length).toBeGreaterThan(0);
       // Quadratic time is minutes.
-      expect(process.cpuUsage(before).user).toBeLessThan(5_000_000);
+      expect(process.cpuUsage(before).user).toBeLessThan(20_000_000);
     },
   );
 

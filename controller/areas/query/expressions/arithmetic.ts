@@ -28,9 +28,12 @@ export function arithmetic<R>(sign: Sign, left: Source<R>, right: Source<R>): So
     numeric(left, { sign, isTime: times[0] === true }),
     numeric(right, { sign, isTime: times[1] === true }),
   ] as const;
+  // Beside a time, a column that no class here has could be one or a number; its value is null in any case.
+  const isOpen =
+    kind === TIME && [left, right].some(({ kinds, constant }) => kinds.length === 0 && constant === undefined);
   return {
     label: `${left.label} ${sign} ${right.label}`,
-    kinds: [kind],
+    kinds: isOpen ? [] : [kind],
     kind: () => kind,
     read(row) {
       const first = read[0](row);

@@ -12,11 +12,13 @@ import {
   valueNode,
 } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
+import { arithmetic } from "./arithmetic.ts";
 import { CAST_TYPES } from "./cast.ts";
 import { FUNCTIONS } from "./functions.ts";
 import { ANY, BOOLEAN, DATE, type Kind, kindOf, LIST_OF_TEXT, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
 import { compileOperand, type PredicateContext } from "./predicate.ts";
 import { settled } from "./settled.ts";
+import type { Source } from "./source.ts";
 
 interface Column {
   readonly kind: Kind;
@@ -201,4 +203,14 @@ test.each([
     source.kind(row);
     expect(reads).toBe(1);
   }
+});
+
+test("a time beside a column that no class here has may be a difference as well as a time", () => {
+  const of = (kinds: readonly Kind[], label: string): Source<Row> => ({
+    ...{ label, kinds, kind: () => kinds[0] ?? ANY, read: () => null },
+  });
+  const open = arithmetic("-", of([TIME], "t"), of([], "absent"));
+  expect(arithmetic("/", open, of([NUMBER], "n")).read({})).toBeNull();
+  const known = arithmetic("-", of([TIME], "t"), of([NUMBER], "n"));
+  expect(() => arithmetic("/", known, of([NUMBER], "n"))).toThrow(/of times there are differences/);
 });
