@@ -23,7 +23,7 @@ import { eventually } from "./programs.ts";
 
 const CURVE = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
 const DAY_MS = 86_400_000;
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 50_000;
 
 type Body = NonNullable<Entry["body"]>;
 type ValueOf<C extends Body["$case"]> = Extract<Body, { $case: C }>["value"];
