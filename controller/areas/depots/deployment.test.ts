@@ -6,7 +6,7 @@ import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { CommandOutcome, DispatchOptions, HostCommand } from "../hosts/index.ts";
 import type { Notification } from "../notifications/index.ts";
-import type { NewRecord, ClassCatalog } from "../objects/index.ts";
+import type { NewRecord } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { DeploymentService, type DeploymentRequest } from "./deployment.ts";
 
@@ -75,8 +75,7 @@ const newDeployments = (by: TestClock) =>
         records.push(...batch.map((record) => ({ path, record })));
         return Promise.resolve([]);
       },
-      // No rule speaks of rows, and no owner closes any.
-      catalog: () => Promise.resolve({ get: () => undefined } as unknown as ClassCatalog),
+      catalog: () => Promise.reject(new Error("no rule speaks of rows")),
     },
     notifications: { publish: (_tenant, notification) => void published.push(notification) },
   });

@@ -1,6 +1,6 @@
 import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
-import { classAccess, type HiddenColumns, type Principal, rowLimit } from "../permissions/index.ts";
+import { classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "./row-filter.ts";
 
 /** A record as its owner keeps and answers it: with the id that it has as an object. */
@@ -18,18 +18,16 @@ export interface RecordFilter {
   shown<R extends OwnedRecord>(record: R): R;
 }
 
+/** By the rules alone: an owner that closes some of its records (`ClassGuard.limit`) does so itself. */
 export async function recordFilter(
   principal: Principal,
   objects: Pick<Objects, "catalog">,
   path: string,
 ): Promise<RecordFilter> {
   const { readable, where, hidden, parts } = classAccess(principal, path);
-  const shown = <R extends OwnedRecord>(record: R): R => without(record, hidden);
-  if (!readable) return { sees: () => false, shown };
-  const known = await objects.catalog(principal);
-  const isLimited = rowLimit(principal, known.get(path)) !== undefined;
-  if (where === undefined && parts.length === 1 && !isLimited) return { sees: () => true, shown };
-  const filter = rowFilter(principal, known, path);
+  if (!readable || (where === undefined && parts.length === 1))
+    return { sees: () => readable, shown: (record) => without(record, hidden) };
+  const filter = rowFilter(principal, await objects.catalog(principal), path);
   const objectOf = (record: OwnedRecord, row?: Row) => {
     return { id: record.id, values: row ?? (record as unknown as Row), vtimeMs: 0, ctimeMs: 0 };
   };
