@@ -5,6 +5,7 @@ import { Type } from "typebox";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { WebSocket } from "ws";
 import { seededRandom } from "../../../test/helpers/clock.ts";
+import { onCluster } from "../../../test/helpers/engine.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
@@ -138,24 +139,24 @@ test("a refresh at one controller drops all that another one keeps, of groups an
   const runtime = testRuntime(new TestClock());
   const users = new UserService({ runtime, stores: engine, tenants, audit, groups: other });
   const wanted = { name: "t", scopes: ["*:read"], days: 1, remote: "" };
-  const token = await http.users.makeToken({ ...admin, user: "bob" }, wanted);
+  // A token ends by the time of day of the store, and the clocks here are of another day than etcd's.
+  const token = onCluster ? undefined : await http.users.makeToken({ ...admin, user: "bob" }, wanted);
   const basic = { login: "matrix.bob", password: PASSWORD, remote: "" };
   const known = async () => ({
     groups: [...((await other.rightsOf("matrix", { username: "bob", isAdministrator: false }))?.groups ?? [])].sort(),
     session: (await users.bySession(bob, ""))?.user,
-    token: (await users.byToken(token, ""))?.user,
+    token: token && (await users.byToken(token, ""))?.user,
     basic: (await users.byPassword(basic, ""))?.user,
   });
   const before = await known();
   expect(before).toEqual({
     groups: ["/crew", "/everyone", "/viewers"],
     session: "bob",
-    token: "bob",
+    token: token && "bob",
     basic: "bob",
   });
   await behindTheirBacks();
-  // A token that is deleted may be told at once.
-  expect({ ...(await known()), token: "bob" }).toEqual(before);
+  expect(await known()).toEqual(before);
   await http.groups.refresh(admin);
   const after = { groups: ["/everyone"], session: undefined, token: undefined, basic: undefined };
   // The watch tells of all at once; a wrong password is not tried over and over.
