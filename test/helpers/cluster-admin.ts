@@ -73,14 +73,6 @@ export class ClusterAdmin {
     await Promise.all(dirty.map((tenant) => this.#truncateAll(`${prefix}_${tenant}`)));
   }
 
-  /** Of the keyspaces whose names begin like this: how many nodes of each data center have their rows. */
-  async replication(prefix: string): Promise<Readonly<Record<string, unknown>>> {
-    const statement = { query: "SELECT keyspace_name, replication FROM system_schema.keyspaces", params: [] };
-    const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
-    const found = rows.map((row) => [String(row.keyspace_name), row.replication] as const);
-    return Object.fromEntries(found.filter(([name]) => name.startsWith(prefix)));
-  }
-
   async close(): Promise<void> {
     this.#etcd.close();
     await this.#cassandra.close();
