@@ -20,6 +20,8 @@ const FAULTS_PER_CALL_MAX = 3;
 const LATE_ROUNDS = 3;
 /** While two are lost, as often as it takes. */
 const MANY = 200;
+/** The member that is lost may be the one in use, with one write of every worker that writes to etcd. */
+const IN_FLIGHT_MAX = 5;
 /** What a member has set aside, and more: by then it has met the end of its disk. */
 const GROWTH_MAX_MIB = 400;
 
@@ -42,8 +44,8 @@ interface Loss {
   readonly name: string;
   readonly how: "kill" | "pause";
   readonly members: () => Promise<readonly string[]>;
-  /** Whether writes to etcd may be in flight at a leader that is lost, so that their outcome stays unknown. */
-  readonly leaderLost?: true;
+  /** How many writes to etcd may have an outcome that stays unknown; none where no member of etcd is lost. */
+  readonly unknownMax?: number;
 }
 
 const leader = async (): Promise<string> => (await ring.etcdLeader()) ?? "etcd-1";
@@ -53,39 +55,49 @@ const followers = async (): Promise<readonly string[]> => othersThan(await leade
 
 const LOSSES: readonly Loss[] = [
   { name: "a Cassandra node is killed", how: "kill", members: async () => ["cassandra-2"] },
-  { name: "an etcd member that follows is killed", how: "kill", members: async () => (await followers()).slice(0, 1) },
+  {
+    name: "an etcd member that follows is killed",
+    how: "kill",
+    members: async () => (await followers()).slice(0, 1),
+    unknownMax: IN_FLIGHT_MAX,
+  },
   {
     name: "the etcd member that leads is killed",
     how: "kill",
     members: async () => [await leader()],
-    leaderLost: true,
+    unknownMax: IN_FLIGHT_MAX * FAULTS_PER_CALL_MAX,
   },
   {
     name: "a Cassandra node and the leader of etcd are killed at once",
     how: "kill",
     members: async () => ["cassandra-1", await leader()],
-    leaderLost: true,
+    unknownMax: IN_FLIGHT_MAX * FAULTS_PER_CALL_MAX,
   },
   { name: "a Cassandra node is paused", how: "pause", members: async () => ["cassandra-3"] },
-  { name: "an etcd member that follows is paused", how: "pause", members: async () => (await followers()).slice(0, 1) },
+  {
+    name: "an etcd member that follows is paused",
+    how: "pause",
+    members: async () => (await followers()).slice(0, 1),
+    unknownMax: IN_FLIGHT_MAX,
+  },
   {
     name: "the etcd member that leads is paused",
     how: "pause",
     members: async () => [await leader()],
-    leaderLost: true,
+    unknownMax: IN_FLIGHT_MAX * FAULTS_PER_CALL_MAX,
   },
 ];
 
 test.each(LOSSES)(
   "writing and reading go on while $name, and when it is back",
-  async ({ name, how, members, leaderLost }) => {
+  async ({ name, how, members, unknownMax = 0 }) => {
     const load = await begun(name);
     for (const member of await members()) await ring[how](member);
     await load.goOn(ROUNDS.during);
     await mendRing(ring);
     await load.goOn(ROUNDS.after);
     await finished(name, load, "ring-loss");
-    if (!leaderLost) expect(load.tally.unknown, "unknown outcomes").toBe(0);
+    expect(load.tally.unknown, "unknown outcomes").toBeLessThanOrEqual(unknownMax);
   },
 );
 
