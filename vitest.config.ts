@@ -36,8 +36,8 @@ const AREAS_ON_CLUSTER = [
 export default defineConfig({
   test: {
     // A suite that hangs is a failure with a name; none waits for this in a good run.
-    testTimeout: 60_000,
-    hookTimeout: 120_000,
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     // A busy machine is no failure: a second, which polls have by default, may pass before anything runs.
     expect: { poll: { timeout: 30_000 } },
     setupFiles: ["test/helpers/program-flags.ts"],

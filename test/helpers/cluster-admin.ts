@@ -49,7 +49,7 @@ export class ClusterAdmin {
   /** Answers their names. */
   async dropKeyspaces(prefix: string): Promise<readonly string[]> {
     const names = await this.#keyspaces(prefix);
-    for (const name of names) await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${name}`);
+    for (const name of names) await this.#cassandra.dropKeyspace(name);
     return names;
   }
 
@@ -66,7 +66,7 @@ export class ClusterAdmin {
     for (const tenant of tenants) {
       if (kept.includes(tenant)) continue;
       await this.#removeKeys(`${prefix}/installation/tenant/${tenant}`, `${prefix}/installation/tenant/${tenant}\0`);
-      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${prefix}_${tenant}`);
+      await this.#cassandra.dropKeyspace(`${prefix}_${tenant}`);
     }
     await this.#removeKeys(`${prefix}/tenant/`, `${prefix}/tenant0`);
     const dirty = tenants.filter((tenant) => kept.includes(tenant) && touched.has(tenant));

@@ -121,7 +121,7 @@ export class TenantRegistry {
   async drop(name: string): Promise<void> {
     await this.#locked(async () => {
       await this.kv.delete(tenantKey(name));
-      await this.#cassandra.define(`DROP KEYSPACE IF EXISTS ${keyspaceOf(this.#prefix, name)}`);
+      await this.#cassandra.dropKeyspace(keyspaceOf(this.#prefix, name));
       const keys = Buffer.from(`${this.#prefix}/tenant/${name}/`);
       const end = Buffer.from(`${this.#prefix}/tenant/${name}0`);
       await this.#etcd.call("write", (call) => this.#etcd.kv.deleteRange({ key: keys, range_end: end }, call));
