@@ -14,7 +14,7 @@ const ROUND_DEADLINE_MS = 60_000;
 const ACKNOWLEDGED_MIN = 20;
 const ACKNOWLEDGED_SPREAD = 800;
 /** On one store, one after the other; then a new one, so that looking does not get longer and longer. */
-const ROUNDS_PER_STORE = 10;
+const ROUNDS_PER_STORE = 5;
 
 export interface CrashRounds {
   readonly rounds: number;
