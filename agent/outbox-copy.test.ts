@@ -49,6 +49,19 @@ describe("an outbox that was deleted", () => {
     prove("outbox-lost", { where: "agent/outbox-copy.test.ts" });
   });
 
+  it("says so from when the runs were due that were open", async () => {
+    const lost = await open();
+    const dueMs = realClock.nowMs() - 90_000;
+    await lost.outbox.append([text("a")], {
+      marks: [FILE, { key: "policy/p/run", value: JSON.stringify({ scheduledMs: dueMs }) }],
+    });
+    await lost.outbox.acknowledge(1);
+    await lost.end();
+    const found = await openAfterLoss();
+    expect(await told(found.outbox)).toMatchObject([{ reason: "outbox_lost", fromMs: dueMs }]);
+    await found.end();
+  });
+
   it("reads again what had not arrived", async () => {
     const lost = await open();
     await lost.outbox.append([text("a")], { marks: [FILE] });

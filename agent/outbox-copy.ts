@@ -11,7 +11,7 @@ import type { Mark } from "./outbox-segment.ts";
 interface Saved {
   readonly format: 1;
   readonly stream: string;
-  /** When the marks were so. Every entry up to then is with the controllers. */
+  /** When the marks were so, or a run that was open then was due. Every entry of what was due before is with the controllers. */
   readonly atMs: number;
   readonly marks: readonly (readonly [key: string, value: string])[];
 }
@@ -29,6 +29,7 @@ export interface OutboxCopyOptions {
  * is with the controllers.
  */
 const KEPT = /^(?:policy\/.*\/(?:file-\d+|since)|command\/.*|epoch)$/s;
+const OPEN_RUN = /^policy\/.*\/run$/s;
 
 /**
  * What must still be known when the outbox was deleted: marks, beside it, as they were at a moment whose entries all
@@ -91,9 +92,17 @@ export class OutboxCopy {
     return {
       format: 1,
       stream: outbox.streamId,
-      atMs: clock.nowMs(),
+      atMs: Math.min(clock.nowMs(), ...this.#openSince()),
       marks: outbox.marks("").filter(([key]) => KEPT.test(key)),
     };
+  }
+
+  /** Due times of runs that have not ended: what becomes of them comes later, and may be lost. */
+  #openSince(): readonly number[] {
+    const runs = this.#options.outbox.marks("policy/").filter(([key]) => OPEN_RUN.test(key));
+    return runs
+      .map(([, value]) => Number((JSON.parse(value) as { scheduledMs?: unknown }).scheduledMs))
+      .filter(Number.isFinite);
   }
 
   /** Not written again while nothing has changed but the time. */
