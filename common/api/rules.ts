@@ -40,6 +40,9 @@ export const RuleNew = Type.Object({
 export const RuleTry = Type.Object({
   key: Type.Optional(Key),
   text: Type.Optional(Type.String({ description: "A rule's text; without it, the stored rule of the key is tried" })),
+  pattern: Type.Optional(
+    Type.String({ description: "A grok expression, tried alone, in place of a rule: what it captures is in fields" }),
+  ),
   lines: Type.Optional(Type.Array(Type.String(), { description: "Sample records; without them, those of the policy" })),
   policy: Type.Optional(
     Type.String({
@@ -62,7 +65,7 @@ export const RuleTry = Type.Object({
 });
 
 export const RuleTryReply = Type.Object({
-  class: Type.String({ description: "Of the rule; empty where its body names classes" }),
+  class: Type.String({ description: "Of the rule; empty where its body names classes, and of a pattern" }),
   records: Type.Array(
     Type.Object({
       line: Type.Integer({ description: "Of the sample, from 1" }),
@@ -76,6 +79,11 @@ export const RuleTryReply = Type.Object({
           },
           { description: "The record of the policy" },
         ),
+      ),
+      fields: Type.Optional(
+        Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()]), {
+          description: "Of pattern: what it captures of the record, by name",
+        }),
       ),
       rows: Type.Array(Type.Object({ class: Type.String(), values: Type.Record(Type.String(), Type.Unknown()) })),
       errors: Type.Array(

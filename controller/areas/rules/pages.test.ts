@@ -15,11 +15,10 @@ import type { Principal } from "../permissions/index.ts";
 import { QueryService, SearchService } from "../query/index.ts";
 import { queryHostObject } from "../query/host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "./body-objects.ts";
-import { compileGrok } from "./grok.ts";
 import { RuleService, RuleTrials } from "./index.ts";
 import { ALL_OPTIONS } from "./options.ts";
 import { FIELD_TYPES } from "./parsers.ts";
-import { PatternService, textsOf } from "./patterns.ts";
+import { PatternService } from "./patterns.ts";
 
 const PAGES = [
   { page: "deploy/docs/rules.md", bounds: 12 },
@@ -88,10 +87,9 @@ async function extended(who: Principal, block: string): Promise<readonly Row[]> 
 }
 
 async function captured(who: Principal, block: string): Promise<readonly Row[]> {
-  const { text, samples } = partsOf(block);
-  const own = (await patterns.list(who)).map(({ name, pattern, eg }) => [name, { pattern, eg }] as const);
-  const grok = compileGrok(text, textsOf(new Map(own)));
-  return samples.map((sample) => grok.match(sample) ?? { error: "no match" });
+  const { text: pattern, samples: lines } = partsOf(block);
+  const { records } = await trials.run(who, { pattern, lines, signal: new AbortController().signal });
+  return records.map(({ fields, errors }) => fields ?? { error: errors[0]?.message ?? "" });
 }
 
 async function named(who: Principal, block: string): Promise<readonly Row[]> {

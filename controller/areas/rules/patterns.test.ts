@@ -82,6 +82,44 @@ test("patterns are written, listed, read and removed, as clients do it", async (
   expect(await http.call(session, { method: "DELETE", url })).toMatchObject({ code: "not_found" });
 });
 
+test("an expression is tried on lines, with users' patterns, before it is stored", async () => {
+  await put("CODE", "[A-Z]{2}");
+  const tried = (asked: object) =>
+    http.call(session, {
+      method: "POST",
+      url: "/mxobject/rule/try",
+      payload: JSON.stringify(asked),
+      headers: { "content-type": "application/json" },
+    });
+  const { status, message } = await tried({ pattern: "%{CODE:code}-%{INT:n:int}", lines: ["a AB-17", "", "none"] });
+  expect([status, message]).toEqual([
+    "ok",
+    {
+      class: "",
+      records: [
+        { line: 1, fields: { code: "AB", n: 17 }, rows: [], errors: [] },
+        { line: 2, rows: [], errors: [{ message: "The pattern does not match it." }] },
+        { line: 3, rows: [], errors: [{ message: "The pattern does not match it." }] },
+      ],
+      log: [],
+      notCalled: [],
+      msPerRecord: expect.any(Number),
+    },
+  ]);
+  expect((await tried({ pattern: "^$", lines: [""] })).message).toMatchObject({
+    records: [{ fields: {}, errors: [] }],
+  });
+  for (const [pattern, more, text] of [
+    ["%{NOPE}", {}, "There is no grok pattern named NOPE."],
+    ["", {}, "The pattern is empty."],
+    ["a", { key: "/matrix/rules/own" }, "Give either pattern, or the rule to try by key or text."],
+    ["a", { text: "--parser=json" }, "Give either pattern, or the rule to try by key or text."],
+  ] as const)
+    expect(await tried({ pattern, lines: ["a"], ...more })).toMatchObject({ code: "invalid", message: text });
+  expect((await patterns.list(admin)).map(({ name }) => name)).toEqual(["CODE"]);
+  await patterns.remove(admin, "CODE");
+});
+
 test.each([
   ["INT", "x", "", "conflict"],
   ["a-b", "x", "", "invalid"],

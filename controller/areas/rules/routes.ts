@@ -79,7 +79,8 @@ export function ruleRoutes({
       method: "POST",
       path: "/mxobject/rule/try",
       permission: "rules:write",
-      summary: "What a rule, stored or given, makes of sample records, or of the latest of a policy; nothing is stored",
+      summary:
+        "What a rule, stored or given, or a grok pattern makes of sample records, or of the latest of a policy; nothing is stored",
       input: RuleTry,
       output: RuleTryReply,
       body: "json",

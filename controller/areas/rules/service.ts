@@ -15,7 +15,7 @@ import type { ScriptEngine } from "../../scripting/index.ts";
 import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
 import { withClasses } from "./classes.ts";
-import { compileGrok } from "./grok.ts";
+import { compileGrok, patternsReached } from "./grok.ts";
 import { checkedOnly } from "./frames.ts";
 import { classOrEmpty } from "./named.ts";
 import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
@@ -78,6 +78,12 @@ export class RuleService implements Rules {
     await this.check(principal, key, text);
     const stored = { key, text, by: principal.user };
     return this.#compile(principal, await this.#supplemented(principal, stored));
+  }
+
+  /** Users' grok patterns that an expression reaches, by name. */
+  async patternsReached(principal: Principal, expression: string): Promise<Readonly<Record<string, string>>> {
+    requirePermission(principal, "rules:write");
+    return patternsReached([expression], await this.#store.patterns(principal.tenant));
   }
 
   async pinned(principal: Principal, key: string, digest: string): Promise<Rule> {

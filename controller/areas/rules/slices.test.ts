@@ -76,6 +76,7 @@ function threads(calls: Calls = []): Workers<RuleTasks> {
   const run = (...call: Calls[number]) => {
     calls.push(call);
     const unused: string[] = [];
+    if (!("records" in call[1])) throw new Error("Records alone are parsed here.");
     return Promise.resolve({ parsed: parsedBy("there", call[1].records, (field) => unused.push(field)), unused });
   };
   return { run: run as Workers<RuleTasks>["run"] };

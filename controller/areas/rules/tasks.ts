@@ -1,5 +1,6 @@
 import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
 import { compileRule, type CompiledRule } from "./compile.ts";
+import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
 import type { Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
@@ -20,7 +21,7 @@ interface ParseOutput {
 }
 
 /** What this area gives to worker threads. Nothing here may lead to stores, HTTP or services. */
-export const RULE_TASKS = { parseRecords } as const;
+export const RULE_TASKS = { parseRecords, matchGrok } as const;
 export type RuleTasks = typeof RULE_TASKS;
 
 /** The rules of this thread by digest, class and columns; the oldest leaves first. */
@@ -30,6 +31,10 @@ function parseRecords({ rule, records }: ParseInput): ParseOutput {
   const unused: string[] = [];
   const parsed = compiledRule(rule).parse(records, (field) => unused.push(field));
   return { parsed, unused };
+}
+
+function matchGrok({ trial, lines }: { readonly trial: GrokTrial; readonly lines: readonly string[] }): GrokMatch[] {
+  return lines.map(grokTrial(trial));
 }
 
 function compiledRule({ digest, text, class: path, columns, supplements }: PlainRule): CompiledRule {

@@ -1,12 +1,13 @@
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
+import { GROK_SAMPLE_MAX_CHARACTERS, PARSE_THREAD_RULES_MAX } from "../../../common/limits.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import type { ControllerTasks } from "../../worker.ts";
 import { WorkerPool } from "../../workers/index.ts";
 import { compileRule } from "./compile.ts";
+import { grokTrial } from "./grok-trial.ts";
 import { ParseSlices } from "./slices.ts";
 import { digestOf, NO_SUPPLEMENTS } from "./supplements.ts";
 import { RULE_TASKS } from "./tasks.ts";
@@ -53,6 +54,17 @@ test.each([
   expect(await parse(pool)).toEqual(here);
   expect(here[0].length).toBeGreaterThan(0);
   expect(pool).toMatchObject({ threads: 1, ended: 0 });
+});
+
+test("a thread matches a pattern as this one does, and refuses one that is not usable by its name", async () => {
+  const trial = { expression: "^%{OWN:a} (?<b>x+)?", patterns: { OWN: "[a-z]+" } };
+  const lines = [...TEXTS, "x".repeat(GROK_SAMPLE_MAX_CHARACTERS)];
+  const asked = { tenant: "m", timeoutMs: 30_000 };
+  const here = lines.map(grokTrial(trial));
+  expect(await pool.run("matchGrok", { trial, lines }, asked)).toEqual(here);
+  expect(here).toContainEqual({ fields: { a: "two", b: LONG } });
+  const unusable = { trial: { ...trial, patterns: {} }, lines };
+  await expect(pool.run("matchGrok", unusable, asked)).rejects.toMatchObject({ code: "invalid" });
 });
 
 test("one text is another rule when its class has other columns", () => {

@@ -154,7 +154,7 @@ describe("a trial of a rule", () => {
 
 describe("a trial on the latest raw records of a policy", () => {
   const signal = new AbortController().signal;
-  const of = (policy: string, more: { text?: string; last?: number } = {}, by: Principal = ADMIN) =>
+  const of = (policy: string, more: { text?: string; pattern?: string; last?: number } = {}, by: Principal = ADMIN) =>
     trials.run(by, { policy, signal, ...more });
   const raw = (text: string, timeMs: number) => ({ text, timeMs, host: "web-1", source: "/var/log/a", groups: {} });
   const take = async (id: string, records: ReturnType<typeof raw>[], tenant = "matrix") =>
@@ -187,6 +187,21 @@ describe("a trial on the latest raw records of a policy", () => {
       { name: "c", n: 9 },
     ]);
     expect(await stored("/matrix/line")).toBe(0);
+  });
+
+  test("takes a grok pattern alone, and shows it to nobody else than before", async () => {
+    await take("web-1/s/1", [raw("a,1", 1), raw("b", 2)]);
+    const { class: path, records } = await of("p", { pattern: "%{WORD:name},%{INT:n:int}" });
+    expect([path, records]).toEqual([
+      "",
+      [
+        { line: 1, raw: expect.objectContaining({ text: "a,1" }), fields: { name: "a", n: 1 }, rows: [], errors: [] },
+        { line: 2, raw: expect.objectContaining({ text: "b" }), rows: [], errors: [expect.anything()] },
+      ],
+    ]);
+    const some: DataRule = { class: "/matrix/line", access: "read", hidden: ["n"] };
+    const by: Principal = { ...ADMIN, user: "bob", data: [{ class: "/matrix", access: "write" }, some] };
+    await expect(of("p", { pattern: "%{WORD:name}" }, by)).rejects.toMatchObject({ code: "denied" });
   });
 
   test("says that none is there, and what was too long to be kept", async () => {

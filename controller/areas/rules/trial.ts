@@ -1,5 +1,11 @@
+import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
-import { RECENT_RECORDS_DEFAULT, RULE_TRIAL_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
+import {
+  PARSE_THREAD_TIMEOUT_MS,
+  RECENT_RECORDS_DEFAULT,
+  RULE_TRIAL_MAX_CHARACTERS,
+  RULE_TRIAL_MAX_LINES,
+} from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { HostObjects, HostRun } from "../../scripting/index.ts";
 import type { Workers } from "../../workers/index.ts";
@@ -7,6 +13,7 @@ import { LEVELS } from "../consolelog/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { readingOnly, requirePermission, type Principal } from "../permissions/index.ts";
 import { canonicalRow, rowGate } from "../query/index.ts";
+import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
 import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
 import type { PolicySamples } from "./samples.ts";
@@ -20,6 +27,8 @@ export interface TrialRequest {
   readonly key?: string | undefined;
   /** Absent: the text that is stored. */
   readonly text?: string | undefined;
+  /** A grok expression, tried alone in place of a rule. */
+  readonly pattern?: string | undefined;
   /** Sample records; absent: `policy` has them. */
   readonly lines?: readonly string[] | undefined;
   /** Its latest raw records are the sample; without `key` and `text`, its rule is tried. */
@@ -51,12 +60,14 @@ export interface TrialRecord {
   readonly line: number;
   /** Of a policy; `time` in milliseconds since 1970, when it came to its agent. */
   readonly raw?: { readonly text: string; readonly time: number; readonly host: string; readonly source: string };
+  /** Of a pattern that was tried alone: what it captures, by name. */
+  readonly fields?: Readonly<Record<string, string | number>>;
   readonly rows: TrialRow[];
   readonly errors: TrialError[];
 }
 
 export interface TrialResult {
-  /** Of the rule; empty where its body names classes. */
+  /** Of the rule; empty where its body names classes, and of a pattern. */
   readonly class: string;
   readonly records: TrialRecord[];
   /** What bodies said, as their console log would have it. */
@@ -109,6 +120,7 @@ export class RuleTrials {
    */
   async run(principal: Principal, request: TrialRequest): Promise<TrialResult> {
     requirePermission(principal, "rules:write");
+    if (request.pattern !== undefined) return this.#pattern(principal, request, request.pattern);
     const { clock } = this.#with.runtime;
     const { rule: ofPolicy, records: raw, warnings } = await this.#sample(principal, request);
     const rule = await this.#rule(principal, { ...request, key: request.key ?? ofPolicy });
@@ -125,6 +137,48 @@ export class RuleTrials {
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings };
   }
 
+  /** No class, no rights of its own: who sees the sample sees what is captured of it. */
+  async #pattern(principal: Principal, request: TrialRequest, expression: string): Promise<TrialResult> {
+    if (request.key !== undefined || request.text !== undefined)
+      throw new AppError("invalid", "Give either pattern, or the rule to try by key or text.");
+    const { rules, runtime } = this.#with;
+    const { records: raw, warnings } = await this.#sample(principal, request);
+    const trial = { expression, patterns: await rules.patternsReached(principal, expression) };
+    const beganMs = runtime.clock.monotonicMs();
+    const lines = raw.map(({ text }) => text);
+    const matches = await this.#matches(principal, { trial, lines, signal: request.signal });
+    const msPerRecord = (runtime.clock.monotonicMs() - beganMs) / Math.max(1, raw.length);
+    const isShown = request.lines === undefined;
+    const records = raw.map((one, at) => matched(untold(one, { line: at + 1, isShown }), matches[at]));
+    return { class: "", records, log: [], notCalled: [], msPerRecord, warnings };
+  }
+
+  /** In a thread, as a line may take long; without one here, with a turn for others after each. */
+  async #matches(
+    { tenant }: Principal,
+    {
+      trial,
+      lines,
+      signal,
+    }: { readonly trial: GrokTrial; readonly lines: readonly string[]; readonly signal: AbortSignal },
+  ): Promise<readonly GrokMatch[]> {
+    const { workers } = this.#with;
+    try {
+      const options = { tenant, timeoutMs: PARSE_THREAD_TIMEOUT_MS, signal };
+      if (workers) return await workers.run("matchGrok", { trial, lines }, options);
+    } catch (error) {
+      if (!isAppError(error, "limited", "unavailable")) throw error;
+    }
+    const match = grokTrial(trial);
+    const matches: GrokMatch[] = [];
+    for (const line of lines) {
+      signal.throwIfAborted();
+      matches.push(match(line));
+      await setImmediate();
+    }
+    return matches;
+  }
+
   async #sample(principal: Principal, request: TrialRequest): Promise<Sample> {
     const { lines, policy, last = RECENT_RECORDS_DEFAULT } = request;
     const { samples, runtime } = this.#with;
@@ -139,7 +193,7 @@ export class RuleTrials {
   async #rule(principal: Principal, { key, text }: TrialRequest): Promise<Rule> {
     const { rules } = this.#with;
     if (text !== undefined) return rules.given(principal, key ?? `${principal.ospace}/rules/untitled`, text);
-    if (key === undefined) throw new AppError("invalid", "Give key, the rule to try, or text.");
+    if (key === undefined) throw new AppError("invalid", "Give key, the rule to try, or text, or pattern.");
     return rules.load(principal, key);
   }
 
@@ -215,6 +269,11 @@ function untold(
   return { line, ...(isShown && { raw: { text, time, host, source } }), rows: [], errors: [] };
 }
 
+function matched(record: TrialRecord, match: GrokMatch | undefined): TrialRecord {
+  if (match === undefined) return record;
+  return "error" in match ? { ...record, errors: [{ message: match.error }] } : { ...record, fields: match.fields };
+}
+
 function recordsOf({ lines = [], host = "", source = "", groups = {} }: TrialRequest, timeMs: number): RawRecord[] {
   return lines.map((text) => ({ text, timeMs, host, source, groups }));
 }
@@ -222,7 +281,7 @@ function recordsOf({ lines = [], host = "", source = "", groups = {} }: TrialReq
 function checkSize(lines: readonly string[]): void {
   const characters = lines.reduce((sum, line) => sum + line.length, 0);
   if (lines.length > RULE_TRIAL_MAX_LINES)
-    throw tooMuch(`A rule is tried on at most ${RULE_TRIAL_MAX_LINES} lines.`, "RULE_TRIAL_MAX_LINES");
+    throw tooMuch(`A trial takes at most ${RULE_TRIAL_MAX_LINES} lines.`, "RULE_TRIAL_MAX_LINES");
   if (characters > RULE_TRIAL_MAX_CHARACTERS)
     throw tooMuch(
       `The lines of a trial have at most ${RULE_TRIAL_MAX_CHARACTERS} characters.`,
