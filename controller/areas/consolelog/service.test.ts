@@ -1,6 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ulidOf } from "../../../common/ids.ts";
-import { CONSOLE_LOG_POSITION_MAX_IDS, CONSOLE_LOG_SETTLED_MS } from "../../../common/limits.ts";
+import {
+  CONSOLE_LOG_POSITION_MAX_IDS,
+  CONSOLE_LOG_SETTLED_MS,
+  CONSOLE_LOG_TTL_DAYS,
+  DAY_SECONDS,
+} from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -109,6 +115,14 @@ describe("reading", () => {
     LONG_MS,
   );
 
+  test("without a limit takes 200 entries, and the next read the others", async () => {
+    await say(...Array.from({ length: 203 }, (_, at) => ({ msg: String(at), atMs: BEGAN_MS + at })));
+    const first = await logs.read(ADMIN, ALL);
+    expect(texts(first)).toEqual(Array.from({ length: 200 }, (_, at) => String(at)));
+    const rest = await logs.read(ADMIN, ALL, { position: first.position });
+    expect(texts(rest)).toEqual(["200", "201", "202"]);
+  });
+
   test("entries of one millisecond come each once, however many", async () => {
     const all = Array.from({ length: 1_500 }, (_, at) => ({ msg: String(at) }));
     await say(...all);
@@ -201,6 +215,43 @@ describe("removing", () => {
     await say(...Array.from({ length: 5_000 }, (_, at) => ({ msg: String(at), atMs: BEGAN_MS + at })));
     expect(await logs.truncate(ADMIN, "rule")).toBe(5_000);
     expect((await readAll()).found).toEqual([]);
+  });
+});
+
+describe("an entry", () => {
+  const ttlMs = CONSOLE_LOG_TTL_DAYS * DAY_SECONDS * 1_000;
+  const asObjects = async (of: ObjectService) => {
+    const found: unknown[] = [];
+    for await (const page of of.read(ADMIN, { class: "/matrix/consolelog/rule", subtree: false }))
+      found.push(...page.map(({ values }) => values["msg"]));
+    return found.sort();
+  };
+
+  test("of less than 30 days is there, and of more is not, as an object neither", async () => {
+    expect(CONSOLE_LOG_TTL_DAYS).toBe(30);
+    const nowMs = Date.now();
+    await say({ msg: "older", atMs: nowMs - ttlMs - 1_000 }, { msg: "younger", atMs: nowMs - ttlMs + 3_600_000 });
+    expect((await readAll()).found).toEqual(["younger"]);
+    expect(await asObjects(objects)).toEqual(["younger"]);
+  });
+
+  test.skipIf(onCluster)("goes when its 30 days are over, and those after it stay", async () => {
+    let aheadMs = 0;
+    const clock: Clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
+    await using moved = await openTestEngine({ clock });
+    const over = new ObjectService({ stores: moved, runtime: testRuntime(clock) });
+    for (const definition of CONSOLE_LOG_CLASSES) over.registerSystemClass(definition);
+    const read = async () => texts(await new ConsoleLogService({ objects: over, clock }).read(ADMIN, ALL));
+    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "first", atMs: clock.nowMs() })]);
+    aheadMs = ttlMs - 60_000;
+    await over.ingest(ADMIN, "/matrix/consolelog/rule", [record({ msg: "second", atMs: clock.nowMs() })]);
+    expect([await read(), await asObjects(over)]).toEqual([
+      ["first", "second"],
+      ["first", "second"],
+    ]);
+    aheadMs = ttlMs + 60_000;
+    expect([await read(), await asObjects(over)]).toEqual([["second"], ["second"]]);
+    await over.close();
   });
 });
 

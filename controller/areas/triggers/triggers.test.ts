@@ -818,6 +818,24 @@ describe("the interface", () => {
     expect(await http.call(session, { url: `${url}&name=t`, method: "DELETE" })).toMatchObject({ code: "not_found" });
   });
 
+  test("removes the trigger that a form names", async () => {
+    const controller = await opened();
+    const { triggers } = controller;
+    await using http = await openTestHttp({ endpoints: triggerRoutes(triggers) });
+    const session = await http.signIn("admin");
+    for (const name of ["t", "other"]) await controller.put(name, "-- nothing");
+    const removed = () =>
+      http.call(session, {
+        url: "/mxobject/trigger",
+        method: "DELETE",
+        payload: new URLSearchParams({ class: "/matrix/box", name: "t" }).toString(),
+        headers: { "content-type": "application/x-www-form-urlencoded" },
+      });
+    expect(await removed()).toEqual({ status: "ok", message: "" });
+    expect(Object.keys((await triggers.list(admin, "/matrix/box")).script)).toEqual(["other"]);
+    expect(await removed()).toMatchObject({ code: "not_found" });
+  });
+
   test.each([
     [{ script: "x = (" }, "syntax"],
     [{ script: "while true do end return" }, undefined],
