@@ -76,7 +76,6 @@ const OPEN_TO_ALL = ["odb.refresh", "perm.ui", "webcontext.user", "webcontext.wr
 /** They do nothing, whoever calls. */
 const REFUSED = [
   "aialg.cafp",
-  "forward.send",
   "nlp.answer",
   "nlp.update",
   "perm.set",

@@ -1,5 +1,5 @@
 import type { Area } from "../../area.ts";
-import { ruleHostObject } from "./host-objects.ts";
+import { forwardHostObject, ruleHostObject } from "./host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT, WEBSOCKET_HOST_OBJECT } from "./body-objects.ts";
 import type { RuleMemory } from "./memory.ts";
 import { OMNIBUS_HOST_OBJECT } from "./omnibus.ts";
@@ -28,6 +28,7 @@ export function rulesArea(parts: RuleParts): Area {
     endpoints: [...ruleRoutes(parts), ...patternRoutes(parts.patterns)],
     hostObjects: [
       ruleHostObject(parts),
+      forwardHostObject(parts.sentLines),
       RECORD_HOST_OBJECT,
       WEBSOCKET_HOST_OBJECT,
       RULE_LOCAL_OBJECT,

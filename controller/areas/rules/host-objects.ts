@@ -3,6 +3,7 @@ import { RuleNew } from "../../../common/api/rules.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
 import type { FileParser } from "./parse-file.ts";
+import type { SentLines } from "./sent-lines.ts";
 import type { RuleService } from "./service.ts";
 
 export interface RuleHostParts {
@@ -23,6 +24,43 @@ export function ruleHostObject(parts: RuleHostParts): HostObject {
     summary: "Rules and their extension tables, with the rights of the script",
     functions: [...own(parts), ...extensions(parts)],
   };
+}
+
+/** `forward`: lines of a script through a rule, as `POST /agent` takes them. */
+export function forwardHostObject(sentLines: Pick<SentLines, "take">): HostObject {
+  return {
+    name: "forward",
+    summary: "Lines through a rule, with the rights of the script",
+    // The bodies of rules have a function of this name.
+    kinds: ["serverjs", "trigger"],
+    functions: [
+      hostFunction({
+        name: "send",
+        summary: "Stores what a rule makes of lines; sent again, they are stored again",
+        parameters: [
+          { ...KEY, name: "rule" },
+          {
+            name: "data",
+            schema: Type.Unknown({ description: "Text, a record in each line; a list, a record each; others as JSON" }),
+          },
+        ],
+        returns: "{class, records, removed, failed, errors, warnings}",
+        example: `odb.mql("CREATE CLASS IF NOT EXISTS /matrix/example (line varchar)");
+${MADE}OUTPUT = forward.send("/matrix/rules/example", ["one", "two"]).records`,
+        changes: true,
+        call: async ({ principal, signal }, rule, data) =>
+          valueOf(await sentLines.take(principal, { rule, text: linesOf(data), signal })),
+      }),
+    ],
+  };
+}
+
+function linesOf(data: unknown): string {
+  return Array.isArray(data) ? data.map(lineOf).join("\n") : lineOf(data);
+}
+
+function lineOf(value: unknown): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function own({ rules, fileParser }: RuleHostParts): readonly HostFunction[] {

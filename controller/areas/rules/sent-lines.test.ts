@@ -17,11 +17,13 @@ import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { Value } from "../../../common/value.ts";
 import { NotificationHub, notificationsArea, type Notification } from "../notifications/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { FileParser, RuleService, RuleTrials, SentLines } from "./index.ts";
 import { HostObjects } from "../../scripting/index.ts";
+import { forwardHostObject } from "./host-objects.ts";
 import { ruleRoutes } from "./routes.ts";
 
 const ADMIN = testPrincipal();
@@ -152,6 +154,29 @@ test("channels of the platform itself are refused, and who may send no frames", 
   const { signal } = new AbortController();
   const asked = sentLines.take(author, { subject: "news", text: "a", signal });
   await expect(asked).rejects.toMatchObject({ code: "denied" });
+});
+
+test("a script sends a text of lines, a list of records or one value, with the rights it has", async () => {
+  const send = (principal: Principal, ...args: Value[]) =>
+    new HostObjects([forwardHostObject(sentLines)])
+      .bind({
+        principal,
+        kind: "serverjs",
+        log: () => {},
+        beforeChange: () => Promise.resolve(),
+        load: () => Promise.reject(new Error("not asked in this test")),
+      })
+      .call({ name: "forward.send", args, signal: new AbortController().signal });
+  expect(await send(ADMIN, KEY, "text,1\ntext,2")).toMatchObject({ class: "/matrix/sent", records: 2, failed: 0 });
+  expect(await send(ADMIN, KEY, ["list,1", "list,x", "list,3"])).toMatchObject({ records: 2, errors: [{ line: 2 }] });
+  const json = "/matrix/rules/json";
+  await rules.put(ADMIN, json, "--class=/matrix/sent\n--parser=json\n");
+  expect(await send(ADMIN, json, { name: "value", n: 1 })).toMatchObject({ records: 1 });
+  expect(await send(ADMIN, json, [{ name: "values" }, '{"name":"values"}'])).toMatchObject({ records: 2 });
+  const sent = (await namesOf("/matrix/sent")).filter((name) => /^(text|list|value|values)$/.test(String(name)));
+  expect(sent).toEqual(["list", "list", "text", "text", "value", "values", "values"]);
+  await expect(send(ADMIN, "/matrix/rules/none", "a,1")).rejects.toMatchObject({ code: "not_found" });
+  await expect(send(testPrincipal("viewer"), KEY, "a,1")).rejects.toMatchObject({ code: "denied" });
 });
 
 test("both a rule and a channel, or neither, and a rule that is not there, are refused", async () => {

@@ -16,14 +16,6 @@ export const REFUSED_HOST_OBJECTS: readonly HostObject[] = [
       undeploy: '["web-1"], "agent"',
     },
   }),
-  {
-    // The bodies of rules have a function of this name.
-    ...refused("forward", {
-      why: "records go through a rule by POST /agent, and from rule to rule by its body",
-      functions: { send: '"/matrix/rules/example", "a line"' },
-    }),
-    kinds: ["serverjs", "trigger"],
-  },
 ];
 
 interface Refused {
