@@ -4,6 +4,7 @@ import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "../../controller/areas/ru
 import { compileRule } from "../../controller/areas/rules/compile.ts";
 import { NO_SUPPLEMENTS } from "../../controller/areas/rules/supplements.ts";
 import { HostObjects, ThreadScripts } from "../../controller/scripting/index.ts";
+import { UNAUDITED } from "../helpers/audit.ts";
 import { realClock } from "../helpers/clock.ts";
 import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { combinedLine } from "./access.ts";
@@ -37,7 +38,7 @@ export const rulesBench: Bench = {
       log,
     });
     const bodies = new RuleBodies({
-      audit: { ready: () => Promise.resolve(), record: () => Promise.resolve() },
+      audit: UNAUDITED,
       engine: scripts,
       hostObjects: () => objects,
       author: () => Promise.resolve(testPrincipal()),

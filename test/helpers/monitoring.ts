@@ -17,6 +17,7 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import type { Row } from "../../common/value.ts";
 import { AppError } from "../../common/errors.ts";
 import type { Rule } from "../../controller/areas/rules/index.ts";
+import { UNAUDITED } from "./audit.ts";
 import { realClock } from "./clock.ts";
 import { openTestEngine } from "./engine.ts";
 import { openTestHttp } from "./http-app.ts";
@@ -120,10 +121,9 @@ export async function openMonitoring() {
     objects.registerSystemClass(definition);
   const following = new OutputFollowing({ stores: engine, objects, clock: runtime.clock, appends: runs.appends });
   const query = new QueryService({ objects, runtime });
-  const audit = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
   const retrying = new RunRetrying({ runs, query });
   const cancelling = new RunCancelling({ runs, jobs, query });
-  const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, audit });
+  const ofJobs = jobRoutes({ jobs, runs, following, retrying, cancelling, audit: UNAUDITED });
   const endpoints = [...depotRoutes(depots, deployments), ...policyRoutes(policies), ...ofJobs];
   const http = await openTestHttp({ endpoints, sockets: jobSockets({ following }) });
   return {

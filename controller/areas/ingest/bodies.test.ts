@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { RULE_RETRIES_COUNTED_MS } from "../../../common/limits.ts";
+import { MemoryAudit, outsideHostObject } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
@@ -43,32 +44,7 @@ let rules: RuleService;
 let logs: ConsoleLogService;
 let authors: Map<string, Principal>;
 let objectsOfHost: HostObjects;
-/** Actions of audit entries; while the trail is away nothing may be changed. */
-let entries: string[] = [];
-let isTrailAway = false;
-const audit = {
-  ready: () => (isTrailAway ? Promise.reject(new AppError("unavailable", "the trail is away")) : Promise.resolve()),
-  record: ({ action, user, code }: { action: string; user: string; code: string }) => {
-    entries.push(`${user} ${action} ${code}`);
-    return Promise.resolve();
-  },
-};
-/** Changes something that no service records, as `dfs.write` does. */
-const OUTSIDE: HostObject = {
-  name: "outside",
-  summary: "",
-  functions: [
-    {
-      name: "change",
-      summary: "",
-      parameters: [],
-      returns: "",
-      example: "",
-      changes: true,
-      call: () => Promise.resolve(undefined),
-    },
-  ],
-};
+let audit: MemoryAudit;
 
 const DIAL = dialHostObject(new Outbound({ networks: ["127.0.0.1/32"], clock: realClock }));
 /** As the area of notifications has it. */
@@ -103,8 +79,7 @@ afterAll(() => scripts.close());
 
 beforeEach(async () => {
   outbox = new TestOutbox(SOURCE);
-  entries = [];
-  isTrailAway = false;
+  audit = new MemoryAudit();
   engine = await openTestEngine();
   const runtime = { ...testRuntime(realClock), random: seededRandom(1) };
   objects = new ObjectService({ stores: engine, runtime });
@@ -134,7 +109,7 @@ beforeEach(async () => {
     DIAL,
     queryHostObject({ query: new QueryService({ objects, runtime }), search: new SearchService({ objects, runtime }) }),
     MESSAGE,
-    OUTSIDE,
+    outsideHostObject(),
     ...(consoleLogArea(logs).hostObjects ?? []),
   ]);
   const columns = [
@@ -329,15 +304,15 @@ describe("the audit trail", () => {
 
   test("has one entry of a series whose bodies changed something, with the author, and none of others", async () => {
     await take(body, ["b,1", "b,2", "c,3"]);
-    expect(entries).toEqual([`administrator RULE ${KEY} outside.change ok`]);
+    expect(audit.entries).toEqual([`administrator RULE ${KEY} outside.change ok`]);
     await outbox.send(controller(), [recordsEntry(2, ["a,1"], KEY)]);
-    expect(entries).toHaveLength(1);
+    expect(audit.entries).toHaveLength(1);
   });
 
   test("is asked before a change: without it the function is not called, and its record is an error", async () => {
-    isTrailAway = true;
+    audit.isAway = true;
     expect(await take(body, ["a,1", "b,2"])).toMatchObject([{ name: "a" }]);
-    expect([entries, await said()]).toEqual([[], [expect.stringContaining("the trail is away")]]);
+    expect([audit.entries, await said()]).toEqual([[], [expect.stringContaining("the trail is away")]]);
   });
 });
 

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { RECENT_POLICY_MAX_CHARACTERS, RULE_TRIAL_MAX_LINES } from "../../../common/limits.ts";
+import { outsideHostObject } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
-import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
+import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { messageHostObjects } from "../notifications/host-objects.ts";
@@ -30,26 +31,6 @@ const recent = new RecentRecords();
 let others: (RecentOfPolicy | undefined)[] = [];
 const changed: string[] = [];
 
-/** Changes something, as functions of other areas do. */
-const CHANGING: HostObject = {
-  name: "outside",
-  summary: "",
-  functions: [
-    {
-      name: "change",
-      summary: "",
-      parameters: [],
-      returns: "",
-      example: "",
-      changes: true,
-      call: () => {
-        changed.push("change");
-        return Promise.resolve(undefined);
-      },
-    },
-  ],
-};
-
 beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `rule-trials-${process.pid}.mjs`);
   engine = await openTestEngine();
@@ -61,7 +42,7 @@ beforeAll(async () => {
     RECORD_HOST_OBJECT,
     RULE_LOCAL_OBJECT,
     WEBSOCKET_HOST_OBJECT,
-    CHANGING,
+    outsideHostObject(() => changed.push("change")),
     ...messageHostObjects({ publish: () => changed.push("told") }),
     ...(consoleLogArea(logs).hostObjects ?? []),
   ]);

@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { OBJECT_TURN_WAIT_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
+import { UNAUDITED } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -78,9 +79,6 @@ afterEach(async () => {
 });
 afterAll(() => scripts.close());
 
-/** Nothing that these triggers change is without a record of its own. */
-const AUDIT = { ready: () => Promise.resolve(), record: () => Promise.resolve() };
-
 class Controller {
   readonly objects: ObjectService;
   readonly triggers: TriggerService;
@@ -106,8 +104,8 @@ class Controller {
       objects,
       // A loaded machine starts threads slowly: of what never ends, the test's own time tells.
       engine: { run: (call, host) => scripts.run({ ...call, timeoutMs: FOR_EVER.timeout }, host) },
-      host: (author, log) => triggerHost(this.hostObjects, { author, log, audit: AUDIT }),
-      audit: AUDIT,
+      host: (author, log) => triggerHost(this.hostObjects, { author, log, audit: UNAUDITED }),
+      audit: UNAUDITED,
       author: () => Promise.resolve(admin),
       ospaceOf: (tenant) => Promise.resolve(`/${tenant}`),
       controllers: { own, has: (id) => present.has(id) },

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { MemoryAudit, outsideHostObject } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
 import { EVERYTHING_SENT, GAPS, recordsEntry, RUNS, TEST_KEYS, TestOutbox } from "../../../test/helpers/ingest.ts";
@@ -10,7 +11,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
-import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
+import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
@@ -31,23 +32,6 @@ const CLASSES = `create class /matrix/box (name varchar, size int, notes list<va
   create class /matrix/copy (of varchar, what varchar, size int, keys(of));
   create class /matrix/event (text varchar);
   create class /matrix/line (text varchar) with kind='record'`;
-
-/** Changes something that no service records, as `dfs.write` does. */
-const OUTSIDE: HostObject = {
-  name: "outside",
-  summary: "",
-  functions: [
-    {
-      name: "change",
-      summary: "",
-      parameters: [],
-      returns: "",
-      example: "",
-      changes: true,
-      call: () => Promise.resolve(undefined),
-    },
-  ],
-};
 
 let engine: TestEngine;
 let scripts: ThreadScripts;
@@ -84,17 +68,7 @@ class Controller {
   readonly query: QueryService;
   readonly hostObjects: HostObjects;
   readonly told: ObjectChange[] = [];
-  /** Actions of audit entries; while the trail is away nothing may be changed. */
-  readonly entries: string[] = [];
-  isTrailAway = false;
-  readonly audit = {
-    ready: () =>
-      this.isTrailAway ? Promise.reject(new AppError("unavailable", "the trail is away")) : Promise.resolve(),
-    record: ({ action, user, code }: { action: string; user: string; code: string }) => {
-      this.entries.push(`${user} ${action} ${code}`);
-      return Promise.resolve();
-    },
-  };
+  readonly audit = new MemoryAudit();
   readonly authors = new Map<string, Principal | undefined>([["administrator", admin]]);
   #waiting: (() => void)[] = [];
 
@@ -115,7 +89,7 @@ class Controller {
     const search = new SearchService({ objects, runtime });
     const logs = new ConsoleLogService({ objects, clock: realClock });
     const areas = [queryArea({ query: this.query, search, objects }), consoleLogArea(logs)];
-    this.hostObjects = new HostObjects([OUTSIDE, ...partsOf(areas, (area) => area.hostObjects)]);
+    this.hostObjects = new HostObjects([outsideHostObject(), ...partsOf(areas, (area) => area.hostObjects)]);
     this.triggers = new TriggerService({
       objects,
       engine: scripts,
@@ -190,7 +164,7 @@ describe("the audit trail", () => {
   test("has one entry of each run that changed something, failed or not, with the author, and none of others", async () => {
     const controller = await opened();
     const { mql, put } = bound(controller);
-    const { entries } = controller;
+    const { entries } = controller.audit;
     await put(
       "changing",
       "if OBJECT.size > 1 then outside.change() outside.change() end if OBJECT.size > 2 then error('no') end",
@@ -208,9 +182,9 @@ describe("the audit trail", () => {
   test("is asked before a change: without it the function is not called, and the write is refused", async () => {
     const controller = await opened();
     await controller.put("changing", "outside.change()");
-    controller.isTrailAway = true;
+    controller.audit.isAway = true;
     await expect(controller.mql("insert into /matrix/box name='a'")).rejects.toThrow("the trail is away");
-    expect([controller.entries, await controller.mql(BOXES)]).toEqual([[], []]);
+    expect([controller.audit.entries, await controller.mql(BOXES)]).toEqual([[], []]);
   });
 });
 
@@ -797,7 +771,7 @@ test("every controller works by a trigger once it is stored", async () => {
 });
 
 describe("the interface", () => {
-  test("answers sources and attributes as texts, and takes them back", async () => {
+  test("answers sources and attributes as texts, and removes what a query or a form names", async () => {
     const { triggers } = await opened();
     await using http = await openTestHttp({ endpoints: triggerRoutes(triggers) });
     const session = await http.signIn("admin");
@@ -815,25 +789,16 @@ describe("the interface", () => {
     expect(JSON.parse(entry.attr["t"] ?? "")).toEqual({ ...attr, language: "lua" });
     expect(await http.call(session, { url: `${url}&name=t`, method: "DELETE" })).toMatchObject({ status: "ok" });
     expect(await http.call(session, { url })).toMatchObject({ message: [{ script: {}, attr: {}, vtime: 0 }] });
+    await http.call(session, { url: "/mxobject/trigger", method: "PUT", payload });
+    const byForm = {
+      url: "/mxobject/trigger",
+      method: "DELETE",
+      payload: new URLSearchParams({ class: "/matrix/box", name: "t" }).toString(),
+      headers: { "content-type": "application/x-www-form-urlencoded" },
+    } as const;
+    expect(await http.call(session, byForm)).toEqual({ status: "ok", message: "" });
+    expect(await http.call(session, byForm)).toMatchObject({ code: "not_found" });
     expect(await http.call(session, { url: `${url}&name=t`, method: "DELETE" })).toMatchObject({ code: "not_found" });
-  });
-
-  test("removes the trigger that a form names", async () => {
-    const controller = await opened();
-    const { triggers } = controller;
-    await using http = await openTestHttp({ endpoints: triggerRoutes(triggers) });
-    const session = await http.signIn("admin");
-    for (const name of ["t", "other"]) await controller.put(name, "-- nothing");
-    const removed = () =>
-      http.call(session, {
-        url: "/mxobject/trigger",
-        method: "DELETE",
-        payload: new URLSearchParams({ class: "/matrix/box", name: "t" }).toString(),
-        headers: { "content-type": "application/x-www-form-urlencoded" },
-      });
-    expect(await removed()).toEqual({ status: "ok", message: "" });
-    expect(Object.keys((await triggers.list(admin, "/matrix/box")).script)).toEqual(["other"]);
-    expect(await removed()).toMatchObject({ code: "not_found" });
   });
 
   test.each([
