@@ -221,7 +221,14 @@ export async function assemble(options: AssemblyOptions) {
   const configuration = { entries, cache, changes, objects, runtime, secrets, owners: [ruleOwner(rules), schemaOwner] };
   const config = new ConfigService(configuration);
   const history = new ConfigHistory(configuration);
-  const files = new FileService({ stores, objects, runtime, controllers: membership, room: use });
+  const files = new FileService({
+    stores,
+    objects,
+    runtime,
+    controllers: membership,
+    room: use,
+    everyone: (tenant) => groups.rightsOfEveryone(tenant),
+  });
   const workers = workerThreads(options, runtime);
   const cluster = new ClusterService({ engine, tenants, clock: runtime.clock });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
@@ -540,11 +547,16 @@ export async function assemble(options: AssemblyOptions) {
         users: users.providers,
         settings: options.openId,
         networks: options.outboundNetworks ?? [],
+        isPublicOpen: options.outboundPublic,
       }),
     ),
     scriptsArea({
       scripts: serverScripts,
-      outbound: new Outbound({ networks: options.outboundNetworks ?? [], clock: runtime.clock }),
+      outbound: new Outbound({
+        networks: options.outboundNetworks ?? [],
+        isPublicOpen: options.outboundPublic,
+        clock: runtime.clock,
+      }),
       audit,
       identity: (principal) => identityOf({ directory: users.directory, tenants }, principal),
     }),

@@ -25,6 +25,7 @@ export interface Settings {
   readonly passwordWords: readonly string[];
   readonly metricsReaders: readonly string[];
   readonly outboundNetworks: readonly string[];
+  readonly outboundPublic: boolean;
   readonly dataDir: string;
   readonly tenant: string;
   readonly ospace: string;
@@ -115,6 +116,12 @@ export const SETTINGS = [
     meaning:
       "Addresses or networks that scripts reach by `http` besides public ones: of this machine, private, link-local, reserved",
     default: "none",
+  },
+  {
+    name: "outbound_public",
+    meaning:
+      "1 opens public addresses to scripts, and to what an OpenID provider names; 0 leaves the networks of `outbound_networks` alone, and the provider's own host",
+    default: "1",
   },
   { name: "data_dir", meaning: "Folder of the embedded store, keys and temporary files", default: "data" },
   { name: "tenant", meaning: "The first tenant", default: "matrix" },
@@ -289,6 +296,7 @@ function settle(given: Given): Settings {
     passwordWords: list(text("password_words", "")),
     metricsReaders: networks("metrics_readers", text("metrics_readers", "127.0.0.0/8,::1")),
     outboundNetworks: networks("outbound_networks", text("outbound_networks", "")),
+    outboundPublic: yesOrNo("outbound_public", text("outbound_public", "1")),
     dataDir,
     tenant,
     ospace: matching("ospace", text("ospace", `/${tenant}`), /^\/[\p{L}\p{N}_]+$/u, "a / and one name"),

@@ -60,25 +60,44 @@ function commandNamed(name: string | undefined): Command {
   if (name === undefined) return run;
   if (name === "check") return check;
   if (name === "reset-password") return resetPassword;
+  if (name === "remove-second-factor") return removeSecondFactor;
   throw new AppError(
     "invalid",
-    `There is no command ${name}. Known: check, reset-password [tenant] [user]; none starts the controller.`,
+    `There is no command ${name}. Known: check, reset-password [tenant] [user], remove-second-factor [tenant] [user]; none starts the controller.`,
   );
 }
 
-/** For a password that is lost. The embedded store must be at rest; a cluster may be at work. */
-async function resetPassword(
+/** For a password that is lost; a second factor stays. */
+function resetPassword(
   settings: Settings,
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
 ): Promise<void> {
+  return withStores(settings, async ({ users }) => {
+    const password = await users.resetPassword(tenant, user);
+    console.log(
+      `tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended. A second factor stays.`,
+    );
+  });
+}
+
+/** For a second factor that is lost with its recovery codes. */
+function removeSecondFactor(
+  settings: Settings,
+  [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
+): Promise<void> {
+  return withStores(settings, async ({ users }) => {
+    await users.resetSecondFactor(tenant, user);
+    console.log(`tenant    ${tenant}\nuser      ${user}\nThe second factor is removed. The password stays as it was.`);
+  });
+}
+
+/** The embedded store must be at rest; a cluster may be at work. */
+async function withStores(settings: Settings, work: (assembly: Assembly) => Promise<void>): Promise<void> {
   const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
   const patience = new StartPatience(runtime);
   const { engine, assembly } = await prepare(settings, { runtime, patience, createKey: false, agentPort: () => 0 });
   try {
-    const password = await assembly.users.resetPassword(tenant, user);
-    console.log(
-      `tenant    ${tenant}\nuser      ${user}\npassword  ${password}\nEvery session of this user has ended, and a second factor is removed.`,
-    );
+    await work(assembly);
   } finally {
     await assembly.close();
     await engine.close();
@@ -171,7 +190,8 @@ async function prepare(
   await patience.during(() => engine.system());
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, outboundNetworks } = settings;
+  const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders } = settings;
+  const { outboundNetworks, outboundPublic } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
   const assembly = await assemble({
@@ -187,6 +207,7 @@ async function prepare(
     passwordWords,
     metricsReaders,
     outboundNetworks,
+    outboundPublic,
     dataDir,
     ...(auditAnchorFile && { auditAnchorFile }),
     sshTrustFirstKey,

@@ -34,6 +34,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   FileService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   GroupService: {
     rightsOf: "asked at sign-in",
+    rightsOfEveryone: "asked by services",
     forget: "a user is removed",
     onChange: "at the assembly",
     leave: "a tenant is deleted",
@@ -158,6 +159,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     present: "answers the rights there are",
     ensureAdministrator: "at the start",
     resetPassword: "an operator with access to the store",
+    resetSecondFactor: "an operator with access to the store",
   },
 };
 

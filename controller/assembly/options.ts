@@ -29,6 +29,8 @@ export interface AssemblyOptions {
   readonly metricsReaders?: readonly string[];
   /** Networks that scripts reach besides public addresses; none when absent. */
   readonly outboundNetworks?: readonly string[];
+  /** Whether public addresses are open to scripts, too; true when absent. */
+  readonly outboundPublic?: boolean;
   readonly dataDir: string;
   /** Where the newest digests of the audit trail are kept outside the store; nowhere when absent. */
   readonly auditAnchorFile?: string;

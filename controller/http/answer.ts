@@ -68,7 +68,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
     else {
       const { meta, warnings } = answer;
       const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
-      await sendWhole(envelope(reply), JSON.stringify({ status: "ok", message, meta, warnings }), options);
+      await sendWhole(reply.type(JSON_TYPE), JSON.stringify({ status: "ok", message, meta, warnings }), options);
     }
   };
 }
@@ -93,12 +93,6 @@ function bytesOf(body: string | Uint8Array): Buffer {
 
 function* pieces(bytes: Buffer): Generator<Buffer> {
   for (let at = 0; at < bytes.length; at += HTTP_PIECE_BYTES) yield bytes.subarray(at, at + HTTP_PIECE_BYTES);
-}
-
-/** Nothing keeps an envelope, unless its endpoint says how. */
-function envelope(reply: FastifyReply): FastifyReply {
-  if (!reply.hasHeader("cache-control")) void reply.header("cache-control", "no-store");
-  return reply.type(JSON_TYPE);
 }
 
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
@@ -167,8 +161,8 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
     if (answer.more?.()) void reply.header(MORE_HEADER, "true");
     // Parts of meta are known only when all rows are taken.
     const end = (): string => `]${member("meta", answer.meta)}${member("warnings", answer.warnings)}}`;
-    if (parts.isOver) return await sendWhole(envelope(reply), head + end(), options);
-    await sendStream(envelope(reply), Readable.from(joined(head, parts, end)), options);
+    if (parts.isOver) return await sendWhole(reply.type(JSON_TYPE), head + end(), options);
+    await sendStream(reply.type(JSON_TYPE), Readable.from(joined(head, parts, end)), options);
   } finally {
     // The producer of the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
     if (!parts.isOver) pages.return?.().catch(options.onBroken);

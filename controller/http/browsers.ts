@@ -11,6 +11,7 @@ const BARE = `${CLOSED}; frame-ancestors 'none'`;
 export const CONTENT_POLICY = `${CLOSED}; frame-ancestors 'self'`;
 
 const HEADERS = {
+  "cache-control": "no-store",
   "x-content-type-options": "nosniff",
   "x-frame-options": "SAMEORIGIN",
   "referrer-policy": "same-origin",
@@ -36,11 +37,10 @@ export const BROWSER_LINES = Object.entries(HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
   .join("");
 
-/** Of a page of ours: nothing keeps it, and it has no use for what a device can do. */
+/** Of a page of ours: it has no use for what a device can do. */
 export function pageHeaders(policy: string): Readonly<Record<string, string>> {
   return {
     "content-security-policy": policy,
-    "cache-control": "no-store",
     "permissions-policy": "camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()",
   };
 }

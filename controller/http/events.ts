@@ -69,7 +69,7 @@ type Events = AsyncIterable<ServerEvent>;
 export async function sendEvents(reply: FastifyReply, events: Events, options: EventsOptions): Promise<void> {
   const stream = Readable.from(new EventTexts(events, options).texts());
   // A proxy that gathers what it passes on would hold events back.
-  void reply.headers({ "cache-control": "no-store", "x-accel-buffering": "no" }).type(EVENTS_TYPE);
+  void reply.header("x-accel-buffering", "no").type(EVENTS_TYPE);
   if (reply.request.method === "HEAD") return void reply.send("");
   void reply.send(stream);
   await finished(stream).catch((error: unknown) => {

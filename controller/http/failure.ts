@@ -30,6 +30,7 @@ export function asAppError(error: unknown): AppError {
 export function sendFailure(request: FastifyRequest, reply: FastifyReply, error: AppError): FastifyReply {
   request.exchange.code = error.code;
   const { traceparent } = request.exchange;
+  // Also where the answer would have been one to keep.
   void reply.header("cache-control", "no-store");
   const { retryAfterSeconds } = error.details ?? {};
   if (typeof retryAfterSeconds === "number") void reply.header("retry-after", String(Math.ceil(retryAfterSeconds)));

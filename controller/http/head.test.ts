@@ -56,6 +56,7 @@ const endpoints: readonly Endpoint[] = [
     path: "/busy",
     handler: () => Promise.reject(new AppError("limited", "full", { details: { retryAfterSeconds: 1.2 } })),
   }),
+  endpoint({ ...read, path: "/content", handler: async () => ({ content: "rows", contentType: "text/plain" }) }),
   endpoint({ ...read, path: "/plain", handler: async () => ({ message: "as ever" }) }),
   wrong("/wrong/status", { message: "", status: 202, session: { id: "stolen" } }),
   wrong("/wrong/header", { message: "", status: 201, headers: { "x-other": "1" } }),
@@ -98,6 +99,13 @@ describe("an answer names", () => {
     expect([statusCode, headers["cache-control"]]).toEqual([200, "no-store"]);
     expect(body).toBe(`{"status":"ok","message":"as ever"}`);
   });
+});
+
+test("nothing keeps an answer unless its endpoint says how, whatever it is made of", async () => {
+  for (const path of ["/plain", "/later", "/content", "/busy", "/wrong/header", "/none"])
+    expect((await ask("GET", path)).headers["cache-control"], path).toBe("no-store");
+  expect((await ask("DELETE", "/thing")).headers["cache-control"]).toBe("no-store");
+  expect((await ask("GET", "/versioned")).headers["cache-control"]).toBe("no-cache");
 });
 
 describe("a version that the client", () => {

@@ -22,17 +22,21 @@ const PUBLIC_V6 = new Networks(["2000::/3"]);
 /** Within these: protocols that carry IPv4 addresses, and examples. */
 const CLOSED_V6 = new Networks(["2001::/23", "2001:db8::/32", "2002::/16", "3fff::/20"]);
 
-/** Which addresses may be connected to: public ones, and those of the networks that the administrator opened. */
+/** Which addresses may be connected to: those of the networks that the administrator opened and, unless closed, public ones. */
 export class OpenAddresses {
   readonly #opened: Networks;
 
-  constructor(opened: readonly string[]) {
+  readonly #isPublicOpen: boolean;
+
+  constructor(opened: readonly string[], isPublicOpen = true) {
     this.#opened = new Networks(opened);
+    this.#isPublicOpen = isPublicOpen;
   }
 
   includes(address: string): boolean {
     const plain = plainAddress(address);
     if (this.#opened.includes(plain)) return true;
+    if (!this.#isPublicOpen) return false;
     if (isIPv4(plain)) return !CLOSED_V4.includes(plain);
     return isIPv6(plain) && PUBLIC_V6.includes(plain) && !CLOSED_V6.includes(plain);
   }

@@ -16,6 +16,8 @@ import type { OutboundAnswer, OutboundRequest, Resolve } from "./types.ts";
 export interface OutboundOptions {
   /** Besides public addresses. */
   readonly networks: readonly string[];
+  /** Without them: those networks alone. True when absent. */
+  readonly isPublicOpen?: boolean | undefined;
   readonly clock: Clock;
   /** The system's when absent. */
   readonly resolve?: Resolve;
@@ -37,9 +39,9 @@ export class Outbound {
   readonly #underWay = new Map<string, number>();
   #total = 0;
 
-  constructor({ networks, clock, resolve = (host) => lookup(host, { all: true }) }: OutboundOptions) {
+  constructor({ networks, isPublicOpen, clock, resolve = (host) => lookup(host, { all: true }) }: OutboundOptions) {
     this.#clock = clock;
-    this.#open = new OpenAddresses(networks);
+    this.#open = new OpenAddresses(networks, isPublicOpen);
     this.#resolve = resolve;
   }
 

@@ -102,6 +102,29 @@ describe("which addresses are open", () => {
     expect(["10.1.2.3", "::ffff:10.1.2.3", "fd12::1"].every((address) => some.includes(address))).toBe(true);
     expect(some.includes("127.0.0.1")).toBe(false);
   });
+
+  test("where public ones are closed, too, those alone that the administrator lists", () => {
+    const listed = new OpenAddresses(["203.0.114.7/32", "2600:1f00::/32", "10.0.0.0/8"], false);
+    for (const address of ["203.0.114.7", "::ffff:203.0.114.7", "2600:1f00::1", "10.1.2.3"])
+      expect(listed.includes(address), address).toBe(true);
+    for (const address of [
+      "203.0.114.8",
+      "8.8.8.8",
+      "::ffff:8.8.8.8",
+      "2600:1f01::1",
+      "2001:4860:4860::8888",
+      "127.0.0.1",
+    ])
+      expect(listed.includes(address), address).toBe(false);
+  });
+});
+
+test("no request leaves for a public address that is not on the list", async () => {
+  const resolve = resolving("8.8.8.8");
+  const listed = new Outbound({ networks: [`${OPEN}/32`], isPublicOpen: false, clock: new TestClock(), resolve });
+  expect((await send({}, listed)).data).toBe("hello");
+  for (const url of ["http://8.8.8.8/", "http://[2001:4860:4860::8888]/", "http://name.example/"])
+    await expect(send({ url }, listed), url).rejects.toMatchObject({ code: "denied" });
 });
 
 describe("no request reaches a closed address", () => {

@@ -44,6 +44,14 @@ test("another host inside is not reached, and a redirect there is not followed",
   expect((await send(home.href)).status).toBe(302);
 });
 
+test("what the service names at a public address is not reached where those are closed", async () => {
+  const max = { bytes: 100, limit: "TEST_MAX_BYTES" };
+  const listed = serviceFetch({ home, networks: [], isPublicOpen: false, clock, deadlineMs: 1_000, max });
+  await expect(listed("https://8.8.8.8/keys", request)).rejects.toMatchObject({ code: "denied" });
+  answer = (_request, response) => response.end("home");
+  expect(await (await listed(home.href, request)).text()).toBe("home");
+});
+
 test("an answer that is too large, or does not come, is none", async () => {
   answer = (_request, response) => response.end("x".repeat(101));
   await expect(send(home.href)).rejects.toMatchObject({ code: "too_large", details: { limit: "TEST_MAX_BYTES" } });

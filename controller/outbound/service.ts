@@ -10,6 +10,8 @@ export interface ServiceFetchOptions {
   readonly home: URL;
   /** Open besides public addresses. */
   readonly networks: readonly string[];
+  /** True when absent. */
+  readonly isPublicOpen?: boolean | undefined;
   readonly clock: Clock;
   readonly deadlineMs: number;
   readonly max: { readonly bytes: number; readonly limit: string };
@@ -35,7 +37,7 @@ const EVERYWHERE = { includes: () => true };
  */
 export function serviceFetch(options: ServiceFetchOptions): ServiceFetch {
   const { home, clock, deadlineMs, max, resolve = (host) => lookup(host, { all: true }) } = options;
-  const open = new OpenAddresses(options.networks);
+  const open = new OpenAddresses(options.networks, options.isPublicOpen);
   return async (address, { method, headers, body }) => {
     const url = new URL(address);
     const text = body instanceof URLSearchParams || typeof body === "string" ? String(body) : undefined;

@@ -12,7 +12,7 @@ export interface FileController extends AsyncDisposable {
   readonly tree: (principal: Principal, path: string) => Promise<readonly string[]>;
 }
 
-interface FileControllerOptions {
+interface FileControllerOptions extends Pick<ConstructorParameters<typeof FileService>[0], "everyone"> {
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;
@@ -23,12 +23,12 @@ interface FileControllerOptions {
 /** What a controller needs to keep files, over stores that it may share with others. */
 export function fileController(
   stores: Stores,
-  { own = "one", gone = new Set(), data = stores }: FileControllerOptions = {},
+  { own = "one", gone = new Set(), data = stores, ...more }: FileControllerOptions = {},
 ): FileController {
   const runtime = tagRuntime();
   const objects = new ObjectService({ stores: data, runtime });
   const controllers = { own, has: (id: string) => !gone.has(id) };
-  const files = new FileService({ stores, objects, runtime, controllers });
+  const files = new FileService({ stores, objects, runtime, controllers, ...more });
   for (const definition of filesArea(files).classes ?? []) objects.registerSystemClass(definition);
   return {
     files,

@@ -35,11 +35,12 @@ const CALLS = [
 const UPGRADE = "GET /nowhere HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
 
 test.each(CALLS)(
-  "%s %s says what it is, and that browsers are not to guess or to tell other sites",
+  "%s %s says what it is, and that browsers are not to guess, to keep it or to tell other sites",
   async (method, url) => {
     for (const credentials of [{}, { cookie: `matrixSession=${session}` }]) {
       const { headers, body } = await http.app.inject({ method, url, headers: credentials });
       expect(headers).toMatchObject({ "x-content-type-options": "nosniff", "referrer-policy": "same-origin" });
+      expect(headers["cache-control"]).toBe("no-store");
       if (body !== "")
         expect(headers["content-type"]).toMatch(/^(application\/json|text\/html|text\/plain);.*charset=utf-8/);
     }

@@ -10,7 +10,6 @@ import type { FileService } from "./service.ts";
  * it answers is theirs, and no page of another site may take them in.
  */
 const HEADERS = {
-  "cache-control": "private, no-cache",
   "content-security-policy":
     "sandbox allow-scripts allow-forms allow-popups allow-modals allow-downloads; frame-ancestors 'self'",
   "cross-origin-resource-policy": "same-origin",
@@ -18,7 +17,7 @@ const HEADERS = {
 
 const DECLARED = {
   etag: "The version of the content",
-  "cache-control": "Kept by the client, and asked for again",
+  "cache-control": "What is open to every user is kept by the client and asked for again, all else is not",
   "content-security-policy": "What the content may do in a browser",
   "cross-origin-resource-policy": "Which pages may take it in",
 };
@@ -41,7 +40,7 @@ export async function contentAnswer(
   { principal, name, client, isDownload = false }: ContentRequest,
 ): Promise<Answer<never>> {
   const file = await files.open(principal, name.path, name.space);
-  const headers = { ...HEADERS, etag: `"${file.digest}"` };
+  const headers = { ...HEADERS, ...(await keeping(files, principal, file.fullname)), etag: `"${file.digest}"` };
   if (client.holds(headers.etag)) return { empty: 304, headers };
   return {
     content: Readable.from(file.bytes),
@@ -49,4 +48,9 @@ export async function contentAnswer(
     headers,
     ...(isDownload && { filename: nameOf(file.fullname) }),
   };
+}
+
+/** What everybody may read leaves nothing in a browser that others must not find there. */
+async function keeping(files: FileService, principal: Principal, fullname: string): Promise<Record<string, string>> {
+  return (await files.isOpenToAll(principal, fullname)) ? { "cache-control": "private, no-cache" } : {};
 }

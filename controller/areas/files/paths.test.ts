@@ -18,7 +18,7 @@ let bob: string;
 
 beforeAll(async () => {
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores);
+  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
   http = await openTestHttp({ endpoints: fileRoutes(controller.files) });
   const admin = testPrincipal();
   const rights = { grants: ["files:read", "files:write"], data: [] };
@@ -54,6 +54,35 @@ describe("a user", () => {
     expect(await get("/fs/web/index.html?type=file")).toMatchObject({ message: "/web/index.html" });
     expect(await get("/fs/home/bob/b?type=file")).toMatchObject({ message: "/home/bob/b" });
     expect(await get("/fs/home/ann/a?type=file")).toEqual(denied);
+  });
+
+  test("leaves nothing in a browser but what is open to everybody", async () => {
+    const kept = async (path: string, headers: Record<string, string> = {}) => {
+      const answers = await Promise.all(
+        [`/static${path}?`, `/fs${path}?type=open&`, `/fs${path}?type=download&`].map((url) =>
+          http.app.inject({ url: `${url}sessionid=${bob}`, headers }),
+        ),
+      );
+      const [status] = new Set(answers.map(({ statusCode }) => statusCode));
+      return [status, ...new Set(answers.map((answer) => answer.headers["cache-control"]))];
+    };
+    const etag = String((await http.app.inject(`/static/home/bob/b?sessionid=${bob}`)).headers["etag"]);
+    expect(await kept("/web/index.html")).toEqual([200, "private, no-cache"]);
+    expect(await kept("/home/bob/b")).toEqual([200, "no-store"]);
+    expect(await kept("/home/bob/b", { "if-none-match": etag })).toEqual([304, "no-store"]);
+    expect(await kept("/home/ann/a")).toEqual([500, "no-store"]);
+    const admin = testPrincipal();
+    await http.groups.createApiPermission(admin, "for all", ["/home/bob"]);
+    await http.groups.addGroups(admin, "for all", ["/everyone"]);
+    expect(await kept("/home/bob/b")).toEqual([200, "private, no-cache"]);
+    await http.groups.removeApiPermission(admin, "for all");
+    expect(await kept("/home/bob/b")).toEqual([200, "no-store"]);
+    const everyone = await http.groups.find(admin, "/everyone");
+    const readexps = ["/matrix/filesystem: fullname like '/web/*'"];
+    await http.groups.update(admin, { id: everyone.id, readexps });
+    expect(await kept("/web/index.html")).toEqual([200, "no-store"]);
+    await http.groups.update(admin, { id: everyone.id, readexps: [] });
+    expect(await kept("/web/index.html")).toEqual([200, "private, no-cache"]);
   });
 
   test("meets every other path closed, by every way", async () => {

@@ -14,7 +14,7 @@ let neighbour: string;
 beforeAll(async () => {
   // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
-  controller = fileController(stores);
+  controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
   http = await openTestHttp({ endpoints: fileRoutes(controller.files) });
   [admin, viewer, neighbour] = [
     await http.signIn("admin"),

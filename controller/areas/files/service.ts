@@ -10,7 +10,14 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import { TAGS_COLUMN, type Edit, type Objects, type TenantRoom } from "../objects/index.ts";
-import { pathVisible, requireOneOf, requirePath, requirePermission, type Principal } from "../permissions/index.ts";
+import {
+  pathAllowed,
+  pathVisible,
+  requireOneOf,
+  requirePath,
+  requirePermission,
+  type Principal,
+} from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
 import { placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
@@ -18,7 +25,7 @@ import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, ty
 import { KnownTexts } from "./known-texts.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { FileStore } from "./store.ts";
-import { fileSight, type FileSight } from "./visible.ts";
+import { fileSight, type FileSight, WHOLE_SIGHT } from "./visible.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
 import { FileWorks } from "./work.ts";
@@ -42,6 +49,8 @@ interface Dependencies {
   readonly controllers: Controllers;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
+  /** The rights that every user of a tenant has; absent: no file is everybody's. */
+  readonly everyone?: (tenant: string) => Promise<Pick<Principal, "grants" | "data" | "paths">>;
 }
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
@@ -210,6 +219,16 @@ export class FileService implements FileSource {
     const { digest } = entry.content;
     const { size, modifiedMs, fullname } = entry;
     return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
+  }
+
+  /** Whether the group of all users opens that path, and has no rule on files. */
+  async isOpenToAll(principal: Principal, fullname: string): Promise<boolean> {
+    requirePermission(principal, "files:read");
+    const rights = await this.#with.everyone?.(principal.tenant);
+    if (rights === undefined) return false;
+    const { tenant, ospace, user, traceparent } = principal;
+    const anybody: Principal = { tenant, ospace, user, traceparent, ...rights };
+    return pathAllowed(anybody, fullname) && (await this.#sightOf(anybody)) === WHOLE_SIGHT;
   }
 
   /** `AppError("invalid")` for what is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */

@@ -10,7 +10,7 @@ import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { BUILT_IN_GROUPS } from "./builtin.ts";
+import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
 import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
@@ -55,6 +55,11 @@ export class GroupService {
       await this.leave(tenant);
       return undefined;
     }
+  }
+
+  /** What every user has, whatever other groups he is in. As old as `rightsOf`. */
+  async rightsOfEveryone(tenant: string): Promise<Rights> {
+    return (await this.#of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }
 
   /**

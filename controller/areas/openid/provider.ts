@@ -26,6 +26,8 @@ export interface ProviderOptions {
   readonly runtime: Runtime;
   /** Where the provider may live besides public addresses and its issuer's host. */
   readonly networks: readonly string[];
+  /** Whether it may live at a public address; true when absent. */
+  readonly isPublicOpen?: boolean | undefined;
 }
 
 /**
@@ -41,12 +43,13 @@ export class Provider {
   #failure: unknown;
   #readAgainMs = Number.NEGATIVE_INFINITY;
 
-  constructor({ settings, runtime, networks }: ProviderOptions) {
+  constructor({ settings, runtime, networks, isPublicOpen }: ProviderOptions) {
     this.#settings = settings;
     this.#runtime = runtime;
     this.#fetch = serviceFetch({
       home: settings.issuer,
       networks,
+      isPublicOpen,
       clock: runtime.clock,
       deadlineMs: OPENID_REQUEST_DEADLINE_MS,
       max: { bytes: OPENID_ANSWER_MAX_BYTES, limit: "OPENID_ANSWER_MAX_BYTES" },

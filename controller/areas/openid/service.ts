@@ -22,6 +22,8 @@ export interface OpenIdDependencies {
   readonly settings: OpenIdSettings | undefined;
   /** Where the provider may live besides public addresses and its issuer's host. */
   readonly networks: readonly string[];
+  /** Whether it may live at a public address; true when absent. */
+  readonly isPublicOpen?: boolean | undefined;
 }
 
 /** A browser that is to go to the provider. */
@@ -56,11 +58,11 @@ export class OpenIdService {
   readonly #known: Known | undefined;
   #checks = 0;
 
-  constructor({ runtime, secrets, users, settings, networks }: OpenIdDependencies) {
+  constructor({ runtime, secrets, users, settings, networks, isPublicOpen }: OpenIdDependencies) {
     this.#runtime = runtime;
     this.#tickets = new Tickets(secrets, runtime.clock);
     this.#users = users;
-    this.#known = settings && { settings, provider: new Provider({ settings, runtime, networks }) };
+    this.#known = settings && { settings, provider: new Provider({ settings, runtime, networks, isPublicOpen }) };
   }
 
   /** `AppError("invalid")` for a `redirect` that leads away from here, `unavailable` while the provider is away. */

@@ -260,7 +260,18 @@ describe("the end of a second factor", () => {
     expect(await call(drop, admin)).toMatchObject({ status: "ok" });
     expect(await signIn()).toBe("in");
     await enrolled();
+    await http.users.resetSecondFactor("matrix", "viewer");
+    expect(await signIn()).toBe("in");
+    expect(http.trail.records.at(-2)).toMatchObject({ action: "remove the second factor of viewer", outcome: "ok" });
+    for (const user of ["viewer", "nobody"])
+      await expect(http.users.resetSecondFactor("matrix", user)).rejects.toMatchObject({ code: "not_found" });
+  });
+
+  test("stays when an operator replaces a lost password", async () => {
+    await enrolled();
     const password = await http.users.resetPassword("matrix", "viewer");
+    expect(await signIn({ password })).toMatch(NEEDED);
+    await http.users.resetSecondFactor("matrix", "viewer");
     expect(await signIn({ password })).toBe("in");
   });
 

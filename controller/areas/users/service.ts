@@ -492,26 +492,31 @@ export class UserService implements Users {
 
   /**
    * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
-   * which is answered, and a second factor is removed. Every session of the user ends. Refused while it could not be put
-   * on record.
+   * which is answered. Every session of the user ends, a second factor stays. Refused while it could not be put on
+   * record.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
     await this.directory.setPassword(principal, username, password, true);
-    await this.#factors.remove(await this.#ownRecord({ tenant, user: username }));
-    const entry = {
-      tenant,
-      user: "",
-      permission: "users:write",
-      action: `reset the password of ${username}`,
-      object: username,
-      remote: "",
-      traceparent: "",
-    };
-    await this.#audit.write({ ...entry, outcome: "ok", code: "ok" });
+    await this.#recordOperator(tenant, username, `reset the password of ${username}`);
     return password;
+  }
+
+  /** As `resetPassword`, for a second factor that is lost with its recovery codes; the password stays. */
+  async resetSecondFactor(tenant: string, username: string): Promise<void> {
+    await this.#system(tenant);
+    await this.#audit.ready(tenant);
+    const user = await this.#ownRecord({ tenant, user: username });
+    if (!user.secondFactor) throw new AppError("not_found", `The user ${username} has no second factor.`);
+    await this.#factors.remove(user);
+    await this.#recordOperator(tenant, username, `remove the second factor of ${username}`);
+  }
+
+  async #recordOperator(tenant: string, username: string, action: string): Promise<void> {
+    const of = { tenant, user: "", permission: "users:write", object: username, remote: "", traceparent: "" };
+    await this.#audit.write({ ...of, action, outcome: "ok", code: "ok" });
   }
 
   async create(principal: Principal, user: NewUser): Promise<User> {
