@@ -159,6 +159,7 @@ export async function assemble(options: AssemblyOptions) {
     runtime,
     stores,
     seenNames: (principal) => users.directory.seenNames(principal),
+    left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
   });
   const users = new UserService({
     runtime,
@@ -175,10 +176,10 @@ export async function assemble(options: AssemblyOptions) {
       { endsWith: (principal, username) => rules.endsWith(principal, username) },
     ],
     begun: [
-      { kind: "job runs", goesOn: (principal, username) => begunRuns.goesOn(principal, username) },
-      { kind: "batches of MQL", goesOn: (principal, username) => query.goesOn(principal, username) },
-      { kind: "imports", goesOn: (principal, username) => imports.goesOn(principal, username) },
-      { kind: "deployments", goesOn: (principal, username) => deployments.goesOn(principal, username) },
+      { kind: "job runs", goesOn: (principal, isTheirs) => begunRuns.goesOn(principal, isTheirs) },
+      { kind: "batches of MQL", goesOn: (principal, isTheirs) => query.goesOn(principal, isTheirs) },
+      { kind: "imports", goesOn: (principal, isTheirs) => imports.goesOn(principal, isTheirs) },
+      { kind: "deployments", goesOn: (principal, isTheirs) => deployments.goesOn(principal, isTheirs) },
     ],
   });
   const sortFolder = join(options.dataDir, "sorts");

@@ -371,21 +371,24 @@ test("a viewer deploys nothing", async () => {
   expect(sent).toEqual([]);
 });
 
+type By = Parameters<DeploymentService["goesOn"]>[1];
+
 test("what a user began is told until it is over, to who may see it", async () => {
+  const [ann, bob] = ["ann", "bob"].map((name) => (user: string) => Promise.resolve(user === name)) as [By, By];
   let finish = (): void => undefined;
   behaviour = () => new Promise((resolve) => (finish = () => resolve({})));
   const answer = deploy({ hosts: ["h1", "h2"] }, { ...admin, user: "ann" });
   await expect.poll(() => sent.length).toBe(2);
-  const [deployment] = await deployments.goesOn(admin, "ann");
+  const [deployment] = await deployments.goesOn(admin, ann);
   expect(deployment).toMatch(/^\w{26}$/);
-  expect(await deployments.goesOn(admin, "ann")).toHaveLength(1);
-  expect(await deployments.goesOn(admin, "bob")).toEqual([]);
-  expect(await deployments.goesOn(testPrincipal("administrator", "second"), "ann")).toEqual([]);
-  expect(await deployments.goesOn({ ...admin, grants: ["users:write"] }, "ann")).toEqual([]);
-  expect(await deployments.goesOn({ ...admin, data: [] }, "ann")).toEqual([]);
-  await expect(deployments.goesOn(viewer, "ann")).rejects.toMatchObject({ code: "denied" });
+  expect(await deployments.goesOn(admin, ann)).toHaveLength(1);
+  expect(await deployments.goesOn(admin, bob)).toEqual([]);
+  expect(await deployments.goesOn(testPrincipal("administrator", "second"), ann)).toEqual([]);
+  expect(await deployments.goesOn({ ...admin, grants: ["users:write"] }, ann)).toEqual([]);
+  expect(await deployments.goesOn({ ...admin, data: [] }, ann)).toEqual([]);
+  await expect(deployments.goesOn(viewer, ann)).rejects.toMatchObject({ code: "denied" });
   clock.advance(3_600_000);
   finish();
   await answer;
-  expect(await deployments.goesOn(admin, "ann")).toEqual([]);
+  expect(await deployments.goesOn(admin, ann)).toEqual([]);
 });

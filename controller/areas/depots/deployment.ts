@@ -19,7 +19,7 @@ import type { Controllers } from "../../store/journal/index.ts";
 import type { CommandOutcome, FinalState, HostCommand, Hosts, StoredCommands } from "../hosts/index.ts";
 import type { Notifications, NotifiedObject } from "../notifications/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { allows, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { allows, requireOneOf, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import {
@@ -134,16 +134,16 @@ export class DeploymentService {
   }
 
   /** As `BegunWork.goesOn`: deployments of which the principal may see a record. */
-  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
-    requirePermission(principal, "users:write");
+  async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
+    requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "depots:read")) return [];
     const { sees } = await recordFilter(principal, this.#objects, principal.ospace + DEPLOYMENT_PATH);
     const seen = new Set<string>();
     for await (const { open } of this.#records.all(principal.tenant)) {
       const { deployment, host, user, action, targets, end } = open;
       const isSeen = ({ depot, version }: DeploymentTarget): boolean =>
-        sees({ id: deployment }, { action, host, depot, version, username });
-      if (user === username && end === undefined && targets.some(isSeen)) seen.add(deployment);
+        sees({ id: deployment }, { action, host, depot, version, username: user });
+      if (end === undefined && targets.some(isSeen) && (await isTheirs(user))) seen.add(deployment);
     }
     return [...seen];
   }

@@ -227,7 +227,7 @@ export class FileService implements FileSource {
     const rights = await this.#with.everyone?.(principal.tenant);
     if (rights === undefined) return false;
     const { tenant, ospace, user, traceparent } = principal;
-    const anybody: Principal = { tenant, ospace, user, traceparent, ...rights };
+    const anybody: Principal = { tenant, ospace, user, groups: [], traceparent, ...rights };
     return pathAllowed(anybody, fullname) && (await this.#sightOf(anybody)) === WHOLE_SIGHT;
   }
 

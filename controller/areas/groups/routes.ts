@@ -66,7 +66,10 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       output: Type.String(),
       body: "json",
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,
-      handler: async ({ principal, input }) => ({ message: (await groups.update(principal, input)).id }),
+      handler: async ({ principal, input }) => {
+        const { id, warnings } = await groups.update(principal, input);
+        return { message: id, warnings };
+      },
     }),
     endpoint({
       method: "GET",
@@ -96,8 +99,8 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       input: GroupId,
       output: Type.String(),
       handler: async ({ principal, input }) => {
-        await groups.remove(principal, input.id);
-        return { message: "" };
+        const warnings = await groups.remove(principal, input.id);
+        return { message: "", warnings };
       },
     }),
   ];
@@ -148,8 +151,8 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiName,
       output: Type.String(),
       handler: async ({ principal, input }) => {
-        await groups.removeApiPermission(principal, input.name);
-        return { message: "" };
+        const warnings = await groups.removeApiPermission(principal, input.name);
+        return { message: "", warnings };
       },
     }),
     endpoint({
@@ -161,8 +164,8 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       output: Type.String(),
       body: "multipart",
       handler: async ({ principal, input }) => {
-        await groups.setPaths(principal, input.name, input.path);
-        return { message: "" };
+        const warnings = await groups.setPaths(principal, input.name, input.path);
+        return { message: "", warnings };
       },
     }),
     endpoint({
@@ -186,8 +189,8 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
       input: ApiGroups,
       output: Type.String(),
       handler: async ({ principal, input }) => {
-        await groups.removeGroups(principal, input.name, input.group);
-        return { message: "" };
+        const warnings = await groups.removeGroups(principal, input.name, input.group);
+        return { message: "", warnings };
       },
     }),
   ];

@@ -14,6 +14,7 @@ import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
 import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
+import { isNarrower } from "./narrowing.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
 import type { ApiPermission, Group, GroupEdit, NewGroup, PathRecord } from "./types.ts";
@@ -27,6 +28,20 @@ export interface GroupDependencies {
   readonly stores: Stores;
   /** Which names are those of users that the principal may see; absent: any. */
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
+  /** Told of a change after which members of a group have less; answers what goes on with what they had. */
+  readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
+}
+
+export interface NarrowedGroup {
+  /** Full name of the group, or name of the API permission. */
+  readonly name: string;
+  /** Whether that member has less than before. */
+  readonly isNarrower: (member: Member) => boolean;
+}
+
+/** What a change of groups answers besides, for people: work that goes on with rights that its user has no more. */
+interface Told {
+  readonly warnings: readonly string[];
 }
 
 /** Groups of users, API permissions, and the rights that follow from them. */
@@ -34,11 +49,13 @@ export class GroupService {
   readonly #runtime: Runtime;
   readonly #store: GroupStore;
   readonly #seenNames: GroupDependencies["seenNames"];
+  readonly #left: GroupDependencies["left"];
   readonly #current = new Map<string, CurrentDefinitions>();
   readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
 
-  constructor({ runtime, stores, seenNames }: GroupDependencies) {
+  constructor({ runtime, stores, seenNames, left }: GroupDependencies) {
     this.#runtime = runtime;
+    this.#left = left;
     this.#seenNames = seenNames;
     this.#store = new GroupStore(stores);
   }
@@ -102,27 +119,34 @@ export class GroupService {
    * What the edit does not have stays as it is, as do the users among the members that the principal may not see.
    * `AppError("not_found")` when there is no such group.
    */
-  async update(principal: Principal, edit: GroupEdit): Promise<Group> {
+  async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const sees = await this.#sight(principal);
-    return this.#change(principal.tenant, (definitions) => {
-      const id = idOf(definitions, edit);
-      const record = edited(definitions, id, withUnseen(definitions.get(id), edit, sees));
-      return { change: { groups: [record] }, answer: (after) => withSeen(after.view(record), sees) };
+    const { group, ...change } = await this.#change(principal.tenant, (before) => {
+      const id = idOf(before, edit);
+      const record = edited(before, id, withUnseen(before.get(id), edit, sees));
+      const answer = (after: Definitions) => ({ group: withSeen(after.view(record), sees), before, after });
+      return { change: { groups: [record] }, answer };
     });
+    return { ...group, warnings: await this.#toldLeft(principal, { name: group.fullname, ...change }) };
   }
 
-  /** Its members lose what it opens to them. Those that are built in, and those with groups below them, stay. */
-  async remove(principal: Principal, id: string): Promise<void> {
+  /**
+   * Its members lose what it opens to them; answers what goes on nevertheless. Those that are built in, and those with
+   * groups below them, stay.
+   */
+  async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    await this.#change(principal.tenant, (definitions) => {
+    const change = await this.#change(principal.tenant, (definitions) => {
       const group = definitions.get(id) ?? groupIn(definitions, id);
       const { fullname, hasChildren } = definitions.view(group);
       if (BUILT_IN_GROUPS.some((one) => one.id === group.id))
         throw new AppError("invalid", `The group ${fullname} is built in and cannot be deleted.`);
       if (hasChildren) throw new AppError("conflict", `There are groups below ${fullname}: delete or move them first.`);
-      return { change: { goneGroups: [group.id] }, answer: () => undefined };
+      const answer = (after: Definitions) => ({ name: fullname, before: definitions, after });
+      return { change: { goneGroups: [group.id] }, answer };
     });
+    return this.#toldLeft(principal, change);
   }
 
   /** No group names the user any more: a new one of that name gets nothing of who is about to go. */
@@ -166,37 +190,39 @@ export class GroupService {
     });
   }
 
-  /** Replaces its paths. */
-  async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
+  /** Replaces its paths; answers what goes on with those that are closed now. */
+  async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
-    await this.#changePaths(principal.tenant, name, (record) => ({ ...record, paths: wanted }));
+    return this.#changePaths(principal, name, (record) => ({ ...record, paths: wanted }));
   }
 
   /** Opens its paths to these groups, beside those that have it already. */
   async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
-    await this.#changePaths(principal.tenant, name, (record, definitions) => {
+    await this.#changePaths(principal, name, (record, definitions) => {
       const ids = groups.map((group) => groupIn(definitions, group).id);
       return { ...record, groups: [...new Set([...record.groups, ...ids])] };
     });
   }
 
-  /** Takes it from these groups; `ok` also for one that does not have it. */
-  async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
+  /** Takes it from these groups, also from one that does not have it; answers what goes on with its paths. */
+  async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    await this.#changePaths(principal.tenant, name, (record, definitions) => {
+    return this.#changePaths(principal, name, (record, definitions) => {
       const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
       return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
     });
   }
 
-  async removeApiPermission(principal: Principal, name: string): Promise<void> {
+  /** Answers what goes on with its paths. */
+  async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    await this.#change(principal.tenant, (definitions) => {
-      pathsIn(definitions, name);
-      return { change: { gonePaths: [name] }, answer: () => undefined };
+    const change = await this.#change(principal.tenant, (before) => {
+      pathsIn(before, name);
+      return { change: { gonePaths: [name] }, answer: (after) => ({ name, before, after }) };
     });
+    return this.#toldLeft(principal, change);
   }
 
   /**
@@ -253,15 +279,24 @@ export class GroupService {
     return (member) => !member.startsWith("U") || seen(member.slice(member.lastIndexOf("/") + 1));
   }
 
-  #changePaths(
-    tenant: string,
+  async #changePaths(
+    principal: Principal,
     name: string,
     edit: (record: PathRecord, definitions: Definitions) => PathRecord,
-  ): Promise<undefined> {
-    return this.#change(tenant, (definitions) => {
-      const record = edit(pathsIn(definitions, name), definitions);
-      return { change: { paths: [record] }, answer: () => undefined };
+  ): Promise<readonly string[]> {
+    const change = await this.#change(principal.tenant, (before) => {
+      const record = edit(pathsIn(before, name), before);
+      return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
     });
+    return this.#toldLeft(principal, change);
+  }
+
+  async #toldLeft(
+    principal: Principal,
+    { name, before, after }: { readonly name: string; readonly before: Definitions; readonly after: Definitions },
+  ): Promise<readonly string[]> {
+    const isLess = (member: Member): boolean => isNarrower(before.rightsOf(member), after.rightsOf(member));
+    return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
   }
 
   /** After a lost race the change is made again, on what the other one left. */
@@ -297,12 +332,14 @@ interface Change<T> {
   readonly answer: (after: Definitions) => T;
 }
 
-function changed({ stored }: Definitions, { groups = [], paths = [] }: StoredChange): Definitions {
-  const ids = new Set(groups.map(({ id }) => id));
+function changed({ stored }: Definitions, change: StoredChange): Definitions {
+  const { groups = [], goneGroups = [], paths = [], gonePaths = [] } = change;
+  const ids = new Set([...goneGroups, ...groups.map(({ id }) => id)]);
+  const names = new Set([...gonePaths, ...paths.map(({ name }) => name)]);
   return new Definitions({
     ...stored,
     groups: [...stored.groups.filter(({ id }) => !ids.has(id)), ...groups],
-    paths: [...stored.paths, ...paths],
+    paths: [...stored.paths.filter(({ name }) => !names.has(name)), ...paths],
   });
 }
 

@@ -3,7 +3,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { idFromColumns, type Objects } from "../objects/index.ts";
-import { allows, requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, requireOneOf, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
 import { JOB_RUN_PATH } from "./classes.ts";
 import { startRow } from "./endings.ts";
@@ -17,7 +17,7 @@ export interface BegunRunsDependencies {
   readonly jobs: Pick<JobService, "exists">;
 }
 
-/** The runs that a user asked for and that are not over, which go on with the rights of their start. */
+/** The runs that users asked for and that are not over, which go on with the rights of their start. */
 export class BegunRuns {
   readonly #with: BegunRunsDependencies;
 
@@ -26,15 +26,15 @@ export class BegunRuns {
   }
 
   /** As `BegunWork.goesOn`. */
-  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
-    requirePermission(principal, "users:write");
+  async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
+    requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "jobs:read")) return [];
     const { kv } = await this.#with.stores.tenant(principal.tenant);
-    const onHosts = await this.#onHosts(principal, kv, username);
+    const onHosts = await this.#onHosts(principal, kv, isTheirs);
     const seen = [...onHosts].filter(([, { isSeen }]) => isSeen).map(([runId, { job }]) => named(runId, job));
     for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
       const { id, order, isGivenUp } = decodeStored<OpenExecution>(value);
-      if (order.principal.user !== username || isGivenUp || onHosts.has(id)) continue;
+      if (isGivenUp || onHosts.has(id) || !(await isTheirs(order.principal.user))) continue;
       // It waits, or is between two hosts: it has no row that goes on, and who sees its job may know of it.
       if (await this.#with.jobs.exists(principal, order.name)) seen.push(named(id, order.name));
     }
@@ -42,12 +42,12 @@ export class BegunRuns {
   }
 
   /** By run; one is seen by who sees its row of any host on which it goes on. */
-  async #onHosts(principal: Principal, kv: KvStore, username: string) {
+  async #onHosts(principal: Principal, kv: KvStore, isTheirs: (username: string) => Promise<boolean>) {
     const found = new Map<string, { readonly job: string; readonly isSeen: boolean }>();
     const sees = await this.#filter(principal);
     for await (const { value } of entriesUnder(kv, OPEN_RUNS)) {
       const open = decodeStored<OpenRun>(value);
-      if (open.order.principal.user !== username || open.end) continue;
+      if (open.end || !(await isTheirs(open.order.principal.user))) continue;
       const isSeen = found.get(open.runId)?.isSeen === true || sees(open);
       found.set(open.runId, { job: open.order.name, isSeen });
     }

@@ -5,7 +5,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { allows, classAccess, requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, classAccess, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { audited } from "./audited.ts";
 import type { BatchChange, OpenBatch } from "./batch/run.ts";
 import { BatchRuns, type BatchDependencies } from "./batch/runs.ts";
@@ -105,13 +105,14 @@ export class QueryService implements Query {
   }
 
   /** As `BegunWork.goesOn`: batches of classes that the principal may read. */
-  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
-    requirePermission(principal, "users:write");
+  async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
+    requireOneOf(principal, ["users:write", "perms:write"]);
     if (!this.#batches || !allows(principal, "objects:read")) return [];
     const seen: string[] = [];
-    for await (const { id, object } of this.#batches.begunBy(principal.tenant, username))
-      if (object.split(NAMES_APART).every((path) => classAccess(principal, path).readable))
-        seen.push(`${id} (${object})`);
+    for await (const { id, object, principal: by } of this.#batches.open(principal.tenant)) {
+      const isSeen = object.split(NAMES_APART).every((path) => classAccess(principal, path).readable);
+      if (isSeen && (await isTheirs(by.user))) seen.push(`${id} (${object})`);
+    }
     return seen;
   }
 

@@ -9,7 +9,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
-import { allows, requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
 import { checkScript } from "./check.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
@@ -105,14 +105,14 @@ export class ImportService {
   }
 
   /** As `BegunWork.goesOn`: imports whose object the principal sees. */
-  async goesOn(principal: Principal, username: string): Promise<readonly string[]> {
-    requirePermission(principal, "users:write");
+  async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
+    requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "objects:read")) return [];
     const { sees } = await recordFilter(principal, this.#dependencies.objects, principal.ospace + TRANSFER_PATH);
     const seen: string[] = [];
     for await (const { open } of this.#journal.all(principal.tenant)) {
-      const isTheirs = open.principal.user === username && open.staged && open.end === undefined;
-      if (isTheirs && sees({ id: `transfer:${open.id}` }, rowOf(open))) seen.push(`${open.id} (${open.name})`);
+      if (!open.staged || open.end !== undefined || !sees({ id: `transfer:${open.id}` }, rowOf(open))) continue;
+      if (await isTheirs(open.principal.user)) seen.push(`${open.id} (${open.name})`);
     }
     return seen;
   }

@@ -9,14 +9,13 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation } from "../../store/kv.ts";
-import type { Audit } from "../audit/index.ts";
 import type { GroupService } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
 import { requireNoDuty, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
-import { isNarrower, LeftWork } from "./left-work.ts";
+import { isNarrower, ofUser, type LeftWork } from "./left-work.ts";
 import { linkKey, putLink } from "./link-store.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
 import { ROOT_ID } from "./organizations.ts";
@@ -41,7 +40,6 @@ import {
 } from "./tree-store.ts";
 import type {
   AuthoredWork,
-  BegunWork,
   Details,
   NewOrganization,
   NewUser,
@@ -58,8 +56,7 @@ export interface DirectoryDependencies {
   readonly tree: TreeStore;
   readonly passwords: Passwords;
   readonly authored: readonly AuthoredWork[];
-  readonly begun: readonly BegunWork[];
-  readonly audit: Pick<Audit, "record">;
+  readonly left: LeftWork;
   readonly groups?: Pick<GroupService, "forget"> | undefined;
   /** For what rules say of users; absent: nothing. */
   readonly objects?: Pick<Objects, "catalog"> | undefined;
@@ -110,7 +107,7 @@ export class UserDirectory {
     this.#tree = tree;
     this.#passwords = passwords;
     this.#authored = authored;
-    this.#left = new LeftWork(dependencies);
+    this.#left = dependencies.left;
     this.#groups = groups;
     this.#objects = dependencies.objects;
     this.#powers = powers;
@@ -350,7 +347,7 @@ export class UserDirectory {
       narrows = isNarrower(record, next);
       return { ...next, ...(hasOtherPowers(record, next) && { epoch: this.#newEpoch() }) };
     });
-    return narrows ? this.#left.told(principal, username) : [];
+    return narrows ? this.#left.told(principal, ofUser(username)) : [];
   }
 
   /**
@@ -376,7 +373,7 @@ export class UserDirectory {
         return { if: [{ key: USERS + username, revision }], then: keys.map(deletion), users: -1, answer: undefined };
       }),
     );
-    return [...ends.flat(), ...(await this.#left.told(principal, username))];
+    return [...ends.flat(), ...(await this.#left.told(principal, ofUser(username)))];
   }
 
   /**

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { heldWork, openJobRuns } from "../../../test/helpers/job-runs.ts";
@@ -7,6 +7,7 @@ import { StoppableStores } from "../../../test/helpers/stoppable-stores.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
+import { GroupService } from "../groups/index.ts";
 import { BegunRuns } from "../jobs/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { QueryService } from "../query/index.ts";
@@ -207,11 +208,74 @@ test("what is over, what others began, and what a change does not narrow is not 
   expect(http.trail.records.slice(records)).toEqual([]);
 });
 
+describe("a group that is changed", () => {
+  const groups = new GroupService({
+    runtime,
+    stores: { system: () => scene.engine.system(), tenant: (name) => scene.engine.tenant(name) },
+    left: (principal, narrowed) => users().leftByGroup(principal, narrowed),
+  });
+  afterAll(() => groups.close());
+
+  const OPEN = { readonly: ["/matrix/box"], writable: ["/matrix/jobs"], readexps: [], fields: {} };
+  /** Each with the group as it was before, and back to it afterwards. */
+  const NARROWED: readonly (readonly [string, (crew: string, member: string) => Promise<unknown>])[] = [
+    ["loses a member", (crew) => groups.update(admin, { id: crew, member: [] })],
+    ["writes less", (crew) => groups.update(admin, { id: crew, writable: [], readonly: ["/matrix/box", "/matrix/jobs"] })],
+    ["opens fewer rows", (crew) => groups.update(admin, { id: crew, readexps: ["/matrix/box: host = 'a'"] })],
+    ["opens fewer columns", (crew) => groups.update(admin, { id: crew, fields: { "/matrix/box": "-host" } })],
+  ];
+
+  test("in a way that narrows its members has told what they go on with, and is on record; in others nothing", async () => {
+    const username = `ann${(made += 1)}`;
+    const rights = { grants: ["jobs:read", "jobs:run"], data: [] };
+    await http.users.create(admin, { username, password: PASSWORD, rights });
+    const member = [`U/${username}`];
+    const { id: crew } = await groups.create(admin, { name: `crew${made}`, member, ...OPEN });
+    await groups.createApiPermission(admin, "ours", ["/opt/ours", "/opt/more"]);
+    await groups.addGroups(admin, "ours", [`/crew${made}`]);
+    await http.groups.refresh(admin);
+    const principal = await http.users.present("matrix", username);
+    if (!principal) throw new Error("the user was made");
+    const { told, goOn } = await run(principal);
+    const before = http.trail.records.length;
+    const back = async () => expect((await groups.update(admin, { id: crew, member, ...OPEN })).warnings).toEqual([]);
+
+    for (const [how, narrow] of NARROWED) {
+      const answer = (await narrow(crew, username)) as { readonly warnings: readonly string[] };
+      expect([how, answer.warnings]).toEqual([how, [expect.stringMatching(told)]]);
+      await back();
+    }
+    const wider = { readonly: ["/matrix"], writable: ["/matrix/jobs", "/matrix/box"], tags: ["t"] };
+    expect((await groups.update(admin, { id: crew, ...wider })).warnings).toEqual([]);
+    // Another group opens the same.
+    const { id: twin } = await groups.create(admin, { name: `twin${made}`, member, ...wider });
+    expect((await groups.update(admin, { id: crew, ...OPEN })).warnings).toEqual([]);
+    const others = await groups.create(admin, { name: `others${made}`, member: ["U/viewer"], ...OPEN });
+    expect(await groups.remove(admin, others.id)).toEqual([]);
+
+    expect(await groups.setPaths(admin, "ours", ["/opt/ours"])).toEqual([expect.stringMatching(told)]);
+    expect(await groups.setPaths(admin, "ours", ["/opt"])).toEqual([]);
+    expect(await groups.removeGroups(admin, "ours", [`/crew${made}`])).toEqual([expect.stringMatching(told)]);
+    expect(await groups.removeApiPermission(admin, "ours")).toEqual([]);
+    expect(await groups.remove(admin, twin)).toEqual([expect.stringMatching(told)]);
+    expect(await groups.remove(admin, crew)).toEqual([expect.stringMatching(told)]);
+
+    const records = http.trail.records.slice(before);
+    const action = "leave going on what members of a group began";
+    expect(records).toHaveLength(NARROWED.length + 4);
+    for (const record of records) expect(record).toMatchObject({ user: admin.user, permission: "perms:write", action });
+    expect(records.at(-1)?.object).toMatch(new RegExp(`^/crew${made}, \\w+ \\(sweep\\)$`));
+    expect(await goOn()).toEqual(["ok", "ok"]);
+    expect(await groups.remove(admin, (await groups.create(admin, { name: "crew", member, ...OPEN })).id)).toEqual([]);
+  });
+});
+
 test("only what the caller may see is told, and nothing of another tenant", async () => {
   const { username, principal } = await newUser();
   const [running, importing] = [await run(principal), await imported(principal)];
   const works = [begunRuns(), second.imports];
-  const told = (by: Principal) => Promise.all(works.map(async (work) => (await work.goesOn(by, username)).length));
+  const theirs = (user: string) => Promise.resolve(user === username);
+  const told = (by: Principal) => Promise.all(works.map(async (work) => (await work.goesOn(by, theirs)).length));
   expect(await told(admin)).toEqual([1, 1]);
   expect(await told(testPrincipal("administrator", "second"))).toEqual([0, 0]);
   expect(await told({ ...admin, grants: ["users:write"] })).toEqual([0, 0]);
@@ -221,7 +285,7 @@ test("only what the caller may see is told, and nothing of another tenant", asyn
     data: ["/matrix/jobs/jobrun", "/matrix/system/transfer"].map((path) => ({ class: path, access: "read", where })),
   });
   expect(await told({ ...hides(""), data: hides("").data.map(({ where: _, ...rule }) => rule) })).toEqual([1, 1]);
-  await expect(begunRuns().goesOn(testPrincipal("viewer"), username)).rejects.toMatchObject({ code: "denied" });
+  await expect(begunRuns().goesOn(testPrincipal("viewer"), theirs)).rejects.toMatchObject({ code: "denied" });
   await importing.goOn();
   await running.goOn();
 });

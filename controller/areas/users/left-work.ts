@@ -5,6 +5,14 @@ import type { Principal } from "../permissions/index.ts";
 import type { UserRecord } from "./store.ts";
 import type { BegunWork } from "./types.ts";
 
+/** Who lost rights, of whose work is told. */
+export interface Narrowed {
+  /** The user or the group that was changed. */
+  readonly name: string;
+  readonly what: "user" | "group";
+  readonly includes: (username: string) => Promise<boolean>;
+}
+
 export interface LeftWorkDependencies {
   readonly begun: readonly BegunWork[];
   readonly audit: Pick<Audit, "record">;
@@ -19,26 +27,31 @@ export class LeftWork {
   }
 
   /**
-   * A sentence for each kind of work that goes on, which is put on record, too. To be called when the user has lost the
-   * rights: what is not told began with those that are left. Never throws, for the rights are lost by then.
+   * A sentence for each kind of work that goes on, which is put on record, too. To be called when the rights are lost:
+   * what is not told began with those that are left. Never throws, for the rights are lost by then.
    */
-  async told(principal: Principal, username: string): Promise<readonly string[]> {
-    const found = await Promise.all(this.#with.begun.map((work) => goingOn(work, principal, username)));
+  async told(principal: Principal, whose: Narrowed): Promise<readonly string[]> {
+    const found = await Promise.all(this.#with.begun.map((work) => goingOn(work, principal, whose)));
     const names = found.flatMap((one) => one.names);
-    if (names.length > 0) await this.#record(principal, [username, ...names]);
+    if (names.length > 0) await this.#record(principal, whose, names);
     return found.flatMap(({ sentence }) => sentence ?? []);
   }
 
-  #record({ tenant, user, remote = "", traceparent }: Principal, named: readonly string[]): Promise<void> {
+  #record(principal: Principal, { what, name }: Narrowed, named: readonly string[]): Promise<void> {
+    const { tenant, user, remote = "", traceparent } = principal;
     return this.#with.audit.record({
       ...{ tenant, user, remote, traceparent },
-      permission: "users:write",
-      action: "leave going on what a user began",
-      object: listed(named),
+      permission: what === "user" ? "users:write" : "perms:write",
+      action: `leave going on what ${what === "user" ? "a user" : "members of a group"} began`,
+      object: listed([name, ...named]),
       outcome: "ok",
       code: "ok",
     });
   }
+}
+
+export function ofUser(name: string): Narrowed {
+  return { name, what: "user", includes: (username) => Promise.resolve(username === name) };
 }
 
 interface GoingOn {
@@ -46,13 +59,13 @@ interface GoingOn {
   readonly sentence?: string;
 }
 
-async function goingOn({ kind, goesOn }: BegunWork, principal: Principal, username: string): Promise<GoingOn> {
+async function goingOn({ kind, goesOn }: BegunWork, principal: Principal, whose: Narrowed): Promise<GoingOn> {
   try {
-    const names = await goesOn(principal, username);
+    const names = await goesOn(principal, whose.includes);
     if (names.length === 0) return { names };
     return { names, sentence: `These ${kind} go on with the rights of their start: ${listed(names)}.` };
   } catch (error) {
-    const sentence = `Whether ${kind} of ${username} go on could not be read: ${errorText(error)}`;
+    const sentence = `Whether ${kind} of ${whose.name} go on could not be read: ${errorText(error)}`;
     return { names: [], sentence };
   }
 }

@@ -36,7 +36,7 @@ export class UserPowers {
 
   /** Undefined where the tenant is not there any more. */
   async of(user: Empowered): Promise<Powers | undefined> {
-    const member = this.#memberOf(user);
+    const member = this.memberOf(user);
     if (this.#groups === undefined) return { groups: user.groups, ...member.own };
     return this.#groups.rightsOf(user.tenant, member);
   }
@@ -61,7 +61,8 @@ export class UserPowers {
     );
   }
 
-  #memberOf(user: Empowered): OwningMember {
+  /** As groups ask for his rights; the same for a record that is kept. */
+  memberOf(user: Empowered): OwningMember {
     let member = this.#members.get(user);
     if (member === undefined) {
       const own = ownOf(user.rights);

@@ -4,7 +4,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
-import type { GroupService } from "../groups/index.ts";
+import type { GroupService, Member } from "../groups/index.ts";
 import type { Objects } from "../objects/index.ts";
 import {
   owing,
@@ -21,6 +21,7 @@ import { Credentials, type BasicCredentials, type Verified } from "./credentials
 import { Duties, type SignInPolicy } from "./duties.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
+import { LeftWork } from "./left-work.ts";
 import { LinkStore } from "./link-store.ts";
 import { Passwords } from "./passwords.ts";
 import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
@@ -86,6 +87,7 @@ export class UserService implements Users {
   readonly #tenants: Tenants;
   readonly #audit: Audit;
   readonly #powers: UserPowers;
+  readonly #left: LeftWork;
   readonly #users: UserStore;
   readonly #homes: Homes;
   readonly #sessions: Sessions;
@@ -119,14 +121,14 @@ export class UserService implements Users {
     this.#homes = new Homes(stores);
     const passwords = new Passwords(this.passwordFault);
     this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
+    this.#left = new LeftWork({ begun, audit });
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
       tree: new TreeStore(stores, runtime.random),
       passwords,
       authored,
-      begun,
-      audit,
+      left: this.#left,
       groups,
       objects,
       powers: this.#powers,
@@ -168,6 +170,28 @@ export class UserService implements Users {
     groups?.onChange(({ tenant, isRefresh }) => {
       if (isRefresh) this.#drop(tenant);
     });
+  }
+
+  /**
+   * What users go on with whose rights a change of a group left narrower. `isNarrower` says it of a member; a user who
+   * is gone lost nothing by the group.
+   */
+  async leftByGroup(
+    principal: Principal,
+    { name, isNarrower }: { readonly name: string; readonly isNarrower: (member: Member) => boolean },
+  ): Promise<readonly string[]> {
+    requirePermission(principal, "perms:write");
+    const known = new Map<string, Promise<boolean>>();
+    const asked = async (username: string): Promise<boolean> => {
+      const user = (await this.#users.get(principal.tenant, username))?.record;
+      return user !== undefined && isNarrower(this.#powers.memberOf(user));
+    };
+    const includes = (username: string): Promise<boolean> => {
+      const answer = known.get(username) ?? asked(username);
+      known.set(username, answer);
+      return answer;
+    };
+    return this.#left.told(principal, { name, what: "group", includes });
   }
 
   /** Begins to watch for changes of other controllers, and to sweep away sessions that are over, until `stop`. */

@@ -150,13 +150,13 @@ export interface AuthoredWork {
 
 /**
  * Work that goes on with the rights that its user had when it began, whatever the user loses: told to who deletes or
- * narrows one.
+ * narrows one, or a group.
  */
 export interface BegunWork {
   /** In the plural: `job runs`. */
   readonly kind: string;
-  /** What the user began and is not over, each by its name, as far as the principal may see it. */
-  goesOn(principal: Principal, username: string): Promise<readonly string[]>;
+  /** What those users began and is not over, each by its name, as far as the principal may see it. */
+  goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]>;
 }
 
 export interface SignInRequest {

@@ -86,9 +86,9 @@ export class BatchRuns {
     }
   }
 
-  /** Those of a user that are not over. */
-  async *begunBy(tenant: string, username: string): AsyncGenerator<OpenBatch> {
-    for await (const { open } of this.#journal.all(tenant)) if (open.principal.user === username) yield open;
+  /** Those that are not over. */
+  async *open(tenant: string): AsyncGenerator<OpenBatch> {
+    for await (const { open } of this.#journal.all(tenant)) yield open;
   }
 
   /** Unfinished batches are left to the controller that finds them next. */
