@@ -129,6 +129,8 @@ export const SIGN_IN_DELAY_MIN_MS = 1_000;
 export const SIGN_IN_DELAY_MAX_MS = 300_000;
 export const SIGN_IN_FORGET_MS = 900_000;
 export const SIGN_IN_TABLE_MAX_ENTRIES = 10_000;
+/** A failure is counted in the store, beside those that other controllers count, so often at most. */
+export const SIGN_IN_COUNT_ATTEMPTS_MAX = 50;
 /** From the password to the code of the second factor. */
 export const SIGN_IN_TICKET_MS = 300_000;
 export const SECOND_FACTOR_SECRET_BYTES = 20;

@@ -1,7 +1,9 @@
 import { createHmac } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { BASIC_CACHE_MAX_ENTRIES, BASIC_CACHE_MS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { networkOf } from "../../network.ts";
 import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
@@ -9,13 +11,15 @@ import { isName } from "./directory.ts";
 import { requireFresh } from "./duties.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SecondFactors } from "./second-factor.ts";
-import { SignInSlowdown } from "./slowdown.ts";
-import type { UserRecord, UserStore } from "./store.ts";
+import { type Guess, SignInSlowdown } from "./slowdown.ts";
+import type { SessionStore, UserRecord, UserStore } from "./store.ts";
 import { CodeNeeded, tooLate, type Ticket, type Tickets } from "./tickets.ts";
 import type { CodeRequest, SignInRequest } from "./types.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;
+  readonly stores: Stores;
+  readonly sessions: Pick<SessionStore, "of">;
   readonly tenants: Tenants;
   readonly audit: Audit;
   readonly users: UserStore;
@@ -78,13 +82,15 @@ export class Credentials {
   readonly #factors: SecondFactors;
   readonly #tickets: Tickets | undefined;
   readonly #current: Dependencies["current"];
+  readonly #sessions: Dependencies["sessions"];
   readonly #slowdown: SignInSlowdown;
   /** Verified Basic credentials by a digest only this process can make. */
   readonly #logins = new Map<string, CachedLogin>();
   readonly #checks = new Map<string, Promise<Verified | undefined>>();
   readonly #digestKey: Uint8Array;
 
-  constructor({ runtime, tenants, audit, users, passwords, factors, tickets, current }: Dependencies) {
+  constructor(dependencies: Dependencies) {
+    const { runtime, stores, tenants, audit, users, passwords, factors, tickets, current } = dependencies;
     this.#runtime = runtime;
     this.#tenants = tenants;
     this.#audit = audit;
@@ -93,7 +99,8 @@ export class Credentials {
     this.#factors = factors;
     this.#tickets = tickets;
     this.#current = current;
-    this.#slowdown = new SignInSlowdown(runtime.clock);
+    this.#sessions = dependencies.sessions;
+    this.#slowdown = new SignInSlowdown(stores, runtime);
     this.#digestKey = runtime.random.bytes(32);
   }
 
@@ -177,9 +184,10 @@ export class Credentials {
     const { code = "", remote, traceparent } = given;
     const needed = (isWrong: boolean) => new CodeNeeded(isWrong, this.#tickets?.make(ticket) ?? "");
     if (code === "") throw needed(false);
-    const counted = this.#slowdown.attempt(`${tenant.name}/${user.username}`, remote);
-    const isRight = await this.#factors.accepts(user, code);
-    if (isRight) counted.succeeded();
+    const isRight = await this.#slowdown.during(this.#guess(tenant, user.username, remote), async () => {
+      const value = await this.#factors.accepts(user, code);
+      return { outcome: value ? "right" : "wrong", value };
+    });
     const attempt = { tenant, username: user.username, password: "", remote, traceparent, action: "sign in: code" };
     await this.#recordAttempt(attempt, isRight);
     if (!isRight) throw needed(true);
@@ -200,23 +208,35 @@ export class Credentials {
 
   async #verify(attempt: Attempt): Promise<Verified | undefined> {
     const { tenant, username, password, remote } = attempt;
-    const counted = this.#slowdown.attempt(
-      `${tenant?.name ?? ""}/${username.slice(0, USERNAME_MAX_CHARACTERS)}`,
-      remote,
-    );
+    const verified = await this.#slowdown.during(this.#guess(tenant, username, remote), async () => {
+      const value = await this.#matching(attempt);
+      // The password is one of two: who has it alone is not in yet.
+      const outcome = value === undefined ? "wrong" : value.user.secondFactor ? "half" : "right";
+      return { outcome, value };
+    });
+    if (verified !== undefined) await this.#renewHash(verified.user, password);
+    await this.#recordAttempt(attempt, verified !== undefined);
+    return verified;
+  }
+
+  async #matching({ tenant, username, password }: Attempt): Promise<Verified | undefined> {
     const user =
       tenant === undefined || !isName(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
     const matches = await this.#passwords.matches(password, user?.hash);
-    const verified =
-      tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
-    if (verified !== undefined) {
-      // The password is one of two: who has it alone is not in yet.
-      if (verified.user.secondFactor) counted.withdrawn();
-      else counted.succeeded();
-      await this.#renewHash(verified.user, password);
-    }
-    await this.#recordAttempt(attempt, verified !== undefined);
-    return verified;
+    return tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
+  }
+
+  #guess(tenant: Tenant | undefined, username: string, remote: string): Guess {
+    const name = username.slice(0, USERNAME_MAX_CHARACTERS);
+    return {
+      user: `${tenant?.name ?? ""}/${name}`,
+      remote,
+      hasSessionFrom: async (network) => {
+        if (tenant === undefined || !isName(name)) return false;
+        const sessions = await this.#sessions.of(tenant.name, name);
+        return sessions.some((session) => networkOf(session.remote) === network);
+      },
+    };
   }
 
   /** The epoch stays: what was verified with the old hash holds. A lost race leaves it to the next sign-in. */

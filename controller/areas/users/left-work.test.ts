@@ -220,7 +220,10 @@ describe("a group that is changed", () => {
   /** Each with the group as it was before, and back to it afterwards. */
   const NARROWED: readonly (readonly [string, (crew: string, member: string) => Promise<unknown>])[] = [
     ["loses a member", (crew) => groups.update(admin, { id: crew, member: [] })],
-    ["writes less", (crew) => groups.update(admin, { id: crew, writable: [], readonly: ["/matrix/box", "/matrix/jobs"] })],
+    [
+      "writes less",
+      (crew) => groups.update(admin, { id: crew, writable: [], readonly: ["/matrix/box", "/matrix/jobs"] }),
+    ],
     ["opens fewer rows", (crew) => groups.update(admin, { id: crew, readexps: ["/matrix/box: host = 'a'"] })],
     ["opens fewer columns", (crew) => groups.update(admin, { id: crew, fields: { "/matrix/box": "-host" } })],
   ];

@@ -148,6 +148,8 @@ export class UserService implements Users {
     });
     this.#credentials = new Credentials({
       runtime,
+      stores,
+      sessions: this.#sessionStore,
       tenants,
       audit,
       users: this.#users,

@@ -1,64 +1,134 @@
 import { AppError } from "../../../common/errors.ts";
 import {
-  SIGN_IN_DELAY_MAX_MS,
-  SIGN_IN_DELAY_MIN_MS,
-  SIGN_IN_FORGET_MS,
   SIGN_IN_FREE_FAILURES_PER_ADDRESS,
   SIGN_IN_FREE_FAILURES_PER_USER,
   SIGN_IN_TABLE_MAX_ENTRIES,
 } from "../../../common/limits.ts";
 import { networkOf } from "../../network.ts";
-import type { Clock } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import { type CheckOutcome, LocalFailures } from "./failures.ts";
+import { type CountedBefore, SharedFailures } from "./shared-failures.ts";
 
-interface Failures {
-  count: number;
-  lastMs: number;
-  blockedUntilMs: number;
+export interface Guess {
+  /** Tenant and name. */
+  readonly user: string;
+  readonly remote: string;
+  /** Whether the user has a session from that network; asked only where the network has to wait. */
+  readonly hasSessionFrom: (network: string) => Promise<boolean>;
 }
 
-interface CountedAttempt {
-  readonly succeeded: () => void;
-  /** It was neither good nor bad: nothing is forgiven but itself. */
-  readonly withdrawn: () => void;
+/** Whose failures are counted, and how. */
+interface Counter {
+  readonly name: string;
+  readonly free: number;
+  /** From so many, with those under way here, an attempt is counted before it is checked. */
+  readonly countedBeforeFrom: number;
+  /** A right password forgives all failures, not its own attempt alone. */
+  readonly isForgiven: boolean;
+}
+
+interface Begun {
+  readonly counter: Counter;
+  readonly isThere: boolean;
+  readonly before: CountedBefore | undefined;
 }
 
 /**
  * Slows down guessing: failures of one user from one network, and of one network altogether, cost waiting time that
  * doubles. Others are not kept out by it, nor are users who signed in from that network before: of those only their own
- * failures count. Bounded; the oldest is forgotten first.
+ * failures count. The failures of all controllers count together: who failed is counted in the store, and who is about
+ * to fail again before he is checked, so that several controllers at once are worth one try and not one each. A first try
+ * that is right writes nothing.
  */
 export class SignInSlowdown {
-  readonly #clock: Clock;
-  readonly #table = new Map<string, Failures>();
+  readonly #local: LocalFailures;
+  readonly #shared: SharedFailures;
+  readonly #log: Runtime["log"];
   /** User and network of successful sign-ins, the latest last. */
   readonly #known = new Set<string>();
 
-  constructor(clock: Clock) {
-    this.#clock = clock;
+  constructor(stores: Stores, { clock, log }: Pick<Runtime, "clock" | "log">) {
+    this.#local = new LocalFailures(clock);
+    this.#shared = new SharedFailures(stores, clock);
+    this.#log = log;
   }
 
   /**
-   * Counts an attempt as failed until `succeeded` says otherwise, so that many at once count as many. Throws
-   * `AppError("limited")`, uncounted, while the caller has to wait.
+   * The value of the check. `AppError("limited")`, uncounted and without the check, while the caller has to wait; a check
+   * that throws counts as wrong.
    */
-  attempt(user: string, remote: string): CountedAttempt {
+  async during<T>(
+    { user, remote, hasSessionFrom }: Guess,
+    check: () => Promise<{ readonly outcome: CheckOutcome; readonly value: T }>,
+  ): Promise<T> {
     const network = networkOf(remote);
     const byUser = `${network} ${user}`;
-    this.#refuseWhileBlocked(byUser);
-    if (!this.#known.has(byUser)) this.#refuseWhileBlocked(network);
-    this.#count(byUser, SIGN_IN_FREE_FAILURES_PER_USER);
-    this.#count(network, SIGN_IN_FREE_FAILURES_PER_ADDRESS);
-    return {
-      succeeded: () => {
-        this.#table.delete(byUser);
-        this.#forgive(network);
-        this.#know(byUser);
-      },
-      withdrawn: () => {
-        this.#forgive(byUser);
-        this.#forgive(network);
-      },
-    };
+    const isKnown = async (): Promise<boolean> => this.#known.has(byUser) || (await hasSessionFrom(network));
+    refuse(this.#local.waitMs(byUser));
+    if (this.#local.waitMs(network) > 0 && !(await isKnown())) refuse(this.#local.waitMs(network));
+    const own = { name: byUser, free: SIGN_IN_FREE_FAILURES_PER_USER, countedBeforeFrom: 1, isForgiven: true };
+    const free = SIGN_IN_FREE_FAILURES_PER_ADDRESS;
+    const all = { name: network, free, countedBeforeFrom: free / 2, isForgiven: false };
+    const ends = [own, all].map(({ name, free: costless }) => this.#local.begin(name, costless));
+    let outcome: CheckOutcome = "half";
+    try {
+      const begun = await this.#begin(own, all, isKnown);
+      outcome = "wrong";
+      const checked = await check();
+      outcome = checked.outcome;
+      await this.#settle(begun, outcome);
+      if (outcome === "right") this.#know(byUser);
+      return checked.value;
+    } finally {
+      ends.forEach((end, at) => end(outcome, at === 0));
+    }
+  }
+
+  async #begin(own: Counter, all: Counter, isKnown: () => Promise<boolean>): Promise<readonly Begun[]> {
+    const counters = [own, all];
+    const found = await Promise.all(counters.map(({ name }) => this.#shared.read(name)));
+    const [ownFound, allFound] = found;
+    refuse(ownFound?.waitMs ?? 0);
+    const isExempt = (allFound?.waitMs ?? 0) > 0 && (await isKnown());
+    if (!isExempt) refuse(allFound?.waitMs ?? 0);
+    const begun: Begun[] = [];
+    for (const [at, counter] of counters.entries()) {
+      const { record, isThere } = found[at] ?? { record: { count: 0 }, isThere: false };
+      const isBefore = record.count + this.#local.underWay(counter.name) > counter.countedBeforeFrom;
+      const before = isBefore ? await this.#countBefore(counter, isExempt && counter === all, begun) : undefined;
+      begun.push({ counter, isThere, before });
+    }
+    return begun;
+  }
+
+  /** Where another one was first and brought a wait, what was counted by now is taken back. */
+  async #countBefore({ name, free }: Counter, isExempt: boolean, begun: readonly Begun[]): Promise<CountedBefore> {
+    const counted = await this.#shared.count(name, free, !isExempt);
+    if (counted !== undefined) return counted;
+    await this.#settle(begun, "half");
+    const { waitMs } = await this.#shared.read(name);
+    throw tooMany(Math.max(waitMs, 1));
+  }
+
+  /** Who was checked is told so, also where that cannot be counted: this controller has counted it. */
+  async #settle(begun: readonly Begun[], outcome: CheckOutcome): Promise<void> {
+    try {
+      await Promise.all(begun.map((one) => this.#settled(one, outcome)));
+    } catch (error) {
+      this.#log.warn({ err: error }, "a sign-in could not be counted for other controllers");
+    }
+  }
+
+  async #settled(
+    { counter: { name, free, isForgiven }, isThere, before }: Begun,
+    outcome: CheckOutcome,
+  ): Promise<void> {
+    if (outcome === "wrong") {
+      if (before === undefined) await this.#shared.count(name, free);
+    } else if (outcome === "right" && isForgiven) {
+      if (isThere || before !== undefined) await this.#shared.forget(name);
+    } else if (before !== undefined) await this.#shared.takeBack(name, before);
   }
 
   #know(byUser: string): void {
@@ -67,45 +137,15 @@ export class SignInSlowdown {
     const [oldest] = this.#known;
     if (this.#known.size > SIGN_IN_TABLE_MAX_ENTRIES && oldest !== undefined) this.#known.delete(oldest);
   }
+}
 
-  #refuseWhileBlocked(key: string): void {
-    const failures = this.#table.get(key);
-    if (failures === undefined) return;
-    const now = this.#clock.monotonicMs();
-    if (now - failures.lastMs > SIGN_IN_FORGET_MS) this.#table.delete(key);
-    else if (now < failures.blockedUntilMs) {
-      const seconds = Math.ceil((failures.blockedUntilMs - now) / 1_000);
-      throw new AppError("limited", `Too many failed sign-ins; try again in ${String(seconds)} s.`, {
-        details: { retryAfterSeconds: seconds },
-      });
-    }
-  }
+function refuse(waitMs: number): void {
+  if (waitMs > 0) throw tooMany(waitMs);
+}
 
-  #count(key: string, free: number): void {
-    const now = this.#clock.monotonicMs();
-    const failures = this.#table.get(key) ?? { count: 0, lastMs: now, blockedUntilMs: 0 };
-    failures.count++;
-    failures.lastMs = now;
-    const over = failures.count - free;
-    if (over > 0)
-      failures.blockedUntilMs =
-        now + Math.min(SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS * 2 ** Math.min(over - 1, 30));
-    // Put at the end again: the table is kept in the order of the latest failure.
-    this.#table.delete(key);
-    this.#table.set(key, failures);
-    if (this.#table.size > SIGN_IN_TABLE_MAX_ENTRIES) this.#forgetOldest();
-  }
-
-  #forgive(key: string): void {
-    const failures = this.#table.get(key);
-    if (failures === undefined) return;
-    failures.count--;
-    failures.blockedUntilMs = 0;
-    if (failures.count <= 0) this.#table.delete(key);
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#table.keys();
-    if (oldest !== undefined) this.#table.delete(oldest);
-  }
+function tooMany(waitMs: number): AppError {
+  const seconds = Math.ceil(waitMs / 1_000);
+  return new AppError("limited", `Too many failed sign-ins; try again in ${String(seconds)} s.`, {
+    details: { retryAfterSeconds: seconds },
+  });
 }

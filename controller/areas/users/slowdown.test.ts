@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import {
+  SIGN_IN_DELAY_MAX_MS,
+  SIGN_IN_DELAY_MIN_MS,
+  SIGN_IN_FREE_FAILURES_PER_ADDRESS,
+  SIGN_IN_FREE_FAILURES_PER_USER,
+} from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvStore } from "../../store/kv.ts";
+import type { CheckOutcome } from "./failures.ts";
+import { SignInSlowdown } from "./slowdown.ts";
+
+let engine: TestEngine;
+/** Ahead of the machine's clock, for all controllers. */
+let aheadMs = 0;
+const clock: Clock = {
+  ...realClock,
+  nowMs: () => realClock.nowMs() + aheadMs,
+  monotonicMs: () => realClock.monotonicMs() + aheadMs,
+};
+/** A network for each test: failures of one count for no other. */
+let network = 0;
+let remote: string;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+});
+beforeEach(() => {
+  remote = `192.0.2.${(network += 1)}`;
+});
+afterAll(() => engine[Symbol.asyncDispose]());
+
+interface Controller {
+  /** How it ended, or `limited`. */
+  readonly guess: (outcome: CheckOutcome, user?: string) => Promise<string>;
+}
+
+function controller(over: Partial<KvStore> = {}, sessions: readonly string[] = []): Controller {
+  const system = async () => {
+    const store = await engine.system();
+    return { ...store, kv: wrappedKv(store.kv, over) };
+  };
+  const stores: Stores = { system, tenant: (name) => engine.tenant(name) };
+  const slowdown = new SignInSlowdown(stores, { ...testRuntime(clock), clock });
+  return {
+    guess: (outcome, user = "matrix/ann") => {
+      const hasSessionFrom = (from: string) => Promise.resolve(from === remote && sessions.includes(user));
+      return slowdown
+        .during<string>({ user, remote, hasSessionFrom }, () => Promise.resolve({ outcome, value: outcome }))
+        .catch((error: { code: string }) => error.code);
+    },
+  };
+}
+
+const checked = (answers: readonly string[]) => answers.filter((answer) => answer !== "limited").length;
+
+describe("who guesses through several controllers", () => {
+  test("has no more tries than through one, one after the other", async () => {
+    const controllers = [controller(), controller(), controller()];
+    const answers: string[] = [];
+    for (let at = 0; at < 12; at++) answers.push((await controllers[at % 3]?.guess("wrong")) ?? "");
+    expect(checked(answers)).toBe(SIGN_IN_FREE_FAILURES_PER_USER + 1);
+    expect(answers.at(-1)).toBe("limited");
+    expect(await controller().guess("right")).toBe("limited");
+    expect(await controller().guess("wrong", "matrix/bob")).toBe("wrong");
+  });
+
+  test("has one more for each other controller at first, all at once, and one in all from then on", async () => {
+    const controllers = [controller(), controller(), controller()];
+    const all = () => Promise.all(controllers.flatMap(({ guess }) => Array.from({ length: 8 }, () => guess("wrong"))));
+    const first = checked(await all());
+    expect(first).toBeGreaterThan(SIGN_IN_FREE_FAILURES_PER_USER);
+    expect(first).toBeLessThanOrEqual(SIGN_IN_FREE_FAILURES_PER_USER + controllers.length);
+    expect(checked(await all())).toBe(0);
+    aheadMs += SIGN_IN_DELAY_MIN_MS * 2 ** (controllers.length - 1);
+    expect(checked(await all())).toBe(1);
+    expect(checked(await all())).toBe(0);
+  });
+
+  test("waits for what an address guessed of many users, too", async () => {
+    const controllers = [controller(), controller()];
+    const answers: string[] = [];
+    for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_ADDRESS + 4; at++)
+      answers.push((await controllers[at % 2]?.guess("wrong", `matrix/user${String(at)}`)) ?? "");
+    expect(checked(answers)).toBe(SIGN_IN_FREE_FAILURES_PER_ADDRESS + 1);
+    const third = controller({}, ["matrix/known"]);
+    expect(await third.guess("right", "matrix/stranger")).toBe("limited");
+    expect(await third.guess("right", "matrix/known")).toBe("right");
+    expect(await third.guess("right", "matrix/stranger")).toBe("limited");
+    aheadMs += SIGN_IN_DELAY_MIN_MS;
+    expect(await third.guess("wrong", "matrix/stranger")).toBe("wrong");
+    expect(await controllers[0]?.guess("right", "matrix/stranger")).toBe("limited");
+  });
+});
+
+test("a right password forgives the user's failures at all controllers, and half of a sign-in itself alone", async () => {
+  const [one, other] = [controller(), controller()];
+  for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) expect(await one.guess("wrong")).toBe("wrong");
+  for (let at = 0; at < 3; at++) expect(await other.guess("half")).toBe("half");
+  expect(await other.guess("right")).toBe("right");
+  for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) expect(await other.guess("wrong")).toBe("wrong");
+  expect(await controller().guess("wrong")).toBe("wrong");
+  expect(await other.guess("right")).toBe("limited");
+});
+
+test("a right password at the first try writes nothing, whatever others from there do", async () => {
+  let writes = 0;
+  const counting = async (): Promise<Partial<KvStore>> => {
+    const { kv } = await engine.system();
+    return {
+      put: (...given) => ((writes += 1), kv.put(...given)),
+      delete: (...given) => ((writes += 1), kv.delete(...given)),
+      txn: (...given) => ((writes += 1), kv.txn(...given)),
+    };
+  };
+  const counted = controller(await counting());
+  for (const user of ["a", "b"]) await controller().guess("wrong", user);
+  await Promise.all(["c", "d", "e"].map((user) => counted.guess("right", user)));
+  await counted.guess("half", "f");
+  expect(writes).toBe(0);
+  await counted.guess("wrong", "g");
+  expect(writes).toBe(2);
+});
+
+test("who was checked is told so while failures cannot be counted in the store, and has to wait at this controller", async () => {
+  const away = controller({ put: () => Promise.reject(new AppError("unavailable", "the store is away")) });
+  const answers: string[] = [];
+  for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER + 3; at++) answers.push(await away.guess("wrong"));
+  expect(answers.slice(-3)).toEqual(["wrong", "limited", "limited"]);
+  const unread = controller({ get: () => Promise.reject(new AppError("unavailable", "the store is away")) });
+  expect(await unread.guess("right")).toBe("unavailable");
+});
+
+test("waits grow to a bound, and not beyond", async () => {
+  const one = controller();
+  for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) await one.guess("wrong");
+  let waitedMs = 0;
+  for (let waitMs = SIGN_IN_DELAY_MIN_MS; waitMs < SIGN_IN_DELAY_MAX_MS; waitMs *= 2) {
+    expect(await one.guess("wrong")).toBe("wrong");
+    expect(await controller().guess("right")).toBe("limited");
+    aheadMs += waitMs;
+    waitedMs += waitMs;
+  }
+  expect(waitedMs).toBeGreaterThan(SIGN_IN_DELAY_MAX_MS);
+  expect(await one.guess("wrong")).toBe("wrong");
+  aheadMs += SIGN_IN_DELAY_MAX_MS;
+  expect(await controller().guess("right")).toBe("right");
+});
