@@ -14,7 +14,7 @@ import { storeFolder } from "../helpers/folders.ts";
 export interface World extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly assembly: Assembly;
-  /** Writes so far, those of sessions and of the audit trail apart. */
+  /** Writes so far, those of sessions, of failed sign-ins and of the audit trail apart. */
   readonly written: () => number;
   /** A new session of the administrator. */
   readonly signIn: () => Promise<string>;
@@ -92,7 +92,7 @@ function counting(inner: Engine): Counted {
     },
   };
   const watched = ({ kv, objects, blobs, scrub }: TenantStore): TenantStore => ({
-    kv: recording(kv, { put: ([key]) => !isSession(key), delete: ([key]) => !isSession(key), txn: () => true }),
+    kv: recording(kv, { put: ([key]) => !isOfSignIn(key), delete: ([key]) => !isOfSignIn(key), txn: () => true }),
     objects: recording(objects, { change: () => true, removeRecords: () => true }),
     blobs: recording(blobs, { put: () => true, append: () => true, unmark: () => true, removeStream: () => true }),
     scrub: recording(scrub, { add: () => true, remove: () => true }),
@@ -115,6 +115,6 @@ function counting(inner: Engine): Counted {
   return counted;
 }
 
-function isSession(key: unknown): boolean {
-  return String(key).includes("session");
+function isOfSignIn(key: unknown): boolean {
+  return /session|^signinfailures\//.test(String(key));
 }
