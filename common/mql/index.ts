@@ -1,3 +1,4 @@
+export { anyOnLeft, isAny } from "./any.ts";
 export type * from "./ast.ts";
 export { mapNode, NOWHERE, textNode, valueNode } from "./nodes.ts";
 export { parseConditionText, parseScript, parseScriptInSteps } from "./parse.ts";

@@ -1,3 +1,4 @@
+import { isAny } from "./any.ts";
 import type { CompareOperator, Condition, Operand, TextOperator } from "./ast.ts";
 import { type Grammar, parseCompared, parseSum } from "./parse-expression.ts";
 import { parseValue } from "./parse-value.ts";
@@ -150,6 +151,7 @@ function amongListed(
   const span = reader.spanFrom(start);
   const values = list.filter(isValueNode);
   if (values.length === list.length) return { kind: "in", operand, values, negated, span };
+  if (negated) requireNoAny(reader, operand, "NOT IN");
   const written: readonly Condition[] =
     values.length > 0 ? [{ kind: "in", operand, values, negated: false, span }] : [];
   const computed = list.filter((one) => !isValueNode(one)).map((one) => equality(reader, operand, one));
@@ -194,9 +196,15 @@ function between(
   const high = parseCompared(reader, GRAMMAR);
   const span = reader.spanFrom(at.start);
   if (isValueNode(low) && isValueNode(high)) return { kind: "between", operand, low, high, negated: at.negated, span };
+  requireNoAny(reader, operand, "BETWEEN");
   const bounds = [bound(">=", operand, low), bound("<=", operand, high)];
   const both: Condition = { kind: "and", items: bounds, span };
   return at.negated ? { kind: "not", operand: both, span } : both;
+}
+
+/** With computed values these are several comparisons, for each of which another member would do. */
+function requireNoAny(reader: TokenReader, operand: Operand, word: string): void {
+  if (isAny(operand)) throw reader.complain(operand.span.start, `${word} asks any() about written values only`);
 }
 
 function bound(operator: CompareOperator, left: Operand, right: Operand): Condition {

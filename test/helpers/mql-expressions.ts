@@ -14,6 +14,7 @@ const span = { start: 0, end: 0 };
 const OPERATORS: readonly CompareOperator[] = ["=", "=", "!=", "<", "<=", ">", ">="];
 const NUMBERS = [-1, 0, 1, 2, 3, 5, 0.5, 2.5];
 const TEXTS = ["", "a", "b", "1", "a1", "-", " Ab "];
+const MEMBERS = ["x", "y", "z", "1", "2", "a", "none"];
 const TIMES = ["2024-01-01 00:00:00", "2024-01-03 10:20:30", "2024-02-29 23:59:59"];
 const WIDTHS = ["1 day", "2 days", "36 hours", "1 week"];
 const SEPARATORS = ["b", "1", ",", ""];
@@ -50,8 +51,33 @@ export class ExpressionGenerator {
       () => this.#related(type, operand, this.#sided(type, fields, depth)),
       () => this.#related(type, operand, this.of(type, fields, depth)),
       () => this.#special(fields, depth, negated),
+      () => this.#ofMembers(fields, depth),
     ];
     return this.#dice.pick(makers)();
+  }
+
+  #ofMembers(fields: readonly Field[], depth: number): Condition {
+    const own = fields.filter((one) => isOneOf(one, "list") || isOneOf(one, "map"));
+    const whole = own.length > 0 && this.#dice.chance(0.7) ? this.#dice.pick(own) : this.of("list", fields, depth);
+    if (this.#dice.chance(0.6)) return this.ofMembers(whole);
+    const [member, other] = [call("any", whole), this.#sided("text", fields, depth)];
+    return this.#dice.chance(0.5) ? this.#related("text", member, other) : this.#related("text", other, member);
+  }
+
+  /** What is asked of each member of these. */
+  ofMembers(whole: Operand): Condition {
+    const operand = call("any", whole);
+    const negated = this.#dice.chance(0.3);
+    const value = (): ValueNode => text(this.#dice.pick(MEMBERS));
+    const operator = this.#dice.pick(OPERATORS);
+    return this.#dice.pick<() => Condition>([
+      () => ({ kind: "compare", operator, left: operand, right: value(), span }),
+      () => this.#related("text", value(), operand),
+      () => ({ kind: "in", operand, values: [value(), value()], negated, span }),
+      () => ({ kind: "like", operand, pattern: text(this.#dice.pick(["a*", "*1", "x", "*"])), negated, span }),
+      () => ({ kind: "between", operand, low: value(), high: value(), negated, span }),
+      () => ({ kind: "contains", operand, value: value(), negated, span }),
+    ])();
   }
 
   /** A comparison of what is made of these calls, whose results are exact. */

@@ -484,6 +484,7 @@ export class QueryGenerator {
 
   #ofSeveral(operand: Field, name: string, negated: boolean): Condition {
     const value = this.#valueFor(name);
+    if (isOne(operand) && this.#dice.chance(0.25)) return this.#expressions.ofMembers(operand);
     if (name === "m1" && this.#dice.chance(0.4)) {
       const member = { ...operand, parts: [...operand.parts, this.#dice.pick(["x", "y"])] };
       return {

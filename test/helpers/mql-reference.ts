@@ -4,6 +4,7 @@ import {
   type Field,
   type Fill,
   type InSelect,
+  isAny,
   type Item,
   type NumberNode,
   type Operand,
@@ -12,6 +13,7 @@ import {
   printCall,
   printOperand,
   printWindow,
+  type Relate,
   type Select,
   type Source,
   type Union,
@@ -404,17 +406,30 @@ interface Made {
 type Leaf = Exclude<Condition, { kind: "and" | "or" | "not" | "inSelect" }>;
 
 function leafTruth(condition: Leaf, read: (operand: Operand) => Value | undefined): Truth {
-  if (condition.kind === "relate") {
-    const left = read(condition.left) ?? null;
-    const right = read(condition.right) ?? null;
-    return left === null || right === null ? undefined : compared(condition.operator, left, right);
-  }
-  const own = read(condition.kind === "compare" ? condition.left : condition.operand);
+  if (condition.kind === "relate") return relatedTruth(condition, read);
+  const operand = condition.kind === "compare" ? condition.left : condition.operand;
+  const own = read(wholeOf(operand));
   if (own === undefined) return undefined;
   if (condition.kind === "isNull") return (own === null) !== condition.negated;
   if (own === null) return undefined;
-  const holds = affirmed(condition, own);
-  return condition.kind === "compare" ? holds : holds !== condition.negated;
+  const negated = condition.kind !== "compare" && condition.negated;
+  return choicesOf(operand, own).some((one) => affirmed(condition, one) !== negated);
+}
+
+function relatedTruth({ operator, left, right }: Relate, read: (operand: Operand) => Value | undefined): Truth {
+  const [first, second] = [read(wholeOf(left)) ?? null, read(wholeOf(right)) ?? null];
+  if (first === null || second === null) return undefined;
+  return choicesOf(left, first).some((a) => choicesOf(right, second).some((b) => compared(operator, a, b)));
+}
+
+/** What stands in the brackets of `any()`. */
+function wholeOf(operand: Operand): Operand {
+  return (isAny(operand) && operand.operands[0]) || operand;
+}
+
+/** The values of which one has to do what is asked. */
+function choicesOf(operand: Operand, value: Value): readonly Value[] {
+  return isAny(operand) ? Object.values(value ?? {}) : [value];
 }
 
 function affirmed(condition: Exclude<Leaf, { kind: "isNull" | "relate" }>, own: Value): boolean {

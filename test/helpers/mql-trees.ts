@@ -394,7 +394,7 @@ export class TreeGenerator {
       () => ({ kind: "computed", name: "-", operands: [this.#coin() ? this.#field() : this.#call()], span }),
       () => ({
         kind: "computed",
-        name: this.#pick(["lower", "now", "contains"]),
+        name: this.#pick(["lower", "now", "contains", "any"]),
         operands: this.#some(0, 3, operand),
         span,
       }),

@@ -21,7 +21,7 @@ test.each(onCluster ? [] : [{ seed: 1 }, { seed: 2, orderedMost: 6 }])(
       canKeepVersions: false,
     });
     const known = [
-      ...[...Object.keys(FUNCTIONS), "coalesce", "cast"].map((name) => `computed ${name}`),
+      ...[...Object.keys(FUNCTIONS), "any", "coalesce", "cast"].map((name) => `computed ${name}`),
       ...AGGREGATES.map((name) => `call ${name}`),
       ...WINDOW_FUNCTIONS.map((name) => `window ${name}`),
     ];

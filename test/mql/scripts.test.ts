@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { AGGREGATES } from "../../controller/areas/query/expressions/aggregate.ts";
+import { DECLARED_OTHERS } from "../../controller/areas/query/expressions/declared.ts";
 import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
@@ -22,7 +23,7 @@ test("every function, aggregate and window is called in a statement of a script"
   const texts = scripts.flatMap((name) =>
     parseBlocks(readFileSync(join(folder, name), "utf8")).map(({ text }) => text),
   );
-  const others = ["coalesce", "cast", "now", "ago"];
+  const others = Object.keys(DECLARED_OTHERS);
   const calls = [...Object.keys(FUNCTIONS), ...AGGREGATES, ...others].map((name) => String.raw`\b${name}\(`);
   const windows = WINDOW_FUNCTIONS.map((name) => String.raw`\b${name}\([^()]*\) over \(`);
   const isCalled = (call: string) => texts.some((text) => new RegExp(call, "i").test(text));

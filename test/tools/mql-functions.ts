@@ -51,7 +51,7 @@ export async function mqlFunctions(): Promise<string> {
     ...HEAD,
     ...Object.entries(FUNCTIONS).map(([name, spec]) => row(signature(name, spec), spec.about, example(spec))),
     "",
-    "These choose among values, make one of another type, or tell the time:",
+    "These choose among values, ask the members of one, make one of another type, or tell the time:",
     "",
     ...(await table(DECLARED_OTHERS, false)),
     "## For many rows",

@@ -15,7 +15,7 @@ beforeAll(async () => {
   query = new QueryService({ objects: new ObjectService({ stores: engine, runtime }), runtime });
   await query.rows(
     admin,
-    "create class /matrix/log (host varchar, level int, msg text, keys(host), index(host, level))",
+    "create class /matrix/log (host varchar, level int, msg text, labels set<varchar>, sizes map<varchar,int>, keys(host), index(host, level, labels, sizes))",
   );
 });
 
@@ -30,7 +30,12 @@ test.each([
     "level = 3 and regexp_match(msg, 'x')",
     "index level = 3 in class /matrix/log",
   ],
-])("a condition on an indexed column narrows the read: %s", async (_, where, step) => {
+  ["a member of a set", "any(labels) = 'red'", "index labels = red in class /matrix/log"],
+  ["a member of a set, on the right", "'red' = any(labels)", "index labels = red in class /matrix/log"],
+  ["one of several members", "any(labels) in ('b', 'c')", "index labels = b or c in class /matrix/log"],
+  ["no value of a map: its index knows keys", "any(sizes) = 1", "scan of class /matrix/log"],
+  ["no part of a member", "any(labels) contains 're'", "scan of class /matrix/log"],
+])("a condition on an indexed column narrows the read as its index allows: %s", async (_, where, step) => {
   const [first] = await query.rows(admin, `explain select host from /matrix/log where ${where}`);
   expect(first?.work).toBe(step);
 });

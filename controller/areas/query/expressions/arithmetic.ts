@@ -1,10 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { CompareOperator } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { compare, type Kind, NUMBER, TIME, toComparable, toValue } from "./kind.ts";
-import { canonical } from "./questions.ts";
-import type { Predicate, Source } from "./source.ts";
-import { THREAD_TEXT_WORK } from "./textwork.ts";
+import { isSeveral, NUMBER, TIME, toComparable, toValue } from "./kind.ts";
+import type { Source } from "./source.ts";
 
 /** Signs between two numbers; `+` and `-` also between a time and milliseconds, `-` between two times. */
 export type Sign = "+" | "-" | "*" | "/";
@@ -88,14 +85,10 @@ function integer(value: Numeric): bigint | undefined {
   return typeof value === "bigint" ? value : Number.isSafeInteger(value) ? BigInt(value) : undefined;
 }
 
+/** What may be a list is computed with where it is none. */
 function isTime<R>(source: Source<R>): boolean {
   const single = source.kinds.filter((kind) => !isSeveral(kind));
   return single.length > 0 && single.every(({ type }) => type === "time" || type === "date");
-}
-
-/** What may be a list is computed with where it is none. */
-function isSeveral({ type }: Kind): boolean {
-  return type === "list" || type === "map";
 }
 
 /** A time that is written as a text, in a difference from a time. */
@@ -127,56 +120,6 @@ function needs<R>(source: Source<R>): string {
   const [kind] = source.kinds;
   const hint = kind?.type === "text" ? "; || puts texts together, cast(x as double) makes a number of one" : "";
   return `it is no number but ${source.constant === undefined ? (kind?.type ?? "nothing") : "a text"}${hint}`;
-}
-
-/** `left operator right`, both of the row; unknown where one is not set, or where they are of kinds that have no order. */
-export function related<R>(operator: CompareOperator, left: Source<R>, right: Source<R>): Predicate<R> {
-  const isEquality = operator === "=" || operator === "!=";
-  const several = [left, right].find(({ kinds }) => kinds.length > 0 && kinds.every(isSeveral));
-  if (several && !isEquality)
-    throw invalid(`${left.label} ${operator} ${right.label}: a ${several.kinds[0]?.type ?? "list"} has no order`);
-  return (row) => {
-    const first = left.read(row);
-    const second = right.read(row);
-    if (first === undefined || first === null || second === undefined || second === null) return undefined;
-    THREAD_TEXT_WORK.charge(row, first);
-    THREAD_TEXT_WORK.charge(row, second);
-    const kind = kindOfBoth(left.kind(row), right.kind(row));
-    if (!isEquality && isSeveral(kind)) return undefined;
-    const order = orderOf(kind, first, second);
-    return order === undefined ? undefined : holds(operator, order);
-  };
-}
-
-/** A number, a time or a boolean also equals its text. */
-function kindOfBoth(left: Kind, right: Kind): Kind {
-  if (left === right) return left;
-  const isLoose = left.type === "text" || left.type === "any";
-  return isLoose ? right : left;
-}
-
-function orderOf(kind: Kind, left: Value, right: Value): number | undefined {
-  if (isSeveral(kind)) return canonical(left) === canonical(right) ? 0 : 1;
-  const first = toComparable(kind, left);
-  const second = toComparable(kind, right);
-  return first === undefined || second === undefined ? undefined : compare(first, second);
-}
-
-function holds(operator: CompareOperator, order: number): boolean {
-  switch (operator) {
-    case "=":
-      return order === 0;
-    case "!=":
-      return order !== 0;
-    case "<":
-      return order < 0;
-    case "<=":
-      return order <= 0;
-    case ">":
-      return order > 0;
-    case ">=":
-      return order >= 0;
-  }
 }
 
 function invalid(complaint: string): AppError {

@@ -48,6 +48,11 @@ function computed<R>(node: Computed, within: Within<R>): Source<R> {
       return firstSet(operands);
     case "cast":
       return castTo(second?.constant, first ?? constantSource(null));
+    case "any":
+      throw new AppError(
+        "invalid",
+        "[Valid] any() is no value: it stands on a side of a comparison, as in any(x) > 3 or 'a' = any(x).",
+      );
     default:
       return callFunction(node.name, operands);
   }

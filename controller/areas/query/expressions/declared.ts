@@ -46,8 +46,15 @@ export const DECLARED_AGGREGATES: Readonly<Record<AggregateName, Declared>> = {
   },
 };
 
-/** They choose among values, or are settled before a row is there. */
-export const DECLARED_OTHERS: Readonly<Record<"coalesce" | "cast" | "now" | "ago", Declared>> = {
+/** They choose among values, ask several, or are settled before a row is there. */
+export const DECLARED_OTHERS: Readonly<Record<"any" | "coalesce" | "cast" | "now" | "ago", Declared>> = {
+  any: {
+    form: "any(x)",
+    about:
+      "On one side of `=`, `>`, IN, LIKE and every other comparison but IS NULL: true where one element of a set or list, or one value of a map, does what is asked. " +
+      "Of what is empty none does.",
+    example: "'b' = any(split('a,b', ','))",
+  },
   coalesce: { form: "coalesce(x, …)", about: "The first that is set.", example: "coalesce(null, s, 'none')" },
   cast: {
     form: "cast(x AS type)",

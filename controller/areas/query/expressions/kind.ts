@@ -58,6 +58,10 @@ export function severalOf(kind: Kind): Kind {
   return kind.type === "map" ? LIST_OF_ANY : once(LISTS, "list", kind);
 }
 
+export function isSeveral({ type }: Kind): boolean {
+  return type === "list" || type === "map";
+}
+
 /** A column of what a SELECT answers, whose type may say less than its kind. */
 export interface KnownKind {
   readonly kind: Kind;

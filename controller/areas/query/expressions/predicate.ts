@@ -1,11 +1,22 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
-import type { Call, Condition, Expression, Field, Operand } from "../../../../common/mql/index.ts";
-import { related } from "./arithmetic.ts";
+import {
+  anyOnLeft,
+  type Call,
+  type Condition,
+  type Expression,
+  type Field,
+  isAny,
+  type Operand,
+  type Relate,
+} from "../../../../common/mql/index.ts";
+import type { Value } from "../../../../common/value.ts";
 import { computedSource, constantSource } from "./computed.ts";
 import type { Kind } from "./kind.ts";
 import { type Arguments, listed, literal } from "./literal.ts";
+import { hasMember, membersOf } from "./members.ts";
 import { about } from "./placing.ts";
 import { type Question, type Test, testFor } from "./questions.ts";
+import { related, relatedMembers } from "./related.ts";
 import type { Predicate, Source, Truth } from "./source.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
 
@@ -30,9 +41,7 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
     case "isNull":
       return about(condition.span, () => isNull(compileOperand(condition.operand, context), condition.negated));
     case "relate":
-      return about(condition.span, () =>
-        related(condition.operator, compileOperand(condition.left, context), compileOperand(condition.right, context)),
-      );
+      return about(condition.span, () => relation(condition, context));
     case "inSelect":
       throw new RangeError("IN (SELECT …) is answered before the condition is bound");
     case "textMatch":
@@ -45,15 +54,30 @@ export function compilePredicate<R>(condition: Condition, context: PredicateCont
   }
 }
 
+function relation<R>(condition: Relate, context: PredicateContext<R>): Predicate<R> {
+  const turned = anyOnLeft(condition);
+  if (turned.kind === "compare") return leaf(turned, context);
+  const { operator, left, right } = turned;
+  if (!isAny(left)) return related(operator, compileOperand(left, context), compileOperand(right, context));
+  if (isAny(right)) throw new AppError("invalid", "[Valid] any() stands on one side of a comparison only.");
+  return relatedMembers(operator, membersOf(compiled(left.operands, context)), compileOperand(right, context));
+}
+
+function compiled<R>(operands: readonly Operand[], context: PredicateContext<R>): readonly Source<R>[] {
+  return operands.map((operand) => compileOperand(operand, context));
+}
+
 type Leaf = Extract<Condition, { kind: "compare" | "in" | "like" | "between" | "contains" | "textMatch" }>;
 
 function leaf<R>(condition: Leaf, context: PredicateContext<R>): Predicate<R> {
   const operand = condition.kind === "compare" ? condition.left : condition.operand;
-  const source = compileOperand(operand, context);
   const question = questionOf(condition, context.values);
+  const negated = condition.kind !== "compare" && condition.negated;
+  if (isAny(operand)) return askedMembers(compiled(operand.operands, context), question, negated);
+  const source = compileOperand(operand, context);
   if (question.kind === "compare" && question.value === null) return comparedWithNull(source, question.operator);
   const test = asked(source, question);
-  return condition.kind !== "compare" && condition.negated ? negate(test) : test;
+  return negated ? negate(test) : test;
 }
 
 function questionOf(condition: Leaf, values: Arguments): Question {
@@ -91,24 +115,49 @@ function effortOf(question: Question): number {
  * A class where the question makes no sense has no matching rows; when it makes none in any class, that is an error.
  */
 function asked<R>(source: Source<R>, question: Question): Predicate<R> {
+  return answering(source, question, (test, value) => test(value));
+}
+
+/** True where it is for one member; NOT before IN, LIKE, … is asked of each member, too. */
+function askedMembers<R>(operands: readonly Source<R>[], question: Question, negated: boolean): Predicate<R> {
+  const members = membersOf(operands);
+  if (question.kind === "compare" && question.value === null)
+    throw new AppError("invalid", `[Valid] ${members.label} cannot be compared with null: members are always set.`);
+  return answering(members, question, (test, whole) => hasMember(whole, (member) => test(member) !== negated));
+}
+
+function answering<R>(
+  source: Pick<Source<R>, "label" | "kinds" | "read" | "kind">,
+  question: Question,
+  answer: (test: Test, value: Value) => boolean,
+): Predicate<R> {
+  const tests = testsFor(source, question);
+  const effort = effortOf(question);
+  return (row) => {
+    const value = source.read(row);
+    if (value === undefined || value === null) return undefined;
+    if (effort > 0) THREAD_TEXT_WORK.look(row, value, effort);
+    const test = tests.get(source.kind(row));
+    return test && answer(test, value);
+  };
+}
+
+function testsFor(
+  { kinds, label }: Pick<Source<never>, "kinds" | "label">,
+  question: Question,
+): ReadonlyMap<Kind, Test> {
   const tests = new Map<Kind, Test>();
   let refusal: unknown;
-  for (const kind of source.kinds) {
+  for (const kind of kinds) {
     try {
-      tests.set(kind, testFor(question, kind, source.label));
+      tests.set(kind, testFor(question, kind, label));
     } catch (error) {
       if (!isAppError(error, "invalid")) throw error;
       refusal ??= error;
     }
   }
   if (tests.size === 0 && refusal !== undefined) throw refusal;
-  const effort = effortOf(question);
-  return (row) => {
-    const value = source.read(row);
-    if (value === undefined || value === null) return undefined;
-    if (effort > 0) THREAD_TEXT_WORK.look(row, value, effort);
-    return tests.get(source.kind(row))?.(value);
-  };
+  return tests;
 }
 
 function comparedWithNull<R>(source: Source<R>, operator: string): Predicate<R> {

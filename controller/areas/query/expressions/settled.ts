@@ -5,6 +5,7 @@ import {
   type Condition,
   type Delete,
   type GraphNode,
+  isAny,
   type Item,
   mapCondition,
   mapOperand,
@@ -153,7 +154,7 @@ function folded(condition: Condition, present: Present): Condition {
 
 /** The value of what needs no row; undefined for anything else. All of them count as those of one row. */
 function constantOf(operand: Operand, present: Present): Value | undefined {
-  if (partsOf(operand).length > 0) return undefined;
+  if (partsOf(operand).length > 0 || isAny(operand)) return undefined;
   const source = compileOperand<Present>(operand, {
     values: present.values,
     resolve: (part) => {

@@ -1,4 +1,4 @@
-import type { Condition, Contains, Operand } from "../../../../common/mql/index.ts";
+import { anyOnLeft, type Condition, type Contains, isAny, type Operand } from "../../../../common/mql/index.ts";
 import { SEARCH_WORDS_MAX } from "../../../../common/limits.ts";
 import { tokenPatterns, type WantedText } from "../../../../common/text/words.ts";
 import type { Value } from "../../../../common/value.ts";
@@ -104,10 +104,16 @@ function equalValues(condition: Condition, scope: Scope, values: Arguments): Wan
   switch (condition.kind) {
     case "compare":
       return condition.operator === "="
-        ? wantedOf(condition.left, [literal(condition.right, values)], { scope, values })
+        ? wantedAmong(condition.left, [literal(condition.right, values)], { scope, values })
         : undefined;
+    case "relate": {
+      const turned = anyOnLeft(condition);
+      return turned.kind === "compare" ? equalValues(turned, scope, values) : undefined;
+    }
     case "in":
-      return condition.negated ? undefined : wantedOf(condition.operand, listed(condition, values), { scope, values });
+      return condition.negated
+        ? undefined
+        : wantedAmong(condition.operand, listed(condition, values), { scope, values });
     case "contains":
       return containedValues(condition, scope, values);
     case "like":
@@ -137,6 +143,19 @@ function wantedOf(
   names: { readonly scope: Scope; readonly values: Arguments },
 ): Wanted | undefined {
   return operand.kind === "field" ? { field: names.scope.bind(operand, names.values), values: wanted } : undefined;
+}
+
+/** Also of `any(f)`, where it is a set or list: its elements are what an index knows. */
+function wantedAmong(
+  operand: Operand,
+  wanted: readonly Value[],
+  names: Parameters<typeof wantedOf>[2],
+): Wanted | undefined {
+  if (!isAny(operand)) return wantedOf(operand, wanted, names);
+  const [whole] = operand.operands;
+  const own = whole && wantedOf(whole, [], names);
+  const isOfList = own !== undefined && onlyKind(own.field, names.scope)?.type === "list";
+  return isOfList ? { field: own.field, values: wanted.map((value) => [value]) } : undefined;
 }
 
 function eitherOf(choices: readonly (Wanted | undefined)[]): Wanted | undefined {
