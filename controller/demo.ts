@@ -2,12 +2,12 @@ import { accessSync, constants } from "node:fs";
 import { mkdtemp, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { errorText } from "../common/errors.ts";
-import { DAY_SECONDS, DEMO_DEADLINE_MS, DEMO_POLL_MS } from "../common/limits.ts";
+import { DEMO_DEADLINE_MS, DEMO_POLL_MS } from "../common/limits.ts";
 import { wait } from "../common/time.ts";
 import type { Assembly } from "./assembly.ts";
-import type { ClassSpec } from "./areas/objects/index.ts";
 import { systemPrincipal, type Principal } from "./areas/permissions/index.ts";
 import type { Settings } from "./config.ts";
+import { demoClasses, demoRules } from "./demo-definitions.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface DemonstrationOptions {
@@ -75,11 +75,12 @@ export class Demonstration {
   async #prepare(principal: Principal): Promise<void> {
     const { objects, rules } = this.#options.assembly;
     const { ospace } = principal;
-    for (const spec of classes(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
+    const { load, systemLog, ownLog } = demoRules(ospace);
+    for (const spec of demoClasses(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
     // Stored by nobody: they run with the rights of the platform, whoever comes and goes.
     const nobody = { ...principal, user: "" };
-    await rules.put(nobody, `${ospace}/rules/demo/load`, loadRule(ospace));
-    await rules.put(nobody, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLogRule(ospace) : ownLogRule(ospace));
+    await rules.put(nobody, `${ospace}/rules/demo/load`, load);
+    await rules.put(nobody, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLog : ownLog);
     await this.#prepareDepot(principal);
   }
 
@@ -159,48 +160,6 @@ export class Demonstration {
     const { ospace } = this.#options.settings;
     return `node dist/odp.js mql "select host, load1, memory_used from ${ospace}/demo/load limit 5"`;
   }
-}
-
-function classes(ospace: string): readonly ClassSpec[] {
-  const options = { ttlSeconds: 7 * DAY_SECONDS };
-  return [
-    {
-      path: `${ospace}/demo/load`,
-      kind: "record",
-      columns: [
-        { name: "host", type: "varchar", title: "Host" },
-        { name: "load1", type: "double", title: "Load of the last minute" },
-        { name: "memory_used", type: "double", title: "Memory used, percent" },
-      ],
-      indexes: ["host"],
-      options,
-    },
-    {
-      path: `${ospace}/demo/log`,
-      kind: "record",
-      columns: [
-        { name: "host", type: "varchar", title: "Host" },
-        { name: "program", type: "varchar", title: "Program" },
-        { name: "message", type: "text", title: "Message" },
-        { name: "path", type: "varchar", title: "Path of the request" },
-        { name: "status", type: "int", title: "Status of the answer" },
-      ],
-      indexes: ["host", "program"],
-      options,
-    },
-  ];
-}
-
-function loadRule(ospace: string): string {
-  return `--class=${ospace}/demo/load\n--parser=csv\n--fields=host,load1,memory_used\n--fields_type=VAR,FLOAT,FLOAT\n`;
-}
-
-function systemLogRule(ospace: string): string {
-  return `--class=${ospace}/demo/log\n--parser=grok\n--pattern_1=%{SYSLOGLINE}\n--pattern_2=%{GREEDYDATA:message}\n--var_host=field _host\n`;
-}
-
-function ownLogRule(ospace: string): string {
-  return `--class=${ospace}/demo/log\n--parser=json\n--var_message=field msg\n--var_program='odp'\n--var_host=field _host\n`;
 }
 
 function isReadable(path: string): boolean {

@@ -1,13 +1,16 @@
-import { readFileSync } from "node:fs";
-import { describe, expect, test } from "vitest";
+import { readdirSync, readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import * as limits from "../../common/limits.ts";
-import { KEYWORDS, RESERVED } from "../../common/mql/keywords.ts";
 import type { Row } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
-import { realClock } from "../helpers/clock.ts";
+import { ThreadScripts } from "../../controller/scripting/index.ts";
+import { bundle } from "../helpers/bundle.ts";
+import { realClock, shiftedClock } from "../helpers/clock.ts";
+import { makeDemoClasses } from "../helpers/demonstration.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { fencesOf } from "./blocks.ts";
 import { runPage } from "./script.ts";
 
 const PAGES = [
@@ -17,14 +20,27 @@ const PAGES = [
   { page: "deploy/docs/mql-times.md", bounds: 2 },
   { page: "deploy/docs/search.md", bounds: 5 },
 ];
-const runtime = testRuntime(realClock);
+/** Run by `controller/areas/rules/pages.test.ts`. */
+const OF_RULES = ["deploy/docs/rules.md", "deploy/docs/grok.md"];
+/** The pages are written as at that time, a Friday, so that examples may say `today` and `last week`. */
+const NOON_MS = Date.UTC(2026, 0, 2, 12);
+
+let scripts: ThreadScripts;
+
+beforeAll(async () => {
+  const file = await bundle("controller/script-worker.ts", `mql-pages-${process.pid}.mjs`);
+  scripts = new ThreadScripts({ ...testRuntime(realClock), file, languages: ["lua"], functions: () => [] });
+});
+afterAll(() => scripts.close());
 
 describe.each(PAGES)("$page", ({ page, bounds }) => {
-  test("its examples answer what stands below them", async () => {
-    await using engine = await openTestEngine();
+  test("its examples answer what stands below them, beside the demonstration", async () => {
+    const runtime = testRuntime(shiftedClock(realClock, NOON_MS - Date.now()));
+    await using engine = await openTestEngine(runtime);
     const objects = new ObjectService({ stores: engine, runtime });
+    await makeDemoClasses(objects);
     const query = new QueryService({ objects, runtime });
-    const searches = new SearchService({ objects, runtime });
+    const searches = new SearchService({ objects, runtime, engine: () => scripts });
     await runPage(page, {
       mql: (...asked) => query.rows(...asked),
       async search(who, text) {
@@ -43,21 +59,24 @@ describe.each(PAGES)("$page", ({ page, bounds }) => {
     expect(stated).toHaveLength(bounds);
     expect(limits).toMatchObject(Object.fromEntries(stated));
   });
-});
 
-describe("the reference", () => {
-  const [page = "", words = ""] = readFileSync("deploy/docs/mql.md", "utf8").split("## Words of the language\n");
-
-  test("shows every word of the language in an example or a form, here or on a page it links", () => {
-    const linked = [...page.matchAll(/\]\((mql-[\w-]+\.md)/g)].map(([, name = ""]) => `deploy/docs/${name}`);
-    const pages = [page, ...[...new Set(linked)].map((name) => readFileSync(name, "utf8"))];
-    const code = pages.flatMap((text) => [...text.matchAll(/^```mql\n.*?^```$|`[^`\n]+`/gms)]).join("\n");
-    const shown = new Set(code.toUpperCase().match(/\w+/g));
-    expect([...new Set(KEYWORDS.values())].filter((word) => !shown.has(word))).toEqual([]);
-  });
-
-  test("lists the words that cannot be bare names", () => {
-    const listed = [...words.matchAll(/`([A-Z]+)`/g)].map(([, word]) => word);
-    expect(new Set(listed)).toEqual(RESERVED);
+  test("it asks for what the demonstration keeps", () => {
+    const examples = fencesOf(readFileSync(page, "utf8")).map(({ text }) => text);
+    expect(examples.filter((text) => /^(select|.*#)[^]*\/matrix\/demo\/(load|log)/m.test(text))).not.toEqual([]);
   });
 });
+
+test("no other page has examples that nobody runs", () => {
+  const names = readdirSync("deploy/docs", { recursive: true, encoding: "utf8" }).filter((name) =>
+    name.endsWith(".md"),
+  );
+  const kinds = new Set([...PAGES.map(({ page }) => page), ...OF_RULES].flatMap((page) => kindsOf(page)));
+  expect(kinds).toContain("mql");
+  const pages = [...names.map((name) => `deploy/docs/${name}`), "README.md"];
+  const withExamples = pages.filter((page) => kindsOf(page).some((kind) => kinds.has(kind)));
+  expect(withExamples.toSorted()).toEqual([...PAGES.map(({ page }) => page), ...OF_RULES].toSorted());
+});
+
+function kindsOf(page: string): readonly string[] {
+  return fencesOf(readFileSync(page, "utf8")).map(({ kind }) => kind);
+}

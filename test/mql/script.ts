@@ -4,25 +4,11 @@ import { isAppError } from "../../common/errors.ts";
 import type { Row, Value } from "../../common/value.ts";
 import { type Principal, ROLES } from "../../controller/areas/permissions/index.ts";
 import type { Query } from "../../controller/areas/query/index.ts";
-
-/**
- * One block of a script: the caller, the question, and what is expected; the format is in README.md beside this file.
- */
-export interface Block {
-  /** Everything up to and with the line of dashes, as it stands in the file. */
-  readonly head: string;
-  readonly principal: string;
-  readonly text: string;
-  /** For its `?`. */
-  readonly values?: readonly Value[];
-  readonly expected: string;
-  readonly line: number;
-}
+import { type Block, fencesOf, parseBlocks, splitAt } from "./blocks.ts";
 
 /** Answers the text of a block, such as an MQL or a search. */
 type Ask = (who: Principal, text: string, values?: readonly Value[]) => Promise<readonly Row[]>;
 
-const DASHES = "----";
 /** Those that ask for an order, and sample records, which have one. */
 const ORDERED = /\border\s+by\b|^explain\b|\|\s*sort\b|\n> /i;
 
@@ -40,28 +26,6 @@ export const PRINCIPALS: Readonly<Record<string, Principal>> = {
   }),
   second: principal("administrator", "second", ROLES.administrator),
 };
-
-export function parseBlocks(source: string): readonly Block[] {
-  const blocks: Block[] = [];
-  let who = "administrator";
-  let line = 1;
-  for (const part of source.split(/\n{2,}(?=\S)/)) {
-    const [head = "", expected] = splitAt(part, `\n${DASHES}`);
-    const lines = head.split("\n").filter((one) => !/^%(?!\{)/.test(one));
-    const named = /^as (\w+)$/.exec(lines[0] ?? "");
-    if (named?.[1]) who = named[1];
-    if (named) lines.shift();
-    const given = /^values (\[.*\])$/.exec(lines[0] ?? "")?.[1];
-    if (given) lines.shift();
-    const text = lines.join("\n");
-    const values = given === undefined ? {} : { values: JSON.parse(given) as readonly Value[] };
-    if (expected !== undefined)
-      blocks.push({ head: `${head}\n${DASHES}`, principal: who, text, ...values, expected: expected.trim(), line });
-    else if (text.trim() !== "") throw new Error(`line ${line}: a statement without an expectation`);
-    line += part.split("\n").length + 1;
-  }
-  return blocks;
-}
 
 /**
  * Runs a script over a query service that knows an empty database, and compares; `UPDATE=1` writes what came instead.
@@ -84,18 +48,18 @@ function withoutEstimate(row: Row): Row {
 }
 
 /**
- * Runs the examples of a page for users, the fences of these kinds, as one script, and compares or writes likewise. `as`
- * holds to the end of its fence.
+ * Runs the examples of a page for users as one script, each kind of fence by its own way of asking, and compares or
+ * writes likewise. `as` holds to the end of its fence.
  */
 export async function runPage(file: string, asks: Readonly<Record<string, Ask>>): Promise<void> {
   const page = await readFile(file, "utf8");
-  const fences = [...page.matchAll(/^```(\w+)\n(.*?)\n```$/gms)].filter(([, kind = ""]) => Object.hasOwn(asks, kind));
+  const fences = fencesOf(page);
   expect(fences.length).toBeGreaterThan(0);
   let rest = page;
   let updated = "";
-  for (const { 1: kind = "", 2: example = "", index } of fences) {
-    const above = page.slice(0, index).split("\n").length;
-    for (const block of parseBlocks(example)) {
+  for (const { kind, text, above } of fences) {
+    if (!asks[kind]) throw new Error(`${file}:${above}: nobody runs an example of the kind "${kind}"`);
+    for (const block of parseBlocks(text)) {
       const answer = await answerOf(block, asks[kind]);
       if (process.env.UPDATE !== "1") expectAnswer({ ...block, line: above + block.line }, answer, file);
       const [before, behind = ""] = splitAt(rest, `${block.head}\n${block.expected}`.trimEnd());
@@ -147,11 +111,6 @@ function isMap(value: Value | undefined): value is Members {
 
 function linesOf(kind: string, items: Value | undefined): readonly string[] {
   return (Array.isArray(items) ? (items as readonly Value[]) : []).map((item) => `${kind} ${JSON.stringify(item)}`);
-}
-
-function splitAt(text: string, mark: string): readonly [string, string | undefined] {
-  const at = text.indexOf(mark);
-  return at === -1 ? [text, undefined] : [text.slice(0, at), text.slice(at + mark.length)];
 }
 
 function principal(user: string, tenant: string, role: Pick<Principal, "grants" | "data">): Principal {

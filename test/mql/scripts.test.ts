@@ -11,7 +11,8 @@ import { realClock } from "../helpers/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engine.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
-import { parseBlocks, runScript } from "./script.ts";
+import { parseBlocks } from "./blocks.ts";
+import { runScript } from "./script.ts";
 
 const folder = import.meta.dirname;
 const scripts = readdirSync(folder).filter((name) => name.endsWith(".test.mql"));

@@ -1,15 +1,18 @@
 import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { eventually, freePort } from "../helpers/programs.ts";
+import { fencesOf, parseBlocks } from "../mql/blocks.ts";
 
 /**
  * Does what the README says, as someone new would: clones into an empty folder, `npm ci && npm start`, then every
- * command of "First steps" against the running program. Fails when one of them does.
+ * command of "First steps" against the running program, and what the pages for users ask of its demonstration. Fails
+ * when one of them does.
  */
 const READY_DEADLINE_MS = 60_000;
 const DEMO_DEADLINE_MS = 60_000;
+const ANSWER_SHOWN_CHARACTERS = 300;
 
 const folder = mkdtempSync(join(tmpdir(), "odp-readme-"));
 const port = await freePort();
@@ -33,6 +36,7 @@ try {
   console.log(output.trimEnd());
   const variables = { ...environment, ODP_PASSWORD: password, ODP_URL: `http://127.0.0.1:${port}` };
   for (const command of firstSteps()) run(command, variables);
+  for (const example of demoExamples()) await ask(example, password);
 } finally {
   if (child.pid !== undefined) process.kill(-child.pid, "SIGTERM");
   await new Promise((resolve) => (child.exitCode === null ? child.once("exit", resolve) : resolve(undefined)));
@@ -59,6 +63,32 @@ function firstSteps(): readonly string[] {
     .filter((line) => line !== "" && !line.startsWith("export "));
   if (commands.length < 4) throw new Error("The README's first steps have gone.");
   return commands.map((command) => command.replaceAll("http://127.0.0.1:8080", `http://127.0.0.1:${port}`));
+}
+
+interface Example {
+  readonly kind: string;
+  readonly text: string;
+}
+
+/** What the pages only ask: the records that really came are others than those there. */
+function demoExamples(): readonly Example[] {
+  const pages = readdirSync("deploy/docs").filter((name) => name.endsWith(".md"));
+  const examples = pages
+    .flatMap((name) => fencesOf(readFileSync(join("deploy/docs", name), "utf8")))
+    .filter(({ kind }) => kind === "mql" || kind === "search")
+    .flatMap(({ kind, text }) => parseBlocks(text).map((block) => ({ kind, text: block.text })))
+    .filter(({ text }) => text.includes("/matrix/demo/") && /^(select|debug>|#)/.test(text));
+  if (examples.length < 5) throw new Error("The pages ask nothing of the demonstration any more.");
+  return examples;
+}
+
+async function ask({ kind, text }: Example, password: string): Promise<void> {
+  const authorization = `Basic ${Buffer.from(`matrix.admin:${password}`).toString("base64")}`;
+  const url = `http://127.0.0.1:${port}/mxobject/${kind}`;
+  const answer = await fetch(url, { method: "POST", headers: { authorization }, body: text });
+  const told = await answer.text();
+  console.log(`\n${text}\n${told.slice(0, ANSWER_SHOWN_CHARACTERS)}`);
+  if (!answer.ok || told.includes('"status":"error"')) throw new Error(`An example of the pages fails: ${text}`);
 }
 
 function run(command: string, variables: NodeJS.ProcessEnv): void {

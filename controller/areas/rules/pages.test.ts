@@ -5,6 +5,7 @@ import type { Row } from "../../../common/value.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
+import { makeDemoClasses } from "../../../test/helpers/demonstration.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { runPage } from "../../../test/mql/script.ts";
@@ -15,6 +16,7 @@ import type { Principal } from "../permissions/index.ts";
 import { QueryService, SearchService } from "../query/index.ts";
 import { queryHostObject } from "../query/host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "./body-objects.ts";
+import { demoRules } from "../../demo-definitions.ts";
 import { RuleService, RuleTrials } from "./index.ts";
 import { ALL_OPTIONS } from "./options.ts";
 import { FIELD_TYPES } from "./parsers.ts";
@@ -40,6 +42,7 @@ beforeAll(async () => {
   engine = await openTestEngine();
   objects = new ObjectService({ stores: engine, runtime });
   for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
+  await makeDemoClasses(objects);
   const logs = new ConsoleLogService({ objects, clock: realClock });
   const area = consoleLogArea(logs);
   query = new QueryService({ objects, runtime });
@@ -111,6 +114,13 @@ describe.each(PAGES)("$page", ({ page, bounds }) => {
     expect(stated).toHaveLength(bounds);
     expect(limits).toMatchObject(Object.fromEntries(stated));
   });
+});
+
+test("the rules of the demonstration are shown as they are", () => {
+  const [ofRules = "", ofGrok = ""] = PAGES.map(({ page }) => readFileSync(page, "utf8"));
+  const { load, systemLog } = demoRules("/matrix");
+  expect(ofRules).toContain(`\`\`\`rule\n${load}> `);
+  expect(ofGrok).toContain(`\`\`\`rule\n${systemLog}> `);
 });
 
 test("every option and type of a rule stands in an example", () => {
