@@ -3,6 +3,7 @@ import {
   type Call,
   type Field,
   isValueNode,
+  mapOperand,
   type Operand,
   partsOf,
   printCall,
@@ -27,7 +28,8 @@ export interface Assigned {
 
 /**
  * Binds `column = operand`. Throws as the names do, and `AppError("invalid")` where a column of that name cannot take
- * what comes out, whatever objects there are; of numbers beyond what a column holds that is known only then.
+ * what comes out, whatever objects there are. Of what is made of an object, whether a column holds just this number or
+ * text (an enum, an id) is known only then.
  */
 export function bindAssigned(
   operand: Operand,
@@ -71,7 +73,7 @@ interface Checking {
   readonly values: Arguments;
 }
 
-/** Of a choice each outcome is checked for itself, and values as INSERT checks them. */
+/** Of a choice each outcome is checked for itself, and what needs no object as INSERT checks values. */
 function checkTaken(operand: Operand, column: Column, of: Checking): void {
   if (isValueNode(operand)) {
     about(operand.span, () => canonicalValue(column, literal(operand, of.values)));
@@ -85,17 +87,33 @@ function checkTaken(operand: Operand, column: Column, of: Checking): void {
     for (const outcome of outcomes) checkTaken(outcome, column, of);
     return;
   }
-  const unfit = of.compile(operand).kinds.find((kind) => !takes(column, kind));
-  if (!unfit) return;
   about(operand.span, () => {
-    const hint =
-      unfit.type === "any" ? "what it is is known only of each object: cast(… as …) says it" : article(unfit);
-    throw new AppError(
-      "invalid",
-      `[Valid] ${column.name} (${column.type}) cannot be set to ${printOperand(operand)}: ${hint}.`,
-      { details: { column: column.name } },
-    );
+    const unfit = of.compile(operand).kinds.find((kind) => !takes(column, kind));
+    if (unfit) throw cannotBeSet(column, operand, unfit);
+    if (partsOf(operand).length === 0 && !asksSelects(operand)) constantOf(operand, of.values)(column);
   });
+}
+
+/** Whether it follows from what a SELECT answers, which is not there yet where it is checked. */
+function asksSelects(operand: Operand): boolean {
+  let asks = false;
+  mapOperand(operand, {
+    comparison(condition) {
+      asks ||= condition.kind === "in" && condition.foundBy !== undefined;
+      return condition;
+    },
+  });
+  return asks;
+}
+
+function cannotBeSet(column: Column, operand: Operand, unfit: Kind): AppError {
+  const hint =
+    unfit.type === "any" ? "what it is is known only of each object: cast(… as …) says it" : article(unfit);
+  return new AppError(
+    "invalid",
+    `[Valid] ${column.name} (${column.type}) cannot be set to ${printOperand(operand)}: ${hint}.`,
+    { details: { column: column.name } },
+  );
 }
 
 function article({ type }: Kind): string {
