@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Value } from "../../../../common/value.ts";
 import { Sum } from "./sum.ts";
 
-function sumOf(values: readonly (number | bigint)[]): { readonly total: Value; readonly mean: number } {
+function sumOf(values: readonly (number | bigint)[]): { readonly total: Value; readonly mean: Value } {
   const sum = new Sum();
   for (const value of values) sum.add(value);
   return { total: sum.total(), mean: sum.mean() };
@@ -20,4 +20,10 @@ test("the error of many fractions does not add up", () => {
   expect(sumOf([1, 1e100, 1, -1e100]).total).toBe(2);
   expect(sumOf([0.5, 3]).total).toBe(3.5);
   expect(sumOf([0.5, 9007199254740993n, -9007199254740992n]).total).toBe(1.5);
+});
+
+test("beyond what a double holds there is no number, wherever on the way", () => {
+  expect(sumOf([1e308, 1e308])).toEqual({ total: null, mean: null });
+  expect(sumOf([-1e308, -1e308, 5])).toEqual({ total: null, mean: null });
+  expect(sumOf([1e308, 5]).total).toBe(1e308);
 });

@@ -1,4 +1,5 @@
 import type { Value } from "../../../../common/value.ts";
+import { numberValue } from "./arithmetic.ts";
 import { toValue } from "./kind.ts";
 
 /**
@@ -39,16 +40,19 @@ export class Sum {
     this.#total = next;
   }
 
-  /** An integer if all values are integers, as text where a double does not hold it. */
+  /**
+   * An integer if all values are integers, as text where a double does not hold it; null where fractions come to more
+   * than a double holds.
+   */
   total(): Value {
-    if (this.#hasFraction) return this.#rounded();
+    if (this.#hasFraction) return numberValue(this.#rounded());
     const exact = this.#beyond + BigInt(this.#safe);
     const number = Number(exact);
     return toValue(Number.isSafeInteger(number) ? number : exact);
   }
 
-  mean(): number {
-    return this.#rounded() / this.count;
+  mean(): Value {
+    return numberValue(this.#rounded() / this.count);
   }
 
   #rounded(): number {
