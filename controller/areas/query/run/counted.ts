@@ -6,8 +6,9 @@ import { freeing, PROCESS_MEMORY } from "../expressions/memory.ts";
 import type { Source } from "../expressions/source.ts";
 import type { CountPlan } from "../plan/counting.ts";
 import type { SelectPlan } from "../plan/plan.ts";
+import { answerOf, groupsOf } from "./groups.ts";
 import { windowed } from "./pages.ts";
-import { answerOf, collected, groupRows, groupsOf } from "./pipeline.ts";
+import { collected, groupRows } from "./pipeline.ts";
 import type { RunContext } from "./run.ts";
 import { Slices } from "./slice.ts";
 

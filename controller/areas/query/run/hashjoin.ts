@@ -27,25 +27,38 @@ type Built = ReadonlyMap<Comparable, readonly ObjectRow[]>;
 /** What a LEFT JOIN goes on with where it finds no object. */
 const NO_OBJECT: readonly undefined[] = [undefined];
 
+/** Its conditions, of the objects of each class and of the joined rows. */
+export interface JoinConditions {
+  readonly filters: readonly Predicate<ObjectRow>[];
+  readonly passes: Predicate<Joined>;
+}
+
+/** Bound now, so that a wrong name or value is an error before anything is read. */
+export function conditionsOf({ tables, where, values, fields }: JoinPlan): JoinConditions {
+  return {
+    filters: tables.map((table) => filterOf(table)),
+    passes: where
+      ? compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, fields, values) })
+      : () => true,
+  };
+}
+
 /**
  * The joined rows: every class but the first is held in memory by the value that joins it (a hash join), the first
  * streams past them. Where what is joined to has few different values, only objects with one of these are read. What
  * finds no partner goes on without one in a LEFT JOIN.
  */
-export function joined(plan: JoinPlan, context: Omit<JoinContext, "memory">): AsyncIterable<readonly Joined[]> {
-  const filters = plan.tables.map((table) => filterOf(table));
-  const { where, values, fields } = plan;
-  const passes = where
-    ? compilePredicate(where, { values, resolve: (operand) => sourceInWhere(operand, fields, values) })
-    : () => true;
+export function joined(
+  plan: JoinPlan,
+  conditions: JoinConditions,
+  context: Omit<JoinContext, "memory">,
+): AsyncIterable<readonly Joined[]> {
   const memory = PROCESS_MEMORY.share(context.tenant);
-  return freeing(memory, stream({ plan, filters, passes, produced: { rows: 0 }, context: { ...context, memory } }));
+  return freeing(memory, stream({ plan, ...conditions, produced: { rows: 0 }, context: { ...context, memory } }));
 }
 
-interface Work {
+interface Work extends JoinConditions {
   readonly plan: JoinPlan;
-  readonly filters: readonly Predicate<ObjectRow>[];
-  readonly passes: Predicate<Joined>;
   readonly produced: { rows: number };
   readonly context: JoinContext;
 }

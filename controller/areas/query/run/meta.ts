@@ -3,11 +3,12 @@ import { answersList } from "../expressions/aggregate.ts";
 import type { BoundField, Names, PseudoField } from "../expressions/fields.ts";
 import type { Kind } from "../expressions/kind.ts";
 import type { JoinPlan } from "../plan/join.ts";
-import type { AggregatePlan, Expression, GroupPlan, Output, Shape } from "../plan/outputs.ts";
+import type { AggregatePlan, Expression, GroupPlan, Output } from "../plan/outputs.ts";
 import type { SelectPlan, LeftOut } from "../plan/plan.ts";
 import { pseudoType } from "../plan/pseudo.ts";
 import type { Scope } from "../plan/scope.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "../types.ts";
+import { answeredKinds } from "./groups.ts";
 
 const INTEGERS: ReadonlySet<string> = new Set(["int", "bigint", "smallint", "long", "varint"]);
 
@@ -107,13 +108,11 @@ function classesOf(scope: Scope): Record<string, unknown> {
 }
 
 /** Describes an output that rows of any class may have. */
-function outputOf(
-  output: Output,
-  plan: Pick<Shape<never>, "grouping" | "fields">,
-  scopes: readonly Scope[],
-): readonly ColumnMeta[] {
+function outputOf(output: Output, plan: SelectPlan | JoinPlan, scopes: readonly Scope[]): readonly ColumnMeta[] {
   const own = answeredField(output);
   if (own && isComputed(own.field)) return [computedMeta(own.name, plan.fields.kindsOf(own.field))];
+  if (output.kind === "value" && output.value.kind === "computed")
+    return [computedMeta(output.name, [...new Set(answeredKinds<never>(plan, output.name))])];
   if (plan.grouping) return groupedMeta(output, plan.grouping, { scopes, names: plan.fields });
   const table = own?.field.table ?? 0;
   return scopes.slice(table, table + 1).flatMap((scope) => outputMeta(output, rootFirst(scope), scope));

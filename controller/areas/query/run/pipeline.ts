@@ -1,23 +1,14 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
-import { type Call, type Field, printCall } from "../../../../common/mql/index.ts";
-import type { Row, Value } from "../../../../common/value.ts";
-import { aggregateKind, type AggregateSpec, type GroupRow, Grouping, onlyKind } from "../expressions/aggregate.ts";
-import { bindOperand, isOfGroup } from "../expressions/bind.ts";
+import type { Row } from "../../../../common/value.ts";
+import { type GroupRow, Grouping } from "../expressions/aggregate.ts";
 import type { Fields } from "../expressions/fields.ts";
-import { ANY, type Kind } from "../expressions/kind.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
-import {
-  compileOperand,
-  compilePredicate,
-  type Predicate,
-  type PredicateContext,
-  type Source,
-} from "../expressions/predicate.ts";
 import { canonical } from "../expressions/questions.ts";
 import { orderOf, type SortEntry, Sorter, sortKey, type SortKey } from "../expressions/sort.ts";
-import { definedCall, type Expression, type GroupPlan, type Output, type Paging, type Shape } from "../plan/outputs.ts";
+import type { Expression, GroupPlan, Output, Paging, Shape } from "../plan/outputs.ts";
 import { filled } from "./fill.ts";
+import { answerOf, type GroupAnswer, type Groups, groupsOf } from "./groups.ts";
 import { cutAt, paged, projected, windowed } from "./pages.ts";
 import type { Slices } from "./slice.ts";
 import { type StepTimes, timed } from "./steps.ts";
@@ -183,28 +174,6 @@ async function addUntil<R>({ source, slices, rowWork }: HoldingInput<R>, add: (r
   }
 }
 
-/** The kinds of the values that the rows of the answer have under that name. */
-export function answeredKinds<R>(shape: Shape<R>, name: string): readonly Kind[] {
-  const { fields, grouping } = shape;
-  const groups = grouping && groupsOf(shape, grouping).groups;
-  return shape.outputs.flatMap((output) => {
-    if (output.kind === "star") return fields.kindsNamed(name);
-    if (output.name !== name) return [];
-    if (groups) return sourceOfGroup(output.value, groups).kinds;
-    return output.value.kind === "field" ? fields.kindsOf(output.value.field) : [];
-  });
-}
-
-export function groupsOf<R>(shape: Shape<R>, group: GroupPlan) {
-  const { fields } = shape;
-  const keys = group.keys.map((field) => fields.source(field));
-  const specs = group.aggregates.map(({ name, field, distinct, parameter }): AggregateSpec<R> => {
-    return { name, distinct, parameter, source: field && fields.source(field), writtenMs: fields.writtenMs(field) };
-  });
-  const groups: Groups = { shape, group, keyKinds: keys.map(onlyKind), resultKinds: specs.map(aggregateKind) };
-  return { keys, specs, groups };
-}
-
 function grouped<R>(shape: Shape<R>, group: GroupPlan, input: HoldingInput<R>): AsyncIterable<readonly Row[]> {
   const { keys, specs, groups } = groupsOf(shape, group);
   const answer = answerOf(shape, groups, input.memory);
@@ -228,32 +197,6 @@ export async function* collected<R>(
 ): AsyncIterable<readonly Row[]> {
   await addAll(input, (row) => grouping.add(row));
   yield* paged(rowsOf(grouping), input.slices, input.rowWork);
-}
-
-export function answerOf<R>(shape: Shape<R>, groups: Groups, memory: MemoryShare): GroupAnswer {
-  return {
-    memory,
-    passes: havingOf(groups),
-    outputs: shape.outputs.flatMap((output) =>
-      output.kind === "value" ? [{ name: output.name, source: sourceOfGroup(output.value, groups) }] : [],
-    ),
-    orders: shape.orderBy.map((item) => sourceOfGroup(item.value, groups)),
-  };
-}
-
-export interface Groups {
-  readonly shape: Shape<never>;
-  readonly group: GroupPlan;
-  readonly keyKinds: readonly Kind[];
-  readonly resultKinds: readonly Kind[];
-}
-
-/** What is made of each group. */
-export interface GroupAnswer {
-  readonly memory: MemoryShare;
-  readonly passes: Predicate<GroupRow>;
-  readonly outputs: readonly { readonly name: string; readonly source: Source<GroupRow> }[];
-  readonly orders: readonly Source<GroupRow>[];
 }
 
 /** Undefined for each group that makes no row at once. */
@@ -280,59 +223,6 @@ function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
   const result: Row = {};
   for (const { name, source } of outputs) result[name] = source.read(row) ?? null;
   return result;
-}
-
-function sourceOfGroup(value: Expression, groups: Groups): Source<GroupRow> {
-  switch (value.kind) {
-    case "key":
-      return columnOfGroup((row) => row.keys[value.index], groups.keyKinds[value.index]);
-    case "aggregate":
-      return columnOfGroup((row) => row.results[value.index], groups.resultKinds[value.index]);
-    case "computed":
-      return compileOperand(value.node, contextOf(groups));
-    case "field":
-      throw new RangeError("a grouped query has only keys and aggregates");
-  }
-}
-
-function columnOfGroup(read: (row: GroupRow) => Value | undefined, kind: Kind = ANY): Source<GroupRow> {
-  return { label: "", kinds: [kind], read, kind: () => kind };
-}
-
-function havingOf(groups: Groups): Predicate<GroupRow> {
-  const { having } = groups.group;
-  return having ? compilePredicate(having, contextOf(groups)) : () => true;
-}
-
-/** The meaning of names about a group. */
-function contextOf(groups: Groups): PredicateContext<GroupRow> {
-  const { shape, group } = groups;
-  return {
-    values: shape.values,
-    resolve(operand) {
-      const label = operand.kind === "call" ? printCall(operand) : operand.parts.join(".");
-      return { ...sourceOfGroup(expressionOfGroup(operand, groups), groups), label };
-    },
-    known(operand) {
-      if (isOfGroup(operand)) return undefined;
-      const index = group.places.keys.get(bindOperand(operand, shape.fields, shape.values).label);
-      return index === undefined ? undefined : sourceOfGroup({ kind: "key", index }, groups);
-    },
-  };
-}
-
-function expressionOfGroup(operand: Field | Call, { shape, group }: Groups): Expression {
-  if (operand.kind === "call") {
-    const label = printCall(definedCall(operand, shape.fields, shape.values));
-    return { kind: "aggregate", index: group.places.aggregates.get(label) ?? -1 };
-  }
-  const alias = operand.parts.length === 1 ? group.aliases.get(operand.parts[0] ?? "") : undefined;
-  if (alias) return alias;
-  const { label } = shape.fields.bind(operand, shape.values);
-  const index = group.places.keys.get(label);
-  if (index === undefined)
-    throw new AppError("invalid", `[Valid] ${label} in HAVING must stand in GROUP BY or inside an aggregate.`);
-  return { kind: "key", index };
 }
 
 /** The rows behind those of the page before. */

@@ -17,10 +17,12 @@ import {
   type TablePlan,
   type LeftOut,
 } from "../plan/plan.ts";
-import { joined } from "./hashjoin.ts";
+import { requireBound } from "./bound.ts";
+import { conditionsOf, joined } from "./hashjoin.ts";
 import { describeFollowing, describeRelations } from "../plan/relations.ts";
 import { joinMeta, selectMeta, unionMeta } from "./meta.ts";
-import { answeredKinds, shaped } from "./pipeline.ts";
+import { answeredKinds } from "./groups.ts";
+import { shaped } from "./pipeline.ts";
 import { followed, rowBytes } from "./relatedrows.ts";
 import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
@@ -72,6 +74,7 @@ function planOver(select: Select, principal: Principal, context: PartContext): P
 
 function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
   const filter = filterOf(plan);
+  requireBound(plan);
   let cursor: string | undefined;
   const onPageEnd = (keys: readonly SortKey[]): void => {
     cursor = plan.paging && cursorAfter(plan.paging, keys);
@@ -110,13 +113,15 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
 }
 
 function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
+  const conditions = conditionsOf(plan);
+  requireBound(plan);
   return {
     meta: joinMeta(plan, leftOut),
     kindsOf: (name) => answeredKinds(plan, name),
     rows(context) {
       const slices = new Slices(context);
       return shaped(plan, {
-        source: timed(context.steps, "join", joined(plan, { ...context, slices })),
+        source: timed(context.steps, "join", joined(plan, conditions, { ...context, slices })),
         slices,
         steps: context.steps,
         bytesOf: (row) => row.reduce((bytes, own) => bytes + (own ? rowBytes(own) : 0), 0),
