@@ -107,8 +107,7 @@ function asksSelects(operand: Operand): boolean {
 }
 
 function cannotBeSet(column: Column, operand: Operand, unfit: Kind): AppError {
-  const hint =
-    unfit.type === "any" ? "what it is is known only of each object: cast(… as …) says it" : article(unfit);
+  const hint = unfit.type === "any" ? "what it is is known only of each object: cast(… as …) says it" : article(unfit);
   return new AppError(
     "invalid",
     `[Valid] ${column.name} (${column.type}) cannot be set to ${printOperand(operand)}: ${hint}.`,
