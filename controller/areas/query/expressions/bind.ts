@@ -6,13 +6,12 @@ import {
   type Operand,
   partsOf,
   printOperand,
-  valueNode,
 } from "../../../../common/mql/index.ts";
 import { STEPPED_AGGREGATES } from "./aggregate.ts";
 import type { BoundField, Fields, Names } from "./fields.ts";
 import type { Value } from "../../../../common/value.ts";
 import { ANY, type Kind } from "./kind.ts";
-import { type Arguments, literal } from "./literal.ts";
+import { type Arguments, withValues } from "./literal.ts";
 import { compileOperand, type Source } from "./predicate.ts";
 
 /**
@@ -21,7 +20,7 @@ import { compileOperand, type Source } from "./predicate.ts";
  */
 export function bindOperand(operand: Exclude<Operand, Call>, names: Names, values: Arguments): BoundField {
   if (operand.kind === "field") return names.bind(operand, values);
-  const label = printOperand(mapOperand(operand, { operand: (inner) => defined(inner, names, values) }));
+  const label = printOperand(defined(operand, names, values));
   return {
     label,
     short: label,
@@ -33,10 +32,12 @@ export function bindOperand(operand: Exclude<Operand, Call>, names: Names, value
   };
 }
 
-/** The same with its field called as it is defined, and values instead of placeholders. */
-function defined(operand: Operand, names: Names, values: Arguments): Operand {
-  if (operand.kind === "placeholder") return valueNode(literal(operand, values));
-  return operand.kind === "field" ? definedField(operand, names, values) : operand;
+/** The same with its fields called as they are defined, and values instead of placeholders. */
+export function defined<Node extends Operand>(operand: Node, names: Names, values: Arguments): Node;
+export function defined(operand: Operand, names: Names, values: Arguments): Operand {
+  return mapOperand(withValues(operand, values), {
+    operand: (inner) => (inner.kind === "field" ? definedField(inner, names, values) : inner),
+  });
 }
 
 export function definedField(field: Field, names: Names, values: Arguments): Field {

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import type { Count, In, ValueNode } from "../../../../common/mql/index.ts";
+import { type Count, type In, type Placeholder, type ValueNode, valueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 
 /** Values of the placeholders of the script, in their order. */
@@ -20,6 +20,26 @@ export function literal(node: ValueNode, values: Arguments): Value {
     case "map":
       return Object.fromEntries(node.entries.map((entry) => [entry.key, literal(entry.value, values)]));
   }
+}
+
+/**
+ * The same tree with the values in place of its placeholders, wherever they stand: what differs in these only is printed
+ * as two texts. What a SELECT answered is printed as that SELECT.
+ */
+export function withValues<Tree>(tree: Tree, values: Arguments): Tree;
+export function withValues(tree: unknown, values: Arguments): unknown {
+  if (typeof tree !== "object" || tree === null) return tree;
+  if (Array.isArray(tree)) return tree.map((item: unknown) => withValues(item, values));
+  if (isPlaceholder(tree)) return valueNode(literal(tree, values));
+  const kept = "foundBy" in tree ? ["span", "values"] : ["span"];
+  const parts = Object.entries(tree).map(([name, part]: [string, unknown]) => {
+    return [name, kept.includes(name) ? part : withValues(part, values)] as const;
+  });
+  return Object.fromEntries(parts);
+}
+
+function isPlaceholder(tree: object): tree is Placeholder {
+  return "kind" in tree && tree.kind === "placeholder";
 }
 
 /** The values of `IN`: a single list that is written stands for its elements. */

@@ -22,7 +22,7 @@ import {
 } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { requireWidth } from "./functions-times.ts";
-import type { Arguments } from "./literal.ts";
+import { type Arguments, withValues } from "./literal.ts";
 import { about } from "./placing.ts";
 import { compileOperand } from "./predicate.ts";
 
@@ -72,7 +72,7 @@ function settledSelect(select: Select, present: Present): Select {
     ...select,
     from: settledSource(select.from, present),
     joins: select.joins.map((join) => ({ ...join, class: settledSource(join.class, present) })),
-    items: select.items.map((item) => (item.kind === "item" ? settledItem(item, operand) : item)),
+    items: select.items.map((item) => (item.kind === "item" ? settledItem(item, operand, present) : item)),
     where: select.where && condition(select.where),
     groupBy: select.groupBy.map(operand),
     having: select.having && condition(select.having),
@@ -85,9 +85,11 @@ function settledSource(source: Source, present: Present): Source {
 }
 
 /** Called as it is written. */
-function settledItem(item: Item, operand: (node: Operand) => Operand): Item {
+function settledItem(item: Item, operand: (node: Operand) => Operand, { values }: Present): Item {
   const value = operand(item.value);
-  return value === item.value ? item : { ...item, value, alias: item.alias ?? printOperand(item.value) };
+  return value === item.value
+    ? item
+    : { ...item, value, alias: item.alias ?? printOperand(withValues(item.value, values)) };
 }
 
 function settledChain(chain: Chain, present: Present): Chain {

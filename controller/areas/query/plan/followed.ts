@@ -2,7 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { type Field, printField } from "../../../../common/mql/index.ts";
 import { nameAmong } from "../../objects/index.ts";
 import type { BoundField, Names } from "../expressions/fields.ts";
-import type { Arguments } from "../expressions/literal.ts";
+import { type Arguments, withValues } from "../expressions/literal.ts";
 
 /** The names of all objects that a principal sees. */
 export interface Everything extends Pick<Names, "bind" | "definedName"> {
@@ -26,7 +26,7 @@ export function followedField(field: Field, everything: Everything, values: Argu
   const end = endOf({ ...field, parts: rest }, everything, values);
   if (rest.length > 0 ? !end : field.window !== undefined) throw unknownEnd(field);
   const parts = [...steps, ...(end ? [end.name, ...end.members] : [])];
-  const key = printField({ ...field, parts });
+  const key = printField(withValues({ ...field, parts }, values));
   const relation = { key, steps, end, parts };
   const label = field.window ? key : parts.join(".");
   return { label, short: label, name: label, table: 0, pseudo: undefined, members: [], relation };

@@ -13,9 +13,9 @@ import {
   type WindowItem,
 } from "../../../../common/mql/index.ts";
 import { AGGREGATES, type AggregateName, isAggregate, needsNumbers, parameterOf } from "../expressions/aggregate.ts";
-import { bindOperand, definedField, isOfGroup, isSteps } from "../expressions/bind.ts";
+import { bindOperand, defined, isOfGroup, isSteps } from "../expressions/bind.ts";
 import type { BoundField, Fields, Names } from "../expressions/fields.ts";
-import { type Arguments, literal } from "../expressions/literal.ts";
+import { type Arguments, literal, withValues } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { stepsOf } from "../expressions/timeseries.ts";
@@ -238,8 +238,9 @@ export class OutputBinder {
       return [{ kind: "value", name: item.alias, value }];
     }
     if (item.value.kind === "call")
-      return [{ kind: "value", value, name: callName(definedCall(item.value, this.#names, this.#values)) }];
-    if (isOfGroup(item.value)) return [{ kind: "value", value, name: printOperand(item.value) }];
+      return [{ kind: "value", value, name: callName(defined(item.value, this.#names, this.#values)) }];
+    if (isOfGroup(item.value))
+      return [{ kind: "value", value, name: printOperand(withValues(item.value, this.#values)) }];
     return [{ kind: "value", value, field: bindOperand(item.value, this.#names, this.#values) }];
   }
 
@@ -289,11 +290,11 @@ export class OutputBinder {
     const field = call.argument && bindOperand(call.argument, this.#names, this.#values);
     if (!field?.series)
       throw new AppError("invalid", `[Valid] ${printCall(call)} needs a time series, a column of the type bucket.`);
-    const defined = definedCall(call, this.#names, this.#values);
+    const written = defined(call, this.#names, this.#values);
     return {
       ...field,
-      label: printCall(defined),
-      short: callName(defined),
+      label: printCall(written),
+      short: callName(written),
       series: { ...field.series, steps: stepsOf(call, this.#values) },
     };
   }
@@ -307,7 +308,7 @@ export class OutputBinder {
     if (!this.#isGrouped)
       throw new AppError("invalid", `[Valid] ${printCall(call)} needs GROUP BY or an aggregate in the select list.`);
     const name = aggregateName(call);
-    const label = printCall(definedCall(call, this.#names, this.#values));
+    const label = printCall(defined(call, this.#names, this.#values));
     const known = this.#aggregatePlaces.get(label);
     if (known !== undefined) return { kind: "aggregate", index: known };
     const parameter = parameterOf(name, call.step && literal(call.step, this.#values));
@@ -376,12 +377,6 @@ function firstPlaces(labels: readonly string[]): ReadonlyMap<string, number> {
 function repeatedTexts(texts: readonly string[]): ReadonlySet<string> {
   const seen = new Set<string>();
   return new Set(texts.filter((text) => seen.size === seen.add(text).size));
-}
-
-/** The call with its field called as it is defined. */
-export function definedCall(call: Call, names: Names, values: Arguments): Call {
-  const { argument } = call;
-  return argument?.kind === "field" ? { ...call, argument: definedField(argument, names, values) } : call;
 }
 
 function aggregateName(call: Call): AggregateName {

@@ -13,7 +13,7 @@ import { type ClassAccess, type Principal, rowLimit, type RowTest } from "../../
 import { sourceOfField } from "../expressions/bind.ts";
 import type { BoundField, Fields } from "../expressions/fields.ts";
 import { ANY, type Kind, kindOf } from "../expressions/kind.ts";
-import { type Arguments, isMap } from "../expressions/literal.ts";
+import { type Arguments, isMap, withValues } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
 import { Cells } from "./cells.ts";
@@ -99,7 +99,7 @@ export class Scope implements Fields<ObjectRow> {
     if (!isSeries) throw new AppError("invalid", `[Valid] A window needs a time series: ${plain.label} is no bucket.`);
     return {
       ...plain,
-      label: printField({ ...field, parts: [plain.name, ...plain.members] }),
+      label: printField(withValues({ ...field, parts: [plain.name, ...plain.members] }, values)),
       series: windowOf(field.window, values),
     };
   }

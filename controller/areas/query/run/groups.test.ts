@@ -40,7 +40,10 @@ test.each([
     "a SELECT that asks another one",
     "select name, max(\nsubstring('a', sizes)) as x from /matrix/box group by name having name in (select name from /matrix/box)",
   ],
-  ["a SELECT inside", "select x from (select count(*) as x from /matrix/box group by name having\nsubstring(name, name) = 'a') y"],
+  [
+    "a SELECT inside",
+    "select x from (select count(*) as x from /matrix/box group by name having\nsubstring(name, name) = 'a') y",
+  ],
   [
     "a JOIN that asks a SELECT",
     "select a.name from /matrix/box a join (b:/matrix/box) on a.name = b.name where a.name in (select name from /matrix/box) and\nsubstring('a', b.sizes) = a.name || b.name",

@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../../../common/errors.ts";
 import { type Call, type Field, type Operand, printCall } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { aggregateKind, type AggregateSpec, type GroupRow, onlyKind } from "../expressions/aggregate.ts";
-import { bindOperand, isOfGroup } from "../expressions/bind.ts";
+import { bindOperand, defined, isOfGroup } from "../expressions/bind.ts";
 import { ANY, type Kind } from "../expressions/kind.ts";
 import type { MemoryShare } from "../expressions/memory.ts";
 import {
@@ -12,7 +12,7 @@ import {
   type PredicateContext,
   type Source,
 } from "../expressions/predicate.ts";
-import { definedCall, type Expression, type GroupPlan, type Shape } from "../plan/outputs.ts";
+import type { Expression, GroupPlan, Shape } from "../plan/outputs.ts";
 
 /** The kinds of the values that the rows of the answer have under that name. */
 export function answeredKinds<R>(shape: Shape<R>, name: string): readonly Kind[] {
@@ -119,7 +119,7 @@ function keyOf(operand: Exclude<Operand, Call>, { shape, group }: Groups): numbe
 
 function expressionOfGroup(operand: Field | Call, { shape, group }: Groups, aliases: Aliases): Expression {
   if (operand.kind === "call") {
-    const label = printCall(definedCall(operand, shape.fields, shape.values));
+    const label = printCall(defined(operand, shape.fields, shape.values));
     return { kind: "aggregate", index: group.places.aggregates.get(label) ?? -1 };
   }
   const alias = operand.parts.length === 1 ? aliases.get(operand.parts[0] ?? "") : undefined;

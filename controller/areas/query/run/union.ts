@@ -6,7 +6,7 @@ import type { Row } from "../../../../common/value.ts";
 import { nameAmong } from "../../objects/index.ts";
 import type { Names } from "../expressions/fields.ts";
 import { ANY, type Kind } from "../expressions/kind.ts";
-import { type Arguments, rowCount } from "../expressions/literal.ts";
+import { type Arguments, rowCount, withValues } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
 import { type SortEntry, sortKey } from "../expressions/sort.ts";
@@ -38,7 +38,7 @@ export type Part = Pick<Shape<never>, "outputs" | "grouping"> & { readonly field
 
 export function planUnion(union: Union, parts: readonly Part[], values: Arguments): UnionPlan {
   if (union.cursor) throw pagingRefused();
-  const orderBy = union.orderBy.map((item) => orderOf(item, parts));
+  const orderBy = union.orderBy.map((item) => orderOf(item, parts, values));
   const offset = union.offset ? (rowCount(union.offset, values) ?? 0) : 0;
   const usual = parts.every((part) => part.grouping) ? undefined : QUERY_DEFAULT_LIMIT_ROWS;
   const limit = union.limit ? rowCount(union.limit, values) : usual;
@@ -85,9 +85,9 @@ async function* distinct(pages: AsyncIterable<readonly Row[]>, memory: MemorySha
   for await (const page of pages) yield page.filter(isNew);
 }
 
-function orderOf(item: OrderItem, parts: readonly Part[]): UnionOrder {
+function orderOf(item: OrderItem, parts: readonly Part[], values: Arguments): UnionOrder {
   const placed = about(item.span, () => outputAt(item.value, parts[0]?.outputs ?? []));
-  const written = placed?.name ?? writtenName(item.value);
+  const written = placed?.name ?? writtenName(withValues(item.value, values));
   const name = placed?.name ?? answeredName(written, parts);
   const kinds = new Set(parts.flatMap((part) => part.outputs.flatMap((output) => kindsOf(output, name, part))));
   if (kinds.size === 0)
