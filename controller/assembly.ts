@@ -158,7 +158,7 @@ export async function assemble(options: AssemblyOptions) {
   const groups = new GroupService({
     runtime,
     stores,
-    seenNames: (principal) => users.directory.seenNames(principal),
+    seenNames: (principal) => users.directory.reader.seenNames(principal),
     left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
   });
   const users = new UserService({
@@ -559,7 +559,7 @@ export async function assemble(options: AssemblyOptions) {
         clock: runtime.clock,
       }),
       audit,
-      identity: (principal) => identityOf({ directory: users.directory, tenants }, principal),
+      identity: (principal) => identityOf({ directory: users.directory.reader, tenants }, principal),
     }),
   ]);
   const hostObjects = new HostObjects(partsOf(areas, (area) => area.hostObjects));

@@ -71,7 +71,7 @@ test("nothing that is sent becomes a header or a tag of the answer", async () =>
 
 test("a member that no form has changes nothing of a user", async () => {
   const session = await http.signIn("admin");
-  const { id } = await http.users.directory.subtree(testPrincipal(), "/viewer");
+  const { id } = await http.users.directory.reader.subtree(testPrincipal(), "/viewer");
   const { kv } = await http.engine.tenant("matrix");
   const stored = async () =>
     decodeStored<Record<string, unknown>>((await kv.get("users/viewer"))?.value ?? new Uint8Array());

@@ -1,10 +1,10 @@
 import type { Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
-import type { UserDirectory } from "../users/index.ts";
+import type { DirectoryReader } from "../users/index.ts";
 
 interface Dependencies {
-  readonly directory: Pick<UserDirectory, "self">;
+  readonly directory: Pick<DirectoryReader, "self">;
   readonly tenants: Pick<Tenants, "get">;
 }
 

@@ -9,7 +9,7 @@ export function usersArea(parts: UserRouteServices & { readonly sealed: readonly
   return {
     name: "users",
     endpoints: userRoutes(parts),
-    classes: [userClass(users.directory)],
+    classes: [userClass(users.directory.reader)],
     hostObjects: [usersHostObject(users.directory)],
     sealed,
     start: () => users.start(),

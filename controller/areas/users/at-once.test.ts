@@ -105,7 +105,7 @@ async function standing(id: string) {
   return Promise.all([closed, streamed, called]);
 }
 
-const idOf = async (name: string) => (await other.directory.subtree(admin, `/${name}`)).id;
+const idOf = async (name: string) => (await other.directory.reader.subtree(admin, `/${name}`)).id;
 const principal = { ...admin, user: "ann" };
 
 describe("at another controller", () => {

@@ -7,7 +7,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
-import { isName } from "./directory.ts";
+import { isName } from "./places.ts";
 import { requireFresh } from "./duties.ts";
 import type { Passwords } from "./passwords.ts";
 import type { SecondFactors } from "./second-factor.ts";

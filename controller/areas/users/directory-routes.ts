@@ -39,7 +39,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       input: UserTreeInput,
       output: UserNodeReply,
       handler: async ({ principal, input: { fullname = ROOT_PATH } }) => ({
-        message: (await directory.subtree(principal, fullname)) as unknown as Static<typeof UserNodeReply>,
+        message: (await directory.reader.subtree(principal, fullname)) as unknown as Static<typeof UserNodeReply>,
       }),
     }),
     endpoint({

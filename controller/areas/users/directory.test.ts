@@ -32,7 +32,7 @@ const user = async (username: string, parent = "/") =>
 /** Paths of all nodes below a path, itself included. */
 async function paths(fullname = "/", service = http.users): Promise<readonly string[]> {
   const all = (node: UserNode): readonly string[] => [node.fullname, ...node.nodes.flatMap(all)];
-  return all(await service.directory.subtree(admin, fullname));
+  return all(await service.directory.reader.subtree(admin, fullname));
 }
 
 /** Another controller's users, on the stores of this one unless `kv` is put in their place. */
@@ -55,7 +55,7 @@ describe("the tree", () => {
     const id = await user("ann", "/plant/night");
     expect(await paths()).toEqual(["/", "/plant", "/plant/night", "/plant/night/ann", "/admin", "/viewer"]);
     expect(await paths("/plant/night")).toEqual(["/plant/night", "/plant/night/ann"]);
-    expect(await directory().subtree(admin, "/plant/night/ann")).toMatchObject({
+    expect(await directory().reader.subtree(admin, "/plant/night/ann")).toMatchObject({
       id: expect.stringMatching(/^\d{19,20}$/),
       username: "ann",
       parent: "/plant/night",
@@ -64,14 +64,14 @@ describe("the tree", () => {
       isactive: true,
       nodes: [],
     });
-    expect((await directory().subtree(admin, "/plant/night/ann")).id).toBe(id);
-    expect(await directory().subtree(admin, "/")).toMatchObject({
+    expect((await directory().reader.subtree(admin, "/plant/night/ann")).id).toBe(id);
+    expect(await directory().reader.subtree(admin, "/")).toMatchObject({
       id: ROOT_ID,
       username: "/",
       parent: "",
       otype: "org",
     });
-    await expect(directory().subtree(admin, "/plant/day")).rejects.toMatchObject({ code: "not_found" });
+    await expect(directory().reader.subtree(admin, "/plant/day")).rejects.toMatchObject({ code: "not_found" });
   });
 
   test("a move takes along all that is below, keeps ids, and never leads into itself", async () => {
@@ -86,14 +86,14 @@ describe("the tree", () => {
     for (const target of [plant, night]) {
       await expect(directory().move(admin, plant, plant)).rejects.toMatchObject({ code: "conflict" });
       await expect(
-        directory().move(admin, (await directory().subtree(admin, "/office")).id, target),
+        directory().move(admin, (await directory().reader.subtree(admin, "/office")).id, target),
       ).rejects.toMatchObject({
         code: "conflict",
       });
     }
     await expect(directory().move(admin, ann, "1234567890123456789")).rejects.toMatchObject({ code: "not_found" });
     await expect(directory().move(admin, ROOT_ID, plant)).rejects.toMatchObject({ code: "invalid" });
-    expect((await directory().subtree(admin, "/office/night/plant/ann")).id).toBe(ann);
+    expect((await directory().reader.subtree(admin, "/office/night/plant/ann")).id).toBe(ann);
   });
 
   test("names are unique beside each other, users' in the whole tenant", async () => {
@@ -138,7 +138,7 @@ describe("the tree", () => {
       await expect(directory().remove(foreign, id)).rejects.toMatchObject({ code: "not_found" });
       await expect(directory().move(foreign, id, "/")).rejects.toMatchObject({ code: "not_found" });
     }
-    expect(JSON.stringify(await directory().subtree(foreign, "/"))).not.toContain("ann");
+    expect(JSON.stringify(await directory().reader.subtree(foreign, "/"))).not.toContain("ann");
   });
 
   test("a user who was there before the tree is given a place once", async () => {
@@ -150,10 +150,10 @@ describe("the tree", () => {
     await kv.put("users/older", encodeJson({ ...before, username: "older", fullname: "Older" }));
     await http.users.signIn({ company: "matrix", username: "older", password: PASSWORD, remote: "", traceparent: "" });
     await directory().repair("matrix");
-    const { id } = await directory().subtree(admin, "/older");
+    const { id } = await directory().reader.subtree(admin, "/older");
     expect(id).toMatch(/^\d{19,20}$/);
     await directory().repair("matrix");
-    expect((await directory().subtree(admin, "/older")).id).toBe(id);
+    expect((await directory().reader.subtree(admin, "/older")).id).toBe(id);
     await directory().remove(admin, id);
     expect(await paths()).not.toContain("/older");
   });
@@ -203,12 +203,12 @@ describe("two controllers", () => {
 
   test("that take the role from each other's administrator leave one", async () => {
     await directory().create(admin, { username: "boss", password: PASSWORD, rights: { role: "administrator" } });
-    const ids = async (name: string) => (await directory().subtree(admin, `/${name}`)).id;
+    const ids = async (name: string) => (await directory().reader.subtree(admin, `/${name}`)).id;
     const [first, second] = [await ids("admin"), await ids("boss")];
     const other = await otherController(overtaken(() => directory().change(admin, first, { isAdmin: false })));
     await expect(other.directory.change(admin, second, { active: false })).rejects.toMatchObject({ code: "conflict" });
     await expect(directory().remove(admin, second)).rejects.toMatchObject({ code: "conflict" });
-    expect(await directory().subtree(admin, "/boss")).toMatchObject({ isadmin: true, isactive: true });
+    expect(await directory().reader.subtree(admin, "/boss")).toMatchObject({ isadmin: true, isactive: true });
   });
 
   test("that change the tree at once all get their change in, or are told", async () => {
@@ -238,7 +238,7 @@ describe("two controllers", () => {
       }),
     );
     const id = await other.directory.createOrganization(admin, { username: "once" });
-    expect((await directory().subtree(admin, "/once")).id).toBe(id);
+    expect((await directory().reader.subtree(admin, "/once")).id).toBe(id);
   });
 
   test("while the store is away a change fails, and nothing of it is there", async () => {
@@ -258,7 +258,7 @@ describe("rights", () => {
   const limited: Principal = { ...admin, user: "clerk", grants: ["users:read", "users:write"], data: [] };
 
   test("no user gives more than the own rights, nor changes one who has more", async () => {
-    const boss = (await directory().subtree(admin, "/admin")).id;
+    const boss = (await directory().reader.subtree(admin, "/admin")).id;
     const ann = await user("ann");
     const denied = { code: "denied" };
     const make = (rights: Parameters<UserService["create"]>[1]["rights"], groups: readonly string[] = []) =>
@@ -276,14 +276,14 @@ describe("rights", () => {
     await expect(directory().move(limited, boss, "/")).rejects.toMatchObject(denied);
     await make({ grants: ["users:read"], data: [] });
     await directory().change(limited, ann, { active: false, password: "another password" });
-    expect(await directory().subtree(admin, "/ann")).toMatchObject({ isadmin: false, isactive: false });
+    expect(await directory().reader.subtree(admin, "/ann")).toMatchObject({ isadmin: false, isactive: false });
   });
 
   test("what groups give counts as the own rights of their members do", async () => {
     const boss = { code: "denied", message: expect.stringContaining("beyond the own ones") };
     const gus = await user("gus");
     await http.users.create(admin, { username: "ivy", password: PASSWORD, rights: NO_RIGHTS, groups: ["/operators"] });
-    const ivy = (await directory().subtree(admin, "/ivy")).id;
+    const ivy = (await directory().reader.subtree(admin, "/ivy")).id;
     await http.groups.create(admin, { name: "crew", member: ["U/gus", "U/later"] });
     await http.groups.update(admin, { name: "operators", member: ["G/crew"] });
     const password = "another password";
@@ -322,7 +322,7 @@ describe("rights", () => {
 
   test("all permissions without all data are not those of an administrator", async () => {
     const most: Principal = { ...admin, user: "most", data: [{ class: "/matrix/a", access: "write" }] };
-    const boss = (await directory().subtree(admin, "/admin")).id;
+    const boss = (await directory().reader.subtree(admin, "/admin")).id;
     const denied = { code: "denied" };
     await expect(directory().change(most, boss, { password: "another password" })).rejects.toMatchObject(denied);
     const eve = { username: "eve", password: PASSWORD, rights: { role: "administrator" } as const };
@@ -333,19 +333,19 @@ describe("rights", () => {
     await user("ann");
     const ann = { ...viewer, user: "ann", grants: [], data: [] };
     const seen: string[] = [];
-    for await (const page of directory().nodes(ann)) seen.push(...page.map(({ username }) => username));
+    for await (const page of directory().reader.nodes(ann)) seen.push(...page.map(({ username }) => username));
     expect(seen).toEqual(["ann"]);
-    expect(await directory().self(ann)).toMatchObject({ username: "ann", fullname: "/ann" });
+    expect(await directory().reader.self(ann)).toMatchObject({ username: "ann", fullname: "/ann" });
   });
 
   test("the last active administrator stays", async () => {
-    const boss = (await directory().subtree(admin, "/admin")).id;
+    const boss = (await directory().reader.subtree(admin, "/admin")).id;
     const conflict = { code: "conflict" };
     await expect(directory().remove(admin, boss)).rejects.toMatchObject(conflict);
     await expect(directory().change(admin, boss, { isAdmin: false })).rejects.toMatchObject(conflict);
     await expect(directory().update(admin, "admin", { active: false })).rejects.toMatchObject(conflict);
     await directory().change(admin, boss, { password: "another password", details: { email: ["a@b"] } });
-    expect(await directory().subtree(admin, "/admin")).toMatchObject({ isadmin: true, email: ["a@b"] });
+    expect(await directory().reader.subtree(admin, "/admin")).toMatchObject({ isadmin: true, email: ["a@b"] });
   });
 
   test("that cannot leave its groups stays: gone before them, a new one of its name would have their rights", async () => {

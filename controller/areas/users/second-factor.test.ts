@@ -251,7 +251,7 @@ describe("the end of a second factor", () => {
 
     await enrolled();
     const admin = await http.signIn("admin");
-    const { id } = await http.users.directory.subtree(testPrincipal(), "/viewer");
+    const { id } = await http.users.directory.reader.subtree(testPrincipal(), "/viewer");
     const drop = { method: "DELETE", url: `/admin/users/${id}/secondfactor` } as const;
     expect(await call(drop)).toMatchObject({ code: "denied" });
     const foreign = await http.signIn("admin", "second");
@@ -278,7 +278,7 @@ describe("the end of a second factor", () => {
   test("comes with the user's own: a new user of the name has none, and nothing is left", async () => {
     await enrolled();
     const admin = testPrincipal();
-    const { id } = await http.users.directory.subtree(admin, "/viewer");
+    const { id } = await http.users.directory.reader.subtree(admin, "/viewer");
     await http.users.directory.remove(admin, id);
     const { kv } = await http.engine.tenant("matrix");
     expect((await kv.list("secondfactors/")).entries).toEqual([]);
@@ -299,7 +299,7 @@ describe("the end of a second factor", () => {
         expect(answer.json(), url).toMatchObject({ code: "denied" });
       }
     const admin = await http.signIn("admin");
-    const { id } = await http.users.directory.subtree(testPrincipal(), "/viewer");
+    const { id } = await http.users.directory.reader.subtree(testPrincipal(), "/viewer");
     await post(`/admin/users/${id}`, { secondFactor: false, remark: "x", epoch: "", hash: "", id: "1" }, admin);
     expect(await signIn()).toMatch(NEEDED);
     for (const url of ["/user/secondfactor", "/user/secondfactor/remove"])

@@ -562,7 +562,7 @@ export class UserService implements Users {
 
   async find(principal: Principal, username: string): Promise<User | undefined> {
     requirePermission(principal, "users:read");
-    return this.directory.find(principal, username);
+    return this.directory.reader.find(principal, username);
   }
 
   /** The start page of those users of the caller's tenant who have none of their own; an empty path: `/`. */

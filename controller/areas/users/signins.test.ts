@@ -181,7 +181,7 @@ describe("sessions", () => {
       expect(await call({ method: "DELETE", url: `/user/sessions/${id}`, payload })).toMatchObject({
         code: "not_found",
       });
-    const { id: userid } = await http.users.directory.subtree(admin, "/viewer");
+    const { id: userid } = await http.users.directory.reader.subtree(admin, "/viewer");
     const url = `/admin/users/${userid}/sessions`;
     expect((await call({ url })).message).toEqual(seen.map((one) => ({ ...one, current: false })));
     expect(await call({ method: "DELETE", url }, viewer)).toMatchObject({ code: "denied" });
