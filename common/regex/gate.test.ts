@@ -7,6 +7,7 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
   "common/search/parse-time.ts": "forms of times, which the program writes",
   "controller/http/coerce.ts": "patterns of the program's own schemas",
   "controller/areas/rules/frames.ts": "a part of the script, which runs in its own machine",
+  "controller/areas/rules/grok-trial.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/parsers.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/patterns.ts": "the match of a grok, which the gate compiled",
   "controller/areas/transfer/sheets/markup.ts": "names of attributes, which the program chooses",
