@@ -41,7 +41,13 @@ export async function startCassandra(node: CassandraNode): Promise<Daemon> {
   const dataDir = join(node.dir, "data");
   await writeFile(configFile, cassandraYaml(node, dataDir));
   await writeFile(logbackFile, LOGBACK);
-  const flags = jvmFlags({ heapMiB: node.heapMiB, dataDir, configFile, logbackFile });
+  const flags = jvmFlags({
+    startsOften: node.ring.length > 1,
+    heapMiB: node.heapMiB,
+    dataDir,
+    configFile,
+    logbackFile,
+  });
   return startDaemon({
     name: node.name,
     program: "java",
