@@ -73,6 +73,15 @@ export class ClusterAdmin {
     await Promise.all(dirty.map((tenant) => this.#truncateAll(`${prefix}_${tenant}`)));
   }
 
+  /** Of the keyspaces whose names begin like this: how many nodes of each data center have their rows. */
+  async replication(prefix: string): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> {
+    const statement = { query: "SELECT keyspace_name, replication FROM system_schema.keyspaces", params: [] };
+    const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());
+    const found = rows.map((row) => [String(row.keyspace_name), row.replication as Map<string, string>] as const);
+    const ours = found.filter(([name]) => name.startsWith(prefix));
+    return Object.fromEntries(ours.map(([name, replication]) => [name, Object.fromEntries(replication)]));
+  }
+
   async close(): Promise<void> {
     this.#etcd.close();
     await this.#cassandra.close();

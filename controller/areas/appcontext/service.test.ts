@@ -21,7 +21,7 @@ const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 const stranger = { ...admin, user: "bob", grants: ["objects:read", "jobs:*"] };
-const AGED = onCluster ? 1_000 : 10_000;
+const AGED = onCluster ? 300 : 10_000;
 const AT_ONCE = 100;
 
 let engine: TestEngine;

@@ -212,8 +212,9 @@ describe("removing", () => {
   });
 
   test("takes thousands of entries", async () => {
-    await say(...Array.from({ length: 5_000 }, (_, at) => ({ msg: String(at), atMs: BEGAN_MS + at })));
-    expect(await logs.truncate(ADMIN, "rule")).toBe(5_000);
+    const count = onCluster ? 1_500 : 5_000;
+    await say(...Array.from({ length: count }, (_, at) => ({ msg: String(at), atMs: BEGAN_MS + at })));
+    expect(await logs.truncate(ADMIN, "rule")).toBe(count);
     expect((await readAll()).found).toEqual([]);
   });
 });

@@ -1,0 +1,62 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openClusterEngine } from "../../controller/store/cluster/index.ts";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { QueryService } from "../../controller/areas/query/index.ts";
+import type { Engine } from "../../controller/store/engine.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { ClusterAdmin } from "../helpers/cluster-admin.ts";
+import { testPrincipal } from "../helpers/runtime.ts";
+import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+
+let ring: Ring;
+let admin: ClusterAdmin;
+/** Removes what the tests made. */
+let base: TestClusterEngine;
+let engine: Engine;
+
+beforeAll(async () => {
+  ring = await openRing();
+  admin = await ClusterAdmin.connect(ring.settings);
+  base = await openTestClusterEngine({ tenants: [], settings: ring.settings });
+  engine = await openClusterEngine({ ...ring.settings, prefix: base.prefix, runtime: clusterRuntime });
+});
+afterAll(async () => {
+  if (ring !== undefined) await mendRing(ring);
+  await engine?.close();
+  await base?.[Symbol.asyncDispose]();
+  await admin?.close();
+});
+
+/** Keys, contents and objects with their words, versions, edges and records: every table takes and gives. */
+async function expectWhole(name: string): Promise<void> {
+  const { kv, blobs } = await engine.tenant(name);
+  await kv.put("here", Buffer.from(name));
+  expect(Buffer.from((await kv.get("here"))?.value ?? []).toString()).toBe(name);
+  const { digest } = await blobs.put([Buffer.from(name)], "test");
+  const read: Uint8Array[] = [];
+  for await (const piece of blobs.read(digest)) read.push(piece);
+  expect(Buffer.concat(read).toString()).toBe(name);
+  const objects = new ObjectService({ stores: engine, runtime: clusterRuntime });
+  const query = new QueryService({ objects, runtime: clusterRuntime });
+  const rows = (text: string) => query.rows(testPrincipal("administrator", name), text);
+  await rows(
+    `create edge type leads; create class /${name}/box (h varchar, n int, keys(h), index(n)) with autosearch=true, version=true;
+    create class /${name}/line (n int) with kind='record';
+    insert into /${name}/box h='a', n=1; insert into /${name}/box h='b', n=2; insert into /${name}/line n=3;
+    update /${name}/box set leads='box:b', n=5 where h='a'`,
+  );
+  expect(await rows(`select h from /${name}/box where n > 3`)).toEqual([{ h: "a" }]);
+  expect(await rows(`select leads.h from /${name}/box where h = 'a'`)).toEqual([{ "leads.h": "b" }]);
+  expect(await rows(`select n from /${name}/line`)).toEqual([{ n: 3 }]);
+  await objects.close();
+}
+
+test("a tenant that is made with three replicas has them on the ring, and one with one has one", async () => {
+  await engine.createTenant("three", { replicationFactor: 3 });
+  await engine.createTenant("one", { replicationFactor: 1 });
+  expect(await admin.replication(base.prefix)).toMatchObject({
+    [`${base.prefix}_three`]: { [ring.settings.cassandraDatacenter]: "3" },
+    [`${base.prefix}_one`]: { [ring.settings.cassandraDatacenter]: "1" },
+  });
+  await expectWhole("three");
+});
