@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { USER_TREE_DEPTH_MAX, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import type { Random } from "../../../common/time.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvOperation } from "../../store/kv.ts";
