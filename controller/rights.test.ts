@@ -121,9 +121,11 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     own: "the caller's own",
     unlinkOwn: "the caller's own, with the password",
   },
-  UserDirectory: {
+  DirectoryReader: {
     self: "the caller's own",
     nodes: "the caller's own alone without users:read",
+  },
+  UserDirectory: {
     setOwnHome: "the caller's own; refused to a principal that reads only",
     setOwnPassword: "after the password, by UserService",
     repair: "repair",

@@ -99,6 +99,7 @@ export class DirectoryReader {
 
   /** What has that id; `AppError("not_found")` where there is nothing that the caller may see. */
   async located(principal: Principal, id: string): Promise<Omit<Located, "id">> {
+    requireOneOf(principal, ["users:read", "users:write"]);
     if (id === ROOT_ID) throw new AppError("invalid", "The root of the tree is not changed.");
     const found = /^\d{19,20}$/.test(id) ? await this.#tree.locate(principal.tenant, id) : undefined;
     if (found === undefined) throw unknownNode(id);

@@ -7,6 +7,6 @@ export { userRoutes } from "./routes.ts";
 export { passwordFault } from "./policy.ts";
 export { sealedUsers } from "./sealed.ts";
 export { UserDirectory } from "./directory.ts";
-export type { DirectoryReader } from "./directory-reader.ts";
+export { DirectoryReader } from "./directory-reader.ts";
 export { UserService, type Administrator } from "./service.ts";
 export type * from "./types.ts";
