@@ -39,6 +39,13 @@ export interface NarrowedGroup {
   readonly isNarrower: (member: Member) => boolean;
 }
 
+/** A group or API permission by name, and all definitions about its change. */
+interface Changed {
+  readonly name: string;
+  readonly before: Definitions;
+  readonly after: Definitions;
+}
+
 /** What a change of groups answers besides, for people: work that goes on with rights that its user has no more. */
 interface Told {
   readonly warnings: readonly string[];
@@ -194,13 +201,14 @@ export class GroupService {
   async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
-    return this.#changePaths(principal, name, (record) => ({ ...record, paths: wanted }));
+    const change = await this.#changePaths(principal.tenant, name, (record) => ({ ...record, paths: wanted }));
+    return this.#toldLeft(principal, change);
   }
 
   /** Opens its paths to these groups, beside those that have it already. */
   async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
-    await this.#changePaths(principal, name, (record, definitions) => {
+    await this.#changePaths(principal.tenant, name, (record, definitions) => {
       const ids = groups.map((group) => groupIn(definitions, group).id);
       return { ...record, groups: [...new Set([...record.groups, ...ids])] };
     });
@@ -209,10 +217,11 @@ export class GroupService {
   /** Takes it from these groups, also from one that does not have it; answers what goes on with its paths. */
   async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    return this.#changePaths(principal, name, (record, definitions) => {
+    const change = await this.#changePaths(principal.tenant, name, (record, definitions) => {
       const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
       return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
     });
+    return this.#toldLeft(principal, change);
   }
 
   /** Answers what goes on with its paths. */
@@ -279,22 +288,18 @@ export class GroupService {
     return (member) => !member.startsWith("U") || seen(member.slice(member.lastIndexOf("/") + 1));
   }
 
-  async #changePaths(
-    principal: Principal,
+  #changePaths(
+    tenant: string,
     name: string,
     edit: (record: PathRecord, definitions: Definitions) => PathRecord,
-  ): Promise<readonly string[]> {
-    const change = await this.#change(principal.tenant, (before) => {
+  ): Promise<Changed> {
+    return this.#change(tenant, (before) => {
       const record = edit(pathsIn(before, name), before);
       return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
     });
-    return this.#toldLeft(principal, change);
   }
 
-  async #toldLeft(
-    principal: Principal,
-    { name, before, after }: { readonly name: string; readonly before: Definitions; readonly after: Definitions },
-  ): Promise<readonly string[]> {
+  async #toldLeft(principal: Principal, { name, before, after }: Changed): Promise<readonly string[]> {
     const isLess = (member: Member): boolean => isNarrower(before.rightsOf(member), after.rightsOf(member));
     return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
   }
