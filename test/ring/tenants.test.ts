@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { openClusterEngine } from "../../controller/store/cluster/index.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
-import type { Engine } from "../../controller/store/engine.ts";
 import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster-admin.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
@@ -10,24 +8,20 @@ import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
 let ring: Ring;
 let admin: ClusterAdmin;
-/** Removes what the tests made. */
-let base: TestClusterEngine;
-let engine: Engine;
+let engine: TestClusterEngine;
 
 beforeAll(async () => {
   ring = await openRing();
   admin = await ClusterAdmin.connect(ring.settings);
-  base = await openTestClusterEngine({ tenants: [], settings: ring.settings });
-  engine = await openClusterEngine({ ...ring.settings, prefix: base.prefix, runtime: clusterRuntime });
+  engine = await openTestClusterEngine({ tenants: [], settings: ring.settings });
 });
 afterAll(async () => {
   if (ring !== undefined) await mendRing(ring);
-  await engine?.close();
-  await base?.[Symbol.asyncDispose]();
+  await engine?.[Symbol.asyncDispose]();
   await admin?.close();
 });
 
-/** Keys, contents and objects with their words, versions, edges and records: every table takes and gives. */
+/** Keys, contents, objects by an index and their edges, and records are there as they were written. */
 async function expectWhole(name: string): Promise<void> {
   const { kv, blobs } = await engine.tenant(name);
   await kv.put("here", Buffer.from(name));
@@ -54,9 +48,9 @@ async function expectWhole(name: string): Promise<void> {
 test("a tenant that is made with three replicas has them on the ring, and one with one has one", async () => {
   await engine.createTenant("three", { replicationFactor: 3 });
   await engine.createTenant("one", { replicationFactor: 1 });
-  expect(await admin.replication(base.prefix)).toMatchObject({
-    [`${base.prefix}_three`]: { [ring.settings.cassandraDatacenter]: "3" },
-    [`${base.prefix}_one`]: { [ring.settings.cassandraDatacenter]: "1" },
+  expect(await admin.replication(engine.prefix)).toMatchObject({
+    [`${engine.prefix}_three`]: { [ring.settings.cassandraDatacenter]: "3" },
+    [`${engine.prefix}_one`]: { [ring.settings.cassandraDatacenter]: "1" },
   });
   await expectWhole("three");
 });
