@@ -25,7 +25,6 @@ const CLOSED_V6 = new Networks(["2001::/23", "2001:db8::/32", "2002::/16", "3fff
 /** Which addresses may be connected to: those of the networks that the administrator opened and, unless closed, public ones. */
 export class OpenAddresses {
   readonly #opened: Networks;
-
   readonly #isPublicOpen: boolean;
 
   constructor(opened: readonly string[], isPublicOpen = true) {

@@ -30,7 +30,7 @@ const OPENED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "jdk.management": ["com.sun.management.internal"],
 };
 
-/** Half the processor time until a node answers (8 s where the other flags take 15 s), and less speed afterwards. */
+/** Takes about half the processor time until a node answers, for less speed afterwards. */
 const STARTS_SOON = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const RUNS_LONG = ["-XX:+UseG1GC"];
 

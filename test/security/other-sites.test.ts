@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { InjectOptions } from "fastify";
-import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { TSchema } from "typebox";
 import { WebSocket } from "ws";
 import type { Statement } from "../../common/mql/index.ts";
@@ -13,9 +13,6 @@ import { openWorld, type World } from "./world.ts";
  * What a browser sends by itself changes and runs something only for pages of ours: every endpoint, every statement,
  * every sender.
  */
-
-// Each test calls every endpoint, some as every sender, on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 interface Work {
   readonly text: string;
