@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { encodeJson } from "../../store/format.ts";
 import { inOrderOf } from "./choosing.ts";
-
-// Longer than any wait in it, on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const admin = testPrincipal();
 const HOSTS = ["h1", "h2", "h3"] as const;

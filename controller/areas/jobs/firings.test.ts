@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -15,9 +15,6 @@ import { jobClasses } from "./classes.ts";
 import { Firings } from "./firings.ts";
 import { JobRuns } from "./runs.ts";
 import { JobService } from "./service.ts";
-
-// Longer than any wait in it, on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const admin = testPrincipal();
 const MINUTE_MS = 60_000;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { JOB_QUEUE_MAX } from "../../../common/limits.ts";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import { JobRuns } from "./runs.ts";
-
-// Longer than any wait in it, on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");

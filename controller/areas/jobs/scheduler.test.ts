@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { JobScheduler } from "./scheduler.ts";
-
-// Longer than any wait in it, on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const admin = testPrincipal();
 const PATIENCE = { timeout: 60_000 };

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
@@ -12,8 +12,6 @@ import type { Principal } from "../permissions/index.ts";
 import { OutputFollowing } from "./following.ts";
 import { JobRuns } from "./runs.ts";
 import type { ServerScripts } from "./scripts.ts";
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const admin = testPrincipal();
 type Ran = Parameters<ServerScripts["runOfJob"]>[1] & { readonly principal: Principal; readonly by: string };

@@ -1,14 +1,11 @@
 import type { InjectOptions } from "fastify";
 import { Secret, TOTP } from "otpauth";
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { FIRST_PASSWORD_MS, SIGN_IN_CACHE_MS } from "../../../common/limits.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { UserService } from "./service.ts";
-
-// Most of it are checks of passwords, which take long on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const SECOND = "another long enough one";
 const principal = testPrincipal();

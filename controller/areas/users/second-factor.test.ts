@@ -1,6 +1,6 @@
 import { Secret, TOTP } from "otpauth";
 import type { InjectOptions } from "fastify";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import {
   RECOVERY_CODES,
   SECOND_FACTOR_DELAY_MIN_MS,
@@ -16,9 +16,6 @@ import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/htt
 import { TEST_SECRETS, testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { UserService } from "./service.ts";
-
-// Most of it are checks of passwords, which take long on a machine that is busy.
-vi.setConfig({ testTimeout: 240_000 });
 
 const STEP_MS = 30_000;
 const BROWSER = { accept: "text/html" };
