@@ -5,7 +5,9 @@ import { MIB } from "./units.ts";
 /** Memory of one script's virtual machine: an answer of 16 MiB is held three times over. */
 export const SCRIPT_MEMORY_MAX_BYTES = 128 * MIB;
 export const SCRIPT_STACK_MAX_BYTES = 512 * 1_024;
-/** Machines of JavaScript that a thread keeps between runs, of different tenants, each with twice some 2 MiB. */
+/** What a run of JavaScript may use before its machine grows, which it then is given up for: some thousand rows. */
+export const SCRIPT_MEMORY_READY_BYTES = MIB;
+/** Machines of JavaScript that a thread keeps between runs, of different tenants, each with twice some 3 MiB. */
 export const SCRIPT_MACHINES_KEPT_MAX = 4;
 /** The text of one script. */
 export const SCRIPT_SOURCE_MAX_BYTES = 2 * MIB;

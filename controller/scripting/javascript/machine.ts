@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type JSValueHandle, QuickJS, type Snapshot } from "quickjs-wasi";
-import { SCRIPT_MEMORY_MAX_BYTES, SCRIPT_STACK_MAX_BYTES } from "../../../common/limits.ts";
+import { SCRIPT_MEMORY_MAX_BYTES, SCRIPT_MEMORY_READY_BYTES, SCRIPT_STACK_MAX_BYTES } from "../../../common/limits.ts";
 import type { HostFunctionName } from "../types.ts";
 import { PRELUDE, PRELUDE_NAME } from "./prelude.ts";
 
@@ -38,6 +38,8 @@ export async function prepareMachine(functions: readonly HostFunctionName[]): Pr
     const prelude = vm.evalCode(PRELUDE, PRELUDE_NAME);
     const frame = vm.callFunction(prelude, vm.undefined, vm.hostToHandle(functions), host, compile, vm.global);
     vm.setProp(vm.global, FRAME, frame);
+    // What an ordinary run needs stays with the heap when it is freed: a machine that grows cannot be rewound.
+    vm.evalCode(`new ArrayBuffer(${SCRIPT_MEMORY_READY_BYTES})`, PRELUDE_NAME).dispose();
     return { wasm, snapshot: vm.snapshot() };
   } finally {
     vm.dispose();
