@@ -54,3 +54,17 @@ test("a tenant that is made with three replicas has them on the ring, and one wi
   });
   await expectWhole("three");
 });
+
+test.each(["cassandra-1", "cassandra-3"])(
+  "a tenant is made while %s hangs, and is whole when that goes on",
+  async (name) => {
+    const tenant = name.replace("-", "");
+    await ring.pause(name);
+    try {
+      await engine.createTenant(tenant, { replicationFactor: 3 });
+    } finally {
+      await mendRing(ring);
+    }
+    await expectWhole(tenant);
+  },
+);

@@ -11,6 +11,14 @@ export interface SchemaNode {
   readonly version: () => Promise<string>;
 }
 
+/** What each of the nodes that are up works by, where it is not the same; undefined where they agree. */
+export async function schemaDifference(up: readonly SchemaNode[]): Promise<string | undefined> {
+  if (up.length < 2) return undefined;
+  const versions = await Promise.all(up.map(async ({ address, version }) => [await told(version), address] as const));
+  if (new Set(versions.map(([version]) => version)).size === 1) return undefined;
+  return versions.map(([version, address]) => `${address} has ${version}`).join(", ");
+}
+
 /**
  * Waits until all nodes that are up have the same tables, and says once for which it waits where that lasts. The driver waits only for a
  * definition that changed something: where another controller has begun the tables, or an answer was lost, the next
@@ -22,15 +30,12 @@ export async function schemaAgreed(
   log: Runtime["log"],
 ): Promise<void> {
   for (let looks = 0; ; looks += 1) {
-    const up = nodes();
-    if (up.length < 2) return;
-    const versions = await Promise.all(up.map(async ({ address, version }) => [await told(version), address] as const));
-    if (new Set(versions.map(([version]) => version)).size === 1) return;
-    const state = versions.map(([version, address]) => `${address} has ${version}`).join(", ");
+    const difference = await schemaDifference(nodes());
+    if (difference === undefined) return;
     if (looks === LOOKS_BEFORE_TOLD)
-      log.warn({ nodes: state }, "the nodes of Cassandra do not agree on the tables yet");
+      log.warn({ nodes: difference }, "the nodes of Cassandra do not agree on the tables yet");
     if (!(await deadline.pause()))
-      throw new AppError("unknown_outcome", `The nodes of Cassandra do not agree on the tables yet: ${state}.`);
+      throw new AppError("unknown_outcome", `The nodes of Cassandra do not agree on the tables yet: ${difference}.`);
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import type { Runtime } from "../../runtime.ts";
 import { CallDeadline } from "../call-deadline.ts";
 import type { StoreAccess } from "../access.ts";
-import { schemaAgreed, type SchemaNode } from "./agreement.ts";
+import { schemaAgreed, schemaDifference, type SchemaNode } from "./agreement.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { Places } from "./places.ts";
@@ -189,6 +189,7 @@ export class Cassandra {
   async #repeat<T>({ kind, query, deadline }: Repeated, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     const silence = deadline.silence("Cassandra");
     let maybeSent = false;
+    let nodesAgree = false;
     try {
       for (;;) {
         silence.attempt();
@@ -196,7 +197,10 @@ export class Cassandra {
           return await this.#attempt(deadline, attempt);
         } catch (error) {
           const fault = faultOf(error);
-          if (fault === "answer") throw answerError(error);
+          // A node that was away does not know yet what was defined meanwhile: what is gone is so once all agree. The
+          // ring's test of tenants fails without it.
+          if (fault === "answer" && (nodesAgree || !tellsGone(error))) throw answerError(error);
+          if (fault === "answer") nodesAgree = !(await this.#nodesDiffer());
           if (UNPREPARED.test(reasonOf(error))) await this.#requireKeyspaceOf(query);
           silence.unanswered();
           maybeSent ||= fault === "maybe_sent";
@@ -211,10 +215,15 @@ export class Cassandra {
     }
   }
 
+  async #nodesDiffer(): Promise<boolean> {
+    return (await schemaDifference(this.#nodesUp())) !== undefined;
+  }
+
   /** The driver does not tell why a statement that it knows cannot be prepared again. */
   async #requireKeyspaceOf(query: string): Promise<void> {
     const [, keyspace] = KEYSPACE.exec(query) ?? [];
     if (keyspace === undefined) return;
+    if (await this.#nodesDiffer()) return;
     const readTimeout = CLUSTER_ATTEMPT_DEADLINE_MS;
     // Where this fails as well, the attempt that follows tells what it is.
     const found = await this.#execute({ query: KEYSPACE_QUERY, params: [keyspace] }, { readTimeout }).catch(
@@ -339,11 +348,13 @@ const MAYBE_SENT: ReadonlySet<number> = new Set([
   responseErrorCodes.writeFailure,
 ]);
 
+type Fault = "answer" | "maybe_sent" | "not_sent";
+
 /**
  * `answer`: Cassandra has judged the request, or it is malformed. The others: no server did; `maybe_sent` may have
  * arrived, `not_sent` certainly did not.
  */
-function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
+function faultOf(error: unknown): Fault {
   const { errors } = cassandra;
   if (error instanceof errors.ResponseError) {
     if (NOT_SENT.has(error.code)) return "not_sent";
@@ -384,9 +395,13 @@ function goneError(text: string): AppError {
   });
 }
 
+function tellsGone(error: unknown): boolean {
+  return /keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(errorText(error));
+}
+
 function answerError(error: unknown): Error {
   const text = errorText(error);
-  if (/keyspace .* does not exist|unconfigured table|table .* does not exist/i.test(text)) return goneError(text);
+  if (tellsGone(error)) return goneError(text);
   if (CLOSED.test(text)) return new AppError("unavailable", "The store was closed.");
   return error instanceof Error ? error : new Error(text);
 }
