@@ -94,6 +94,12 @@ export const CLUSTER_REQUESTS_IN_FLIGHT_MAX = 128;
  */
 export const CLUSTER_SCHEMA_DEADLINE_MS = 180_000;
 export const ETCD_MESSAGE_MAX_BYTES = 64 * MIB;
+/** Records that live so long at most, from the time in their ids, have a table of their own. */
+export const RECORD_LIFE_DAYS_MAX_MS = 3 * 24 * 3_600_000;
+/** The same of those that live longer. What lives still longer, or for ever, has a third table. */
+export const RECORD_LIFE_MONTHS_MAX_MS = 100 * 24 * 3_600_000;
+/** Removals go to a table for so long after every record of that age has ended there: more than clocks are apart. */
+export const RECORD_LIFE_MARGIN_MS = 24 * 3_600_000;
 /** Hours of classes of which a controller knows by how many shards it writes them. */
 export const RECORD_HOURS_CACHED_MAX = 20_000;
 /** What one controller writes into a partition of records before the hour is spread over twice as many. */

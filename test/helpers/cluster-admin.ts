@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { pino } from "pino";
 import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
 import { Etcd } from "../../controller/store/cluster/etcd.ts";
+import { RECORD_LIVES } from "../../controller/store/cluster/record-places.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { realClock } from "./clock.ts";
@@ -17,7 +18,7 @@ const TABLES_TOGETHER = [
   ["edges_in"],
   ["posting_levels"],
   ["version_days"],
-  ["record_hours", "records"],
+  ["record_hours", ...RECORD_LIVES.map(({ table }) => table)],
   ["contents", "chunks"],
 ] as const;
 

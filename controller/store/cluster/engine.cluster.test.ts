@@ -14,6 +14,7 @@ import { encodeJson } from "../format.ts";
 import { Cassandra } from "./cassandra.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
+import { TENANT_FORMAT } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 
 /** Tables are made and dropped twice, definition by definition, which takes long beside others. */
@@ -132,7 +133,7 @@ describeCluster("cluster engine", () => {
     await engine.releaseTenant("matrix");
     await cassandra.define(`DROP INDEX ${keyspace}.present_n${last}`);
     await cassandra.define(`ALTER TABLE ${keyspace}.present DROP n${last}`);
-    await kv.put("tenant/matrix", encodeJson({ format: 3, replicationFactor: 1 }));
+    await kv.put("tenant/matrix", encodeJson({ format: TENANT_FORMAT, replicationFactor: 1 }));
     const { objects } = await engine.tenant("matrix");
     const timeUs = realClock.nowMs() * 1_000;
     await objects.change([{ key: { cid: 2, id: "new" }, timeUs, birth: true, numbers: new Map([[last, 7]]) }]);
@@ -159,7 +160,7 @@ describeCluster("cluster engine", () => {
   test("a tenant of another format is refused by name, and is what it was", async () => {
     const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
     const kv = new EtcdKvStore(etcd, `${engine.prefix}/installation/`);
-    for (const format of [2, 4]) {
+    for (const format of [TENANT_FORMAT - 1, TENANT_FORMAT + 1]) {
       await kv.put("tenant/strange", encodeJson({ format, replicationFactor: 1 }));
       await expect(engine.tenant("strange")).rejects.toMatchObject({
         code: "unavailable",

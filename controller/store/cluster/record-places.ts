@@ -1,4 +1,10 @@
-import { RECORD_SHARDS_MAX } from "../../../common/limits.ts";
+import {
+  RECORD_LIFE_DAYS_MAX_MS,
+  RECORD_LIFE_MARGIN_MS,
+  RECORD_LIFE_MONTHS_MAX_MS,
+  RECORD_SHARDS_MAX,
+} from "../../../common/limits.ts";
+import type { StoredRecord } from "../objects.ts";
 import { NEVER_MS } from "./tables.ts";
 
 const HOUR_MS = 3_600_000;
@@ -8,6 +14,38 @@ export const ID_TIME_CHARACTERS = 10;
 const RANDOM_CHARACTERS = [10, 13] as const;
 /** What counts up after every 32 ids of one entry. */
 const COUNTING_CHARACTERS = [22, 25] as const;
+
+/** Records whose lives are of one magnitude. */
+export interface RecordLife {
+  readonly table: string;
+  /** From the time in the id of a record to its end. */
+  readonly longestMs: number;
+  readonly window: { readonly unit: "HOURS" | "DAYS"; readonly size: number };
+}
+
+/**
+ * A file of Cassandra goes as a whole when all in it has ended, so records lie in tables by the magnitude of their
+ * lives. Cassandra's documentation of TimeWindowCompactionStrategy advises windows of which there are 20 to 30. A row
+ * is on disk for its life and the ten days for which removals are remembered: that makes 26 windows for 13 days, 28 for
+ * 110 days, and 26 in two years. Records without an end have 13 more each year.
+ */
+export const RECORD_LIVES: readonly RecordLife[] = [
+  { table: "records_days", longestMs: RECORD_LIFE_DAYS_MAX_MS, window: { unit: "HOURS", size: 12 } },
+  { table: "records_months", longestMs: RECORD_LIFE_MONTHS_MAX_MS, window: { unit: "DAYS", size: 4 } },
+  { table: "records_years", longestMs: Infinity, window: { unit: "DAYS", size: 28 } },
+];
+
+/** The index in `RECORD_LIVES`. */
+export function lifeOf({ id, expiresAtMs = Infinity }: Pick<StoredRecord, "id" | "expiresAtMs">): number {
+  const lengthMs = expiresAtMs - idTimeMs(id);
+  return RECORD_LIVES.findIndex(({ longestMs }) => lengthMs <= longestMs);
+}
+
+/** Indexes of the lives that a record of this id may still have. In the others it has ended, whenever it is appended. */
+export function livesLeft(id: string, nowMs: number): number[] {
+  const ageMs = nowMs - idTimeMs(id) - RECORD_LIFE_MARGIN_MS;
+  return [...RECORD_LIVES.keys()].filter((life) => ageMs <= RECORD_LIVES[life]!.longestMs);
+}
 
 /** Numbers of shards that an hour may be written by: powers of two. */
 export const SHARD_NUMBERS: readonly number[] = Array.from(

@@ -11,10 +11,11 @@ import {
 import { all, text, uniqueCid } from "../contract/harness.ts";
 import type { ObjectStore, StoredRecord } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
-import { shardsOf, SHARD_NUMBERS } from "./record-places.ts";
+import { lifeOf, livesLeft, RECORD_LIVES, shardsOf, SHARD_NUMBERS } from "./record-places.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const TIME_DIGITS = 10;
 const LARGE_BYTES = 512 * 1_024;
 const MANY = 40;
@@ -75,7 +76,7 @@ describeCluster("records of an hour", () => {
     expect(numbers.sort()).toEqual([1, 2]);
     await one.append(early);
     await two.append(early);
-    const stored = await rows("records", cid);
+    const stored = await rows("records_years", cid);
     const shards = new Set(stored.map(({ shard }) => shard));
     expect([...shards].sort()).toEqual([0, 1]);
     expect(stored.length, "some lie in both").toBeGreaterThan(MANY + RECORD_SHARD_BYTES / LARGE_BYTES + 1);
@@ -88,6 +89,21 @@ describeCluster("records of an hour", () => {
     expect((await two.getRecords(early)).map((found) => text(found!.value))).toEqual(
       early.map(({ value }) => text(value)),
     );
+  });
+
+  test("records lie in the table of their life, and an hour is listed by the lives it has", async () => {
+    const cid = uniqueCid();
+    const ends = [DAY_MS, 30 * DAY_MS, 400 * DAY_MS].map((lengthMs) => startMs + lengthMs);
+    await one.append([record(cid, 4), ...ends.map((expiresAtMs, n) => ({ ...record(cid, n), expiresAtMs }))]);
+    const stored = await Promise.all(RECORD_LIVES.map(({ table }) => rows(table, cid)));
+    expect(stored.map((some) => some.map((row) => row["id"]).sort())).toEqual([[id(0)], [id(1)], [id(2), id(4)]]);
+    expect((await rows("record_hours", cid)).map(({ life, shards }) => [life, shards])).toEqual([
+      [0, 1],
+      [1, 1],
+      [2, 1],
+    ]);
+    expect((await told(two, cid)).found).toEqual(["v4", "v2", "v1", "v0"]);
+    expect((await told(two, cid)).count).toBe(4);
   });
 
   test("what was removed stays removed, also where it is repeated by another number of shards", async () => {
@@ -143,4 +159,18 @@ test("ids of one entry stay together for 32, and then go on in the next shard; r
   for (const one of random) counts[shardsOf(one, [8])[0]!]! += 1;
   expect(Math.min(...counts)).toBeGreaterThan(600);
   expect(shardsOf(prefix + "0000", SHARD_NUMBERS).length).toBeLessThanOrEqual(SHARD_NUMBERS.length);
+});
+
+test("a record that is too old for a life is removed from the tables of longer ones alone", () => {
+  const [first, second] = RECORD_LIVES.map(({ longestMs }) => longestMs) as [number, number];
+  const one = `${encodeTime(0, TIME_DIGITS)}ABCDEFGHJKMNPQRS`;
+  expect([0, first, first + 2 * DAY_MS, second + 2 * DAY_MS].map((nowMs) => livesLeft(one, nowMs))).toEqual([
+    [0, 1, 2],
+    [0, 1, 2],
+    [1, 2],
+    [2],
+  ]);
+  expect([first, first + 1, second + 1, undefined].map((expiresAtMs) => lifeOf({ id: one, expiresAtMs }))).toEqual([
+    0, 1, 2, 2,
+  ]);
 });

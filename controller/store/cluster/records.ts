@@ -20,8 +20,19 @@ import { indexedTerms } from "../terms.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText, writeCursor } from "./cursor.ts";
 import type { Deadline } from "./deadline.ts";
-import { partitionsIn, type RecordHour, RecordHours } from "./record-hours.ts";
-import { hourOf, hourStartMs, idPrefix, idTimeMs, lastMsBelow, SHARD_NUMBERS, shardsOf } from "./record-places.ts";
+import { isOnceEach, placesIn, placesOf, type RecordHour, RecordHours, type RecordPlace } from "./record-hours.ts";
+import {
+  hourOf,
+  hourStartMs,
+  idPrefix,
+  idTimeMs,
+  lastMsBelow,
+  lifeOf,
+  livesLeft,
+  RECORD_LIVES,
+  SHARD_NUMBERS,
+  shardsOf,
+} from "./record-places.ts";
 import { type FoundRecord, foundIn, isThere, removalTime, ROW, standing, TIMES, writeTimeOf } from "./record-rows.ts";
 import { longLife, ttlSeconds, type Tables } from "./tables.ts";
 import type { WordTable } from "./words.ts";
@@ -29,24 +40,29 @@ import { allWritten } from "./writes.ts";
 
 const PARTITION = "cid = ? AND hour = ? AND shard = ?";
 
-/** Records in `records`: partitions of class, hour and shard, ordered by id, which begins with the time. */
+/**
+ * Records in tables by the magnitude of their lives (`RECORD_LIVES`): partitions of class, hour and shard, ordered by id,
+ * which begins with the time. One that was appended with several lives may lie in several tables.
+ */
 export class RecordTable {
   readonly #tables: Tables;
-  readonly #table: string;
+  /** By lives. */
+  readonly #names: readonly string[];
   readonly #hours: RecordHours;
   readonly #words: WordTable | undefined;
-  /** Made once: the driver knows a statement by its text. One with expiry is 1 further on, one with terms 2. */
-  readonly #updates: readonly string[];
+  /** By lives. Made once: the driver knows a statement by its text. One with expiry is 1 further on, one with terms 2. */
+  readonly #updates: readonly (readonly string[])[];
 
   constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
-    this.#table = `${tables.keyspace}.records`;
+    this.#names = RECORD_LIVES.map(({ table }) => `${tables.keyspace}.${table}`);
     this.#hours = new RecordHours(tables);
     this.#words = words;
-    this.#updates = [[], ["expires = ?"], ["terms = terms + ?"], ["expires = ?", "terms = terms + ?"]].map((more) => {
-      const assignments = ["value = ?", ...more].join(", ");
-      return `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${assignments} WHERE ${PARTITION} AND id = ?`;
-    });
+    this.#updates = this.#names.map((name) =>
+      ["", ", expires = ?", ", terms = terms + ?", ", expires = ?, terms = terms + ?"].map(
+        (more) => `UPDATE ${name} USING TIMESTAMP ? AND TTL ? SET value = ?${more} WHERE ${PARTITION} AND id = ?`,
+      ),
+    );
   }
 
   /** See `RecordHours.forget`. */
@@ -70,7 +86,8 @@ export class RecordTable {
     await Promise.all(records.map(({ terms, ...owner }) => words.add(indexedTerms(terms), owner, deadline)));
   }
 
-  #statements({ partition, records }: PartitionBatch): Statement[] {
+  #statements({ life, partition, records }: PartitionBatch): Statement[] {
+    const updates = this.#updates[life]!;
     return records.map((record) => {
       const { id, value, expiresAtMs, terms } = record;
       const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
@@ -78,7 +95,7 @@ export class RecordTable {
       if (expiresAtMs !== undefined) params.push(BigInt(Math.ceil(expiresAtMs)));
       if (terms.length > 0) params.push(indexedTerms(terms));
       params.push(...partition, id);
-      return { query: this.#updates[(expiresAtMs === undefined ? 0 : 1) + (terms.length === 0 ? 0 : 2)] ?? "", params };
+      return { query: updates[(expiresAtMs === undefined ? 0 : 1) + (terms.length === 0 ? 0 : 2)]!, params };
     });
   }
 
@@ -103,31 +120,36 @@ export class RecordTable {
   }
 
   /** The row that stands for the record, wherever in its hour it lies. */
-  async #standing(
-    { cid, id }: EntityKey,
-    { hour, numbers }: RecordHour,
-    deadline: Deadline,
-  ): Promise<FoundRecord | undefined> {
-    const query = `SELECT ${ROW} FROM ${this.#table} WHERE ${PARTITION} AND id = ?`;
+  async #standing({ cid, id }: EntityKey, written: RecordHour, deadline: Deadline): Promise<FoundRecord | undefined> {
     const answers = await Promise.all(
-      shardsOf(id, numbers).map((shard) =>
-        this.#tables.cassandra.read({ query, params: [cid, hour, shard, id] }, deadline),
-      ),
+      placesOf(id, written).map(({ life, shard }) => {
+        const query = `SELECT ${ROW} FROM ${this.#names[life]!} WHERE ${PARTITION} AND id = ?`;
+        return this.#tables.cassandra.read({ query, params: [cid, written.hour, shard, id] }, deadline);
+      }),
     );
     const found = answers.flat().flatMap((row) => foundIn(row, this.#nowMs()) ?? []);
     return found.length === 0 ? undefined : found.reduce(standing);
   }
 
-  /** From every shard that it may lie in, or that a repetition may yet be written to. */
+  /**
+   * From every place that it may lie in, or that a repetition may yet be written to. What lies in partitions of one key
+   * in several tables Cassandra writes together, as one partition.
+   */
   remove({ cid, id }: EntityKey, deadline: Deadline): Promise<void>[] {
-    const query = `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE ${PARTITION} AND id = ?`;
     const hour = hourOf(idTimeMs(id));
-    return shardsOf(id, SHARD_NUMBERS).map((shard) =>
-      this.#tables.cassandra.write([{ query, params: [removalTime(id), cid, hour, shard, id] }], deadline),
+    const queries = livesLeft(id, this.#nowMs()).map(
+      (life) => `DELETE FROM ${this.#names[life]!} USING TIMESTAMP ? WHERE ${PARTITION} AND id = ?`,
     );
+    return shardsOf(id, SHARD_NUMBERS).map((shard) => {
+      const params = [removalTime(id), cid, hour, shard, id];
+      return this.#tables.cassandra.write(
+        queries.map((query) => ({ query, params })),
+        deadline,
+      );
+    });
   }
 
-  /** Hour by hour from the newest, the shards of each merged. A page may be short after looking into many partitions. */
+  /** Hour by hour from the newest, the partitions of each merged. A page may be short after looking into many partitions. */
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     const text = requestText(this.#tables.keyspace, "timeline", request);
     const deadline = this.#tables.cassandra.deadline();
@@ -146,7 +168,7 @@ export class RecordTable {
         below = taken.length < records.length ? (taken.at(-1)?.id ?? below) : rest.below;
         if (items.length >= page.limit || !rest.isOfEarlierHours) break;
       }
-      looked += hours.reduce((sum, hour) => sum + partitionsIn(hour), 0);
+      looked += hours.reduce((sum, hour) => sum + placesIn(hour).length, 0);
       // Where hours have few records, more of them are read side by side.
       atOnce = Math.min(2 * atOnce, RECORD_HOURS_AT_ONCE);
     }
@@ -164,25 +186,25 @@ export class RecordTable {
     return this.#hours.newest(span, atMost, deadline);
   }
 
-  /** The newest records of one hour below an id, as far as they are certainly in order across the shards. */
+  /** The newest records of one hour below an id, as far as they are certainly in order across its partitions. */
   async #hourPart(part: HourPart, deadline: Deadline): Promise<ReadPart> {
     const { request, hour, limit } = part;
-    const partitions = Array.from({ length: partitionsIn(hour) }, (_, shard) => shard);
-    const perShard = Math.min(limit, Math.ceil(limit / partitions.length) + 8);
+    const places = placesIn(hour);
+    const perPlace = Math.min(limit, Math.ceil(limit / places.length) + 8);
     const lowest = later(idPrefix(request.fromMs), idPrefix(hourStartMs(hour.hour)));
-    const shards = await Promise.all(
-      partitions.map(async (shard) => {
-        const statement = this.#shardStatement(part, { shard, lowest, limit: perShard });
+    const read = await Promise.all(
+      places.map(async (place) => {
+        const statement = this.#placeStatement(part, { place, lowest, limit: perPlace });
         const rows = await this.#tables.cassandra.read(statement, deadline);
         return {
           found: rows.flatMap((row) => foundIn(row, this.#nowMs()) ?? []),
-          lastId: rows.length < perShard ? undefined : String(rows.at(-1)?.id),
+          lastId: rows.length < perPlace ? undefined : String(rows.at(-1)?.id),
         };
       }),
     );
-    // A shard that filled its page may have more just below its last id.
-    const certain = shards.reduce((id, { lastId }) => (lastId === undefined ? id : later(id, lastId)), lowest);
-    const merged = mergedById(shards.flatMap(({ found }) => found)).filter(({ record }) => record.id >= certain);
+    // A partition that filled its page may have more just below its last id.
+    const certain = read.reduce((id, { lastId }) => (lastId === undefined ? id : later(id, lastId)), lowest);
+    const merged = mergedById(read.flatMap(({ found }) => found)).filter(({ record }) => record.id >= certain);
     const taken = merged.slice(0, limit);
     const below = taken.length < merged.length ? (taken.at(-1)?.record.id ?? certain) : certain;
     const records = await this.#rechecked(taken, part, deadline);
@@ -195,27 +217,27 @@ export class RecordTable {
     { request, hour }: HourPart,
     deadline: Deadline,
   ): Promise<StoredRecord[]> {
-    const isCertain = (request.terms ?? []).length === 0 || hour.numbers.length === 1;
+    const isCertain = (request.terms ?? []).length === 0 || isOnceEach(hour);
     const standings = isCertain
       ? found
       : await Promise.all(found.map(({ record }) => this.#standing(record, hour, deadline)));
     return standings.flatMap((one) => one?.record ?? []);
   }
 
-  #shardStatement(
+  #placeStatement(
     { request, hour, below }: HourPart,
-    { shard, lowest, limit }: { readonly shard: number; readonly lowest: string; readonly limit: number },
+    { place, lowest, limit }: { readonly place: RecordPlace; readonly lowest: string; readonly limit: number },
   ): Statement {
     const terms = indexedTerms(request.terms ?? []);
     const conditions = [`${PARTITION} AND id < ? AND id >= ?`, ...terms.map(() => "terms CONTAINS ?")].join(" AND ");
     const filtering = terms.length > 0 ? " ALLOW FILTERING" : "";
     return {
-      query: `SELECT ${ROW} FROM ${this.#table} WHERE ${conditions} LIMIT ?${filtering}`,
-      params: [request.cid, hour.hour, shard, below, lowest, ...terms, limit],
+      query: `SELECT ${ROW} FROM ${this.#names[place.life]!} WHERE ${conditions} LIMIT ?${filtering}`,
+      params: [request.cid, hour.hour, place.shard, below, lowest, ...terms, limit],
     };
   }
 
-  /** Hour by hour, of each record its times alone: pages of some shards, or of some hours that have few, at once. */
+  /** Hour by hour, of each record its times alone: pages of some partitions, or of some hours that have few, at once. */
   async count(span: RecordSpan, cursor?: string): Promise<ClassCount> {
     const text = requestText(this.#tables.keyspace, "countRecords", span);
     const deadline = this.#tables.cassandra.deadline();
@@ -232,7 +254,7 @@ export class RecordTable {
   async #countedHours(span: RecordSpan, { below, atOnce }: CountPlace, deadline: Deadline): Promise<CountedPart> {
     const hours = await this.#hoursBelow(span, below, atOnce, deadline);
     const parts = await Promise.all(
-      hours.map((hour) => this.#countedHour(span, { hour, below, shard: 0, states: [] }, deadline)),
+      hours.map((hour) => this.#countedHour(span, { hour, below, first: 0, states: [] }, deadline)),
     );
     let count = 0;
     for (const part of parts) {
@@ -247,42 +269,42 @@ export class RecordTable {
 
   /** Where it comes to the end of the hour, the next place is that of the hours before. */
   #countedHour(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
-    return place.hour.numbers.length === 1
-      ? this.#countedShards(span, place, deadline)
+    return isOnceEach(place.hour)
+      ? this.#countedPlaces(span, place, deadline)
       : this.#countedIds(span, place, deadline);
   }
 
-  async #countedShards(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
-    const { hour, shard } = place;
-    const partitions = partitionsIn(hour);
-    const together = Math.min(RECORD_SHARDS_COUNTED_AT_ONCE, partitions - shard);
+  async #countedPlaces(span: RecordSpan, counted: HourPlace, deadline: Deadline): Promise<CountedPart> {
+    const { hour, first } = counted;
+    const places = placesIn(hour);
+    const next = first + RECORD_SHARDS_COUNTED_AT_ONCE;
     const pages = await Promise.all(
-      Array.from({ length: together }, (_, at) => this.#countedPage(span, place, shard + at, deadline)),
+      places
+        .slice(first, next)
+        .map((place, at) => this.#countedPage(span, { hour, place, state: counted.states[at] }, deadline)),
     );
     const count = pages.reduce((sum, page) => sum + page.count, 0);
     const states = pages.map(({ state }) => state);
-    if (states.some((state) => state !== null)) return { count, next: { ...place, states } };
-    if (shard + together < partitions) return { count, next: { ...place, shard: shard + together, states: [] } };
+    if (states.some((state) => state !== null)) return { count, next: { ...counted, states } };
+    if (next < places.length) return { count, next: { ...counted, first: next, states: [] } };
     return { count, next: { below: idPrefix(hourStartMs(hour.hour)), atOnce: 1 } };
   }
 
   async #countedPage(
     { cid, fromMs, toMs }: RecordSpan,
-    { hour, shard: first, states }: HourPlace,
-    shard: number,
+    { hour: { hour }, place, state }: CountedPage,
     deadline: Deadline,
   ): Promise<{ readonly count: number; readonly state: string | null }> {
-    const state = states[shard - first];
     if (state === null) return { count: 0, state };
-    const query = `SELECT ${TIMES} FROM ${this.#table} WHERE ${PARTITION} AND id < ? AND id >= ?`;
-    const params = [cid, hour.hour, shard, idPrefix(toMs), idPrefix(fromMs)];
+    const query = `SELECT ${TIMES} FROM ${this.#names[place.life]!} WHERE ${PARTITION} AND id < ? AND id >= ?`;
+    const params = [cid, hour, place.shard, idPrefix(toMs), idPrefix(fromMs)];
     const page = { size: COUNTED_ROWS_PER_READ, ...(state === undefined ? {} : { state }) };
     const { rows, state: next } = await this.#tables.cassandra.page({ query, params }, page, deadline);
     const nowMs = this.#nowMs();
     return { count: rows.filter((row) => isThere(row, nowMs)).length, state: next ?? null };
   }
 
-  /** A record that lies in two shards counts once. */
+  /** A record that lies in two partitions counts once. */
   async #countedIds(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
     const { hour, below } = place;
     const { records, rest } = await this.#hourPart({ request: span, hour, below, limit: OBJECT_PAGE_MAX }, deadline);
@@ -309,12 +331,19 @@ interface CountPlace {
 /** A count goes on within an hour. */
 interface HourPlace {
   readonly hour: RecordHour;
-  /** Ids below this one are still to be counted, where records may lie in several shards. */
+  /** Ids below this one are still to be counted, where records may lie in several partitions. */
   readonly below: string;
-  /** The first of the shards that are being counted. */
-  readonly shard: number;
+  /** The first of the hour's partitions that are being counted. */
+  readonly first: number;
   /** Of each of them what the driver gave, null at its end; empty at their beginning. */
   readonly states: readonly (string | null)[];
+}
+
+interface CountedPage {
+  readonly hour: RecordHour;
+  readonly place: RecordPlace;
+  /** As the page before gave it, null at the end. */
+  readonly state: string | null | undefined;
 }
 
 interface HourPart {
@@ -333,6 +362,7 @@ interface ReadPart {
 type Partition = readonly [cid: number, hour: number, shard: number];
 
 interface PartitionBatch {
+  readonly life: number;
   readonly partition: Partition;
   readonly records: StoredRecord[];
   bytes: number;
@@ -341,6 +371,7 @@ interface PartitionBatch {
 interface RecordsOfHour {
   readonly cid: number;
   readonly hour: number;
+  readonly life: number;
   readonly records: StoredRecord[];
   bytes: number;
   untilMs: number;
@@ -350,9 +381,10 @@ function hoursOf(records: readonly StoredRecord[]): RecordsOfHour[] {
   const hours = new Map<string, RecordsOfHour>();
   for (const record of records) {
     const hour = hourOf(idTimeMs(record.id));
-    const name = `${record.cid}/${hour}`;
+    const life = lifeOf(record);
+    const name = `${record.cid}/${hour}/${life}`;
     let of = hours.get(name);
-    if (of === undefined) hours.set(name, (of = { cid: record.cid, hour, records: [], bytes: 0, untilMs: 0 }));
+    if (of === undefined) hours.set(name, (of = { cid: record.cid, hour, life, records: [], bytes: 0, untilMs: 0 }));
     of.records.push(record);
     of.bytes += record.value.length;
     of.untilMs = Math.max(of.untilMs, longLife(record.expiresAtMs));
@@ -360,7 +392,7 @@ function hoursOf(records: readonly StoredRecord[]): RecordsOfHour[] {
   return [...hours.values()];
 }
 
-function batchesOfOnePartition({ cid, hour, records }: RecordsOfHour, shards: number): PartitionBatch[] {
+function batchesOfOnePartition({ cid, hour, life, records }: RecordsOfHour, shards: number): PartitionBatch[] {
   const full: PartitionBatch[] = [];
   const open = new Map<number, PartitionBatch>();
   for (const record of records) {
@@ -370,7 +402,7 @@ function batchesOfOnePartition({ cid, hour, records }: RecordsOfHour, shards: nu
     const isFull = (of: PartitionBatch): boolean =>
       of.records.length >= RECORD_BATCH_MAX_ROWS || of.bytes + bytes > RECORD_BATCH_MAX_BYTES;
     if (room === undefined || isFull(room)) {
-      room = { partition: [cid, hour, shard], records: [], bytes: 0 };
+      room = { life, partition: [cid, hour, shard], records: [], bytes: 0 };
       open.set(shard, room);
       full.push(room);
     }

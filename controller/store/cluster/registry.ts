@@ -11,8 +11,8 @@ import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
 import { keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
-/** Raised with every change of the tables. Those of formats 1 and 2 were never released, and are not read. */
-const FORMAT = 3;
+/** Raised with every change of the tables. Those of formats 1 to 3 were never released, and are not read. */
+export const TENANT_FORMAT = 4;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
@@ -66,10 +66,10 @@ export class TenantRegistry {
     const entry = await this.kv.get(tenantKey(name));
     if (entry === undefined) return undefined;
     const tenant = decodeStored<TenantEntry>(entry.value);
-    if (tenant.format !== FORMAT)
+    if (tenant.format !== TENANT_FORMAT)
       throw new AppError(
         "unavailable",
-        `Tenant "${name}" has format ${tenant.format}, and this version knows ${FORMAT} alone.`,
+        `Tenant "${name}" has format ${tenant.format}, and this version knows ${TENANT_FORMAT} alone.`,
       );
     return tenant;
   }
@@ -112,7 +112,7 @@ export class TenantRegistry {
       const place = { keyspace, datacenter: this.#datacenter, replicationFactor: factor };
       const tables = tenantDefinitions({ ...place, slots });
       await this.#define([...tables, ...others], lost);
-      const entry: TenantEntry = { format: FORMAT, replicationFactor: factor, slots };
+      const entry: TenantEntry = { format: TENANT_FORMAT, replicationFactor: factor, slots };
       await this.kv.put(tenantKey(name), encodeJson(entry));
     });
   }

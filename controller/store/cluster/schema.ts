@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import { NUMBER_SLOTS } from "../../../common/limits.ts";
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { RECORD_LIVES, type RecordLife } from "./record-places.ts";
 
 /** Cassandra's own limit for the name of a keyspace. */
 const KEYSPACE_NAME_MAX = 48;
@@ -71,21 +72,28 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
     `CREATE TABLE IF NOT EXISTS ${keyspace}.edges_in (
        to_cid int, to_id text, bucket int, type text, cid int, id text, present boolean,
        PRIMARY KEY ((to_cid, to_id, bucket), type, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
-    `CREATE TABLE IF NOT EXISTS ${keyspace}.records (
-       cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>,
-       PRIMARY KEY ((cid, hour, shard), id)
-     ) WITH CLUSTERING ORDER BY (id DESC)
-       AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}`,
-    indexOf(keyspace, "records", "terms"),
+    ...RECORD_LIVES.flatMap((life) => recordDefinitions(keyspace, life)),
     `CREATE TABLE IF NOT EXISTS ${keyspace}.record_hours (
-       cid int, hour int, shards int, present boolean,
-       PRIMARY KEY ((cid), hour, shards)) WITH CLUSTERING ORDER BY (hour DESC, shards DESC)`,
+       cid int, hour int, life tinyint, shards int, present boolean,
+       PRIMARY KEY ((cid), hour, life, shards)) WITH CLUSTERING ORDER BY (hour DESC, life ASC, shards ASC)`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.chunks (
        content text, part int, position bigint, length int, bytes blob, digest blob,
        PRIMARY KEY ((content, part), position)) WITH CLUSTERING ORDER BY (position DESC)`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.contents (
        content text, kind text, name text, size bigint, made_ms bigint, condemned boolean,
        PRIMARY KEY ((content), kind, name))`,
+  ];
+}
+
+/** A removal is remembered as long as every engine promises. */
+function recordDefinitions(keyspace: string, { table, window: { unit, size } }: RecordLife): string[] {
+  return [
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (
+       cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>,
+       PRIMARY KEY ((cid, hour, shard), id)
+     ) WITH CLUSTERING ORDER BY (id DESC) AND gc_grace_seconds = ${OBJECT_TOMBSTONE_KEEP_MS / 1_000}
+       AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': '${unit}', 'compaction_window_size': ${size}}`,
+    indexOf(keyspace, table, "terms"),
   ];
 }
 

@@ -57,6 +57,35 @@ export function recordsContract(subject: () => ContractSubject): void {
       expect((await get(record.cid, record.id))!.terms).toEqual(expect.arrayContaining(["word", "more", "other"]));
     });
 
+    test("a record that is appended with lives of days, of months and without an end is one, by whatever way", async () => {
+      const ends = [DAY_MS, 50 * DAY_MS, 1_000 * DAY_MS, undefined];
+      const cid = uniqueCid();
+      const orders = [ends, [...ends].reverse(), [ends[1], ends[3], ends[0]], [ends[2], ends[0], ends[1]]];
+      const ids = orders.map((_, n) => ulid(startMs(), n + 1));
+      for (const [n, id] of ids.entries())
+        for (const [at, endMs] of orders[n]!.entries())
+          await append({
+            ...{ cid, id, value: bytes("line"), terms: [`t${at}`] },
+            ...(endMs === undefined ? {} : { expiresAtMs: startMs() + endMs }),
+          });
+      const span = { cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS };
+      const newest = [...ids].reverse();
+      expect(await timeline(span)).toEqual(newest);
+      for (const at of [0, 1, 2]) expect(await timeline({ ...span, terms: [`t${at}`] })).toEqual(newest);
+      expect((await subject().store.objects.countRecords(span)).count).toBe(ids.length);
+      const found = await Promise.all(ids.map((id) => get(cid, id)));
+      expect(found.map((one) => one!.expiresAtMs)).toEqual([
+        undefined,
+        undefined,
+        undefined,
+        startMs() + 1_000 * DAY_MS,
+      ]);
+      await again(() => subject().store.objects.removeRecords(ids.map((id) => ({ cid, id }))));
+      for (const endMs of [DAY_MS, 50 * DAY_MS, 1_000 * DAY_MS])
+        await append(...ids.map((id) => ({ cid, id, value: bytes("x"), terms: [], expiresAtMs: startMs() + endMs })));
+      expect([await timeline(span), (await subject().store.objects.countRecords(span)).count]).toEqual([[], 0]);
+    });
+
     test("of appends that differ under one id one stands whole, the same one in whatever order and however often", async () => {
       const cid = uniqueCid();
       const endMs = startMs() + DAY_MS;
