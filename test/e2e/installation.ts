@@ -1,7 +1,9 @@
+import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtemp, mkdir, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { WebSocket } from "ws";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster-admin.ts";
@@ -81,9 +83,19 @@ export class Installation {
   }
 
   #begin(changed: Readonly<Record<string, string>>): void {
-    const environment = { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings, ...changed };
-    this.#controller = new Program("controller", "dist/controller.js", environment);
+    this.#controller = new Program("controller", "dist/controller.js", { ...this.#environment(), ...changed });
     this.#session = "";
+  }
+
+  #environment(): Readonly<Record<string, string>> {
+    return { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings };
+  }
+
+  /** What a command of the controller's program prints, which must succeed. An embedded store must be at rest. */
+  async command(...words: readonly string[]): Promise<string> {
+    const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...this.#environment() };
+    const options = { env, timeout: CALL_DEADLINE_MS };
+    return (await promisify(execFile)(process.execPath, ["dist/controller.js", ...words], options)).stdout;
   }
 
   /** The first start needs a token; later ones find what the agent was given. */
@@ -178,15 +190,19 @@ export class Installation {
 
   /** A session of its administrator. */
   async signIn(company: string, password = this.#settings["ODP_ADMIN_PASSWORD"] ?? ""): Promise<string> {
+    const envelope = await this.trySignIn(company, password);
+    if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);
+    return String(envelope.message);
+  }
+
+  async trySignIn(company: string, password: string): Promise<Envelope> {
     const form = new URLSearchParams({ company, username: "admin", password });
     const response = await fetch(`${this.url}/user/signin`, {
       method: "POST",
       body: form,
       signal: AbortSignal.timeout(CALL_DEADLINE_MS),
     });
-    const envelope = (await response.json()) as Envelope;
-    if (envelope.status !== "ok") throw new Error(`Signing in: ${JSON.stringify(envelope)}`);
-    return String(envelope.message);
+    return (await response.json()) as Envelope;
   }
 }
 
