@@ -8,13 +8,16 @@ import {
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
-import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { CheckOutcome } from "./failures.ts";
 import { SignInSlowdown } from "./slowdown.ts";
+
+const GUESSES = onCluster ? 500 : 10_000;
+const GUESSED = 50;
 
 let engine: TestEngine;
 /** Ahead of the machine's clock, for all controllers. */
@@ -156,4 +159,20 @@ test("waits grow to a bound, and not beyond", async () => {
   expect(await one.guess("wrong")).toBe("wrong");
   aheadMs += SIGN_IN_DELAY_MAX_MS;
   expect(await controller().guess("right")).toBe("right");
+});
+
+test(`after ${GUESSES} guesses at ${GUESSED} users a wait is as long as ever, and the store holds as much as there are names`, async () => {
+  const { kv } = await engine.system();
+  const names = async () => (await kv.list("signinfailures/", { limit: 1_000 })).entries.length;
+  const before = await names();
+  const controllers = [controller(), controller()];
+  for (let at = 0; at < GUESSES; at++) {
+    aheadMs += SIGN_IN_DELAY_MAX_MS;
+    const answer = await controllers[at % 2]?.guess("wrong", `matrix/guessed${String(at % GUESSED)}`);
+    if (answer !== "wrong") expect.fail(`guess ${at}: ${String(answer)}`);
+  }
+  expect((await names()) - before).toBe(GUESSED + 1);
+  expect(await controller().guess("right", "matrix/guessed1")).toBe("limited");
+  aheadMs += SIGN_IN_DELAY_MAX_MS;
+  expect(await controller().guess("right", "matrix/guessed1")).toBe("right");
 });
