@@ -46,6 +46,8 @@ export const ClassRecord = Type.Object({
   kind: Type.Union([Type.Literal("entity"), Type.Literal("record")]),
   autosearch: Flag,
   version: Flag,
+  /** Of versions that a later one superseded, as `ttl`. */
+  versionttl: Type.Integer(),
   /** Store hints as they were given. */
   loption: AnyMembers,
   /** Milliseconds since 1970. */
@@ -128,6 +130,8 @@ export const ClassInfo = Type.Object({
   kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
   autosearch: Type.Optional(Type.Boolean()),
   version: Type.Optional(Type.Boolean()),
+  /** For how long versions are kept that a later one superseded, as `ttl`. */
+  versionttl: Type.Optional(Type.String()),
   /** Seconds, or a number and a unit as in `30 day`; -1: for ever. */
   ttl: Type.Optional(Type.String()),
   loption: Type.Optional(AnyMembers),

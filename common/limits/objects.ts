@@ -67,6 +67,10 @@ export const WORD_PATTERN_SHORT_PAGES_MAX = 20;
 export const WORD_PATTERN_CLASSES_MAX = 4;
 /** Timelines that are merged at once; a class tree with more record classes reads smaller pages. */
 export const TIMELINE_PAGE_ROWS = 500;
+/** The shortest `versionttl`. */
+export const VERSION_TTL_MIN_SECONDS = 60;
+/** Versions outlive what the class says by so much: more than clocks are apart. */
+export const VERSION_END_LATE_MS = 60_000;
 /**
  * A catalog that cannot keep its lease for this long stops writing; a change of definitions waits this long for a dead
  * controller.

@@ -149,6 +149,8 @@ export const EDGE_BUCKETS = 8;
 /** Days of versions one page of a history looks into before it is handed out short, and at once. */
 export const VERSION_DAYS_PER_PAGE = 64;
 export const VERSION_DAYS_AT_ONCE = 8;
+/** Earlier versions that a write looks at to give them an end: one, and those that writes before it left undone. */
+export const VERSIONS_ENDED_MAX = 4;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
 /** Entities of a range of numbers that are sorted at once, where the engine has no index in order. */

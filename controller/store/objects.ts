@@ -125,6 +125,13 @@ export interface EntityChange {
   readonly dropEdges?: readonly EdgeEnd[];
   /** A version to keep at `timeUs`, opaque here. */
   readonly version?: Uint8Array;
+  /** With `version`: no later change ends it. */
+  readonly versionStays?: true;
+  /**
+   * Versions of earlier times that would last longer vanish then, of the `VERSIONS_ENDED_MAX` newest those that do not
+   * stay. Done after the change: where that is interrupted, the next one does it.
+   */
+  readonly endVersionsAtMs?: number;
   /** When what this change writes is to vanish. A birth mark that vanished takes the entity along. */
   readonly expiresAtMs?: number;
 }

@@ -9,6 +9,7 @@ export function classView(path: string, columns: Readonly<Record<string, ColumnT
     keyMode: "uuid",
     ttlSeconds: undefined,
     version: false,
+    versionTtlSeconds: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

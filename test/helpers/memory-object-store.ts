@@ -1,5 +1,5 @@
 import { ulidTimeMs } from "../../common/ids.ts";
-import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../common/limits.ts";
+import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS, VERSIONS_ENDED_MAX } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import { AppError } from "../../common/errors.ts";
 import { checkBatch, checkChange, checkFind, checkRecord } from "../../controller/store/checks.ts";
@@ -43,6 +43,7 @@ interface EdgeMark {
 
 interface Version extends EntityVersion {
   readonly expiresAtMs: number;
+  readonly stays: boolean;
 }
 
 interface Kept {
@@ -97,7 +98,10 @@ export class MemoryObjectState {
       const { timeUs } = change;
       for (const end of change.addEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: true, expiresAtMs });
       for (const end of change.dropEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: false, expiresAtMs: 0 });
-      if (change.version !== undefined) kept.versions.set(timeUs, { timeUs, value: change.version, expiresAtMs });
+      const stays = change.versionStays === true;
+      if (change.version !== undefined)
+        kept.versions.set(timeUs, { timeUs, value: change.version, expiresAtMs, stays });
+      if (change.endVersionsAtMs !== undefined) endVersions(kept.versions, timeUs, change.endVersionsAtMs);
     }
   }
 
@@ -423,4 +427,11 @@ function standingOf(there: StoredRecord, given: StoredRecord): StoredRecord {
   const { cid, id, value } = given;
   const ends = one > 0 && other > 0 ? { expiresAtMs: Math.max(one, other) } : {};
   return { cid, id, value, terms: [...new Set([...there.terms, ...given.terms])], ...ends };
+}
+
+function endVersions(versions: Map<number, Version>, beforeUs: number, atMs: number): void {
+  const earlier = [...versions.values()].filter(({ timeUs }) => timeUs < beforeUs).sort((a, b) => b.timeUs - a.timeUs);
+  for (const version of earlier.slice(0, VERSIONS_ENDED_MAX))
+    if (!version.stays && (version.expiresAtMs === 0 || version.expiresAtMs > atMs))
+      versions.set(version.timeUs, { ...version, expiresAtMs: atMs });
 }

@@ -411,6 +411,7 @@ const DEFAULT_OPTIONS: ClassOptions = {
   keyMode: "uuid",
   ttlSeconds: undefined,
   version: false,
+  versionTtlSeconds: undefined,
   autosearch: false,
   alias: undefined,
   nickname: undefined,

@@ -27,6 +27,7 @@ const view: ClassView = {
     keyMode: "uuid",
     ttlSeconds: undefined,
     version: false,
+    versionTtlSeconds: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

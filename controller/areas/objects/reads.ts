@@ -1,4 +1,5 @@
 import { lazyPages } from "../../../common/pages.ts";
+import type { Clock } from "../../../common/time.ts";
 import { type Principal, seesAll } from "../permissions/index.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
 import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
@@ -39,9 +40,11 @@ function orderStep({ column, descending }: ReadOrder): string {
 /** Objects as they are and as they were, their edges and numbers. */
 export class Reads implements ObjectReads {
   readonly #tenants: OpenTenants;
+  readonly #clock: Clock;
 
-  constructor(tenants: OpenTenants) {
+  constructor(tenants: OpenTenants, clock: Clock) {
     this.#tenants = tenants;
+    this.#clock = clock;
   }
 
   async get(principal: Principal, refs: readonly ObjectRef[]): Promise<readonly (ObjectRow | undefined)[]> {
@@ -58,8 +61,9 @@ export class Reads implements ObjectReads {
         return tenant.reader.read({ snapshot, principal, request }, plan);
       }
       const past = { ...request, asOfMs };
-      const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal };
-      return readAsOf(past, planAsOfRead(snapshot, past, readable), source);
+      const nowMs = this.#clock.nowMs();
+      const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, principal, nowMs };
+      return readAsOf(past, planAsOfRead(snapshot, past, { readable, nowMs }), source);
     });
   }
 
@@ -87,7 +91,7 @@ export class Reads implements ObjectReads {
       return { ...explanation, steps: [...steps, ...orders, ...(isOpen ? wordSteps(used) : [])] };
     }
     const past = { ...request, asOfMs };
-    return explainAsOf(planAsOfRead(snapshot, past, readable), past);
+    return explainAsOf(planAsOfRead(snapshot, past, { readable, nowMs: this.#clock.nowMs() }), past);
   }
 
   async estimate(principal: Principal, request: ReadRequest): Promise<number | undefined> {
@@ -117,7 +121,10 @@ export class Reads implements ObjectReads {
     const places = refs.flatMap((ref) => placesOf(snapshot, ref, readable));
     const source = { store: tenant.store.objects, reader: tenant.reader, snapshot, readable, principal };
     const { asOfMs } = request;
-    yield* asOfMs === undefined ? edgesOf(places, request, source) : edgesAsOf(places, { ...request, asOfMs }, source);
+    const nowMs = this.#clock.nowMs();
+    yield* asOfMs === undefined
+      ? edgesOf(places, request, source)
+      : edgesAsOf(places, { ...request, asOfMs }, { ...source, nowMs });
   }
 
   async *history(

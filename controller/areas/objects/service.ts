@@ -48,7 +48,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#definitions = new DefinitionChanges(this.#tenants);
     this.#triggers = new Triggers({ tenants: this.#tenants, clock: runtime.clock, runner });
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });
-    this.#reads = new Reads(this.#tenants);
+    this.#reads = new Reads(this.#tenants, runtime.clock);
   }
 
   readonly catalog: Objects["catalog"] = (...given) => this.#definitions.catalog(...given);

@@ -59,6 +59,8 @@ export interface ClassOptions {
   readonly ttlSeconds: number | undefined;
   /** Keeps every version of an object. */
   readonly version: boolean;
+  /** How long a version is kept after a later one superseded it, in seconds; absent: for ever. */
+  readonly versionTtlSeconds: number | undefined;
   /** A search without a class visits this one. */
   readonly autosearch: boolean;
   readonly alias: string | undefined;

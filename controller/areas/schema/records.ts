@@ -105,6 +105,7 @@ export class VisibleSchema {
       remedy = "",
       autosearch,
       version,
+      versionTtlSeconds = -1,
       hints,
     } = view.options;
     const below = this.children(view).map((child) => child.path);
@@ -124,6 +125,7 @@ export class VisibleSchema {
       kind: view.kind,
       autosearch: Number(autosearch),
       version: Number(version),
+      versionttl: versionTtlSeconds,
       loption: hints,
       mtime: view.modifiedAtMs,
       tags: [],

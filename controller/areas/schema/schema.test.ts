@@ -127,6 +127,7 @@ test("a class record has what clients read", async () => {
     kind: "entity",
     autosearch: 1,
     version: 1,
+    versionttl: -1,
     loption: { partition: "day" },
     mtime: expect.any(Number) as number,
     tags: [],

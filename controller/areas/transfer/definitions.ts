@@ -48,13 +48,16 @@ function columnDefinition({ name, type, elements = [], labels, options, title }:
 function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
   const { view } = exported;
   const inherited = parent?.options;
-  const { keyMode, ttlSeconds, version, autosearch, alias, nickname, remedy, hints } = view.options;
+  const { keyMode, ttlSeconds, version, versionTtlSeconds, autosearch, alias, nickname, remedy, hints } = view.options;
   const texts = { alias, nickname, remedy };
   return [
     ...(view.kind === "record" ? [option("kind", textNode("record"))] : []),
     ...(keyMode === defaultKeyMode(exported, parent) ? [] : [option("key", textNode(keyMode))]),
     ...(ttlSeconds === inherited?.ttlSeconds ? [] : [option("ttl", valueNode(ttlSeconds ?? -1))]),
     ...(version === (inherited?.version ?? false) ? [] : [option("version", valueNode(version))]),
+    ...(versionTtlSeconds === inherited?.versionTtlSeconds
+      ? []
+      : [option("versionttl", valueNode(versionTtlSeconds ?? -1))]),
     ...(autosearch === (inherited?.autosearch ?? false) ? [] : [option("autosearch", valueNode(autosearch))]),
     ...Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [option(name, textNode(text))])),
     ...hintNodes(hints),

@@ -167,7 +167,7 @@ export class CassandraObjectStore implements ObjectStore {
       Promise.all([
         this.#edges.retract(change, deadline),
         this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
-        change.forgetHistory ? this.#versions.forget(change, deadline) : undefined,
+        change.forgetHistory ? this.#versions.forget(change, deadline) : this.#versions.end(change, deadline),
       ]),
     );
   }

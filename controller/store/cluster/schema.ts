@@ -61,7 +61,7 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
        cid int, kind int, beginning text, word text, split boolean static, present boolean,
        PRIMARY KEY ((cid, kind, beginning), word))`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.versions (
-       cid int, id text, day int, time bigint, value blob,
+       cid int, id text, day int, time bigint, value blob, stays boolean,
        PRIMARY KEY ((cid, id, day), time)) WITH CLUSTERING ORDER BY (time DESC)`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.version_days (
        cid int, id text, day int, until int, present boolean,

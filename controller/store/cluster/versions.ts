@@ -1,4 +1,4 @@
-import { VERSION_DAYS_AT_ONCE, VERSION_DAYS_PER_PAGE } from "../../../common/limits.ts";
+import { VERSION_DAYS_AT_ONCE, VERSION_DAYS_PER_PAGE, VERSIONS_ENDED_MAX } from "../../../common/limits.ts";
 import type { EntityChange, EntityKey, EntityVersion, Page, PageRequest, TimeRangeUs } from "../objects.ts";
 import type { Statement } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
@@ -10,6 +10,27 @@ const DAY_US = 86_400_000_000;
 const DAY_MS = DAY_US / 1_000;
 /** Stands for "for ever" among the days of expiry. */
 const NEVER_DAY = 0x7fff_ffff;
+/** The same, until later writes have ended the versions of the day. */
+const OPEN_DAY = NEVER_DAY - 1;
+
+interface Listing {
+  readonly key: EntityKey;
+  /** Of the write. */
+  readonly timeUs: number;
+  readonly day: number;
+  /** The day after that of expiry. */
+  readonly until: number;
+}
+
+interface VersionWrite extends Omit<Listing, "until"> {
+  readonly expiresAtMs?: number | undefined;
+}
+
+interface VersionRow {
+  readonly time: bigint;
+  readonly value: Uint8Array;
+  readonly stays?: true | undefined;
+}
 
 interface TimesUs {
   readonly from: number;
@@ -38,24 +59,82 @@ export class VersionTable {
     return this.#statements(change).map((statement) => this.#tables.cassandra.write([statement], deadline));
   }
 
-  #statements({ key: { cid, id }, timeUs, version, expiresAtMs }: EntityChange): Statement[] {
+  #statements(change: EntityChange): Statement[] {
+    const { key, timeUs, version, expiresAtMs, versionStays, endVersionsAtMs } = change;
     if (version === undefined) return [];
-    const { clock } = this.#tables.cassandra.runtime;
-    const time = BigInt(timeUs);
+    const isOpen = endVersionsAtMs !== undefined && !versionStays;
     const day = dayOf(timeUs);
-    // Listed by the day of expiry as well: one that expires sooner must not take the others along.
-    const until = expiresAtMs === undefined ? NEVER_DAY : dayOf(expiresAtMs * 1_000) + 1;
-    const listedFor = ttlSeconds(clock, expiresAtMs === undefined ? undefined : (until + 1) * DAY_MS);
+    const row = { time: BigInt(timeUs), value: new Uint8Array(version), stays: versionStays };
     return [
-      {
-        query: `UPDATE ${this.#days} USING TIMESTAMP ? AND TTL ? SET present = true WHERE cid = ? AND id = ? AND day = ? AND until = ?`,
-        params: [time, listedFor, cid, id, day, until],
-      },
-      {
-        query: `UPDATE ${this.#versions} USING TIMESTAMP ? AND TTL ? SET value = ? WHERE cid = ? AND id = ? AND day = ? AND time = ?`,
-        params: [time, ttlSeconds(clock, expiresAtMs), new Uint8Array(version), cid, id, day, time],
-      },
+      this.#listing({ key, timeUs, day, until: untilOf(expiresAtMs) ?? (isOpen ? OPEN_DAY : NEVER_DAY) }),
+      this.#row({ key, timeUs, day, expiresAtMs }, row),
     ];
+  }
+
+  /** By the day of expiry as well: one that expires sooner must not take the others along. */
+  #listing({ key: { cid, id }, timeUs, day, until }: Listing): Statement {
+    const { clock } = this.#tables.cassandra.runtime;
+    const listedFor = ttlSeconds(clock, until >= OPEN_DAY ? undefined : (until + 1) * DAY_MS);
+    return {
+      query: `UPDATE ${this.#days} USING TIMESTAMP ? AND TTL ? SET present = true WHERE cid = ? AND id = ? AND day = ? AND until = ?`,
+      params: [BigInt(timeUs), listedFor, cid, id, day, until],
+    };
+  }
+
+  #row({ key: { cid, id }, timeUs, day, expiresAtMs }: VersionWrite, { time, value, stays }: VersionRow): Statement {
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
+    return {
+      query: `UPDATE ${this.#versions} USING TIMESTAMP ? AND TTL ? SET value = ?, stays = ? WHERE cid = ? AND id = ? AND day = ? AND time = ?`,
+      params: [BigInt(timeUs), ttl, value, stays, cid, id, day, time],
+    };
+  }
+
+  /**
+   * To be made after the entity is written: ends earlier versions, of whose days only the last may get more. Repeating
+   * it changes nothing.
+   */
+  async end({ key, timeUs, endVersionsAtMs: atMs }: EntityChange, deadline: Deadline): Promise<void> {
+    if (atMs === undefined) return;
+    const days = await this.#daysOf(key, { from: 0, to: timeUs - 1 }, deadline);
+    let left = VERSIONS_ENDED_MAX;
+    for (const day of days.slice(0, VERSIONS_ENDED_MAX)) {
+      const rows = await this.#endable({ key, timeUs, day, expiresAtMs: atMs }, left, deadline);
+      left -= rows.looked;
+      await this.#endRows({ key, timeUs, day, expiresAtMs: atMs }, rows.ended, deadline);
+      if (left <= 0) return;
+    }
+  }
+
+  /** Of the newest versions of the day below the time those that last longer and do not stay. */
+  async #endable(
+    { key: { cid, id }, timeUs, day, expiresAtMs = Infinity }: VersionWrite,
+    limit: number,
+    deadline: Deadline,
+  ): Promise<{ readonly looked: number; readonly ended: readonly VersionRow[] }> {
+    const query = `SELECT time, value, stays, TTL(value) AS ttl FROM ${this.#versions} WHERE cid = ? AND id = ? AND day = ? AND time < ? LIMIT ?`;
+    const { cassandra } = this.#tables;
+    const rows = await cassandra.read({ query, params: [cid, id, day, BigInt(timeUs), limit] }, deadline);
+    const leftSeconds = ttlSeconds(cassandra.runtime.clock, expiresAtMs);
+    const ended = rows.filter(({ stays, ttl }) => stays !== true && (ttl === null || Number(ttl) > leftSeconds));
+    return {
+      looked: rows.length,
+      ended: ended.map(({ time, value }) => ({ time: time as bigint, value: value as Buffer })),
+    };
+  }
+
+  async #endRows(write: VersionWrite, rows: readonly VersionRow[], deadline: Deadline): Promise<void> {
+    if (rows.length === 0) return;
+    const { cassandra } = this.#tables;
+    const { key, timeUs, day, expiresAtMs } = write;
+    const until = untilOf(expiresAtMs) ?? NEVER_DAY;
+    await cassandra.write([this.#listing({ key, timeUs, day, until })], deadline);
+    await cassandra.write(
+      rows.map((row) => this.#row(write, row)),
+      deadline,
+    );
+    if (day === dayOf(timeUs)) return;
+    const query = `DELETE FROM ${this.#days} USING TIMESTAMP ? WHERE cid = ? AND id = ? AND day = ? AND until = ?`;
+    await cassandra.write([{ query, params: [BigInt(timeUs), key.cid, key.id, day, OPEN_DAY] }], deadline);
   }
 
   /** Removes all versions up to the time of the change, and then their list: repeating it finishes the work. */
@@ -123,6 +202,10 @@ export class VersionTable {
     const rows = await this.#tables.cassandra.read({ query, params }, deadline);
     return [...new Set(rows.map((row) => Number(row.day)))].slice(0, VERSION_DAYS_PER_PAGE);
   }
+}
+
+function untilOf(expiresAtMs: number | undefined): number | undefined {
+  return expiresAtMs === undefined ? undefined : dayOf(expiresAtMs * 1_000) + 1;
 }
 
 function dayOf(timeUs: number): number {

@@ -26,6 +26,7 @@ import { recordsContract } from "./records.ts";
 import { slotsContract } from "./slots.ts";
 
 const TTL_MS = 2_000;
+const VERSIONS_WRITTEN = 40;
 
 /** Everything `ObjectStore` promises, for any engine. */
 export function objectsContract(name: string, open: OpenSubject): void {
@@ -520,6 +521,47 @@ export function objectsContract(name: string, open: OpenSubject): void {
           [edge.to, "in"],
         ] as const)
           expect(await all(5, (page) => objects.edges(end, direction, page))).toHaveLength(1);
+      });
+
+      test("versions vanish when a later change ended them, but those that stay and the newest one", async () => {
+        const key = newKey();
+        const kept = async () =>
+          (await all(2, (page) => objects.history(key, {}, page))).map(({ value }) => text(value));
+        const first: EntityChange = { key, timeUs: at(1), birth: true, version: bytes("first") };
+        await write(first);
+        await write({ key, timeUs: at(2), version: bytes("stays"), versionStays: true });
+        await write({ key, timeUs: at(3), version: bytes("third") });
+        const ending = {
+          key,
+          timeUs: at(4),
+          version: bytes("fourth"),
+          endVersionsAtMs: subject.clock.nowMs() + TTL_MS,
+        };
+        await write(ending);
+        expect(await kept()).toEqual(["fourth", "third", "stays", "first"]);
+        await write(first);
+        await write(ending);
+        await passTime(subject, TTL_MS + 1_000, async () => (await kept()).length === 2);
+        expect(await kept()).toEqual(["fourth", "stays"]);
+        await write(first);
+        expect((await kept()).slice(0, 2)).toEqual(["fourth", "stays"]);
+        await write({ ...ending, timeUs: at(5), version: bytes("fifth"), endVersionsAtMs: subject.clock.nowMs() });
+        await passTime(subject, 1_000, async () => (await kept()).length === 2);
+        expect(await kept()).toEqual(["fifth", "stays"]);
+      });
+
+      test(`of ${VERSIONS_WRITTEN} versions that each end the ones before the newest is left, across days`, async () => {
+        const key = newKey();
+        const dayUs = 86_400_000_000;
+        await write({ key, timeUs: at(0), birth: true });
+        for (let n = 1; n <= VERSIONS_WRITTEN; n += 1) {
+          const timeUs = at(n) + Math.floor(n / 8) * dayUs;
+          const endVersionsAtMs = subject.clock.nowMs() + TTL_MS;
+          await write({ key, timeUs, version: bytes(`${n}`), endVersionsAtMs });
+        }
+        const kept = () => all(9, (page) => objects.history(key, {}, page));
+        await passTime(subject, TTL_MS + 1_000, async () => (await kept()).length === 1);
+        expect((await kept()).map(({ value }) => text(value))).toEqual([`${VERSIONS_WRITTEN}`]);
       });
 
       test("a birth mark that vanishes takes the entity along", async () => {

@@ -49,7 +49,8 @@ export class Entities {
     const nowMs = this.#nowMs();
     const state = this.#update(bytes, (loaded) => loaded.apply(change, nowMs));
     if (change.addEdges !== undefined || change.dropEdges !== undefined) this.edges.apply(change, state.deathUs, nowMs);
-    if (change.version !== undefined || change.forgetHistory) this.history.apply(change, state.forgottenUs);
+    if (change.version !== undefined || change.forgetHistory || change.endVersionsAtMs !== undefined)
+      this.history.apply(change, state.forgottenUs);
   }
 
   /**

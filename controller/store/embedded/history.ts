@@ -1,3 +1,4 @@
+import { VERSIONS_ENDED_MAX } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { EntityChange, EntityKey, EntityVersion, Page, PageRequest, TimeRangeUs } from "../objects.ts";
 import { Cursors } from "./cursor.ts";
@@ -6,7 +7,8 @@ import type { Expiry } from "./expiry.ts";
 import { compareBytes, concat, following, prefixEnd, readU64Descending, u64Descending } from "./keys.ts";
 import { EXPIRY_KINDS, historyKey, ownerPrefix } from "./object-keys.ts";
 
-type Packed = readonly [value: Uint8Array, expiresAtMs: number];
+/** 0: it never expires. */
+type Packed = readonly [value: Uint8Array, expiresAtMs: number, stays?: true];
 
 /** Versions kept with changes, newest first. */
 export class History {
@@ -21,15 +23,33 @@ export class History {
   /** Inside a write transaction. `forgottenUs`: versions up to this time are not kept. */
   apply(change: EntityChange, forgottenUs: number): void {
     if (change.forgetHistory) this.#forget(change.key, forgottenUs);
-    if (change.version === undefined || change.timeUs <= forgottenUs) return;
+    if (change.version !== undefined && change.timeUs > forgottenUs) this.#keep(change, change.version);
+    if (change.endVersionsAtMs !== undefined) this.#end(change, Math.ceil(change.endVersionsAtMs));
+  }
+
+  #keep(change: EntityChange, version: Uint8Array): void {
     const key = historyKey(change.key, change.timeUs);
     const stored = this.#env.tables.history.get(key);
     const current = stored === undefined ? undefined : decodeStored<Packed>(stored);
-    if (current !== undefined && compareBytes(change.version, current[0]) <= 0) return;
+    if (current !== undefined && compareBytes(version, current[0]) <= 0) return;
     const expiresAtMs = Math.ceil(change.expiresAtMs ?? 0);
-    void this.#env.tables.history.put(key, encodePacked([change.version, expiresAtMs] satisfies Packed));
-    if (current !== undefined && current[1] > 0) this.#expiry.remove(current[1], EXPIRY_KINDS.version, key);
-    if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.version, key);
+    this.#put(key, change.versionStays ? [version, expiresAtMs, true] : [version, expiresAtMs], current);
+  }
+
+  #end({ key, timeUs }: EntityChange, atMs: number): void {
+    const start = following(historyKey(key, timeUs));
+    const range = { start, end: prefixEnd(ownerPrefix(key))!, limit: VERSIONS_ENDED_MAX };
+    for (const row of [...this.#env.tables.history.getRange(range)]) {
+      const current = decodeStored<Packed>(row.value);
+      const [value, expiresAtMs, stays] = current;
+      if (!stays && (expiresAtMs === 0 || expiresAtMs > atMs)) this.#put(row.key, [value, atMs], current);
+    }
+  }
+
+  #put(key: Uint8Array, packed: Packed, before: Packed | undefined): void {
+    void this.#env.tables.history.put(key, encodePacked(packed));
+    if (before !== undefined && before[1] > 0) this.#expiry.remove(before[1], EXPIRY_KINDS.version, key);
+    if (packed[1] > 0) this.#expiry.add(packed[1], EXPIRY_KINDS.version, key);
   }
 
   /** Inside a write transaction. */

@@ -1,5 +1,11 @@
 import { AppError } from "../../../../common/errors.ts";
-import { CLASSES_PER_TENANT_MAX, COLUMNS_PER_CLASS_MAX, EDGE_TYPES_MAX } from "../../../../common/limits.ts";
+import {
+  CATALOG_LEASE_MS,
+  CLASSES_PER_TENANT_MAX,
+  COLUMNS_PER_CLASS_MAX,
+  EDGE_TYPES_MAX,
+  VERSION_TTL_MIN_SECONDS,
+} from "../../../../common/limits.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "../types.ts";
 import {
   FOR_EVER,
@@ -12,6 +18,7 @@ import {
   parentPath,
   type ClassDefinition,
   type ColumnDefinition,
+  type FormerVersionTtl,
   type OptionsDefinition,
 } from "./definition.ts";
 import type { Draft } from "./draft.ts";
@@ -285,7 +292,9 @@ function dropKey(draft: Draft, definition: ClassDefinition, name: string): void 
 }
 
 function setOptions(draft: Draft, definition: ClassDefinition, options: Partial<ClassOptions>): void {
-  const altered = { ...definition, options: mergeOptions(draft, definition, options) };
+  const merged = mergeOptions(draft, definition, options);
+  const versionTtlFormer = formerVersionTtl(draft, definition, merged.versionTtlSeconds);
+  const altered = { ...definition, options: { ...merged, ...(versionTtlFormer && { versionTtlFormer }) } };
   checkKeyMode(draft, altered);
   draft.putClass(altered);
 }
@@ -313,9 +322,10 @@ function firstOptions(draft: Draft, definition: ClassDefinition, options: Partia
 function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial<ClassOptions>): OptionsDefinition {
   const before = definition.options;
   const ttlSeconds = "ttlSeconds" in change ? (change.ttlSeconds ?? FOR_EVER) : before.ttlSeconds;
-  if (ttlSeconds !== undefined && ttlSeconds !== FOR_EVER && !(Number.isFinite(ttlSeconds) && ttlSeconds > 0)) {
-    throw new AppError("invalid", "[Valid] ttl is a number of seconds above zero.");
-  }
+  checkSeconds("ttl", ttlSeconds, 0);
+  const versionTtlSeconds =
+    "versionTtlSeconds" in change ? (change.versionTtlSeconds ?? FOR_EVER) : before.versionTtlSeconds;
+  checkSeconds("versionttl", versionTtlSeconds, VERSION_TTL_MIN_SECONDS);
   const texts = { alias: text("alias"), nickname: text("nickname"), remedy: text("remedy") };
   const keyMode = "keyMode" in change ? change.keyMode : before.keyMode;
   const version = change.version ?? before.version;
@@ -326,6 +336,7 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
     ...longest(before, ttlSeconds),
     ...texts,
     ...(version === undefined ? {} : { version }),
+    ...(versionTtlSeconds === undefined ? {} : { versionTtlSeconds }),
     ...(autosearch === undefined ? {} : { autosearch }),
     ...wordsOf(draft, definition, autosearch),
     hints: { ...before.hints, ...change.hints },
@@ -334,6 +345,33 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
   function text(name: "alias" | "nickname" | "remedy"): string | undefined {
     return name in change ? change[name] : before[name];
   }
+}
+
+function checkSeconds(option: string, seconds: number | undefined, least: number): void {
+  if (seconds === undefined || seconds === FOR_EVER) return;
+  if (Number.isFinite(seconds) && seconds > 0 && seconds >= least) return;
+  const range = least === 0 ? "above zero" : `from ${least}`;
+  throw new AppError("invalid", `[Valid] ${option} is a number of seconds ${range}.`);
+}
+
+/**
+ * Versions end as it was set when they were superseded: what is set longer holds for those to come, on the last
+ * controller once it has taken the definition or lost its lease.
+ */
+function formerVersionTtl(
+  draft: Draft,
+  definition: ClassDefinition,
+  own: number | undefined,
+): FormerVersionTtl | undefined {
+  const { versionTtlFormer: known, versionTtlSeconds } = definition.options;
+  const above = definition.system ? [] : draft.lineage(definition.path).filter(({ path }) => path !== definition.path);
+  const inherited = above.find(({ options }) => options.versionTtlSeconds !== undefined);
+  const secondsOf = (seconds = inherited?.options.versionTtlSeconds ?? FOR_EVER): number =>
+    seconds === FOR_EVER ? Infinity : seconds;
+  const before = secondsOf(versionTtlSeconds);
+  if (before === Infinity || secondsOf(own) <= before) return known;
+  const untilMs = draft.nowMs + CATALOG_LEASE_MS;
+  return { seconds: Math.min(before, known?.seconds ?? Infinity), untilMs };
 }
 
 /** Objects keep the ttl they were written with. */

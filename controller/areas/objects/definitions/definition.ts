@@ -60,6 +60,10 @@ export interface OptionsDefinition {
   readonly ttlAlwaysOwn?: boolean;
   /** Absent: as in the class above. */
   readonly version?: boolean;
+  /** As `ttlSeconds`, for versions that were superseded. */
+  readonly versionTtlSeconds?: number;
+  /** Absent: no version ended earlier than the option now says. */
+  readonly versionTtlFormer?: FormerVersionTtl;
   /** As `version`. */
   readonly autosearch?: boolean;
   /**
@@ -71,6 +75,12 @@ export interface OptionsDefinition {
   readonly nickname?: string;
   readonly remedy?: string;
   readonly hints: Readonly<Record<string, Value>>;
+}
+
+/** Versions that were superseded up to a time may have ended so long after. */
+export interface FormerVersionTtl {
+  readonly seconds: number;
+  readonly untilMs: number;
 }
 
 /** Issues numbers. Every change of a definition writes it, which gives all changes of a tenant one order. */

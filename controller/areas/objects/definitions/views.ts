@@ -6,6 +6,7 @@ import {
   lastComponent,
   parentPath,
   type ClassDefinition,
+  type FormerVersionTtl,
   type IndexDefinition,
 } from "./definition.ts";
 import { pendingIndexes, type NamedIndex } from "./indexstates.ts";
@@ -48,6 +49,8 @@ export class LoadedClass implements ClassView {
    * than that after its write.
    */
   readonly ttlLongestSeconds: number | undefined;
+  /** Own and inherited, as the class may have taken the option of those above. */
+  readonly formerVersionTtls: readonly FormerVersionTtl[];
   /** Own indexes that lack older objects. */
   readonly pendingIndexes: readonly NamedIndex[];
   readonly wordColumns: readonly LoadedColumn[];
@@ -66,6 +69,8 @@ export class LoadedClass implements ClassView {
     const from = definition.system ? undefined : above;
     this.options = optionsOf(definition, above, this.keys);
     this.ttlLongestSeconds = longestTtl(definition, from);
+    const { versionTtlFormer } = definition.options;
+    this.formerVersionTtls = [...(versionTtlFormer ? [versionTtlFormer] : []), ...(from?.formerVersionTtls ?? [])];
     this.modifiedAtMs = definition.modifiedAtMs;
     this.system = definition.system;
     this.guard = owner?.guard;
@@ -85,6 +90,15 @@ export class LoadedClass implements ClassView {
 
   column(name: string): LoadedColumn | undefined {
     return this.#byName.get(name);
+  }
+
+  /** Since when the versions of its objects are whole, in ms: of what was superseded before some may have ended. */
+  versionsSinceMs(nowMs: number): number {
+    const { versionTtlSeconds = Infinity } = this.options;
+    return this.formerVersionTtls.reduce(
+      (sinceMs, { seconds, untilMs }) => Math.max(sinceMs, Math.min(untilMs, nowMs - seconds * 1_000)),
+      nowMs - versionTtlSeconds * 1_000,
+    );
   }
 
   columnByNumber(number: number): LoadedColumn | undefined {
@@ -155,10 +169,12 @@ function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, 
   // An option that a user sets above must not end or keep what the platform's own classes hold.
   const inherited = definition.system ? undefined : above?.options;
   const ttlSeconds = options.ttlSeconds ?? inherited?.ttlSeconds;
+  const versionTtlSeconds = options.versionTtlSeconds ?? inherited?.versionTtlSeconds;
   return {
     keyMode: options.keyMode ?? defaultKeyMode(definition, above, keys),
     ttlSeconds: ttlSeconds === FOR_EVER ? undefined : ttlSeconds,
     version: options.version ?? inherited?.version ?? false,
+    versionTtlSeconds: versionTtlSeconds === FOR_EVER ? undefined : versionTtlSeconds,
     autosearch: options.autosearch ?? inherited?.autosearch ?? false,
     alias: options.alias,
     nickname: options.nickname,

@@ -7,14 +7,21 @@ import type { LoadedClass } from "../definitions/views.ts";
 import type { Place } from "../reading/locate.ts";
 import { planRead, scopeOf, type ReadPlan } from "../reading/readplan.ts";
 import type { ObjectRow, ReadExplanation, ReadRequest } from "../types.ts";
-import { keepsVersions, lastMicrosecond, objectsAt, withoutVersions } from "./history.ts";
+import {
+  keepsVersions,
+  lastMicrosecond,
+  objectsAt,
+  requireVersionsAt,
+  type StateSource,
+  withoutVersions,
+} from "./history.ts";
 import { removedPlaces, type RemovedSource } from "./removed.ts";
 
 export interface AsOfRequest extends ReadRequest {
   readonly asOfMs: number;
 }
 
-export interface AsOfSource extends RemovedSource {
+export interface AsOfSource extends RemovedSource, StateSource {
   readonly principal: Principal;
   readonly snapshot: Snapshot;
 }
@@ -26,11 +33,11 @@ export interface AsOfPlan {
   readonly views: readonly LoadedClass[];
 }
 
-/** `AppError("invalid")` for a class that keeps no versions. */
+/** `AppError("invalid")` for a class that keeps no versions, or none of that time any more. */
 export function planAsOfRead(
   snapshot: Snapshot,
   request: AsOfRequest,
-  readable: (view: LoadedClass) => boolean,
+  { readable, nowMs }: { readonly readable: (view: LoadedClass) => boolean; readonly nowMs: number },
 ): AsOfPlan {
   const present = planRead(snapshot, { ...request, where: [] }, readable);
   const labels = new Set(request.ids?.map((id) => parseObjectId(id)?.label));
@@ -39,6 +46,7 @@ export function planAsOfRead(
   );
   const unfit = views.find((view) => !keepsVersions(view));
   if (unfit !== undefined) throw withoutVersions(unfit);
+  for (const view of views) requireVersionsAt(view, request.asOfMs, nowMs);
   return { present, views };
 }
 

@@ -13,7 +13,14 @@ import { placeText, type Place } from "../reading/locate.ts";
 import type { EdgeRequest, ObjectEdge } from "../types.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
 import { edgeText, formerEdgesTo, lastLossUs, wasTaken } from "./formeredges.ts";
-import { keepsVersions, lastMicrosecond, objectsAt, versionsAt, withoutVersions } from "./history.ts";
+import {
+  keepsVersions,
+  lastMicrosecond,
+  objectsAt,
+  requireVersionsAt,
+  versionsAt,
+  withoutVersions,
+} from "./history.ts";
 
 export interface AsOfEdgeRequest extends EdgeRequest {
   readonly asOfMs: number;
@@ -31,6 +38,7 @@ export async function* edgesAsOf(
 ): AsyncGenerator<readonly ObjectEdge[]> {
   const unfit = places.find((place) => !keepsVersions(place.view));
   if (unfit !== undefined) throw withoutVersions(unfit.view);
+  for (const { view } of places) requireVersionsAt(view, request.asOfMs, source.nowMs);
   const read = request.direction === "out" ? edgesFrom : edgesTo;
   const starts = [...new Map(places.map((start) => [placeText(start), start])).values()];
   for (let from = 0; from < starts.length; from += EDGES_AS_OF_IN_FLIGHT_MAX) {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { Row } from "../../../../common/value.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
@@ -25,6 +25,8 @@ const HOST: ClassSpec = {
   indexes: ["size"],
   options: { version: true },
 };
+
+const GONE_WITHIN_MS = 20_000;
 
 let engine: TestEngine;
 let objects: ObjectService;
@@ -346,6 +348,88 @@ test.each(onCluster ? [1] : [1, 13])(
     for (const { atMs, was } of told) expect(await everything({ asOfMs: atMs })).toEqual(was);
   },
 );
+
+describe("a class that keeps versions for a time", () => {
+  const MINUTE_MS = 60_000;
+  const set = (value: number) => objects.update(admin, { id: "host:a" }, [{ column: "size", operation: "set", value }]);
+  const sizes = async (id = "host:a") => (await historyOf(id)).map(({ values }) => values?.size);
+  /** Of an hour ago, the versions that ended since are gone once the store has looked. */
+  const gone = (check: () => Promise<void>) => vi.waitFor(check, { timeout: GONE_WITHIN_MS });
+
+  beforeEach(async () => {
+    await objects.createEdgeType(admin, { name: "link", remedy: "" });
+    await objects.alterClass(admin, HOST.path, { kind: "set options", options: { versionTtlSeconds: 60 } });
+  });
+
+  test("loses those that a later one superseded, and not the last one nor those that tell of edges", async () => {
+    await objects.insert(admin, HOST.path, [
+      { name: "a", size: 1 },
+      { name: "b", size: 1 },
+    ]);
+    moment();
+    await set(2);
+    moment();
+    await objects.update(admin, { id: "host:a" }, [{ column: "link", operation: "set", value: "host:b" }]);
+    moment();
+    await set(4);
+    moment();
+    await set(5);
+    await gone(async () => expect(await sizes()).toEqual([5, 2]));
+    expect(await sizes("host:b")).toEqual([1]);
+    expect(await sizesAt(moment())).toEqual({ "host:a": 5, "host:b": 1 });
+    expect(await edgesAt("out", ["host:a"], moment())).toEqual(["host:a link host:b"]);
+  });
+
+  test("forgets that an object was removed, but not what it was until then", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    moment();
+    await objects.remove(admin, [{ id: "host:a" }]);
+    await gone(async () => expect([await sizes(), await removed()]).toEqual([[undefined], []]));
+    expect(await sizesAt(moment(), { ids: ["host:a"] })).toEqual({});
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 2 }]);
+    expect(await sizesAt(moment())).toEqual({ "host:a": 2 });
+  });
+
+  test("refuses what lies further back, for objects, edges and the plan, and says since when it has all", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    const asOfMs = moment();
+    nowMs = asOfMs + MINUTE_MS;
+    expect(await sizesAt(asOfMs)).toEqual({ "host:a": 1 });
+    nowMs += 1;
+    const refused = {
+      code: "invalid",
+      message: `[Valid] class ${HOST.path} has its earlier versions since ${new Date(asOfMs + 1).toISOString()} alone.`,
+    };
+    await expect(sizesAt(asOfMs)).rejects.toMatchObject(refused);
+    await expect(readAll({ asOfMs, class: "/matrix/cmdb", subtree: true })).rejects.toMatchObject({ code: "invalid" });
+    await expect(edgesAt("out", ["host:a"], asOfMs)).rejects.toMatchObject(refused);
+    await expect(objects.explain(admin, { class: HOST.path, subtree: false, asOfMs })).rejects.toMatchObject(refused);
+  });
+
+  test("refuses what ended before the time was made longer, or the option was taken away", async () => {
+    await objects.insert(admin, HOST.path, [{ name: "a", size: 1 }]);
+    const before = moment();
+    nowMs += 2 * MINUTE_MS;
+    const changedMs = nowMs;
+    await objects.alterClass(admin, HOST.path, { kind: "set options", options: { versionTtlSeconds: 3_600 } });
+    await expect(sizesAt(before)).rejects.toMatchObject({ code: "invalid" });
+    nowMs += 30 * MINUTE_MS;
+    await expect(sizesAt(before)).rejects.toMatchObject({ code: "invalid" });
+    expect(await sizesAt(changedMs + MINUTE_MS)).toEqual({ "host:a": 1 });
+    await objects.alterClass(admin, HOST.path, { kind: "set options", options: { versionTtlSeconds: undefined } });
+    nowMs += 120 * MINUTE_MS;
+    expect(await sizesAt(changedMs + 35 * MINUTE_MS)).toEqual({ "host:a": 1 });
+    await expect(sizesAt(before)).rejects.toMatchObject({ code: "invalid" });
+  });
+
+  test("takes a minute at least", async () => {
+    const options = { versionTtlSeconds: 59 };
+    await expect(objects.alterClass(admin, HOST.path, { kind: "set options", options })).rejects.toMatchObject({
+      code: "invalid",
+      message: "[Valid] versionttl is a number of seconds from 60.",
+    });
+  });
+});
 
 describe("a version written at a time of its own", () => {
   test("lies in the history at that time, holds nothing of later ones, and leaves those as they were", async () => {

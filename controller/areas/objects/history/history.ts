@@ -12,6 +12,11 @@ export interface HistorySource {
   readonly store: ObjectStore;
 }
 
+/** For what was at a time. */
+export interface StateSource extends HistorySource {
+  readonly nowMs: number;
+}
+
 export function keepsVersions(view: LoadedClass): boolean {
   return view.options.version && view.kind === "entity" && view.provide === undefined;
 }
@@ -19,6 +24,16 @@ export function keepsVersions(view: LoadedClass): boolean {
 export function withoutVersions(view: LoadedClass): AppError {
   return new AppError("invalid", `[Valid] class ${view.path} keeps no versions of its objects.`, {
     details: { class: view.path },
+  });
+}
+
+/** `AppError("invalid")` for a time of which the class may not have all versions any more. */
+export function requireVersionsAt(view: LoadedClass, asOfMs: number, nowMs: number): void {
+  const sinceMs = view.versionsSinceMs(nowMs);
+  if (asOfMs >= sinceMs) return;
+  const since = new Date(sinceMs).toISOString();
+  throw new AppError("invalid", `[Valid] class ${view.path} has its earlier versions since ${since} alone.`, {
+    details: { class: view.path, since },
   });
 }
 
@@ -69,13 +84,17 @@ export async function versionBefore(
   return undefined;
 }
 
-/** The objects at these places according to their versions; `undefined` for one that did not exist or is not known. */
+/**
+ * The objects at these places according to their versions; `undefined` for one that did not exist or is not known.
+ * Errors as of `requireVersionsAt`.
+ */
 export function objectsAt(
   places: readonly Place[],
   asOfMs: number,
-  source: HistorySource,
+  source: StateSource,
 ): Promise<(ObjectRow | undefined)[]> {
   return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) => {
+    requireVersionsAt(place.view, asOfMs, source.nowMs);
     const version = await versionBefore(place, lastMicrosecond(asOfMs), source);
     return version === undefined ? undefined : objectOfVersion(place, version, asOfMs);
   });

@@ -1,3 +1,4 @@
+import { VERSION_END_LATE_MS } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import type { EdgeEnd, Entity, EntityChange } from "../../../store/objects.ts";
 import { TAGS } from "../definitions/definition.ts";
@@ -69,7 +70,7 @@ export function compose(write: EntityWrite): ComposedWrite {
     ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
     ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
     ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
-    ...(view.options.version ? { version: versionOf(write, parts.row) } : {}),
+    ...(view.options.version ? versionOf(write, parts.row) : {}),
     ...expiry(view, timeUs),
   };
   return { change, row: parts.row, shared: parts.shared, unneeded: unneeded(write, parts) };
@@ -81,17 +82,20 @@ function partsOf(write: EntityWrite): Parts {
   return parts;
 }
 
-function versionOf(write: EntityWrite, row: Row): Uint8Array {
-  const { view, timeUs, birth, addEdges, dropEdges } = write;
+/** Edges of an earlier time are told by every change of theirs, and what is backdated may have been superseded before. */
+function versionOf(write: EntityWrite, row: Row): Pick<EntityChange, "version" | "versionStays" | "endVersionsAtMs"> {
+  const { view, timeUs, birth, addEdges = [], dropEdges = [] } = write;
   const { old } = write.past ?? write;
   const bornUs = birth || old === undefined ? timeUs : old.entity.birthUs;
-  return encodeVersion(view, {
+  const version = encodeVersion(view, {
     row: write.past === undefined ? row : partsOf({ ...write, old }).row,
     ctimeMs: old === undefined ? undefined : createdMs(old.entity),
     untilMs: expiry(view, bornUs).expiresAtMs,
-    added: addEdges ?? [],
-    dropped: dropEdges ?? [],
+    added: addEdges,
+    dropped: dropEdges,
   });
+  const stays = write.past !== undefined || addEdges.length > 0 || dropEdges.length > 0;
+  return { version, ...(stays ? { versionStays: true as const } : {}), ...supersededEnd(view, timeUs) };
 }
 
 /**
@@ -101,6 +105,13 @@ function versionOf(write: EntityWrite, row: Row): Uint8Array {
 function unneeded({ view, key, old, timeUs }: EntityWrite, parts: Parts): EntityChange | undefined {
   if (old === undefined || parts.dropShared.size === 0 || old.entity.lastUs >= timeUs) return undefined;
   return { key: { cid: view.cid, id: key }, timeUs: old.entity.lastUs, dropTerms: [...parts.dropShared] };
+}
+
+/** When versions end that a write of that time supersedes. */
+export function supersededEnd(view: LoadedClass, timeUs: number): Pick<EntityChange, "endVersionsAtMs"> {
+  const { versionTtlSeconds } = view.options;
+  if (versionTtlSeconds === undefined) return {};
+  return { endVersionsAtMs: Math.floor(timeUs / 1_000) + versionTtlSeconds * 1_000 + VERSION_END_LATE_MS };
 }
 
 export function expiry(view: LoadedClass, timeUs: number): { readonly expiresAtMs?: number } {

@@ -1,5 +1,6 @@
 import type { EntityChange, EntityKey } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
+import { supersededEnd } from "./compose.ts";
 
 /**
  * Class number of internal entities; no class has it. Among them is a tombstone for each removed object that has
@@ -23,8 +24,16 @@ export function tombstoneKey({ cid, id }: EntityKey): EntityKey {
   return { cid: INTERNAL_CID, id: `${cid}:${id}` };
 }
 
+/** Needed as long as the versions that the removal superseded. */
 export function tombstoneOf(view: LoadedClass, key: string, timeUs: number): EntityChange {
-  return { key: tombstoneKey({ cid: view.cid, id: key }), timeUs, birth: true, addTerms: [tombstoneTerm(view.cid)] };
+  const { endVersionsAtMs } = supersededEnd(view, timeUs);
+  return {
+    key: tombstoneKey({ cid: view.cid, id: key }),
+    timeUs,
+    birth: true,
+    addTerms: [tombstoneTerm(view.cid)],
+    ...(endVersionsAtMs === undefined ? {} : { expiresAtMs: endVersionsAtMs }),
+  };
 }
 
 /** Removes the tombstone of an object. */

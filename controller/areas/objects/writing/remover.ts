@@ -6,6 +6,7 @@ import { marksEnd } from "../history/formeredges.ts";
 import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
 import { entitySize, less, recordSize, sumOf } from "../values/room.ts";
 import type { ObjectRow, PresetTime } from "../types.ts";
+import { supersededEnd } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { deleteEvent } from "../values/events.ts";
 import { recordObject } from "../values/records.ts";
@@ -131,7 +132,8 @@ export class ObjectRemover {
         const { view, key } = place;
         const death = { key, timeUs, death: true as const, dropTerms: termsOf(place) };
         if (withVersions) return { ...death, forgetHistory: true };
-        return { ...death, ...(view.options.version ? { version: REMOVED_VERSION } : {}) };
+        if (!view.options.version) return death;
+        return { ...death, version: REMOVED_VERSION, versionStays: true, ...supersededEnd(view, timeUs) };
       }),
     );
     if (withVersions) await this.#writing.change(versioned.map(({ key }) => tombstoneEnd(key, timeUs)));

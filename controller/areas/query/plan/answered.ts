@@ -67,6 +67,7 @@ const OPTIONS: ClassView["options"] = {
   keyMode: "manu",
   ttlSeconds: undefined,
   version: false,
+  versionTtlSeconds: undefined,
   autosearch: false,
   alias: undefined,
   nickname: undefined,

@@ -44,6 +44,7 @@ const SCHEMA_CLASS: ClassView = {
     keyMode: "manu",
     ttlSeconds: undefined,
     version: false,
+    versionTtlSeconds: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

@@ -131,6 +131,7 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
     const text = TEXT_OPTIONS.find((name) => name === option.name);
     if (text) options[text] = value === null ? undefined : String(value);
     else if (option.name === "ttl") options.ttlSeconds = ttlSeconds(option, value);
+    else if (option.name === "versionttl") options.versionTtlSeconds = ttlSeconds(option, value);
     else if (option.name === "key") options.keyMode = oneOf<KeyMode>(option, value, ["manu", "uuid", "md5"]);
     else if (option.name === "kind") kind = oneOf<ClassKind>(option, value, ["entity", "record"]);
     else if (option.name === "version" || option.name === "autosearch") options[option.name] = truth(option, value);
@@ -148,7 +149,7 @@ function ttlSeconds(option: ClassOption, value: Value): number | undefined {
   if (seconds === undefined || Number(amount) < -1) {
     throw new AppError(
       "invalid",
-      `[Valid] ttl = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${DURATION_UNITS.join(", ")}).`,
+      `[Valid] ${option.name} = ${String(amount)}${unit ? ` ${unit}` : ""}: a whole number and a unit (${DURATION_UNITS.join(", ")}).`,
     );
   }
   return seconds <= 0 ? undefined : seconds;
