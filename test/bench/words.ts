@@ -5,6 +5,7 @@ import { keyspaceOf } from "../../controller/store/cluster/schema.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
 import { realClock, seededRandom } from "../helpers/clock.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { withCluster } from "./cluster.ts";
 import { inTurns, perSecond, quantile, type Bench, type Figure } from "./frame.ts";
 
 const ROWS_PER_ROUND = Number(process.env["ODP_BENCH_OBJECTS"] ?? 3_000);
@@ -17,39 +18,33 @@ const LOOKUP_MAX_MS = 50;
 const CID = 7;
 const random = seededRandom(17);
 
-/** The list of words on the Cassandra that is set: inserts with it beside those without, and looking words up. */
+/** The list of words on Cassandra: inserts with it beside those without, and looking words up. */
 export const wordsBench: Bench = {
   name: "words",
-  async run() {
-    const { env } = process;
-    const contactPoints = [env["ODP_CASSANDRA_CONTACT_POINTS"] ?? ""];
-    const datacenter = env["ODP_CASSANDRA_DATACENTER"] ?? "datacenter1";
-    const prefix = `bench${process.pid}`;
-    const runtime = testRuntime(realClock);
-    const engine = await openClusterEngine({
-      etcdEndpoints: [env["ODP_ETCD_ENDPOINTS"] ?? ""],
-      cassandraContactPoints: contactPoints,
-      cassandraDatacenter: datacenter,
-      prefix,
-      runtime,
-    });
-    const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime, access: {} });
-    try {
-      await engine.createTenant("matrix");
-      const { objects } = await engine.tenant("matrix");
-      const without = new CassandraObjectStore({ cassandra, keyspace: keyspaceOf(prefix, "matrix") });
-      await vocabulary(objects);
-      return [
-        await putFigure("no new words", { objects, without }, () => []),
-        await putFigure("one new word each", { objects, without }, (n) => [`wfresh${n.toString(36)}`]),
-        await lookupFigure(objects, "word*", () => `w${word().slice(0, 4)}`),
-      ];
-    } finally {
-      await engine.dropTenant("matrix");
-      await cassandra.close();
-      await engine.close();
-    }
-  },
+  run: () =>
+    withCluster(async ({ etcdEndpoints, cassandraContactPoints, cassandraDatacenter }) => {
+      const prefix = `bench${process.pid}`;
+      const runtime = testRuntime(realClock);
+      const cluster = { etcdEndpoints, cassandraContactPoints, cassandraDatacenter };
+      const engine = await openClusterEngine({ ...cluster, prefix, runtime });
+      const nodes = { contactPoints: cassandraContactPoints, datacenter: cassandraDatacenter };
+      const cassandra = await Cassandra.connect({ ...nodes, runtime });
+      try {
+        await engine.createTenant("matrix");
+        const { objects } = await engine.tenant("matrix");
+        const without = new CassandraObjectStore({ cassandra, keyspace: keyspaceOf(prefix, "matrix") });
+        await vocabulary(objects);
+        return [
+          await putFigure("no new words", { objects, without }, () => []),
+          await putFigure("one new word each", { objects, without }, (n) => [`wfresh${n.toString(36)}`]),
+          await lookupFigure(objects, "word*", () => `w${word().slice(0, 4)}`),
+        ];
+      } finally {
+        await engine.dropTenant("matrix");
+        await cassandra.close();
+        await engine.close();
+      }
+    }),
 };
 
 /** What is new of them is what a round adds. */
