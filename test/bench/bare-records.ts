@@ -40,10 +40,10 @@ export class BareRecords {
       `CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}`,
     );
     await client.execute(
-      `CREATE TABLE ${keyspace}.records (cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>, PRIMARY KEY ((cid, hour, shard), id))
-       WITH CLUSTERING ORDER BY (id DESC) AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 1}`,
+      `CREATE TABLE ${keyspace}.records_years (cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>, PRIMARY KEY ((cid, hour, shard), id))
+       WITH CLUSTERING ORDER BY (id DESC) AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': 'DAYS', 'compaction_window_size': 28}`,
     );
-    await client.execute(`CREATE INDEX ON ${keyspace}.records (terms) USING 'sai'`);
+    await client.execute(`CREATE INDEX ON ${keyspace}.records_years (terms) USING 'sai'`);
     return new BareRecords(client, keyspace);
   }
 
@@ -55,7 +55,7 @@ export class BareRecords {
     const batches = Array.from({ length: Math.ceil(rows.length / ROWS_PER_BATCH) }, (_, at) =>
       rows.slice(at * ROWS_PER_BATCH, (at + 1) * ROWS_PER_BATCH),
     );
-    const query = `UPDATE ${this.#keyspace}.records USING TIMESTAMP ? AND TTL ? SET value = ?, terms = terms + ? WHERE cid = ? AND hour = ? AND shard = ? AND id = ?`;
+    const query = `UPDATE ${this.#keyspace}.records_years USING TIMESTAMP ? AND TTL ? SET value = ?, terms = terms + ? WHERE cid = ? AND hour = ? AND shard = ? AND id = ?`;
     const perSecondOfBatches = await perSecond(batches.length, BATCHES_IN_FLIGHT, (at) => {
       const queries = (batches[at] ?? []).map((params) => ({
         query,

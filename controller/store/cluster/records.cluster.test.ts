@@ -1,3 +1,4 @@
+import { Client } from "cassandra-driver";
 import { encodeTime } from "ulid";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { RECORD_SHARD_BYTES } from "../../../common/limits.ts";
@@ -11,7 +12,7 @@ import {
 import { all, text, uniqueCid } from "../contract/harness.ts";
 import type { ObjectStore, StoredRecord } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
-import { lifeOf, livesLeft, RECORD_LIVES, shardsOf, SHARD_NUMBERS } from "./record-places.ts";
+import { RECORD_LIVES, shardsOf, SHARD_NUMBERS } from "./record-places.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const HOUR_MS = 3_600_000;
@@ -19,6 +20,9 @@ const DAY_MS = 24 * HOUR_MS;
 const TIME_DIGITS = 10;
 const LARGE_BYTES = 512 * 1_024;
 const MANY = 40;
+const TABLES = RECORD_LIVES.map(({ table }) => table);
+
+type Ask = (this: Client, query: string | readonly { readonly query: string }[], ...args: unknown[]) => unknown;
 
 describeCluster("records of an hour", () => {
   let engine: TestClusterEngine;
@@ -50,6 +54,26 @@ describeCluster("records of an hour", () => {
   const rows = async (table: string, cid: number): Promise<readonly { readonly [column: string]: unknown }[]> => {
     const query = `SELECT * FROM ${keyspaceOf(engine.prefix, "matrix")}.${table} WHERE cid = ? ALLOW FILTERING`;
     return cassandra.read({ query, params: [cid] }, cassandra.deadline());
+  };
+  /** Which tables of records a call asks or writes, each request of the driver for itself. */
+  const askedBy = async (call: () => Promise<unknown>): Promise<readonly (readonly string[])[]> => {
+    const prototype = Client.prototype as unknown as { execute: Ask; batch: Ask };
+    const { execute, batch } = prototype;
+    const asked: string[][] = [];
+    const noting = (inner: Ask): Ask =>
+      function (given, ...args) {
+        const queries = typeof given === "string" ? [given] : given.map(({ query }) => query);
+        const tables = TABLES.filter((table) => queries.some((query) => query.includes(`.${table} `)));
+        if (tables.length > 0) asked.push(tables);
+        return inner.call(this, given, ...args);
+      };
+    Object.assign(prototype, { execute: noting(execute), batch: noting(batch) });
+    try {
+      await call();
+    } finally {
+      Object.assign(prototype, { execute, batch });
+    }
+    return asked;
   };
   const told = async (objects: ObjectStore, cid: number, terms: readonly string[] = []) => {
     const span = { cid, fromMs: startMs - HOUR_MS, toMs: startMs + 2 * HOUR_MS };
@@ -91,21 +115,6 @@ describeCluster("records of an hour", () => {
     );
   });
 
-  test("records lie in the table of their life, and an hour is listed by the lives it has", async () => {
-    const cid = uniqueCid();
-    const ends = [DAY_MS, 30 * DAY_MS, 400 * DAY_MS].map((lengthMs) => startMs + lengthMs);
-    await one.append([record(cid, 4), ...ends.map((expiresAtMs, n) => ({ ...record(cid, n), expiresAtMs }))]);
-    const stored = await Promise.all(RECORD_LIVES.map(({ table }) => rows(table, cid)));
-    expect(stored.map((some) => some.map((row) => row["id"]).sort())).toEqual([[id(0)], [id(1)], [id(2), id(4)]]);
-    expect((await rows("record_hours", cid)).map(({ life, shards }) => [life, shards])).toEqual([
-      [0, 1],
-      [1, 1],
-      [2, 1],
-    ]);
-    expect((await told(two, cid)).found).toEqual(["v4", "v2", "v1", "v0"]);
-    expect((await told(two, cid)).count).toBe(4);
-  });
-
   test("what was removed stays removed, also where it is repeated by another number of shards", async () => {
     const cid = uniqueCid();
     const early = Array.from({ length: MANY }, (_, n) => record(cid, n));
@@ -134,6 +143,63 @@ describeCluster("records of an hour", () => {
       expect(standing).toEqual(expect.arrayContaining([...(await told(two, cid, [term])).found]));
   });
 
+  test("records lie in the table for their lives, and only tables that an hour was written by are asked", async () => {
+    const lives = [3 * DAY_MS, 100 * DAY_MS, 100 * DAY_MS + 1, undefined];
+    for (const [at, table] of [TABLES[0], TABLES[1], TABLES[2], TABLES[2]].entries()) {
+      const cid = uniqueCid();
+      const lifeMs = lives[at];
+      const written = [0, 1].map((n): StoredRecord => {
+        return { ...record(cid, n), ...(lifeMs !== undefined && { expiresAtMs: startMs + n + lifeMs }) };
+      });
+      await one.append(written);
+      for (const name of TABLES)
+        expect((await rows(name, cid)).map(({ id: found }) => found).sort(), `${name}, ${lifeMs} ms`).toEqual(
+          name === table ? written.map(({ id: given }) => given) : [],
+        );
+      const span = { cid, fromMs: startMs, toMs: startMs + HOUR_MS };
+      for (const read of [
+        () => two.timeline(span, { limit: 10 }),
+        () => two.timeline({ ...span, terms: ["t"] }, { limit: 10 }),
+        () => two.countRecords(span),
+        () => two.getRecords([written[0]!]),
+      ])
+        expect(await askedBy(read), `${table} alone, and once`).toEqual([[table]]);
+    }
+  });
+
+  test("each life of an hour has a number of shards of its own", async () => {
+    const cid = uniqueCid();
+    await filled(one, cid);
+    const brief = { ...record(cid, 0), expiresAtMs: startMs + DAY_MS };
+    await one.append([brief]);
+    await one.append([{ ...record(cid, 0, undefined, ["more"]) }]);
+    const listed = (await rows("record_hours", cid)).map(({ life, shards }) => [life, shards]);
+    expect(listed).toEqual([
+      [0, 1],
+      [2, 1],
+      [2, 2],
+    ]);
+    const many = 1 + Math.ceil((RECORD_SHARD_BYTES + 1) / LARGE_BYTES);
+    const { found, count } = await told(two, cid);
+    expect([found.length, count, found.at(-1)]).toEqual([many, many, text(brief.value)]);
+    for (const term of brief.terms.concat("more")) expect((await told(two, cid, [term])).count).toBe(many);
+    expect((await two.getRecords([brief]))[0]!.terms).toEqual(expect.arrayContaining(["t", "more"]));
+  });
+
+  test("a removal is one write for each shard, in the tables whose lives a record of that age may still have", async () => {
+    for (const [days, tables] of [
+      [0, TABLES],
+      [3, TABLES],
+      [5, TABLES.slice(1)],
+      [100, TABLES.slice(1)],
+      [102, TABLES.slice(2)],
+    ] as const) {
+      const doomed = { cid: uniqueCid(), id: id(3, startMs - days * DAY_MS) };
+      const writes = await askedBy(() => one.removeRecords([doomed]));
+      expect(writes, `${days} days`).toEqual(shardsOf(doomed.id, SHARD_NUMBERS).map(() => tables));
+    }
+  });
+
   test("the next hour begins with the number that the last one came to, and a controller that starts takes it over", async () => {
     const cid = uniqueCid();
     await filled(one, cid);
@@ -159,18 +225,4 @@ test("ids of one entry stay together for 32, and then go on in the next shard; r
   for (const one of random) counts[shardsOf(one, [8])[0]!]! += 1;
   expect(Math.min(...counts)).toBeGreaterThan(600);
   expect(shardsOf(prefix + "0000", SHARD_NUMBERS).length).toBeLessThanOrEqual(SHARD_NUMBERS.length);
-});
-
-test("a record that is too old for a life is removed from the tables of longer ones alone", () => {
-  const [first, second] = RECORD_LIVES.map(({ longestMs }) => longestMs) as [number, number];
-  const one = `${encodeTime(0, TIME_DIGITS)}ABCDEFGHJKMNPQRS`;
-  expect([0, first, first + 2 * DAY_MS, second + 2 * DAY_MS].map((nowMs) => livesLeft(one, nowMs))).toEqual([
-    [0, 1, 2],
-    [0, 1, 2],
-    [1, 2],
-    [2],
-  ]);
-  expect([first, first + 1, second + 1, undefined].map((expiresAtMs) => lifeOf({ id: one, expiresAtMs }))).toEqual([
-    0, 1, 2, 2,
-  ]);
 });

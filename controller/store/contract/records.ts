@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { encodeTime } from "ulid";
-import type { StoredRecord, TimelineRequest } from "../objects.ts";
+import type { RecordSpan, StoredRecord, TimelineRequest } from "../objects.ts";
 import { again, all, bytes, passTime, text, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
 
 const TTL_MS = 2_000;
@@ -16,6 +16,15 @@ export function recordsContract(subject: () => ContractSubject): void {
       (await all(limit, (page) => subject().store.objects.timeline(request, page))).map((record) => record.id);
     const get = async (cid: number, id: string): Promise<StoredRecord | undefined> =>
       (await again(() => subject().store.objects.getRecords([{ cid, id }])))[0];
+    const countOf = async (span: RecordSpan): Promise<number> => {
+      let [sum, cursor] = [0, undefined as string | undefined];
+      do {
+        const part = await again(() => subject().store.objects.countRecords(span, cursor));
+        sum += part.count;
+        cursor = part.cursor;
+      } while (cursor !== undefined);
+      return sum;
+    };
     /** In the present, so that engines which keep records by time have few times to look at. */
     const startMs = (): number => Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
 
@@ -57,35 +66,6 @@ export function recordsContract(subject: () => ContractSubject): void {
       expect((await get(record.cid, record.id))!.terms).toEqual(expect.arrayContaining(["word", "more", "other"]));
     });
 
-    test("a record that is appended with lives of days, of months and without an end is one, by whatever way", async () => {
-      const ends = [DAY_MS, 50 * DAY_MS, 1_000 * DAY_MS, undefined];
-      const cid = uniqueCid();
-      const orders = [ends, [...ends].reverse(), [ends[1], ends[3], ends[0]], [ends[2], ends[0], ends[1]]];
-      const ids = orders.map((_, n) => ulid(startMs(), n + 1));
-      for (const [n, id] of ids.entries())
-        for (const [at, endMs] of orders[n]!.entries())
-          await append({
-            ...{ cid, id, value: bytes("line"), terms: [`t${at}`] },
-            ...(endMs === undefined ? {} : { expiresAtMs: startMs() + endMs }),
-          });
-      const span = { cid, fromMs: startMs() - DAY_MS, toMs: startMs() + DAY_MS };
-      const newest = [...ids].reverse();
-      expect(await timeline(span)).toEqual(newest);
-      for (const at of [0, 1, 2]) expect(await timeline({ ...span, terms: [`t${at}`] })).toEqual(newest);
-      expect((await subject().store.objects.countRecords(span)).count).toBe(ids.length);
-      const found = await Promise.all(ids.map((id) => get(cid, id)));
-      expect(found.map((one) => one!.expiresAtMs)).toEqual([
-        undefined,
-        undefined,
-        undefined,
-        startMs() + 1_000 * DAY_MS,
-      ]);
-      await again(() => subject().store.objects.removeRecords(ids.map((id) => ({ cid, id }))));
-      for (const endMs of [DAY_MS, 50 * DAY_MS, 1_000 * DAY_MS])
-        await append(...ids.map((id) => ({ cid, id, value: bytes("x"), terms: [], expiresAtMs: startMs() + endMs })));
-      expect([await timeline(span), (await subject().store.objects.countRecords(span)).count]).toEqual([[], 0]);
-    });
-
     test("of appends that differ under one id one stands whole, the same one in whatever order and however often", async () => {
       const cid = uniqueCid();
       const endMs = startMs() + DAY_MS;
@@ -116,6 +96,73 @@ export function recordsContract(subject: () => ContractSubject): void {
           expect(row).toMatchObject({ value: text(value), expiresAtMs });
           expect(row.terms).toEqual(expect.arrayContaining(terms));
         }
+      }
+    });
+
+    test("a record that is given other lives stays one: told and counted once, with the longest of them and all terms", async () => {
+      const nowMs = startMs();
+      const endsMs = [nowMs + DAY_MS, nowMs + 30 * DAY_MS, nowMs + 300 * DAY_MS, undefined];
+      for (const order of [
+        [0, 1, 2, 3],
+        [3, 2, 1, 0],
+        [0, 2, 1],
+        [2, 0, 1, 0],
+        [1, 0],
+        [0, 1, 0],
+      ]) {
+        const cid = uniqueCid();
+        const ids = [0, 1, 2].map((n) => ulid(nowMs + n, n));
+        for (const life of order)
+          await append(
+            ...ids.map((id): StoredRecord => {
+              const expiresAtMs = endsMs[life];
+              const terms = ["all", `life${life}`];
+              return { cid, id, value: bytes("line"), terms, ...(expiresAtMs !== undefined && { expiresAtMs }) };
+            }),
+          );
+        const name = order.join();
+        const whole = { cid, fromMs: nowMs - DAY_MS, toMs: nowMs + DAY_MS };
+        const newestFirst = [...ids].reverse();
+        for (const terms of [[], ["all"], ...order.map((life) => [`life${life}`])])
+          for (const limit of [2, 100]) expect(await timeline({ ...whole, terms }, limit), name).toEqual(newestFirst);
+        expect(await countOf(whole), name).toBe(ids.length);
+        const found = (await get(cid, ids[1]!))!;
+        expect(found.expiresAtMs, name).toBe(endsMs[Math.max(...order)]);
+        expect([...found.terms].sort(), name).toEqual(["all", ...new Set(order.map((life) => `life${life}`))].sort());
+      }
+    });
+
+    test("the end of a shorter life takes nothing of a longer one", async () => {
+      const nowMs = startMs();
+      const cid = uniqueCid();
+      const record = { cid, id: ulid(nowMs, 1), value: bytes("line"), terms: ["t"] };
+      const brief = { ...record, id: ulid(nowMs, 2), expiresAtMs: subject().clock.nowMs() + TTL_MS };
+      await append({ ...record, expiresAtMs: brief.expiresAtMs }, brief);
+      await append({ ...record, expiresAtMs: nowMs + 30 * DAY_MS });
+      await passTime(subject(), TTL_MS + 1_000, async () => (await get(cid, brief.id)) === undefined);
+      expect(await get(cid, record.id)).toMatchObject({ terms: ["t"], expiresAtMs: nowMs + 30 * DAY_MS });
+      const whole = { cid, fromMs: nowMs - DAY_MS, toMs: nowMs + DAY_MS };
+      for (const terms of [[], ["t"]]) expect(await timeline({ ...whole, terms })).toEqual([record.id]);
+      expect(await countOf(whole)).toBe(1);
+    });
+
+    test("what was removed stays removed whatever life a repetition gives it, at whatever age", async () => {
+      for (const ageMs of [0, 3 * DAY_MS, 5 * DAY_MS, 200 * DAY_MS]) {
+        const cid = uniqueCid();
+        const atMs = startMs() - ageMs;
+        const lives = [1, 2.9, 30, 300].map((days) => ({ expiresAtMs: atMs + days * DAY_MS }));
+        const repeated = [...lives, {}, ...[...lives].reverse()];
+        const record = (number: number): StoredRecord => ({
+          ...{ cid, id: ulid(atMs + number, number), value: bytes("line"), terms: ["t"] },
+        });
+        const [early, other, ...gone] = [1, 2, 3, 4, 5].map(record) as [StoredRecord, StoredRecord, ...StoredRecord[]];
+        await append(other, ...gone.map((one, at) => ({ ...one, ...[{}, lives[3]!, lives[2]!][at] })));
+        await again(() => subject().store.objects.removeRecords([early, ...gone]));
+        for (const life of repeated) await append(...[early, ...gone].map((one) => ({ ...one, ...life })));
+        const whole = { cid, fromMs: atMs - DAY_MS, toMs: atMs + DAY_MS };
+        for (const terms of [[], ["t"]]) expect(await timeline({ ...whole, terms })).toEqual([other.id]);
+        expect(await countOf(whole)).toBe(1);
+        for (const { id } of [early, ...gone]) expect(await get(cid, id)).toBeUndefined();
       }
     });
 
@@ -169,16 +216,8 @@ export function recordsContract(subject: () => ContractSubject): void {
       const record = (id: string): StoredRecord => ({ cid, id, value: bytes(id), terms: ["t"] });
       await append(...ids.filter((_, i) => i !== 7).map(record));
       await append({ cid, id: ids[3]!, value: bytes(ids[3]!), terms: ["more"] });
-      const count = async (from: number, to: number): Promise<number> => {
-        let [sum, cursor] = [0, undefined as string | undefined];
-        do {
-          const span = { cid, fromMs: begin + from * 3_600_000, toMs: begin + to * 3_600_000 };
-          const part = await again(() => subject().store.objects.countRecords(span, cursor));
-          sum += part.count;
-          cursor = part.cursor;
-        } while (cursor !== undefined);
-        return sum;
-      };
+      const count = (from: number, to: number): Promise<number> =>
+        countOf({ cid, fromMs: begin + from * 3_600_000, toMs: begin + to * 3_600_000 });
       expect(await count(0, 100)).toBe(49);
       expect([await count(2, 9), await count(30, 30), await count(45, 50)]).toEqual([6, 0, 5]);
       const doomed = [1, 4, 49].map((i) => ({ cid, id: ids[i]! }));
