@@ -119,8 +119,10 @@ export const RECORD_BATCH_MAX_BYTES = 256 * KIB;
 export const TIMELINE_PARTITIONS_PER_PAGE = 64;
 /** Powers of two of the partitions a term is spread over, each made for about 4,096 ids. */
 export const POSTING_LEVEL_MAX = 10;
-/** Terms above level 0 that a controller remembers; of what it forgets it learns again. */
-export const POSTING_LEVELS_KNOWN_MAX = 100_000;
+/** Terms, or objects by their edges, above level 0 that a controller remembers; of what it forgets it learns again. */
+export const BUCKET_LEVELS_KNOWN_MAX = 100_000;
+/** After it learned of a level a controller spreads edges by it: further than clocks are apart. */
+export const BUCKET_LEVEL_SETTLES_MS = 60_000;
 export const POSTING_TERMS_PER_READ = 100;
 /** Cassandra warns of batches over more partitions. */
 export const POSTINGS_PER_WRITE = 10;
@@ -144,7 +146,7 @@ export const CELLS_CHOSEN_MAX = 16;
 export const ENTITIES_PER_READ = 20;
 /** Entities of a class, or records, counted by one statement, which reads times of each. */
 export const COUNTED_ROWS_PER_READ = 2_000;
-/** Partitions the edges of an object are spread over, each way. A changed number is a changed format. */
+/** Partitions the edges of an object are spread over at first, each way, a power of two. A changed number is a changed format. */
 export const EDGE_BUCKETS = 8;
 /** Days of versions one page of a history looks into before it is handed out short, and at once. */
 export const VERSION_DAYS_PER_PAGE = 64;
@@ -181,3 +183,14 @@ export const SCRUB_EXAMPLES_MAX = 50;
 export const SCRUB_PROGRESS_MS = 5_000;
 /** A tenant that was not scrubbed for so long is due: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
 export const SCRUB_DUE_MS = 7 * 24 * 3_600_000;
+
+// Repairs of what lies on several nodes.
+/** A table that was not repaired for so long is due: less than `OBJECT_TOMBSTONE_KEEP_MS`, which removals are remembered. */
+export const REPAIR_DUE_MS = 7 * 24 * 3_600_000;
+/** The same of tables by which objects are found: what a node missed is not found by those that ask it. */
+export const REPAIR_OF_DERIVED_DUE_MS = 3 * 24 * 3_600_000;
+/** Between looks of maintenance at the history of repairs. */
+export const REPAIR_LOOK_EVERY_MS = 6 * 3_600_000;
+/** Of one tenant within the 30 days that Cassandra remembers, and in one page. */
+export const REPAIRS_READ_MAX = 100_000;
+export const REPAIRS_PER_READ = 1_000;

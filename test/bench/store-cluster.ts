@@ -120,22 +120,23 @@ async function edgesFigure(objects: ObjectStore): Promise<Figure> {
     { cid, id: "hub" },
     { cid, id: "leaf" },
   ];
-  const baseUs = Date.now() * 1_000;
+  let lastUs = 0;
+  const nextUs = (): number => (lastUs = Math.max(lastUs + 1, Date.now() * 1_000));
   for (const [key, count] of [
     [aged, EDGES],
     [fresh, EDGES_PER_PAGE],
   ] as const) {
-    await objects.change([{ key, timeUs: baseUs, birth: true, addTerms: [`a1=${key.id}`] }]);
+    await objects.change([{ key, timeUs: nextUs(), birth: true, addTerms: [`a1=${key.id}`] }]);
     await perSecond(count / EDGES_PER_CHANGE, 4, (batch) => {
       const others = Array.from({ length: EDGES_PER_CHANGE }, (_, at) => ({ cid, id: `${key.id}-${batch}-${at}` }));
       const addEdges = others.map((to) => ({ type: "to", to }));
       const sources = others.map((source) => ({
         key: source,
-        timeUs: baseUs,
+        timeUs: nextUs(),
         birth: true as const,
         addEdges: [{ type: "to", to: key }],
       }));
-      return objects.change([{ key, timeUs: baseUs + 1 + batch, addEdges }, ...sources]);
+      return objects.change([{ key, timeUs: nextUs(), addEdges }, ...sources]);
     });
   }
   const { ours, against } = await readInTurns(aged, fresh, async (key) => {

@@ -1,18 +1,27 @@
 import { mapLimited } from "../../../common/concurrency.ts";
 import { OBJECT_TOMBSTONE_KEEP_MS, SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
-import type { EdgeEnd, EntityKey, PageRequest } from "../objects.ts";
+import type { PageRequest } from "../objects.ts";
 import type { EdgeCheck } from "../scrub.ts";
-import type { CqlValue } from "./cassandra.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
-import { INCOMING_KEY, incomingKey, OUTGOING_KEY, outgoingKey } from "./edges.ts";
+import type { BucketLevels } from "./bucket-levels.ts";
+import {
+  EDGE_TABLES,
+  edgeRow,
+  edgeRows,
+  edgesName,
+  levelOfBucket,
+  levelsUpTo,
+  type EdgeSide,
+  type PlacedEdge,
+} from "./edge-places.ts";
+import { edgeLevels } from "./edges.ts";
 import type { Tables } from "./tables.ts";
 
 export type EdgeScrubPage = PageRequest & { readonly beforeUs: number };
 
 /** An edge as it lies at one of its ends. */
-interface EdgeRow {
-  readonly from: EntityKey;
-  readonly edge: EdgeEnd;
+interface EdgeRow extends PlacedEdge {
+  readonly level: number;
   readonly timeUs: number;
   /** Seconds to live, 0 for ever. */
   readonly ttl: number;
@@ -27,18 +36,20 @@ type Outcome = "sound" | "missing" | "superfluous";
  */
 export class EdgeScrub {
   readonly #tables: Tables;
+  readonly #levels: BucketLevels;
 
   constructor(tables: Tables) {
     this.#tables = tables;
+    this.#levels = edgeLevels(tables);
   }
 
   fromSources(page: EdgeScrubPage): Promise<EdgeCheck> {
-    const columns = "cid, id, type, to_cid, to_id, WRITETIME(value) AS time_us, TTL(value) AS ttl";
+    const columns = "bucket, cid, id, type, to_cid, to_id, WRITETIME(value) AS time_us, TTL(value) AS ttl";
     return this.#page(`SELECT ${columns} FROM ${this.#tables.keyspace}.edges_out`, page, (row) => this.#atSource(row));
   }
 
   fromTargets(page: EdgeScrubPage): Promise<EdgeCheck> {
-    const columns = "cid, id, type, to_cid, to_id, WRITETIME(present) AS time_us, TTL(present) AS ttl";
+    const columns = "bucket, cid, id, type, to_cid, to_id, WRITETIME(present) AS time_us, TTL(present) AS ttl";
     return this.#page(`SELECT ${columns} FROM ${this.#tables.keyspace}.edges_in`, page, (row) => this.#atTarget(row));
   }
 
@@ -71,31 +82,38 @@ export class EdgeScrub {
     const forgottenUs = (cassandra.runtime.clock.nowMs() - OBJECT_TOMBSTONE_KEEP_MS) * 1_000;
     const lives = source !== undefined && source.birth !== null;
     if (row.timeUs <= diedUs || (!lives && row.timeUs < forgottenUs)) {
-      await this.#remove("edges_in", row);
-      await this.#remove("edges_out", row);
+      for (const level of levelsUpTo(await this.#top("in", row))) await this.#remove("in", { ...row, level });
+      await this.#remove("out", row);
       return "superfluous";
     }
-    if (!lives || (await this.#isThere("edges_in", row))) return "sound";
+    if (!lives || (await this.#isThere("in", row))) return "sound";
     await this.#addAtTarget(row);
     return "missing";
   }
 
   async #atTarget(row: EdgeRow): Promise<Outcome> {
-    if (await this.#isThere("edges_out", row)) return "sound";
-    await this.#remove("edges_in", row);
+    if (await this.#isThere("out", row)) return "sound";
+    await this.#remove("in", row);
     return "superfluous";
   }
 
-  async #isThere(table: EdgeTableName, row: EdgeRow): Promise<boolean> {
-    const { where, params } = placeOf(table, row);
+  /** At any level. */
+  async #isThere(side: EdgeSide, row: EdgeRow): Promise<boolean> {
     const { cassandra, keyspace } = this.#tables;
-    const query = `SELECT type FROM ${keyspace}.${table} WHERE ${where}`;
+    const { where, params } = edgeRows(side, row, await this.#top(side, row));
+    const query = `SELECT type FROM ${keyspace}.${EDGE_TABLES[side]} WHERE ${where}`;
     return (await cassandra.read({ query, params }, cassandra.deadline())).length > 0;
+  }
+
+  /** The highest level the edges of that end lie at. */
+  async #top(side: EdgeSide, { from, edge }: PlacedEdge): Promise<number> {
+    const name = edgesName(side, side === "out" ? from : edge.to);
+    return (await this.#levels.stored([name], this.#tables.cassandra.deadline())).get(name) ?? 0;
   }
 
   /** It bears the present: whatever was removed of it is older. */
   async #addAtTarget(row: EdgeRow): Promise<void> {
-    const { where, params } = placeOf("edges_in", row);
+    const { where, params } = edgeRow("in", row, 0);
     const { cassandra, keyspace } = this.#tables;
     const query = `UPDATE ${keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE ${where}`;
     await cassandra.write(
@@ -104,23 +122,18 @@ export class EdgeScrub {
     );
   }
 
-  async #remove(table: EdgeTableName, row: EdgeRow): Promise<void> {
-    const { where, params } = placeOf(table, row);
+  /** The row at `side` that lies at the level of this one. */
+  async #remove(side: EdgeSide, row: EdgeRow): Promise<void> {
+    const { where, params } = edgeRow(side, row, row.level);
     const { cassandra, keyspace } = this.#tables;
-    const query = `DELETE FROM ${keyspace}.${table} USING TIMESTAMP ? WHERE ${where}`;
+    const query = `DELETE FROM ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? WHERE ${where}`;
     await cassandra.write([{ query, params: [BigInt(row.timeUs), ...params] }], cassandra.deadline());
   }
 }
 
-type EdgeTableName = "edges_in" | "edges_out";
-
-function placeOf(table: EdgeTableName, { from, edge }: EdgeRow): { where: string; params: CqlValue[] } {
-  if (table === "edges_out") return { where: OUTGOING_KEY, params: outgoingKey(from, edge) };
-  return { where: INCOMING_KEY, params: incomingKey(from, edge) };
-}
-
 function toRow(row: Record<string, unknown>): EdgeRow {
   return {
+    level: levelOfBucket(Number(row.bucket)),
     from: { cid: Number(row.cid), id: String(row.id) },
     edge: { type: String(row.type), to: { cid: Number(row.to_cid), id: String(row.to_id) } },
     timeUs: Number(row.time_us),

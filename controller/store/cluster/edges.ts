@@ -1,86 +1,91 @@
 import { errorText } from "../../../common/errors.ts";
 import { EDGE_BUCKETS } from "../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
-import type { CqlValue, Statement } from "./cassandra.ts";
+import { BucketLevels } from "./bucket-levels.ts";
+import type { Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import {
+  EDGE_TABLES,
+  edgeBuckets,
+  edgeHash,
+  edgeRow,
+  edgeRows,
+  edgesName,
+  levelOfBucket,
+  levelsUpTo,
+  type EdgeSide,
+  type PlacedEdge,
+} from "./edge-places.ts";
 import { plainBytes, type EntityTable, type FoundEntity } from "./entities.ts";
-import { hashOf } from "./hashes.ts";
 import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
 /** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
 const EDGES_ENDED_MAX = 100_000;
-const BUCKETS = Array.from({ length: EDGE_BUCKETS }, (_, bucket) => bucket).join(", ");
 
-/** One row each, by `outgoingKey` and `incomingKey`. */
-export const OUTGOING_KEY = "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?";
-export const INCOMING_KEY = "to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?";
+export function edgeLevels(tables: Tables): BucketLevels {
+  return new BucketLevels(tables, { bucketsAtFirst: EDGE_BUCKETS });
+}
 
 /**
  * Edges in `edges_out` by source, each end in buckets. `edges_in` is derived from that, by target: a row is added before
  * the edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
  * An edge is added before its source is written, and is not there until the source bears its time or a later one; it is
  * dropped after that. The removal of a source hides its edges at once, and removes them afterwards.
+ *
+ * The more different edges an object ever had, the more buckets they are spread over (`BucketLevels`). One that is set
+ * again may then lie at several levels: its latest row stands, and the lowest level tells it.
  */
 export class EdgeTable {
   readonly #tables: Tables;
   readonly #entities: EntityTable;
+  readonly #levels: BucketLevels;
 
   constructor(tables: Tables, entities: EntityTable) {
     this.#tables = tables;
     this.#entities = entities;
+    this.#levels = edgeLevels(tables);
   }
 
+  /** Level by level. An edge that is set again meanwhile may be told twice. */
   async edges(
     key: EntityKey,
-    direction: "out" | "in",
+    direction: EdgeSide,
     page: PageRequest & { readonly type?: string },
   ): Promise<Page<Edge>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "edges", key, direction, page.type);
-    const place = { size: page.limit, state: readCursor(request, page) };
+    const { level, sinceUs, state } = this.#place(readCursor(request, page));
     const deadline = cassandra.deadline();
-    const statement = direction === "out" ? this.#outgoing(key, page.type) : this.#incoming(key, page.type);
-    const found = await cassandra.page(statement, place, deadline);
-    const edges =
-      direction === "out"
-        ? await this.#living(key, found.rows, deadline)
-        : await this.#checked(key, found.rows, deadline);
+    const statement = this.#lying({ side: direction, key, level, type: page.type });
+    const [levels, found] = await Promise.all([
+      this.#levels.stored([edgesName(direction, key)], deadline),
+      cassandra.page(statement, { size: page.limit, ...(state === undefined ? {} : { state }) }, deadline),
+    ]);
+    const part = { key, rows: found.rows, top: this.#topOf(levels, direction, key), sinceUs };
+    const edges = direction === "out" ? await this.#living(part, deadline) : await this.#checked(part, deadline);
     const items = edges.filter((edge) => edge !== undefined);
-    return found.state === undefined ? { items } : pageBefore(items, request, found.state);
+    if (found.state === undefined && level >= part.top) return { items };
+    const next = found.state === undefined ? { level: level + 1, sinceUs } : { level, sinceUs, state: found.state };
+    return pageBefore(items, request, JSON.stringify(next));
   }
 
   /** To be made before the source itself is written. */
   writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
-    const { cassandra, keyspace } = this.#tables;
-    const { key, timeUs, addEdges = [], expiresAtMs } = change;
-    const ttl = ttlSeconds(cassandra.runtime.clock, expiresAtMs);
-    const derivedTime = BigInt(derivedTimeUs(cassandra, timeUs));
-    const incoming = `UPDATE ${keyspace}.edges_in USING TIMESTAMP ? AND TTL ? SET present = true WHERE ${INCOMING_KEY}`;
-    const outgoing = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? AND TTL ? SET value = ? WHERE ${OUTGOING_KEY}`;
+    const { key, addEdges = [], expiresAtMs } = change;
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
     return addEdges.map(async (edge) => {
-      await cassandra.write([{ query: incoming, params: [derivedTime, ttl, ...incomingKey(key, edge)] }], deadline);
-      const params = [BigInt(timeUs), ttl, edgeValue(edge.value), ...outgoingKey(key, edge)];
-      await cassandra.write([{ query: outgoing, params }], deadline);
+      const placed = { from: key, edge };
+      // By what was known before this edge counts.
+      const [incoming, outgoing] = [
+        this.#statement("in", placed, change, ttl),
+        this.#statement("out", placed, change, ttl),
+      ];
+      await Promise.all([this.#count("in", placed, deadline), this.#count("out", placed, deadline)]);
+      await this.#tables.cassandra.write([incoming], deadline);
+      await this.#tables.cassandra.write([outgoing], deadline);
     });
-  }
-
-  /** The edges that a removal covers. */
-  async #endedBy({ key, timeUs }: Omit<Drop, "edge">, deadline: Deadline): Promise<readonly EdgeEnd[]> {
-    const ended: EdgeEnd[] = [];
-    let state: string | undefined;
-    do {
-      const found = await this.#tables.cassandra.page(
-        this.#outgoing(key, undefined),
-        { size: EDGES_PER_READ, state },
-        deadline,
-      );
-      const covered = found.rows.filter((row) => Number(row.time_us) <= timeUs);
-      ended.push(...covered.map((row) => ({ type: String(row.type), to: targetOf(row) })));
-      state = found.state;
-    } while (state !== undefined && ended.length < EDGES_ENDED_MAX);
-    return ended;
   }
 
   /**
@@ -88,88 +93,209 @@ export class EdgeTable {
    * out, so a failure with that is only logged.
    */
   async retract({ key, timeUs, dropEdges = [], death }: EntityChange, deadline: Deadline): Promise<void> {
-    await Promise.all(dropEdges.map((edge) => this.#drop({ key, timeUs, edge }, deadline)));
+    await this.#drop(key, dropEdges, timeUs, deadline);
     if (death !== true) return;
     try {
-      const ended = await this.#endedBy({ key, timeUs }, deadline);
+      const ended = await this.#endedBy(key, timeUs, deadline);
+      const placed = ended.map((edge) => ({ from: key, edge }));
       // First what tells where the others are.
-      await Promise.all(ended.map((edge) => this.#dropIncoming({ key, timeUs, edge }, deadline)));
-      await Promise.all(ended.map((edge) => this.#dropOutgoing({ key, timeUs, edge }, deadline)));
+      await this.#dropAt("in", placed, timeUs, deadline);
+      await this.#dropAt("out", placed, timeUs, deadline);
     } catch (error) {
       this.#tables.cassandra.runtime.log.warn({ reason: errorText(error) }, "rows of ended edges stay behind");
     }
   }
 
-  async #drop(drop: Drop, deadline: Deadline): Promise<void> {
-    await this.#dropOutgoing(drop, deadline);
-    await this.#dropIncoming(drop, deadline);
+  #statement(
+    side: EdgeSide,
+    placed: PlacedEdge & { readonly edge: EdgeEnd & { readonly value?: Uint8Array } },
+    { timeUs }: EntityChange,
+    ttl: number,
+  ): Statement {
+    const { cassandra, keyspace } = this.#tables;
+    const near = side === "out" ? placed.from : placed.edge.to;
+    const { where, params } = edgeRow(side, placed, this.#levels.settled(edgesName(side, near), timeUs));
+    const time = BigInt(side === "out" ? timeUs : derivedTimeUs(cassandra, timeUs));
+    const [column, value] = side === "out" ? ["value", edgeValue(placed.edge.value)] : ["present", true];
+    const query = `UPDATE ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? AND TTL ? SET ${column} = ? WHERE ${where}`;
+    return { query, params: [time, ttl, value, ...params] };
   }
 
-  #dropOutgoing({ key, timeUs, edge }: Drop, deadline: Deadline): Promise<void> {
-    const query = `DELETE FROM ${this.#tables.keyspace}.edges_out USING TIMESTAMP ? WHERE ${OUTGOING_KEY}`;
-    return this.#tables.cassandra.write([{ query, params: [BigInt(timeUs), ...outgoingKey(key, edge)] }], deadline);
+  async #count(side: EdgeSide, placed: PlacedEdge, deadline: Deadline): Promise<void> {
+    const name = edgesName(side, side === "out" ? placed.from : placed.edge.to);
+    const stored = this.#levels.statements(name);
+    await Promise.all([
+      this.#levels.count(name, edgeHash(side, placed), deadline),
+      this.#tables.cassandra.write(stored, deadline),
+    ]);
   }
 
-  #dropIncoming({ key, timeUs, edge }: Drop, deadline: Deadline): Promise<void> {
-    const query = `DELETE FROM ${this.#tables.keyspace}.edges_in USING TIMESTAMP ? WHERE ${INCOMING_KEY}`;
-    return this.#tables.cassandra.write([{ query, params: [BigInt(timeUs), ...incomingKey(key, edge)] }], deadline);
+  /** The edges that a removal covers. */
+  async #endedBy(key: EntityKey, timeUs: number, deadline: Deadline): Promise<readonly EdgeEnd[]> {
+    const { cassandra } = this.#tables;
+    const levels = await this.#levels.stored([edgesName("out", key)], deadline);
+    const ended = new Map<string, EdgeEnd>();
+    for (const level of levelsUpTo(this.#topOf(levels, "out", key))) {
+      const statement = this.#lying({ side: "out", key, level, type: undefined });
+      let state: string | undefined;
+      do {
+        const place = { size: EDGES_PER_READ, ...(state === undefined ? {} : { state }) };
+        const found = await cassandra.page(statement, place, deadline);
+        for (const row of found.rows) {
+          if (Number(row.time_us) > timeUs) continue;
+          const edge = { type: String(row.type), to: targetOf(row) };
+          ended.set(JSON.stringify([edge.type, edge.to.cid, edge.to.id]), edge);
+        }
+        state = found.state;
+      } while (state !== undefined && ended.size < EDGES_ENDED_MAX);
+    }
+    return [...ended.values()];
   }
 
-  async #living(from: EntityKey, rows: readonly Row[], deadline: Deadline): Promise<(Edge | undefined)[]> {
-    const [source] = await this.#entities.find([from], deadline);
-    return rows.map((row) => outgoingEdge(from, source, row));
+  async #drop(from: EntityKey, edges: readonly EdgeEnd[], timeUs: number, deadline: Deadline): Promise<void> {
+    const placed = edges.map((edge) => ({ from, edge }));
+    await this.#dropAt("out", placed, timeUs, deadline);
+    await this.#dropAt("in", placed, timeUs, deadline);
   }
 
-  async #checked(target: EntityKey, rows: readonly Row[], deadline: Deadline): Promise<(Edge | undefined)[]> {
-    const keys = rows.map((row) => ({ cid: Number(row.cid), id: String(row.id) }));
-    const [sources, edges] = await Promise.all([
-      this.#entities.find(keys, deadline),
-      Promise.all(
-        rows.map((row, at) => {
-          const statement = this.#single(keys[at] ?? target, { type: String(row.type), to: target });
-          return this.#tables.cassandra.read(statement, deadline);
+  async #dropAt(side: EdgeSide, edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
+    if (edges.length === 0) return;
+    const { cassandra, keyspace } = this.#tables;
+    const nearOf = ({ from, edge }: PlacedEdge): EntityKey => (side === "out" ? from : edge.to);
+    const names = new Set(edges.map((placed) => edgesName(side, nearOf(placed))));
+    const levels = await this.#levels.stored([...names], deadline);
+    await Promise.all(
+      edges.flatMap((placed) =>
+        levelsUpTo(this.#topOf(levels, side, nearOf(placed))).map((level) => {
+          const { where, params } = edgeRow(side, placed, level);
+          const query = `DELETE FROM ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? WHERE ${where}`;
+          return cassandra.write([{ query, params: [BigInt(timeUs), ...params] }], deadline);
         }),
       ),
+    );
+  }
+
+  async #living({ key, rows, ...part }: ReadPart, deadline: Deadline): Promise<(Edge | undefined)[]> {
+    const [[source], standing] = await Promise.all([
+      this.#entities.find([key], deadline),
+      Promise.all(
+        rows.map((row) =>
+          this.#standing(
+            "out",
+            { from: key, edge: { type: String(row.type), to: targetOf(row) } },
+            { ...part, row },
+            deadline,
+          ),
+        ),
+      ),
     ]);
-    return keys.map((from, at) => outgoingEdge(from, sources[at], edges[at]?.[0]));
+    return standing.map((row) => outgoingEdge(key, source, row));
   }
 
-  #outgoing(key: EntityKey, type: string | undefined): Statement {
-    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE cid = ? AND id = ? AND bucket IN (${BUCKETS})`;
+  async #checked({ key: to, rows, ...part }: ReadPart, deadline: Deadline): Promise<(Edge | undefined)[]> {
+    const keys = rows.map((row) => ({ cid: Number(row.cid), id: String(row.id) }));
+    const [sources, levels] = await Promise.all([
+      this.#entities.find(keys, deadline),
+      this.#levels.stored([...new Set(keys.map((from) => edgesName("out", from)))], deadline),
+    ]);
+    const edges = await Promise.all(
+      rows.map(async (row, at) => {
+        const placed = { from: keys[at] ?? to, edge: { type: String(row.type), to } };
+        const top = this.#topOf(levels, "out", placed.from);
+        const [lying, edge] = await Promise.all([
+          this.#standing("in", placed, { ...part, row }, deadline),
+          this.#rowsOf("out", placed, top, deadline),
+        ]);
+        return lying === undefined ? undefined : latestOf(edge);
+      }),
+    );
+    return keys.map((from, at) => outgoingEdge(from, sources[at], edges[at]));
+  }
+
+  /** The latest row of an edge; undefined where a lower level has told it since the reading began. */
+  async #standing(
+    side: EdgeSide,
+    placed: PlacedEdge,
+    { row, top, sinceUs }: { readonly row: Row; readonly top: number; readonly sinceUs: number },
+    deadline: Deadline,
+  ): Promise<Row | undefined> {
+    if (top === 0) return row;
+    const rows = await this.#rowsOf(side, placed, top, deadline);
+    const level = levelOfBucket(Number(row.bucket));
+    const isTold = rows.some(
+      (other) => levelOfBucket(Number(other.bucket)) < level && Number(other.time_us) <= sinceUs,
+    );
+    return isTold ? undefined : latestOf(rows);
+  }
+
+  #rowsOf(side: EdgeSide, placed: PlacedEdge, top: number, deadline: Deadline): Promise<readonly Row[]> {
+    const { cassandra, keyspace } = this.#tables;
+    const { where, params } = edgeRows(side, placed, top);
+    return cassandra.read(
+      { query: `SELECT ${COLUMNS[side]} FROM ${keyspace}.${EDGE_TABLES[side]} WHERE ${where}`, params },
+      deadline,
+    );
+  }
+
+  #lying({
+    side,
+    key,
+    level,
+    type,
+  }: {
+    readonly side: EdgeSide;
+    readonly key: EntityKey;
+    readonly level: number;
+    readonly type: string | undefined;
+  }): Statement {
+    const near = side === "out" ? "cid = ? AND id = ?" : "to_cid = ? AND to_id = ?";
+    const query = `SELECT ${COLUMNS[side]} FROM ${this.#tables.keyspace}.${EDGE_TABLES[side]} WHERE ${near} AND bucket IN (${edgeBuckets(level).join(", ")})`;
     if (type === undefined) return { query, params: [key.cid, key.id] };
     return { query: `${query} AND type = ?`, params: [key.cid, key.id, type] };
   }
 
-  #single(from: EntityKey, edge: EdgeEnd): Statement {
-    const query = `SELECT type, to_cid, to_id, value, WRITETIME(value) AS time_us FROM ${this.#tables.keyspace}.edges_out WHERE ${OUTGOING_KEY}`;
-    return { query, params: outgoingKey(from, edge) };
+  #place(cursor: string | undefined): EdgePlace {
+    if (cursor !== undefined) return JSON.parse(cursor) as EdgePlace;
+    return { level: 0, sinceUs: this.#tables.cassandra.runtime.clock.nowMs() * 1_000 };
   }
 
-  #incoming(key: EntityKey, type: string | undefined): Statement {
-    const query = `SELECT type, cid, id FROM ${this.#tables.keyspace}.edges_in WHERE to_cid = ? AND to_id = ? AND bucket IN (${BUCKETS})`;
-    if (type === undefined) return { query, params: [key.cid, key.id] };
-    return { query: `${query} AND type = ?`, params: [key.cid, key.id, type] };
+  #topOf(levels: ReadonlyMap<string, number>, side: EdgeSide, key: EntityKey): number {
+    return levels.get(edgesName(side, key)) ?? 0;
   }
 }
 
-interface Drop {
+const COLUMNS = {
+  out: "bucket, type, to_cid, to_id, value, WRITETIME(value) AS time_us",
+  in: "bucket, type, cid, id, WRITETIME(present) AS time_us",
+} as const;
+
+/** Where a page begins. */
+interface EdgePlace {
+  readonly level: number;
+  /** When the first page was read. */
+  readonly sinceUs: number;
+  readonly state?: string;
+}
+
+interface ReadPart {
   readonly key: EntityKey;
-  readonly timeUs: number;
-  readonly edge: EdgeEnd;
+  readonly rows: readonly Row[];
+  /** The highest level its edges lie at. */
+  readonly top: number;
+  readonly sinceUs: number;
 }
 
 type Row = Record<string, unknown>;
 
-export function outgoingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
-  return [cid, id, hashOf(type, to.cid, to.id) % EDGE_BUCKETS, type, to.cid, to.id];
-}
-
-export function incomingKey({ cid, id }: EntityKey, { type, to }: EdgeEnd): CqlValue[] {
-  return [to.cid, to.id, hashOf(type, cid, id) % EDGE_BUCKETS, type, cid, id];
-}
-
 function targetOf(row: Row): EntityKey {
   return { cid: Number(row.to_cid), id: String(row.to_id) };
+}
+
+function latestOf(rows: readonly Row[]): Row | undefined {
+  return rows.reduce<Row | undefined>(
+    (latest, row) => (latest === undefined || Number(row.time_us) > Number(latest.time_us) ? row : latest),
+    undefined,
+  );
 }
 
 /** Undefined when there is none, the removal of its source covers it, or its change was not made. */

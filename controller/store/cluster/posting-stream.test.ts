@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { HASH_BITS } from "./hashes.ts";
-import { bucketOf } from "./posting-levels.ts";
+import { bucketOf } from "./bucket-levels.ts";
 import { BEGINNING, compare, END, PostingStream, type Posting, type Position } from "./posting-stream.ts";
 
 const random = seededRandom(7);

@@ -1,6 +1,6 @@
 import type { EntityKey } from "../objects.ts";
 import { HASH_BITS } from "./hashes.ts";
-import { bucketOf, bucketWidth } from "./posting-levels.ts";
+import { bucketOf, bucketWidth } from "./bucket-levels.ts";
 
 /** A place in the order of all postings of a term: by hash, class and the bytes of the id. */
 export interface Position extends EntityKey {

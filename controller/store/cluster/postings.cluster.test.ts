@@ -10,7 +10,7 @@ import { all } from "../contract/harness.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
 import { keyHash } from "./hashes.ts";
-import { PostingLevels } from "./posting-levels.ts";
+import { BucketLevels } from "./bucket-levels.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const CID = 5;
@@ -48,7 +48,7 @@ describeCluster("postings of a frequent term", () => {
   });
 
   const level = async (term: string): Promise<number> => {
-    const levels = new PostingLevels({ cassandra, keyspace: keyspaceOf(engine.prefix, "matrix") });
+    const levels = new BucketLevels({ cassandra, keyspace: keyspaceOf(engine.prefix, "matrix") });
     return (await levels.stored([term], cassandra.deadline())).get(term) ?? 0;
   };
   const birth = (key: EntityKey, term: string): EntityChange => ({

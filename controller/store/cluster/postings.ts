@@ -11,7 +11,7 @@ import type { EntityKey, TermEstimate } from "../objects.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { keyHash } from "./hashes.ts";
-import { bucketOf, PostingLevels } from "./posting-levels.ts";
+import { bucketOf, BucketLevels } from "./bucket-levels.ts";
 import {
   BEGINNING,
   compare,
@@ -55,7 +55,7 @@ export interface FoundPostings {
  */
 export class PostingTable {
   readonly #tables: Tables;
-  readonly #levels: PostingLevels;
+  readonly #levels: BucketLevels;
   readonly #add: string;
   readonly #remove: string;
   readonly #select: string;
@@ -65,7 +65,7 @@ export class PostingTable {
   constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
     this.#words = words;
-    this.#levels = new PostingLevels(tables);
+    this.#levels = new BucketLevels(tables);
     const table = `${tables.keyspace}.postings`;
     const place = "term = ? AND bucket = ?";
     const row = `${place} AND hash = ? AND cid = ? AND id = ?`;

@@ -10,7 +10,7 @@ import type { TenantStore } from "../engine.ts";
 import type { EntityKey } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
 import { EdgeScrub } from "./edge-scrub.ts";
-import { OUTGOING_KEY, outgoingKey } from "./edges.ts";
+import { edgeRow } from "./edge-places.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const CID = 7;
@@ -78,9 +78,9 @@ describeCluster("a scrub of the cluster's tables", () => {
     await run(`TRUNCATE ${keyspace}.edges_out`);
     await store.scrub.edges("target", ALL);
     expect(await countIn("edges_in", "to_id", "restored")).toBe(0);
-    const restore = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? SET value = ? WHERE ${OUTGOING_KEY}`;
-    const row = outgoingKey(key("f"), { type: "uses", to: key("restored") });
-    const params = [BigInt(String(lost?.time)), lost?.value as Uint8Array, ...row];
+    const row = edgeRow("out", { from: key("f"), edge: { type: "uses", to: key("restored") } }, 0);
+    const restore = `UPDATE ${keyspace}.edges_out USING TIMESTAMP ? SET value = ? WHERE ${row.where}`;
+    const params = [BigInt(String(lost?.time)), lost?.value as Uint8Array, ...row.params];
     await cassandra.write([{ query: restore, params }], cassandra.deadline());
     expect(await store.scrub.edges("source", ALL)).toMatchObject({ missing: 1 });
     expect(await sourcesOf("restored")).toEqual(["f"]);
