@@ -3,8 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
 
-/** An etcd and a Cassandra node: those the settings name, else one of each on this machine while `work` lasts. */
-export async function withCluster<T>(work: (settings: ClusterSettings) => Promise<T>): Promise<T> {
+/** Etcd and Cassandra: those the settings name, else one or three of each on this machine while `work` lasts. */
+export async function withCluster<T>(
+  work: (settings: ClusterSettings) => Promise<T>,
+  { nodes = 1 }: { readonly nodes?: 1 | 3 } = {},
+): Promise<T> {
   const {
     ODP_ETCD_ENDPOINTS: etcd,
     ODP_CASSANDRA_CONTACT_POINTS: cassandra,
@@ -17,7 +20,7 @@ export async function withCluster<T>(work: (settings: ClusterSettings) => Promis
       cassandraDatacenter: datacenter || "datacenter1",
     });
   const dir = await mkdtemp(join(tmpdir(), "odp-bench-"));
-  const local = await startLocalCluster({ dir, progress: (line) => console.log(`  ${line}`) });
+  const local = await startLocalCluster({ dir, nodes, progress: (line) => console.log(`  ${line}`) });
   try {
     return await work(local.settings);
   } finally {

@@ -80,6 +80,6 @@ export function line(figure: Figure): string {
   return `${name}: ${short(ours)} ${unit} beside ${short(against)} ${unit} = ${ratio}${told}`;
 }
 
-function short(value: number): string {
+export function short(value: number): string {
   return value >= 100 ? Math.round(value).toLocaleString("en") : value.toPrecision(3);
 }

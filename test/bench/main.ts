@@ -18,6 +18,7 @@ import { ingestClusterBench } from "./ingest-cluster.ts";
 import { ingestBench } from "./ingest.ts";
 import { latencyBench } from "./latency.ts";
 import { latenessBench } from "./lateness.ts";
+import { layoutsBench } from "./layouts.ts";
 import { millionBench } from "./million.ts";
 import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
@@ -45,6 +46,7 @@ const BENCHES: readonly Bench[] = [
   mqlBench,
   embeddedStoreBench,
   clusterStoreBench,
+  layoutsBench,
   agentBench,
   ingestBench,
   ingestClusterBench,
