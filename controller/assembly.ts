@@ -4,7 +4,7 @@ import { isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, partsOf, type Area } from "./area.ts";
 import { AnchorFile, Anchoring, auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
-import { clusterArea, ClusterService, Membership, ScrubService } from "./areas/cluster/index.ts";
+import { clusterArea, ClusterService, Membership, RepairService, ScrubService } from "./areas/cluster/index.ts";
 import {
   configArea,
   ConfigCache,
@@ -233,6 +233,7 @@ export async function assemble(options: AssemblyOptions) {
   const workers = workerThreads(options, runtime);
   const cluster = new ClusterService({ engine, tenants, clock: runtime.clock });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
+  const repairs = new RepairService({ stores, runtime, bornMs });
   const licences: LicenceService = new LicenceService({
     stores,
     runtime,
@@ -481,7 +482,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
     hostsArea({ hosts, entrance, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
-    clusterArea({ cluster, membership, scrubs }),
+    clusterArea({ cluster, membership, scrubs, repairs }),
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({

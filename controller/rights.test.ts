@@ -47,6 +47,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     start: "at the start",
     refresh: "tells agents what is stored already",
   },
+  RepairService: { maintain: "maintenance", leave: "a tenant is deleted" },
   ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },
   ImportService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   IngestService: { [EVERY]: "the agent's certificate is the right" },

@@ -69,3 +69,23 @@ export const ScrubStatus = Type.Object({
   last: Type.Optional(ScrubReport),
   due: Type.Boolean({ description: "None was done to its end for seven days" }),
 });
+
+export const RepairsInput = Type.Object({});
+
+export const RepairsOutput = Type.Object({
+  tables: Type.Array(
+    Type.Object({
+      table: Type.String({ description: "Of Cassandra" }),
+      repairedMs: Type.Optional(
+        Type.Integer({
+          description:
+            "When the oldest of the repairs began that cover all of it, in milliseconds since 1970; absent when some of it was not repaired for 30 days",
+        }),
+      ),
+      everyMs: Type.Integer({ description: "How often it is to be repaired" }),
+      due: Type.Boolean(),
+    }),
+    { description: "Those that lie on several nodes: none with one copy of everything, or the embedded store" },
+  ),
+  due: Type.Boolean({ description: "Whether one of them is" }),
+});

@@ -10,6 +10,7 @@ import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
 import { exitCodeOf, followScrub, statusOf } from "./scrub.ts";
+import { repairRows, repairsOf } from "./repairs.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { table } from "./table.ts";
 
@@ -184,6 +185,17 @@ program
     if (report === undefined) return;
     show(report);
     process.exitCode = exitCodeOf(report);
+  });
+
+program
+  .command("repairs")
+  .description(
+    "show when the tables of the tenant were last repaired on all nodes of Cassandra, and which are due (0: none, 2: one is)",
+  )
+  .action(async () => {
+    const repairs = await repairsOf(client());
+    show(program.opts<{ json?: boolean }>().json ? repairs : repairRows(repairs));
+    if (repairs.due) process.exitCode = 2;
   });
 
 const audit = program.command("audit").description("check or export the audit trail of the tenant");

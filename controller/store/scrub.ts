@@ -31,6 +31,19 @@ export interface ScrubStore {
   contents(page: PageRequest): Promise<Page<BlobInfo>>;
   /** Reads a content to its end. `paced` is called with each part's bytes and waited for; what it throws goes on. */
   verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState>;
+  /**
+   * Of each table that lies on several nodes, since when all of its copies have been alike; empty where nothing does.
+   * `AppError("unavailable")` where that cannot be told now.
+   */
+  repairs(): Promise<readonly TableRepair[]>;
+}
+
+export interface TableRepair {
+  readonly table: string;
+  /** When the oldest of the repairs began that cover all of it; absent where some of it was not repaired as far as is known. */
+  readonly repairedMs?: number;
+  /** Whether readers check each row where it points to, so that it is the rows that are missing which matter. */
+  readonly isDerived: boolean;
 }
 
 /** `gone`: it was removed meanwhile, or is not wholly there yet. */

@@ -68,7 +68,8 @@ export function jvmFlags(options: JvmOptions): string[] {
   ];
 }
 
-function openedPackages(): string[] {
+/** Also what its tools need. */
+export function openedPackages(): string[] {
   return Object.entries(OPENED_PACKAGES).flatMap(([module, packages]) =>
     packages.flatMap((name) => [
       `--add-opens=${module}/${name}=ALL-UNNAMED`,

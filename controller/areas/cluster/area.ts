@@ -1,6 +1,7 @@
 import type { Area } from "../../area.ts";
 import type { Membership } from "./membership.ts";
-import { clusterRoutes, scrubRoutes } from "./routes.ts";
+import type { RepairService } from "./repairs.ts";
+import { clusterRoutes, repairRoutes, scrubRoutes } from "./routes.ts";
 import type { ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
 
@@ -8,21 +9,33 @@ export interface ClusterParts {
   readonly cluster: ClusterService;
   readonly membership: Membership;
   readonly scrubs: ScrubService;
+  readonly repairs: RepairService;
 }
 
-export function clusterArea({ cluster, membership, scrubs }: ClusterParts): Area {
+export function clusterArea({ cluster, membership, scrubs, repairs }: ClusterParts): Area {
   return {
     name: "cluster",
-    endpoints: [...clusterRoutes(cluster), ...scrubRoutes(scrubs)],
+    endpoints: [...clusterRoutes(cluster), ...scrubRoutes(scrubs), ...repairRoutes(repairs)],
     levels: [
       {
         name: "odp_scrub_age_seconds",
         help: "Since the tenant that waits longest was scrubbed to the end, or made.",
         value: () => Math.floor(scrubs.longestAgeMs / 1_000),
       },
+      {
+        name: "odp_repair_overdue_seconds",
+        help: "For how long the table that waits longest for a repair of Cassandra has been due; 0 where none is.",
+        value: () => Math.floor(repairs.overdueMs / 1_000),
+      },
     ],
-    maintain: (tenant) => scrubs.maintain(tenant),
-    leave: (tenant) => scrubs.leave(tenant),
+    async maintain(tenant) {
+      await scrubs.maintain(tenant);
+      await repairs.maintain(tenant);
+    },
+    leave(tenant) {
+      scrubs.leave(tenant);
+      repairs.leave(tenant);
+    },
     stop: () => scrubs.close(),
     close: () => membership.close(),
   };

@@ -2,12 +2,15 @@ import type { Static } from "typebox";
 import {
   ClusterInfoInput,
   ClusterInfoOutput,
+  RepairsInput,
+  RepairsOutput,
   ScrubBegin,
   ScrubReport,
   ScrubStatus,
   ScrubStatusInput,
 } from "../../../common/api/cluster.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { RepairService } from "./repairs.ts";
 import type { ScrubReport as Report, ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
 
@@ -62,6 +65,28 @@ export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
       handler: async ({ principal }) => {
         const lost = await cluster.lost(principal);
         return { message: { datastore: [...(await cluster.nodes(principal))], ...(lost && { lost: [...lost] }) } };
+      },
+    }),
+  ];
+}
+
+export function repairRoutes(repairs: RepairService): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/cluster/repairs",
+      permission: "cluster:read",
+      summary: "When the copies of each table of the tenant were last made alike by a repair, and which table is due",
+      input: RepairsInput,
+      output: RepairsOutput,
+      handler: async ({ principal }) => {
+        const tables = (await repairs.status(principal)).map(({ table, repairedMs, everyMs, due }) => ({
+          table,
+          ...(repairedMs === undefined ? {} : { repairedMs }),
+          everyMs,
+          due,
+        }));
+        return { message: { tables, due: tables.some((one) => one.due) } };
       },
     }),
   ];

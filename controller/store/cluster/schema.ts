@@ -29,6 +29,7 @@ export interface KeyspaceOptions {
  * need only outlast the hints that nodes keep for each other, three hours unless set otherwise.
  */
 const CHECKED_GRACE_SECONDS = 4 * 3_600;
+export const DERIVED_TABLES: readonly string[] = ["postings", "edges_in"];
 
 /** Slots and their indexes for a keyspace that was made with fewer of them. */
 export function slotDefinitions(keyspace: string, has: number): string[] {

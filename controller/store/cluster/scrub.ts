@@ -3,13 +3,14 @@ import { isAppError } from "../../../common/errors.ts";
 import { SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
 import type { BlobInfo, BlobStore } from "../blobs.ts";
 import type { EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, ScrubStore, TermsOf } from "../scrub.ts";
+import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { contentOf } from "./contents.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import { EdgeScrub } from "./edge-scrub.ts";
 import { EntityTable } from "./entities.ts";
 import { PostingTable } from "./postings.ts";
+import { RepairHistory } from "./repairs.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import type { WordTable } from "./words.ts";
 
@@ -103,6 +104,10 @@ export class CassandraScrub implements ScrubStore {
       if (part.done) return "sound";
       await paced(part.value.length);
     }
+  }
+
+  repairs(): Promise<readonly TableRepair[]> {
+    return new RepairHistory(this.#tables.cassandra).tables(this.#tables.keyspace);
   }
 
   async #missing({ entity: { key }, terms }: TermsOf): Promise<readonly string[]> {

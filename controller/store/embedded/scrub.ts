@@ -3,7 +3,7 @@ import { SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { BlobInfo } from "../blobs.ts";
 import type { EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, ScrubStore, TermsOf } from "../scrub.ts";
+import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms } from "../terms.ts";
 import { Cursors } from "./cursor.ts";
 import { mirrorKey, sourceKey, type PackedEdge } from "./edges.ts";
@@ -115,6 +115,11 @@ export class EmbeddedScrub implements ScrubStore {
     }
     const last = keys.at(-1);
     return last === undefined || keys.length < page.limit ? { items } : { items, cursor: cursors.write(last) };
+  }
+
+  /** There is one copy of everything. */
+  repairs(): Promise<readonly TableRepair[]> {
+    return Promise.resolve([]);
   }
 
   async verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState> {

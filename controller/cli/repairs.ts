@@ -1,0 +1,23 @@
+import type { Static } from "typebox";
+import type { RepairsOutput } from "../../common/api/cluster.ts";
+import type { Client } from "../../common/client/client.ts";
+
+export type Repairs = Static<typeof RepairsOutput>;
+
+const DAY_MS = 24 * 3_600_000;
+
+export async function repairsOf(client: Pick<Client, "call">): Promise<Repairs> {
+  return (await client.call("GET", "/cluster/repairs")) as Repairs;
+}
+
+/** Those that are due first. */
+export function repairRows({ tables }: Repairs): readonly Readonly<Record<string, string>>[] | string {
+  if (tables.length === 0) return "Everything lies on one node: there is nothing to repair.";
+  const sorted = [...tables].sort((a, b) => Number(b.due) - Number(a.due) || a.table.localeCompare(b.table));
+  return sorted.map(({ table, repairedMs, everyMs, due }) => ({
+    table,
+    repaired: repairedMs === undefined ? "not within 30 days" : new Date(repairedMs).toISOString(),
+    every: `${Math.round(everyMs / DAY_MS)} days`,
+    due: due ? "due" : "",
+  }));
+}

@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { TableRepair } from "../../controller/store/scrub.ts";
+import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { nodetool } from "../helpers/nodetool.ts";
+import { openRing, type Ring } from "../helpers/ring.ts";
+
+let ring: Ring;
+let engine: TestClusterEngine;
+
+beforeAll(async () => {
+  ring = await openRing();
+  engine = await openTestClusterEngine({ tenants: ["matrix"], settings: ring.settings });
+});
+afterAll(async () => engine?.[Symbol.asyncDispose]());
+
+async function repairs(): Promise<readonly TableRepair[]> {
+  return (await engine.tenant("matrix")).scrub.repairs();
+}
+
+async function repair(name: string, ...words: readonly string[]): Promise<void> {
+  const at = ring.members.findIndex((member) => member.name === name);
+  const member = ring.members[at]!;
+  if (member.kind !== "cassandra") throw new Error(`${name} is no node of Cassandra.`);
+  await nodetool(member, ring.daemons[at]!, ["repair", ...words, `${engine.prefix}_matrix`]);
+}
+
+test("a table counts as repaired when nodetool has repaired it on every node, since the first of these repairs", async () => {
+  const never = await repairs();
+  expect(never.map(({ table }) => table)).toEqual(
+    expect.arrayContaining(["present", "postings", "edges_out", "edges_in", "records_days", "contents"]),
+  );
+  expect(never.filter(({ repairedMs }) => repairedMs !== undefined)).toEqual([]);
+  expect(never.filter(({ isDerived }) => isDerived).map(({ table }) => table)).toEqual(["edges_in", "postings"]);
+
+  const beganMs = Date.now();
+  await repair("cassandra-1", "--full", "-pr");
+  const firstMs = Date.now();
+  await repair("cassandra-2", "--full", "-pr");
+  // One that only compares, or leaves a node out, makes nothing alike.
+  await repair("cassandra-3", "--full", "-pr", "--preview");
+  await repair("cassandra-3", "--full", "-hosts", addressOf("cassandra-3"), "-hosts", addressOf("cassandra-1"));
+  expect((await repairs()).filter(({ repairedMs }) => repairedMs !== undefined)).toEqual([]);
+
+  await repair("cassandra-3", "--full", "-pr");
+  const times = (await repairs()).map(({ repairedMs }) => repairedMs ?? 0);
+  expect(times).toHaveLength(never.length);
+  expect(Math.min(...times)).toBeGreaterThanOrEqual(beganMs - 1_000);
+  expect(Math.max(...times)).toBeLessThanOrEqual(firstMs);
+});
+
+function addressOf(name: string): string {
+  const member = ring.members.find((one) => one.name === name);
+  if (member?.kind !== "cassandra") throw new Error(`${name} is no node of Cassandra.`);
+  return member.address;
+}
