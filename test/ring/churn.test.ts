@@ -15,11 +15,19 @@ const STATES = ["open", "closed", "lost"] as const;
 const TARGETS = 5;
 const WORDS = 4;
 const LIFE_ROUNDS = 7;
+/** How long a version lives after a later one: of some objects beyond the test, of the others none of it. */
+const VERSION_LIFE_MS = { long: 6 * 3_600_000, short: 5_000 };
+const VERSIONS_END_WAIT_MS = 120_000;
 const CID = uniqueCid();
 
 const status = (state: string): string => `a1=${CID}-${state}`;
 const word = (id: string, round: number, at: number): string => `w-${CID}-${id}-${round}-${at}`;
 const target = (at: number): EntityKey => ({ cid: CID, id: `target-${at}` });
+
+/** Every second object of a writer keeps its versions. */
+function lifeOf(id: string): "long" | "short" {
+  return /-\d*[13579]$/.test(id) ? "short" : "long";
+}
 
 /** What an object was last told to be. */
 interface Known {
@@ -58,9 +66,10 @@ function next(id: string, random: { next(): number }): { readonly change: Entity
   const timeUs = Math.max(Date.now() * 1_000, (before?.timeUs ?? 0) + 1);
   const key = { cid: CID, id };
   const terms = before?.terms ?? [];
+  const version = { version: bytes(String(round)), endVersionsAtMs: Date.now() + VERSION_LIFE_MS[lifeOf(id)] };
   if (before?.alive && round % LIFE_ROUNDS === 0)
     return {
-      change: { key, timeUs, death: true, dropTerms: [...terms, `c${CID}`] },
+      change: { key, timeUs, ...version, death: true, dropTerms: [...terms, `c${CID}`] },
       becomes: { round, timeUs, alive: false, state: "", terms: [], edges: [] },
     };
   const state = STATES[Math.floor(random.next() * STATES.length)]!;
@@ -71,6 +80,7 @@ function next(id: string, random: { next(): number }): { readonly change: Entity
     change: {
       key,
       timeUs,
+      ...version,
       ...(before?.alive ? {} : { birth: true }),
       cells: new Map([
         ["1", bytes(state)],
@@ -138,9 +148,27 @@ async function agree(): Promise<void> {
   expect(seen.sort()).toEqual(wanted);
 }
 
+/** Every version that has not ended is there, whatever was lost while it was written, and none that has. */
+async function versionsAgree(): Promise<void> {
+  const objects = await objectsOf(1);
+  const versionsOf = async (id: string): Promise<readonly string[]> =>
+    (await all(200, (page) => objects.history({ cid: CID, id }, {}, page))).map(({ value }) => text(value));
+  const [long, short] = (["long", "short"] as const).map((life) =>
+    [...known.keys()].filter((id) => lifeOf(id) === life),
+  );
+  for (const id of long ?? []) {
+    const newest = known.get(id)?.round ?? 0;
+    expect(await versionsOf(id), id).toEqual(Array.from({ length: newest }, (_, at) => String(newest - at)));
+  }
+  for (const id of short ?? [])
+    await expect
+      .poll(() => versionsOf(id), { message: id, timeout: VERSIONS_END_WAIT_MS })
+      .toEqual([String(known.get(id)?.round)]);
+}
+
 const seed = seedOfRun("churn");
 
-test("indexes, edges and a full scan say the same after objects came, changed and went while nodes were lost and a controller was stopped", async () => {
+test("indexes, edges, versions and a full scan say the same after objects came, changed and went while nodes were lost and a controller was stopped", async () => {
   const objects = await objectsOf(0);
   await again(() =>
     objects.change(
@@ -181,5 +209,6 @@ test("indexes, edges and a full scan say the same after objects came, changed an
   }
   expect(await failed).toBeUndefined();
   await agree();
+  await versionsAgree();
   prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });
 }, 1_200_000);

@@ -1,9 +1,18 @@
 import { Client, type types } from "cassandra-driver";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { describeCluster, openTestClusterEngine, type TestClusterEngine } from "../../../test/helpers/cluster.ts";
+import {
+  clusterRuntime,
+  clusterSettings,
+  describeCluster,
+  openTestClusterEngine,
+  type TestClusterEngine,
+} from "../../../test/helpers/cluster.ts";
 import { bytes, text, uniqueName } from "../contract/harness.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../objects.ts";
+import { Cassandra } from "./cassandra.ts";
+import { keyspaceOf } from "./schema.ts";
+import { OPEN_DAY } from "./versions.ts";
 
 type Execute = (this: Client, ...args: readonly unknown[]) => Promise<types.ResultSet>;
 
@@ -13,13 +22,14 @@ describeCluster("a change that is cut off between two statements", () => {
   const { execute } = prototype;
   let engine: TestClusterEngine;
   let objects: ObjectStore;
-  let cutOff: RegExp | undefined;
+  let cutOff: ((query: string, params: readonly unknown[]) => boolean) | undefined;
   let key: EntityKey;
   let to: EntityKey;
 
   beforeAll(async () => {
     prototype.execute = function (...args) {
-      if (cutOff?.test(String(args[0]))) return Promise.reject(new AppError("unavailable", "It came to its end."));
+      if (cutOff?.(String(args[0]), (args[1] ?? []) as readonly unknown[]))
+        return Promise.reject(new AppError("unavailable", "It came to its end."));
       return execute.apply(this, [...args]);
     };
     engine = await openTestClusterEngine({ tenants: ["matrix"] });
@@ -35,8 +45,12 @@ describeCluster("a change that is cut off between two statements", () => {
     await objects.change([{ key, timeUs: 10, birth: true, version: bytes("born"), addEdges: [{ type: "first", to }] }]);
   });
 
-  async function cutOffAt(statement: RegExp, change: EntityChange): Promise<void> {
-    cutOff = statement;
+  async function cutOffAt(
+    statement: RegExp,
+    change: EntityChange,
+    isMeant: (params: readonly unknown[]) => boolean = () => true,
+  ): Promise<void> {
+    cutOff = (query, params) => statement.test(query) && isMeant(params);
     try {
       await expect(objects.change([change])).rejects.toMatchObject({ code: "unknown_outcome" });
     } finally {
@@ -110,5 +124,60 @@ describeCluster("a change that is cut off between two statements", () => {
     expect(await seen()).toEqual(before);
     await objects.change([removal]);
     expect(await seen()).toEqual({ value: undefined, versions: "removed,born", out: "", in: "" });
+  });
+
+  describe("that ends the versions before it", () => {
+    const END_WAIT_MS = 30_000;
+    let cassandra: Cassandra;
+    beforeAll(async () => {
+      const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
+      cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+    });
+    afterAll(async () => cassandra?.close());
+
+    const ending = (): EntityChange => ({ ...second(), endVersionsAtMs: Date.now() + 1_000 });
+    /** By their times: whether they end. */
+    const ends = async (): Promise<ReadonlyMap<number, boolean>> => {
+      const keyspace = keyspaceOf(engine.prefix, "matrix");
+      const query = `SELECT time, TTL(value) AS ttl FROM ${keyspace}.versions WHERE cid = ? AND id = ? AND day = 0`;
+      const rows = await cassandra.read({ query, params: [key.cid, key.id] }, cassandra.deadline());
+      return new Map(rows.map(({ time, ttl }) => [Number(time), ttl !== null]));
+    };
+
+    test("ends none when it is cut off before its entity", async () => {
+      await cutOffAt(/^UPDATE \S+\.present /, ending());
+      expect(await ends()).toEqual(
+        new Map([
+          [20, false],
+          [10, false],
+        ]),
+      );
+      expect(await seen()).toEqual(before);
+    });
+
+    test.each([
+      [
+        "the list of their days",
+        /^UPDATE \S+\.version_days /,
+        (params: readonly unknown[]) => Number(params[5]) < OPEN_DAY,
+      ],
+      ["their rows", /^UPDATE \S+\.versions /, (params: readonly unknown[]) => Number(params.at(-1)) === 10],
+    ] as const)(
+      "leaves them whole when it is cut off before %s, and the next change ends them",
+      async (_, statement, isMeant) => {
+        await cutOffAt(statement, ending(), isMeant);
+        expect(await ends()).toEqual(
+          new Map([
+            [20, false],
+            [10, false],
+          ]),
+        );
+        expect(await seen()).toMatchObject({ value: "new", versions: "second,born" });
+        await objects.change([{ key, timeUs: 30, version: bytes("third"), endVersionsAtMs: Date.now() + 1_000 }]);
+        await expect
+          .poll(async () => (await seen()) as unknown, { timeout: END_WAIT_MS })
+          .toMatchObject({ versions: "third" });
+      },
+    );
   });
 });

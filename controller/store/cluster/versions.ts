@@ -11,7 +11,7 @@ const DAY_MS = DAY_US / 1_000;
 /** Stands for "for ever" among the days of expiry. */
 const NEVER_DAY = 0x7fff_ffff;
 /** The same, until later writes have ended the versions of the day. */
-const OPEN_DAY = NEVER_DAY - 1;
+export const OPEN_DAY = NEVER_DAY - 1;
 
 interface Listing {
   readonly key: EntityKey;
