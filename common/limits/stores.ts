@@ -138,6 +138,8 @@ export const WORDS_KNOWN_MAX = 20_000;
 export const POSTINGS_PER_READ_MIN = 256;
 /** A term that is so many times as frequent as the rarest does not narrow it: reading entities in vain costs less. */
 export const POSTING_DENSITY_RATIO_MAX = 8;
+/** Buckets of one level that a step reads, where those before were nearly empty. */
+export const POSTING_BUCKETS_AT_ONCE = 16;
 /** Steps through the buckets of a term before a page is handed out short. */
 export const POSTING_READS_PER_PAGE_MAX = 64;
 /** With more single keys and prefixes than this, a reader on Cassandra gets all cells of an object. */
@@ -145,6 +147,8 @@ export const CELLS_CHOSEN_MAX = 16;
 /** Entities of one class read by one statement. */
 export const ENTITIES_PER_READ = 20;
 /** Entities of a class, or records, counted by one statement, which reads times of each. */
+/** Reads of ranges of a table that a page of all of it makes before it is handed out short. */
+export const SCAN_READS_PER_PAGE = 16;
 export const COUNTED_ROWS_PER_READ = 2_000;
 /** Partitions the edges of an object are spread over at first, each way, a power of two. A changed number is a changed format. */
 export const EDGE_BUCKETS = 8;

@@ -20,6 +20,8 @@ const REWRITES = 150;
 const WORDS_PER_REWRITE = 800;
 const READS_ALONE = 50;
 const EDGES = Number(process.env.ODP_BENCH_EDGES ?? 100_000);
+const LEAVING = Number(process.env.ODP_BENCH_AGE ?? 100_000);
+const STAYING = 100;
 const EDGES_PER_CHANGE = 50;
 const EDGES_PER_PAGE = 100;
 
@@ -42,6 +44,7 @@ export const clusterStoreBench: Bench = {
         await findFigure(objects, bare),
         await ageFigure(objects),
         await edgesFigure(objects),
+        await leftFigure(objects),
         await scrubFigure(engine, testRuntime(realClock)),
       ];
     } finally {
@@ -108,6 +111,38 @@ async function ageFigure(objects: ObjectStore): Promise<Figure> {
     ours,
     against: 2 * against,
     againstName: "twice a fresh object",
+    kind: "most",
+    goal: 1,
+  };
+}
+
+/** Medians in ms of the first of those that have a value, after very many others had it and left it. */
+async function leftFigure(objects: ObjectStore): Promise<Figure> {
+  const cid = BENCH_CID + 3;
+  let lastUs = 0;
+  const nextUs = (): number => (lastUs = Math.max(lastUs + 1, Date.now() * 1_000));
+  const every = Math.max(1, Math.floor(LEAVING / STAYING));
+  const staying = (id: string, term: string): Promise<void> =>
+    objects.change([{ key: { cid, id }, timeUs: nextUs(), birth: true, addTerms: [term] }]);
+  for (let n = 0; n < STAYING; n += 1) await staying(`fresh-${n}`, "a2=fresh");
+  await perSecond(LEAVING, AT_ONCE, async (n) => {
+    const key = { cid, id: `aged-${n}` };
+    await staying(key.id, "a2=aged");
+    if (n % every === 0) return;
+    const leave = { key, timeUs: nextUs(), addTerms: ["a2=left"], dropTerms: ["a2=aged"] };
+    await objects.change([leave]);
+  });
+  const read = async ({ id }: EntityKey): Promise<void> => {
+    const { items } = await objects.find({ terms: [`a2=${id}`] }, { limit: FOUND_MAX });
+    if (items.length < FOUND_MAX) throw new Error(`${items.length} were found`);
+  };
+  const { ours, against } = await readInTurns({ cid, id: "aged" }, { cid, id: "fresh" }, read);
+  return {
+    name: `first ${FOUND_MAX} of ${STAYING} with a value that ${LEAVING} took and left`,
+    unit: "ms",
+    ours,
+    against: 2 * against,
+    againstName: "twice those of a value that nobody left",
     kind: "most",
     goal: 1,
   };

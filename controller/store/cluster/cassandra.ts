@@ -35,6 +35,11 @@ export interface Statement {
   readonly params: readonly CqlValue[];
 }
 
+export interface PagePlace {
+  readonly size: number;
+  readonly state?: string | undefined;
+}
+
 export interface PageOfRows {
   readonly rows: readonly cassandra.types.Row[];
   /** The driver's own mark of where the next page begins; absent at the end. */
@@ -113,15 +118,15 @@ export class Cassandra {
   }
 
   /** One page, from the mark an earlier one gave. */
-  async page(
-    statement: Statement,
-    page: { readonly size: number; readonly state?: string },
-    deadline: Deadline,
-  ): Promise<PageOfRows> {
-    const options = { fetchSize: page.size, pageState: page.state };
+  async page(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows> {
     const way = { kind: "read", query: statement.query, deadline } as const;
-    const result = await this.#repeat(way, (readTimeout) => this.#execute(statement, { ...options, readTimeout }));
-    return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
+    return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout));
+  }
+
+  /** As `page`; undefined where a node gives it up, as it does after 100,000 marks of removals. */
+  async tryPage(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows | undefined> {
+    const way = { kind: "read", query: statement.query, deadline } as const;
+    return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout).catch(undefinedIfGivenUp));
   }
 
   /**
@@ -176,6 +181,11 @@ export class Cassandra {
 
   async close(): Promise<void> {
     await this.#client.shutdown();
+  }
+
+  async #page(statement: Statement, { size, state }: PagePlace, readTimeout: number): Promise<PageOfRows> {
+    const result = await this.#execute(statement, { fetchSize: size, pageState: state, readTimeout });
+    return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
   /** Only what is written has bytes among its values. */
@@ -262,6 +272,12 @@ export class Cassandra {
       });
     });
   }
+}
+
+function undefinedIfGivenUp(error: unknown): undefined {
+  const { ResponseError } = cassandra.errors;
+  if (error instanceof ResponseError && error.code === responseErrorCodes.readFailure) return undefined;
+  throw error;
 }
 
 interface Repeated {

@@ -3,8 +3,10 @@ import type { types } from "cassandra-driver";
 import { AppError, errorText } from "../../../common/errors.ts";
 import { BLOB_CHUNK_MAX_BYTES, BLOB_MAX_BYTES, BLOB_OWNER_MAX_BYTES } from "../../../common/limits.ts";
 import type { BlobInfo, ByteRange } from "../blobs.ts";
+import { requestText } from "./cursor.ts";
 import { plainBytes } from "./entities.ts";
 import type { Tables } from "./tables.ts";
+import { TokenScan } from "./token-scan.ts";
 
 const DIGEST_PATTERN = /^[0-9a-f]{64}$/;
 /** An upload that has not ended for so long never will. */
@@ -92,16 +94,22 @@ export class Contents {
     const { cassandra, keyspace } = this.#tables;
     const before = cassandra.runtime.clock.nowMs() - graceMs;
     let swept = 0;
-    let state: string | undefined;
+    const scan = new TokenScan(this.#tables, {
+      table: "contents",
+      columns: "content",
+      partitionKey: "content",
+      isDistinct: true,
+    });
+    const request = requestText(keyspace, "sweep");
+    let cursor: string | undefined;
     do {
-      const statement = { query: `SELECT DISTINCT content FROM ${keyspace}.contents`, params: [] };
-      const page = await cassandra.page(statement, { size: SWEEP_PAGE, state }, cassandra.deadline());
+      const page = await scan.page(request, { limit: SWEEP_PAGE, ...(cursor !== undefined && { cursor }) });
       for (const row of page.rows) {
         const digest = digestOf(String(row.content));
         if (digest !== undefined && (await this.#sweepOne(digest, before))) swept++;
       }
-      state = page.state;
-    } while (state !== undefined);
+      ({ cursor } = page);
+    } while (cursor !== undefined);
     await this.#sweepAbandoned(Math.min(before, cassandra.runtime.clock.nowMs() - UPLOAD_ABANDONED_MS));
     return swept;
   }

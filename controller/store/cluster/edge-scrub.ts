@@ -2,7 +2,7 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { OBJECT_TOMBSTONE_KEEP_MS, SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
 import type { PageRequest } from "../objects.ts";
 import type { EdgeCheck } from "../scrub.ts";
-import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import { requestText } from "./cursor.ts";
 import type { BucketLevels } from "./bucket-levels.ts";
 import {
   EDGE_TABLES,
@@ -16,6 +16,7 @@ import {
 } from "./edge-places.ts";
 import { edgeLevels } from "./edges.ts";
 import type { Tables } from "./tables.ts";
+import { TokenScan } from "./token-scan.ts";
 
 export type EdgeScrubPage = PageRequest & { readonly beforeUs: number };
 
@@ -37,31 +38,41 @@ type Outcome = "sound" | "missing" | "superfluous";
 export class EdgeScrub {
   readonly #tables: Tables;
   readonly #levels: BucketLevels;
+  readonly #sources: TokenScan;
+  readonly #targets: TokenScan;
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#levels = edgeLevels(tables);
+    const columns = "bucket, cid, id, type, to_cid, to_id";
+    this.#sources = new TokenScan(tables, {
+      table: EDGE_TABLES.out,
+      columns: `${columns}, WRITETIME(value) AS time_us, TTL(value) AS ttl`,
+      partitionKey: "cid, id, bucket",
+    });
+    this.#targets = new TokenScan(tables, {
+      table: EDGE_TABLES.in,
+      columns: `${columns}, WRITETIME(present) AS time_us, TTL(present) AS ttl`,
+      partitionKey: "to_cid, to_id, bucket",
+    });
   }
 
   fromSources(page: EdgeScrubPage): Promise<EdgeCheck> {
-    const columns = "bucket, cid, id, type, to_cid, to_id, WRITETIME(value) AS time_us, TTL(value) AS ttl";
-    return this.#page(`SELECT ${columns} FROM ${this.#tables.keyspace}.edges_out`, page, (row) => this.#atSource(row));
+    return this.#page(this.#sources, page, (row) => this.#atSource(row));
   }
 
   fromTargets(page: EdgeScrubPage): Promise<EdgeCheck> {
-    const columns = "bucket, cid, id, type, to_cid, to_id, WRITETIME(present) AS time_us, TTL(present) AS ttl";
-    return this.#page(`SELECT ${columns} FROM ${this.#tables.keyspace}.edges_in`, page, (row) => this.#atTarget(row));
+    return this.#page(this.#targets, page, (row) => this.#atTarget(row));
   }
 
   async #page(
-    query: string,
+    scan: TokenScan,
     { beforeUs, ...page }: EdgeScrubPage,
     check: (row: EdgeRow) => Promise<Outcome>,
   ): Promise<EdgeCheck> {
-    const { cassandra, keyspace } = this.#tables;
-    const request = requestText(keyspace, "scrub", query);
-    const place = { size: page.limit, state: readCursor(request, page) };
-    const { rows, state } = await cassandra.page({ query, params: [] }, place, cassandra.deadline());
+    const side = scan === this.#sources ? "sources" : "targets";
+    const request = requestText(this.#tables.keyspace, "scrub", side);
+    const { rows, cursor } = await scan.page(request, page);
     const old = rows.map(toRow).filter(({ timeUs }) => timeUs < beforeUs);
     const outcomes = await mapLimited(old, SCRUB_CHECKS_AT_ONCE, check);
     const count = (wanted: Outcome): number => outcomes.filter((outcome) => outcome === wanted).length;
@@ -71,7 +82,7 @@ export class EdgeScrub {
       superfluous: count("superfluous"),
       examples: old.flatMap((row, at) => (outcomes[at] === "sound" ? [] : [`${outcomes[at]}: ${textOf(row)}`])),
     };
-    return state === undefined ? checked : { ...checked, cursor: pageBefore([], request, state).cursor as string };
+    return cursor === undefined ? checked : { ...checked, cursor };
   }
 
   async #atSource(row: EdgeRow): Promise<Outcome> {

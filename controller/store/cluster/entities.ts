@@ -18,10 +18,11 @@ import type {
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
-import { pageBefore, readCursor, requestText, writeCursor } from "./cursor.ts";
+import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
+import { TokenScan } from "./token-scan.ts";
 import { isClassTerm } from "../terms.ts";
 
 const NUMBERS = SLOTS.map((slot) => `n${slot}`);
@@ -52,12 +53,18 @@ export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
   readonly #selectWritten: string;
+  readonly #all: TokenScan;
   /** By what is written: a bit for each of `ASSIGNMENTS`, above them how many slots are named. */
   readonly #updates: string[] = [];
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#table = `${tables.keyspace}.present`;
+    this.#all = new TokenScan(tables, {
+      table: "present",
+      columns: `cid, id, ${PRESENT}${WHOLE.text}`,
+      partitionKey: "cid, id",
+    });
     this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
   }
 
@@ -150,10 +157,10 @@ export class EntityTable {
 
   async scan(page: PageRequest): Promise<Page<Entity>> {
     const request = requestText(this.#tables.keyspace, "scan");
-    const statement = { query: `SELECT cid, id, ${PRESENT}${WHOLE.text} FROM ${this.#table}`, params: [] };
-    const place = { size: page.limit, state: readCursor(request, page) };
-    const { items, state } = await this.#pageOfEntities(statement, place, WHOLE);
-    return state === undefined ? { items } : pageBefore(items, request, state);
+    const { rows, cursor } = await this.#all.page(request, page);
+    const found = await this.#entities(rows, WHOLE, this.#tables.cassandra.deadline());
+    const items = found.map(({ entity }) => entity);
+    return cursor === undefined ? { items } : { items, cursor };
   }
 
   async #pageOfEntities(statement: Statement, page: DriverPage, selection: Selection): Promise<PageOfEntities> {

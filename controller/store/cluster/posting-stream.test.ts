@@ -59,6 +59,24 @@ test.each([
   },
 );
 
+test("where nearly all have left, the buckets of a level are read in few steps, and no row is asked for twice", async () => {
+  const level = 9;
+  const { rows, buckets } = written(30, level);
+  const asked: number[] = [];
+  const read = (bucket: number, after: Position): Promise<readonly Posting[]> => {
+    asked.push(bucket);
+    return Promise.resolve((buckets.get(bucket) ?? []).filter((row) => compare(row, after) > 0).slice(0, 100));
+  };
+  const stream = new PostingStream({ read, rowsPerRead: 100, level, after: BEGINNING });
+  const all: Posting[] = [];
+  let steps = 0;
+  for (; !stream.ended; steps += 1) all.push(...(await stream.next()));
+  expect(all).toEqual(rows);
+  expect(new Set(asked).size).toBe(asked.length);
+  expect(asked).toHaveLength(2 ** (level + 1) - 1);
+  expect(steps).toBeLessThan(asked.length / 8);
+});
+
 test("buckets of a level cover all hashes, and those of two levels are different partitions", () => {
   const greatest = 2 ** HASH_BITS - 1;
   expect([0, greatest].map((hash) => bucketOf(hash, 0))).toEqual([0, 0]);

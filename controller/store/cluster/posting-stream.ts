@@ -1,3 +1,4 @@
+import { POSTING_BUCKETS_AT_ONCE } from "../../../common/limits.ts";
 import type { EntityKey } from "../objects.ts";
 import { HASH_BITS } from "./hashes.ts";
 import { bucketOf, bucketWidth } from "./bucket-levels.ts";
@@ -24,6 +25,8 @@ interface Level {
   rows: Posting[];
   /** What lies up to here is in `rows`, or was handed out. */
   upTo: Position;
+  /** How many buckets the next read takes. */
+  atOnce: number;
 }
 
 /**
@@ -41,7 +44,7 @@ export class PostingStream {
     this.#read = of.read;
     this.#rowsPerRead = of.rowsPerRead;
     this.reached = of.after;
-    this.#levels = Array.from({ length: of.level + 1 }, () => ({ rows: [], upTo: of.after }));
+    this.#levels = Array.from({ length: of.level + 1 }, () => ({ rows: [], upTo: of.after, atOnce: 1 }));
   }
 
   get ended(): boolean {
@@ -63,18 +66,37 @@ export class PostingStream {
     return latest;
   }
 
+  /** Where buckets are found nearly empty, as those that most ids have left, ever more of them are read at once. */
   async #refill(level: Level, at: number): Promise<void> {
     if (compare(level.upTo, this.reached) > 0 || this.ended) return;
-    const { hash } = level.upTo;
-    const rows = await this.#read(bucketOf(hash, at), level.upTo);
-    const width = bucketWidth(at);
-    level.rows = [...rows];
-    const last = rows.at(-1);
-    level.upTo =
-      last !== undefined && rows.length >= this.#rowsPerRead
-        ? last
-        : { ...END, hash: (Math.floor(hash / width) + 1) * width };
+    const places = placesFrom(level.upTo, at, level.atOnce);
+    const parts = await Promise.all(
+      places.map(async (after) => ({ after, rows: await this.#read(bucketOf(after.hash, at), after) })),
+    );
+    const full = parts.findIndex(({ rows }) => rows.length >= this.#rowsPerRead);
+    const taken = full < 0 ? parts : parts.slice(0, full + 1);
+    level.rows = taken.flatMap(({ rows }) => rows);
+    level.upTo = (full < 0 ? undefined : level.rows.at(-1)) ?? bucketEnd(places.at(-1) ?? level.upTo, at);
+    const isSparse = level.rows.length * 2 <= this.#rowsPerRead;
+    level.atOnce = isSparse ? Math.min(2 * level.atOnce, POSTING_BUCKETS_AT_ONCE) : 1;
   }
+}
+
+/** Where to read on in its bucket, and the beginnings of those that follow it at this level. */
+function placesFrom(upTo: Position, at: number, atMost: number): readonly Position[] {
+  const places = [upTo];
+  while (places.length < atMost) {
+    const next = bucketEnd(places.at(-1)!, at);
+    if (compare(next, END) >= 0) break;
+    places.push(next);
+  }
+  return places;
+}
+
+/** Behind all postings of the bucket. */
+function bucketEnd({ hash }: Position, at: number): Position {
+  const width = bucketWidth(at);
+  return { ...END, hash: (Math.floor(hash / width) + 1) * width };
 }
 
 /** Takes the rows of a level up to a position out of it. */

@@ -6,6 +6,8 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster.ts";
+import { mapLimited } from "../../../common/concurrency.ts";
+import { all } from "../contract/harness.ts";
 import type { TenantStore } from "../engine.ts";
 import type { EntityKey } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
@@ -17,6 +19,10 @@ const CID = 7;
 const nowUs = (): number => Date.now() * 1_000;
 /** So that nothing counts as young. */
 const ALL = { limit: 100, beforeUs: 4e15 };
+
+/** Cassandra gives a read up that passes 100,000. */
+const REMOVED = 240_000;
+const REMOVED_PER_BATCH = 1_000;
 
 describeCluster("a scrub of the cluster's tables", () => {
   let engine: TestClusterEngine;
@@ -116,6 +122,46 @@ describeCluster("a scrub of the cluster's tables", () => {
     expect(await store.scrub.edges("source", ALL)).toMatchObject({ superfluous: 1, missing: 0 });
     expect([await countIn("edges_out", "id", "c"), await countIn("edges_in", "to_id", "rack")]).toEqual([1, 1]);
     expect(await sourcesOf("rack")).toEqual(["c"]);
+  });
+
+  test("comes through tables in which more was removed than a node of Cassandra passes in one read", async () => {
+    await linked("living", "among");
+    const key = { cid: CID, id: "living" };
+    await store.objects.change([{ key, timeUs: nowUs(), addTerms: ["a1=living"] }]);
+    const row = "cid = ? AND id = ?";
+    const tables = [
+      { where: "postings", row: `hash = ? AND ${row}`, of: (n: number) => [n, CID, "gone"] },
+      { where: "edges_out", row: "type = ? AND to_cid = ? AND to_id = ?", of: (n: number) => ["gone", CID, String(n)] },
+    ];
+    for (const { where, row: rest, of } of tables)
+      await mapLimited(
+        Array.from({ length: REMOVED / REMOVED_PER_BATCH }, (_, at) => at),
+        16,
+        (at) => {
+          const place = where === "postings" ? "term = ? AND bucket = 0" : "cid = 7 AND id = ? AND bucket = 0";
+          const query = `DELETE FROM ${keyspace}.${where} WHERE ${place} AND ${rest}`;
+          const batch = Array.from({ length: REMOVED_PER_BATCH }, (_, n) => ({
+            query,
+            params: [`gone ${at}`, ...of(n)],
+          }));
+          return cassandra.write(batch, cassandra.deadline());
+        },
+      );
+    const terms: string[] = [];
+    for (const { term } of await all(200, (page) => store.scrub.postings(page))) terms.push(term);
+    expect(terms).toContain("a1=living");
+    let looked = 0;
+    let cursor: string | undefined;
+    do {
+      const page = await store.scrub.edges("source", {
+        limit: 200,
+        beforeUs: nowUs(),
+        ...(cursor !== undefined && { cursor }),
+      });
+      looked += page.looked;
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    expect(looked).toBeGreaterThan(0);
   });
 
   test("tells a content whose chunk is lost or changed, and no other", async () => {

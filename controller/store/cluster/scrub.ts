@@ -6,12 +6,13 @@ import type { EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts
 import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { contentOf } from "./contents.ts";
-import { pageBefore, readCursor, requestText } from "./cursor.ts";
+import { requestText } from "./cursor.ts";
 import { EdgeScrub } from "./edge-scrub.ts";
 import { EntityTable } from "./entities.ts";
 import { PostingTable } from "./postings.ts";
 import { RepairHistory } from "./repairs.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
+import { TokenScan } from "./token-scan.ts";
 import type { WordTable } from "./words.ts";
 
 export interface CassandraScrubParts {
@@ -28,6 +29,8 @@ export class CassandraScrub implements ScrubStore {
   readonly #entities: EntityTable;
   readonly #postings: PostingTable;
   readonly #edges: EdgeScrub;
+  readonly #allPostings: TokenScan;
+  readonly #allContents: TokenScan;
 
   constructor(of: CassandraScrubParts) {
     const { tables, words } = of;
@@ -36,20 +39,27 @@ export class CassandraScrub implements ScrubStore {
     this.#entities = new EntityTable(tables);
     this.#postings = new PostingTable(tables, words);
     this.#edges = new EdgeScrub(tables);
+    this.#allPostings = new TokenScan(tables, {
+      table: "postings",
+      columns: "term, cid, id, time",
+      partitionKey: "term, bucket",
+    });
+    this.#allContents = new TokenScan(tables, {
+      table: "contents",
+      columns: "content, kind, size, condemned",
+      partitionKey: "content",
+    });
   }
 
   async postings(page: PageRequest): Promise<Page<Posting>> {
-    const { cassandra, keyspace } = this.#tables;
-    const request = requestText(keyspace, "scrub", "postings");
-    const place = { size: page.limit, state: readCursor(request, page) };
-    const statement = { query: `SELECT term, cid, id, time FROM ${keyspace}.postings`, params: [] };
-    const { rows, state } = await cassandra.page(statement, place, cassandra.deadline());
+    const request = requestText(this.#tables.keyspace, "scrub", "postings");
+    const { rows, cursor } = await this.#allPostings.page(request, page);
     const items = rows.map((row) => ({
       term: String(row.term),
       key: { cid: Number(row.cid), id: String(row.id) },
       timeUs: Number(row.time),
     }));
-    return state === undefined ? { items } : pageBefore(items, request, state);
+    return cursor === undefined ? { items } : { items, cursor };
   }
 
   missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {
@@ -85,13 +95,10 @@ export class CassandraScrub implements ScrubStore {
   }
 
   async contents(page: PageRequest): Promise<Page<BlobInfo>> {
-    const { cassandra, keyspace } = this.#tables;
-    const request = requestText(keyspace, "scrub", "contents");
-    const place = { size: page.limit, state: readCursor(request, page) };
-    const query = `SELECT content, kind, size, condemned FROM ${keyspace}.contents`;
-    const { rows, state } = await cassandra.page({ query, params: [] }, place, cassandra.deadline());
+    const request = requestText(this.#tables.keyspace, "scrub", "contents");
+    const { rows, cursor } = await this.#allContents.page(request, page);
     const items = rows.flatMap((row) => contentOf(row) ?? []);
-    return state === undefined ? { items } : pageBefore(items, request, state);
+    return cursor === undefined ? { items } : { items, cursor };
   }
 
   async verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState> {
