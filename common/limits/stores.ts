@@ -150,6 +150,8 @@ export const ENTITIES_PER_READ = 20;
 /** Reads of ranges of a table that a page of all of it makes before it is handed out short. */
 export const SCAN_READS_PER_PAGE = 16;
 export const COUNTED_ROWS_PER_READ = 2_000;
+/** Reads of rows of edges that a page makes, where they are all of dropped ones, before it is handed out empty. */
+export const EDGE_READS_PER_PAGE = 16;
 /** Partitions the edges of an object are spread over at first, each way, a power of two. A changed number is a changed format. */
 export const EDGE_BUCKETS = 8;
 /** Days of versions one page of a history looks into before it is handed out short, and at once. */

@@ -14,7 +14,7 @@ import {
   type EdgeSide,
   type PlacedEdge,
 } from "./edge-places.ts";
-import { edgeLevels } from "./edges.ts";
+import { edgeLevels, isDropped, latestOf } from "./edges.ts";
 import type { Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 
@@ -47,7 +47,7 @@ export class EdgeScrub {
     const columns = "bucket, cid, id, type, to_cid, to_id";
     this.#sources = new TokenScan(tables, {
       table: EDGE_TABLES.out,
-      columns: `${columns}, WRITETIME(value) AS time_us, TTL(value) AS ttl`,
+      columns: `${columns}, value, WRITETIME(value) AS time_us, TTL(value) AS ttl`,
       partitionKey: "cid, id, bucket",
     });
     this.#targets = new TokenScan(tables, {
@@ -73,7 +73,10 @@ export class EdgeScrub {
     const side = scan === this.#sources ? "sources" : "targets";
     const request = requestText(this.#tables.keyspace, "scrub", side);
     const { rows, cursor } = await scan.page(request, page);
-    const old = rows.map(toRow).filter(({ timeUs }) => timeUs < beforeUs);
+    const old = rows
+      .filter((row) => !isDropped(row))
+      .map(toRow)
+      .filter(({ timeUs }) => timeUs < beforeUs);
     const outcomes = await mapLimited(old, SCRUB_CHECKS_AT_ONCE, check);
     const count = (wanted: Outcome): number => outcomes.filter((outcome) => outcome === wanted).length;
     const checked = {
@@ -112,8 +115,10 @@ export class EdgeScrub {
   async #isThere(side: EdgeSide, row: EdgeRow): Promise<boolean> {
     const { cassandra, keyspace } = this.#tables;
     const { where, params } = edgeRows(side, row, await this.#top(side, row));
-    const query = `SELECT type FROM ${keyspace}.${EDGE_TABLES[side]} WHERE ${where}`;
-    return (await cassandra.read({ query, params }, cassandra.deadline())).length > 0;
+    const value = side === "out" ? "value, WRITETIME(value)" : "WRITETIME(present)";
+    const query = `SELECT ${value} AS time_us FROM ${keyspace}.${EDGE_TABLES[side]} WHERE ${where}`;
+    const standing = latestOf(await cassandra.read({ query, params }, cassandra.deadline()));
+    return standing !== undefined && !isDropped(standing);
   }
 
   /** The highest level the edges of that end lie at. */

@@ -1,3 +1,4 @@
+import { Client, type types } from "cassandra-driver";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BUCKET_LEVEL_SETTLES_MS, EDGE_BUCKETS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
@@ -23,6 +24,10 @@ const TYPE = "to";
 const SAMPLE = 256;
 /** Of level 1: more samples than the buckets of level 0 are made for. */
 const SAMPLES = 16 * EDGE_BUCKETS + 1;
+/** More in each of the first buckets than a read may pass unwarned. */
+const DROPPED = 9_600;
+const DROPPED_AT_ONCE = 200;
+type Execute = (this: Client, ...args: unknown[]) => Promise<types.ResultSet>;
 /** Page of a scrub, far above all edges here. */
 const ALL = 1_000;
 
@@ -146,12 +151,61 @@ describeCluster("edges of an object", () => {
     expect(await idsOf(store.objects, hub, "out")).not.toContain(late.id);
   });
 
+  test("that were dropped at several levels stay so whatever arrives later, until they are set again", async () => {
+    const [first = hub, ...keys] = samples("out", SAMPLES + 1);
+    await add(store.objects, hub, to(first));
+    const between = nextUs();
+    for (const key of keys) await add(store.objects, hub, to(key));
+    settle();
+    const recent = nextUs();
+    await drop(other, hub, to(first));
+    for (const timeUs of [between, recent]) {
+      await store.objects.change([{ key: hub, timeUs, addEdges: [to(first)] }]);
+      expect(await idsOf(other, hub, "out")).not.toContain(first.id);
+      expect(await idsOf(other, first, "in")).toEqual([]);
+    }
+    await add(other, hub, to(first));
+    for (const objects of [store.objects, other]) {
+      expect(await idsOf(objects, hub, "out")).toEqual([first, ...keys].map(({ id }) => id).sort());
+      expect(await idsOf(objects, first, "in")).toEqual([hub.id]);
+    }
+    settle();
+    await add(store.objects, hub, to(first));
+    expect(await idsOf(other, hub, "out", 5)).toEqual([first, ...keys].map(({ id }) => id).sort());
+  });
+
+  test("that were dropped by the thousand lie in the way of nobody", async () => {
+    for (const key of samples("out", SAMPLES)) await add(store.objects, hub, to(key));
+    settle();
+    const warnings: string[] = [];
+    const prototype = Client.prototype as unknown as { execute: Execute };
+    const { execute } = prototype;
+    prototype.execute = async function (...args) {
+      const result = await execute.apply(this, args);
+      warnings.push(...(result.info.warnings ?? []));
+      return result;
+    };
+    try {
+      for (let from = 0; from < DROPPED; from += DROPPED_AT_ONCE) {
+        const edges = Array.from({ length: DROPPED_AT_ONCE }, (_, n) => to({ cid: CID, id: `gone ${from + n}` }));
+        await store.objects.change([{ key: hub, timeUs: nextUs(), addEdges: edges }]);
+        await store.objects.change([{ key: hub, timeUs: nextUs(), dropEdges: edges }]);
+      }
+      expect(await idsOf(store.objects, hub, "out", 500)).toHaveLength(SAMPLES);
+    } finally {
+      prototype.execute = execute;
+    }
+    // Cassandra warns of a read that passes 1,000 marks of removals.
+    expect(warnings.filter((text) => text.includes("tombstone"))).toEqual([]);
+  });
+
   test("are compared at both ends wherever they lie", async () => {
     const keys = samples("out", SAMPLES);
     for (const key of keys) await add(store.objects, hub, to(key));
     settle();
-    const [again = hub] = keys;
+    const [again = hub, dropped = hub] = keys;
     await add(store.objects, hub, to(again));
+    await drop(store.objects, hub, to(dropped));
     const beforeUs = nextUs();
     for (const end of ["source", "target"] as const) {
       let cursor: string | undefined;

@@ -1,5 +1,5 @@
 import { errorText } from "../../../common/errors.ts";
-import { EDGE_BUCKETS } from "../../../common/limits.ts";
+import { EDGE_BUCKETS, EDGE_READS_PER_PAGE, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
 import { BucketLevels } from "./bucket-levels.ts";
 import type { Statement } from "./cassandra.ts";
@@ -23,6 +23,8 @@ import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
 const EDGES_PER_READ = 1_000;
 /** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
 const EDGES_ENDED_MAX = 100_000;
+/** What stands in place of the value of an edge that was dropped. */
+const DROPPED = Uint8Array.of(2);
 
 export function edgeLevels(tables: Tables): BucketLevels {
   return new BucketLevels(tables, { bucketsAtFirst: EDGE_BUCKETS });
@@ -35,7 +37,8 @@ export function edgeLevels(tables: Tables): BucketLevels {
  * dropped after that. The removal of a source hides its edges at once, and removes them afterwards.
  *
  * The more different edges an object ever had, the more buckets they are spread over (`BucketLevels`). One that is set
- * again may then lie at several levels: its latest row stands, and the lowest level tells it.
+ * again may then lie at several levels: its latest row stands, and the lowest level tells it. Where there are several
+ * levels, a row that says so stands for an edge that was dropped, as a write of it that arrives later may lie at any of them.
  */
 export class EdgeTable {
   readonly #tables: Tables;
@@ -56,19 +59,22 @@ export class EdgeTable {
   ): Promise<Page<Edge>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "edges", key, direction, page.type);
-    const { level, sinceUs, state } = this.#place(readCursor(request, page));
     const deadline = cassandra.deadline();
-    const statement = this.#lying({ side: direction, key, level, type: page.type });
-    const [levels, found] = await Promise.all([
-      this.#levels.stored([edgesName(direction, key)], deadline),
-      cassandra.page(statement, { size: page.limit, ...(state === undefined ? {} : { state }) }, deadline),
-    ]);
-    const part = { key, rows: found.rows, top: this.#topOf(levels, direction, key), sinceUs };
-    const edges = direction === "out" ? await this.#living(part, deadline) : await this.#checked(part, deadline);
-    const items = edges.filter((edge) => edge !== undefined);
-    if (found.state === undefined && level >= part.top) return { items };
-    const next = found.state === undefined ? { level: level + 1, sinceUs } : { level, sinceUs, state: found.state };
-    return pageBefore(items, request, JSON.stringify(next));
+    let place = this.#place(readCursor(request, page));
+    for (let reads = 1; ; reads += 1) {
+      const { level, sinceUs, state } = place;
+      const statement = this.#lying({ side: direction, key, level, type: page.type });
+      const [levels, found] = await Promise.all([
+        this.#levels.stored([edgesName(direction, key)], deadline),
+        cassandra.page(statement, { size: page.limit, ...(state === undefined ? {} : { state }) }, deadline),
+      ]);
+      const part = { key, rows: found.rows, top: this.#topOf(levels, direction, key), sinceUs };
+      const edges = direction === "out" ? await this.#living(part, deadline) : await this.#checked(part, deadline);
+      const items = edges.filter((edge) => edge !== undefined);
+      if (found.state === undefined && level >= part.top) return { items };
+      place = found.state === undefined ? { level: level + 1, sinceUs } : { level, sinceUs, state: found.state };
+      if (items.length > 0 || reads >= EDGE_READS_PER_PAGE) return pageBefore(items, request, JSON.stringify(place));
+    }
   }
 
   /** To be made before the source itself is written. */
@@ -97,10 +103,10 @@ export class EdgeTable {
     if (death !== true) return;
     try {
       const ended = await this.#endedBy(key, timeUs, deadline);
-      const placed = ended.map((edge) => ({ from: key, edge }));
-      // First what tells where the others are.
-      await this.#dropAt("in", placed, timeUs, deadline);
-      await this.#dropAt("out", placed, timeUs, deadline);
+      // First what tells where the others are. What arrives later the time of the removal covers.
+      await this.#dropIncoming(ended, timeUs, deadline);
+      const lying = ended.flatMap(({ levels, ...placed }) => [...levels].map((level) => edgeRow("out", placed, level)));
+      await this.#delete("out", lying, timeUs, deadline);
     } catch (error) {
       this.#tables.cassandra.runtime.log.warn({ reason: errorText(error) }, "rows of ended edges stay behind");
     }
@@ -130,13 +136,13 @@ export class EdgeTable {
     ]);
   }
 
-  /** The edges that a removal covers. */
-  async #endedBy(key: EntityKey, timeUs: number, deadline: Deadline): Promise<readonly EdgeEnd[]> {
+  /** The edges that a removal covers, and where they lie. */
+  async #endedBy(from: EntityKey, timeUs: number, deadline: Deadline): Promise<readonly EndedEdge[]> {
     const { cassandra } = this.#tables;
-    const levels = await this.#levels.stored([edgesName("out", key)], deadline);
-    const ended = new Map<string, EdgeEnd>();
-    for (const level of levelsUpTo(this.#topOf(levels, "out", key))) {
-      const statement = this.#lying({ side: "out", key, level, type: undefined });
+    const stored = await this.#levels.stored([edgesName("out", from)], deadline);
+    const ended = new Map<string, EndedEdge>();
+    for (const level of levelsUpTo(this.#topOf(stored, "out", from))) {
+      const statement = this.#lying({ side: "out", key: from, level, type: undefined });
       let state: string | undefined;
       do {
         const place = { size: EDGES_PER_READ, ...(state === undefined ? {} : { state }) };
@@ -144,7 +150,10 @@ export class EdgeTable {
         for (const row of found.rows) {
           if (Number(row.time_us) > timeUs) continue;
           const edge = { type: String(row.type), to: targetOf(row) };
-          ended.set(JSON.stringify([edge.type, edge.to.cid, edge.to.id]), edge);
+          const name = JSON.stringify([edge.type, edge.to.cid, edge.to.id]);
+          const known = ended.get(name) ?? { from, edge, levels: new Set() };
+          known.levels.add(level);
+          ended.set(name, known);
         }
         state = found.state;
       } while (state !== undefined && ended.size < EDGES_ENDED_MAX);
@@ -153,26 +162,75 @@ export class EdgeTable {
   }
 
   async #drop(from: EntityKey, edges: readonly EdgeEnd[], timeUs: number, deadline: Deadline): Promise<void> {
+    if (edges.length === 0) return;
     const placed = edges.map((edge) => ({ from, edge }));
-    await this.#dropAt("out", placed, timeUs, deadline);
-    await this.#dropAt("in", placed, timeUs, deadline);
+    await this.#dropOutgoing(placed, timeUs, deadline);
+    await this.#dropIncoming(placed, timeUs, deadline);
   }
 
-  async #dropAt(side: EdgeSide, edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
-    if (edges.length === 0) return;
+  /**
+   * At the only level there is the removal itself stays in the way of a write that arrives later. At several it would have to
+   * go to all, and leave a mark of every edge that ever came in the few buckets of the first.
+   */
+  async #dropOutgoing(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
-    const nearOf = ({ from, edge }: PlacedEdge): EntityKey => (side === "out" ? from : edge.to);
-    const names = new Set(edges.map((placed) => edgesName(side, nearOf(placed))));
-    const levels = await this.#levels.stored([...names], deadline);
+    const tops = await this.#topsOf("out", edges, deadline);
+    const query = `UPDATE ${keyspace}.${EDGE_TABLES.out} USING TIMESTAMP ? AND TTL ${OBJECT_TOMBSTONE_KEEP_MS / 1_000} SET value = ? WHERE `;
     await Promise.all(
-      edges.flatMap((placed) =>
-        levelsUpTo(this.#topOf(levels, side, nearOf(placed))).map((level) => {
-          const { where, params } = edgeRow(side, placed, level);
-          const query = `DELETE FROM ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? WHERE ${where}`;
-          return cassandra.write([{ query, params: [BigInt(timeUs), ...params] }], deadline);
-        }),
-      ),
+      edges.map(async (placed, at) => {
+        const top = tops[at] ?? 0;
+        if (top === 0) return this.#delete("out", [edgeRow("out", placed, 0)], timeUs, deadline);
+        const { where, params } = edgeRow("out", placed, top);
+        const mark = { query: query + where, params: [BigInt(timeUs), DROPPED, ...params] };
+        await cassandra.write([mark], deadline);
+        const below = (await this.#levelsOf("out", placed, top, deadline)).filter((level) => level < top);
+        await this.#delete(
+          "out",
+          below.map((level) => edgeRow("out", placed, level)),
+          timeUs,
+          deadline,
+        );
+      }),
     );
+  }
+
+  /** A row that arrives later is one too many. */
+  async #dropIncoming(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
+    const tops = await this.#topsOf("in", edges, deadline);
+    await Promise.all(
+      edges.map(async (placed, at) => {
+        const top = tops[at] ?? 0;
+        const levels = top === 0 ? [0] : await this.#levelsOf("in", placed, top, deadline);
+        await this.#delete(
+          "in",
+          levels.map((level) => edgeRow("in", placed, level)),
+          timeUs,
+          deadline,
+        );
+      }),
+    );
+  }
+
+  async #delete(side: EdgeSide, rows: readonly EdgePlaceRow[], timeUs: number, deadline: Deadline): Promise<void> {
+    const { cassandra, keyspace } = this.#tables;
+    await Promise.all(
+      rows.map(({ where, params }) => {
+        const query = `DELETE FROM ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? WHERE ${where}`;
+        return cassandra.write([{ query, params: [BigInt(timeUs), ...params] }], deadline);
+      }),
+    );
+  }
+
+  async #topsOf(side: EdgeSide, edges: readonly PlacedEdge[], deadline: Deadline): Promise<readonly number[]> {
+    const names = edges.map(({ from, edge }) => edgesName(side, side === "out" ? from : edge.to));
+    const levels = await this.#levels.stored([...new Set(names)], deadline);
+    return names.map((name) => levels.get(name) ?? 0);
+  }
+
+  /** Where it has rows. */
+  async #levelsOf(side: EdgeSide, placed: PlacedEdge, top: number, deadline: Deadline): Promise<readonly number[]> {
+    const rows = await this.#rowsOf(side, placed, top, deadline);
+    return rows.map(({ bucket }) => levelOfBucket(Number(bucket)));
   }
 
   async #living({ key, rows, ...part }: ReadPart, deadline: Deadline): Promise<(Edge | undefined)[]> {
@@ -220,10 +278,12 @@ export class EdgeTable {
     deadline: Deadline,
   ): Promise<Row | undefined> {
     if (top === 0) return row;
+    // Where one at a lower level is later, that one tells it.
+    if (isDropped(row)) return undefined;
     const rows = await this.#rowsOf(side, placed, top, deadline);
     const level = levelOfBucket(Number(row.bucket));
     const isTold = rows.some(
-      (other) => levelOfBucket(Number(other.bucket)) < level && Number(other.time_us) <= sinceUs,
+      (other) => !isDropped(other) && levelOfBucket(Number(other.bucket)) < level && Number(other.time_us) <= sinceUs,
     );
     return isTold ? undefined : latestOf(rows);
   }
@@ -264,6 +324,12 @@ export class EdgeTable {
   }
 }
 
+interface EndedEdge extends PlacedEdge {
+  readonly levels: Set<number>;
+}
+
+type EdgePlaceRow = ReturnType<typeof edgeRow>;
+
 const COLUMNS = {
   out: "bucket, type, to_cid, to_id, value, WRITETIME(value) AS time_us",
   in: "bucket, type, cid, id, WRITETIME(present) AS time_us",
@@ -285,26 +351,32 @@ interface ReadPart {
   readonly sinceUs: number;
 }
 
-type Row = Record<string, unknown>;
+export type Row = Record<string, unknown>;
 
 function targetOf(row: Row): EntityKey {
   return { cid: Number(row.to_cid), id: String(row.to_id) };
 }
 
-function latestOf(rows: readonly Row[]): Row | undefined {
-  return rows.reduce<Row | undefined>(
-    (latest, row) => (latest === undefined || Number(row.time_us) > Number(latest.time_us) ? row : latest),
-    undefined,
-  );
+/** Of all rows of an edge. Of two of one time a removal stands, as in one row. */
+export function latestOf(rows: readonly Row[]): Row | undefined {
+  return rows.reduce<Row | undefined>((latest, row) => {
+    const later = latest === undefined ? 1 : Number(row.time_us) - Number(latest.time_us);
+    return later > 0 || (later === 0 && isDropped(row)) ? row : latest;
+  }, undefined);
 }
 
 /** Undefined when there is none, the removal of its source covers it, or its change was not made. */
 function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row | undefined): Edge | undefined {
-  if (source === undefined || row === undefined || !Buffer.isBuffer(row.value)) return undefined;
+  if (source === undefined || row === undefined || !Buffer.isBuffer(row.value) || isDropped(row)) return undefined;
   const timeUs = Number(row.time_us);
   if (timeUs <= source.entity.diedUs || timeUs > source.writtenUs) return undefined;
   const value = readEdgeValue(row.value);
   return { from, type: String(row.type), to: targetOf(row), timeUs, ...(value === undefined ? {} : { value }) };
+}
+
+/** Whether it stands for an edge that was dropped. */
+export function isDropped(row: Row): boolean {
+  return Buffer.isBuffer(row.value) && row.value[0] === DROPPED[0];
 }
 
 /** An edge row must have a value to exist; its first byte says whether the edge has one. */

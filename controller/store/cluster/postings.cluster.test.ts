@@ -1,3 +1,4 @@
+import { Client, type types } from "cassandra-driver";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   clusterRuntime,
@@ -16,6 +17,10 @@ import { keyspaceOf } from "./schema.ts";
 const CID = 5;
 /** Of now: what is derived of a late write bears the present, and is not removed by its successor. */
 const BASE_US = Date.now() * 1_000;
+
+/** More than a read may pass unwarned, were they in one partition. */
+const LEAVING = 2_000;
+type Execute = (this: Client, ...args: unknown[]) => Promise<types.ResultSet>;
 
 /** Ids that are counted, of which one in 256 is: a few stand for thousands. */
 function samples(count: number): EntityKey[] {
@@ -79,6 +84,32 @@ describeCluster("postings of a frequent term", () => {
     for (const objects of [one, other])
       expect(await found(objects, [term], 7)).toEqual(ids.filter((id) => !leftIds.has(id)));
     expect(await level(term)).toBe(raised);
+  });
+
+  test("that many ids have left lie in the way of nobody, however far they are spread", async () => {
+    const term = "a1=left";
+    for (const key of samples(40)) await one.change([birth(key, term)]);
+    expect(await level(term)).toBeGreaterThan(0);
+    const warnings: string[] = [];
+    const prototype = Client.prototype as unknown as { execute: Execute };
+    const { execute } = prototype;
+    prototype.execute = async function (...args) {
+      const result = await execute.apply(this, args);
+      warnings.push(...(result.info.warnings ?? []));
+      return result;
+    };
+    try {
+      for (let from = 0; from < LEAVING; from += 100) {
+        const keys = Array.from({ length: 100 }, (_, n) => ({ cid: CID, id: `leaves ${from + n}` }));
+        await one.change(keys.map((key) => birth(key, term)));
+        await one.change(keys.map((key) => ({ key, timeUs: BASE_US + 1, dropTerms: [term] })));
+      }
+      expect(await found(one, [term], 100)).toHaveLength(40);
+    } finally {
+      prototype.execute = execute;
+    }
+    // Cassandra warns of a read that passes 1,000 marks of removals.
+    expect(warnings.filter((text) => text.includes("tombstone"))).toEqual([]);
   });
 
   test("do not rise by ids that come and go again and again", async () => {

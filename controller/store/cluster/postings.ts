@@ -100,22 +100,48 @@ export class PostingTable {
   async remove({ key, terms, timeUs }: Omit<PostingWrite, "ttl">, deadline: Deadline): Promise<void> {
     if (terms.length === 0) return;
     const levels = await this.#levels.stored(terms, deadline);
-    const posting = { ...key, hash: keyHash(key), timeUs };
+    const position = { ...key, hash: keyHash(key) };
+    const buckets = await Promise.all(
+      terms.map((term) => {
+        const level = levels.get(term) ?? 0;
+        return level === 0 ? [bucketOf(position.hash, 0)] : this.#lying(term, position, level, deadline);
+      }),
+    );
     await this.#write(
-      terms.flatMap((term) => this.#removal(term, levels.get(term) ?? 0, posting)),
+      terms.flatMap((term, at) =>
+        (buckets[at] ?? []).map((bucket) => ({
+          query: this.#remove,
+          params: [BigInt(timeUs), term, bucket, position.hash, key.cid, key.id],
+        })),
+      ),
       deadline,
     );
+  }
+
+  /**
+   * In which buckets the entity lies. A removal goes to these alone: one in the buckets of every level would leave a mark of
+   * each id that ever came in the one bucket of level 0. A posting that arrives later is one too many.
+   */
+  async #lying(
+    term: string,
+    { hash, cid, id }: Position,
+    level: number,
+    deadline: Deadline,
+  ): Promise<readonly number[]> {
+    const buckets = Array.from({ length: level + 1 }, (_, at) => bucketOf(hash, at));
+    const places = buckets.map(() => "?").join(", ");
+    const query = `SELECT bucket FROM ${this.#tables.keyspace}.postings WHERE term = ? AND bucket IN (${places}) AND hash = ? AND cid = ? AND id = ?`;
+    const rows = await this.#tables.cassandra.read({ query, params: [term, ...buckets, hash, cid, id] }, deadline);
+    return rows.map(({ bucket }) => bucket as number);
   }
 
   /** Those of the terms under which the entity does not lie. */
   async unposted(key: EntityKey, terms: readonly string[], deadline: Deadline): Promise<readonly string[]> {
     const levels = await this.#levels.stored(terms, deadline);
     const hash = keyHash(key);
-    const found = await mapLimited(terms, SCRUB_CHECKS_AT_ONCE, (term) => {
-      const buckets = Array.from({ length: (levels.get(term) ?? 0) + 1 }, (_, level) => bucketOf(hash, level));
-      const query = `SELECT id FROM ${this.#tables.keyspace}.postings WHERE term = ? AND bucket IN (${buckets.join(", ")}) AND hash = ? AND cid = ? AND id = ?`;
-      return this.#tables.cassandra.read({ query, params: [term, hash, key.cid, key.id] }, deadline);
-    });
+    const found = await mapLimited(terms, SCRUB_CHECKS_AT_ONCE, (term) =>
+      this.#lying(term, { ...key, hash }, levels.get(term) ?? 0, deadline),
+    );
     return terms.filter((_, at) => found[at]?.length === 0);
   }
 
@@ -195,13 +221,6 @@ export class PostingTable {
 
   #expiryMs(ttl: number): number {
     return this.#tables.cassandra.runtime.clock.nowMs() + ttl * 1_000;
-  }
-
-  #removal(term: string, highest: number, posting: Posting): Statement[] {
-    return Array.from({ length: highest + 1 }, (_, level) => ({
-      query: this.#remove,
-      params: [BigInt(posting.timeUs), ...rowOf(term, level, posting)],
-    }));
   }
 
   /** Each in a partition of its own; a few together are one request. */
