@@ -63,7 +63,10 @@ export interface ObjectStore {
   /** Versions kept with changes, newest first. They outlive the entity's death unless `forgetHistory` was set. */
   history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>>;
 
-  /** Edges from (`out`) or to (`in`) an entity. The removal of the source removes its edges. */
+  /**
+   * Edges from (`out`) or to (`in`) an entity, each once; one that is set again between two pages may come again. The
+   * removal of the source removes its edges.
+   */
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
 
   /**

@@ -174,6 +174,17 @@ describeCluster("edges of an object", () => {
     expect(await idsOf(other, hub, "out", 5)).toEqual([first, ...keys].map(({ id }) => id).sort());
   });
 
+  test("that were set for ever and then for a time end then, at whatever level they lie", async () => {
+    const [first = hub, ...keys] = samples("out", SAMPLES + 1);
+    await add(store.objects, hub, to(first));
+    for (const key of keys) await add(store.objects, hub, to(key));
+    settle();
+    const expiresAtMs = clock.nowMs() + 1_500;
+    await store.objects.change([{ key: hub, timeUs: nextUs(), expiresAtMs, addEdges: [to(first)] }]);
+    await expect.poll(() => idsOf(other, hub, "out"), { timeout: 30_000 }).not.toContain(first.id);
+    expect(await idsOf(other, hub, "out")).toHaveLength(keys.length);
+  });
+
   test("that were dropped by the thousand lie in the way of nobody", async () => {
     for (const key of samples("out", SAMPLES)) await add(store.objects, hub, to(key));
     settle();

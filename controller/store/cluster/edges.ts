@@ -91,7 +91,22 @@ export class EdgeTable {
       await Promise.all([this.#count("in", placed, deadline), this.#count("out", placed, deadline)]);
       await this.#tables.cassandra.write([incoming], deadline);
       await this.#tables.cassandra.write([outgoing], deadline);
+      if (ttl > 0) await this.#supersede(placed, change.timeUs, deadline);
     });
+  }
+
+  /** An edge that ends must not show what it was at another level before. */
+  async #supersede(placed: PlacedEdge, timeUs: number, deadline: Deadline): Promise<void> {
+    const [top = 0] = await this.#topsOf("out", [placed], deadline);
+    if (top === 0) return;
+    const rows = await this.#rowsOf("out", placed, top, deadline);
+    const former = rows.filter((row) => Number(row.time_us) < timeUs);
+    await Promise.all(
+      former.map((row) => {
+        const place = edgeRow("out", placed, levelOfBucket(Number(row.bucket)));
+        return this.#delete("out", [place], Number(row.time_us), deadline);
+      }),
+    );
   }
 
   /**
