@@ -11,7 +11,7 @@ import { cpuSeconds } from "./process.ts";
 
 /** So many that what goes by until the file is looked at does not count; all rounds together are counted by one call, which has a minute. */
 const LINES_PER_ROUND = 100_000;
-const POLL_MS = 100;
+const POLL_MS = 250;
 const ROUND_DEADLINE_MS = 300_000;
 
 /**

@@ -295,8 +295,10 @@ export class EdgeTable {
     if (top === 0) return row;
     // Where one at a lower level is later, that one tells it.
     if (isDropped(row)) return undefined;
-    const rows = await this.#rowsOf(side, placed, top, deadline);
     const level = levelOfBucket(Number(row.bucket));
+    // What an edge is stands at its source.
+    if (side === "in" && level === 0) return row;
+    const rows = await this.#rowsOf(side, placed, top, deadline);
     const isTold = rows.some(
       (other) => !isDropped(other) && levelOfBucket(Number(other.bucket)) < level && Number(other.time_us) <= sinceUs,
     );
