@@ -11,6 +11,8 @@ import { cpuSeconds } from "./process.ts";
 
 /** So many that what goes by until the file is looked at does not count; all rounds together are counted by one call, which has a minute. */
 const LINES_PER_ROUND = 100_000;
+/** So that both rounds take about as long: what a node flushes and compacts of a round it does in part in the next. */
+const BARE_LINES_PER_ROUND = 2 * LINES_PER_ROUND;
 const POLL_MS = 250;
 const ROUND_DEADLINE_MS = 300_000;
 
@@ -46,7 +48,7 @@ async function figures(odp: Installation, bare: BareRecords, etcd: Etcd3): Promi
     () => ingestRound(odp, folder, rounds++),
     () =>
       bare.write(
-        combinedLines(bareRounds++ * LINES_PER_ROUND, LINES_PER_ROUND)
+        combinedLines(bareRounds++ * BARE_LINES_PER_ROUND, BARE_LINES_PER_ROUND)
           .trimEnd()
           .split("\n"),
       ),
