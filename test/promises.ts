@@ -186,7 +186,7 @@ export const PROMISES = {
   },
   "ring-churn": {
     promise:
-      "On a ring of three, objects are found by what they are, and by nothing else, and edges are the same at both ends, after all of it came, changed and went many times while Cassandra nodes were killed and paused and controllers were stopped in the middle of their writes.",
+      "On a ring of three, objects are found by what they are, and by nothing else, edges are the same at both ends, and every version is there that has not ended, after all of it came, changed and went many times while Cassandra nodes were killed and paused and controllers were stopped in the middle of their writes.",
     tests: ["test/ring/churn.test.ts"],
     found: [],
   },

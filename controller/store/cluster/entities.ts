@@ -64,6 +64,7 @@ export class EntityTable {
       table: "present",
       columns: `cid, id, ${PRESENT}${WHOLE.text}`,
       partitionKey: "cid, id",
+      hasSingleRows: true,
     });
     this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
   }

@@ -17,7 +17,9 @@ export interface ScannedTable {
   readonly columns: string;
   /** Such as `cid, id`. */
   readonly partitionKey: string;
-  /** Whether to tell each partition once. */
+  /** Whether a partition has one row at most. Then none comes twice. */
+  readonly hasSingleRows?: boolean;
+  /** Whether to tell each partition once, and nothing of its rows. */
   readonly isDistinct?: boolean;
 }
 
@@ -41,14 +43,16 @@ interface Place {
 /**
  * A table from its first token to its last. A node gives up a read that passes 100,000 marks of removals, and a page of
  * a whole table may pass any number of them: it is read in ranges of tokens, which get smaller where that happens and
- * larger where it does not. Then rows of one partition may come again.
+ * larger where it does not. Where one is given up in the middle of a partition, rows of that come again.
  */
 export class TokenScan {
   readonly #tables: Tables;
   readonly #select: string;
+  readonly #isAfterRow: boolean;
 
-  constructor(tables: Tables, { table, columns, partitionKey, isDistinct = false }: ScannedTable) {
+  constructor(tables: Tables, { table, columns, partitionKey, hasSingleRows, isDistinct = false }: ScannedTable) {
     this.#tables = tables;
+    this.#isAfterRow = hasSingleRows ?? isDistinct;
     const token = `token(${partitionKey})`;
     const what = `${isDistinct ? "DISTINCT " : ""}${columns}, ${token} AS scanned_token`;
     this.#select = `SELECT ${what} FROM ${tables.keyspace}.${table} WHERE ${token} > ? AND ${token} <= ?`;
@@ -61,7 +65,7 @@ export class TokenScan {
     let place = text === undefined ? beginning(page.limit) : (JSON.parse(text) as Place);
     for (let reads = 0; reads < SCAN_READS_PER_PAGE; reads += 1) {
       const found = await cassandra.tryPage(this.#statement(place), readOf(place), cassandra.deadline());
-      const next = found === undefined ? less(place) : following(place, found, page.limit);
+      const next = found === undefined ? less(place, this.#isAfterRow) : following(place, found, page.limit);
       const rows = found?.rows ?? [];
       if (next === undefined) return { rows };
       if (rows.length > 0) return { rows, cursor: writeCursor(request, JSON.stringify(next)) };
@@ -100,14 +104,14 @@ function following(place: Place, { rows, state }: PageOfRows, limit: number): Pl
   return end === GREATEST ? undefined : { after: String(end), span: String(2n * BigInt(place.span)), rows: more };
 }
 
-/** From the last partition that was read on, as a mark of the driver belongs to its range. */
-function less({ after, span, rows, inside }: Place): Place {
+/** From the last partition that was read on, or behind it, as a mark of the driver belongs to its range. */
+function less({ after, span, rows, inside }: Place, isAfterRow: boolean): Place {
   if (BigInt(span) === 1n && rows === 1)
     throw new AppError(
       "unavailable",
       `Cassandra gives up reading what has the token ${after}: it passes too many removals.`,
     );
-  const from = inside === undefined ? BigInt(after) : BigInt(inside.token) - 1n;
+  const from = inside === undefined ? BigInt(after) : BigInt(inside.token) - (isAfterRow ? 0n : 1n);
   return {
     after: String(from > BigInt(after) ? from : after),
     span: String(BigInt(span) / LESS || 1n),
