@@ -102,7 +102,7 @@ export class PostingTable {
     const levels = await this.#levels.stored(terms, deadline);
     const position = { ...key, hash: keyHash(key) };
     const buckets = await Promise.all(
-      terms.map((term) => {
+      terms.map(async (term) => {
         const level = levels.get(term) ?? 0;
         return level === 0 ? [bucketOf(position.hash, 0)] : this.#lying(term, position, level, deadline);
       }),
