@@ -63,7 +63,8 @@ export class RepairService {
       if (first < runtime.clock.nowMs())
         runtime.log.warn({ tenant }, "Cassandra's tables are due for a repair: see `odp repairs`");
     } catch (error) {
-      // Maintenance has more to do than this; it looks again with its next round.
+      // Maintenance has more to do than this, and an account that may not read it is no news with every round.
+      this.#looked.set(tenant, { atMs, dueMs: last?.dueMs ?? Infinity });
       runtime.log.warn({ tenant, reason: errorText(error) }, "when tables were repaired is not to be known");
     }
   }
