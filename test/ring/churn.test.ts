@@ -211,4 +211,4 @@ test("indexes, edges, versions and a full scan say the same after objects came, 
   await agree();
   await versionsAgree();
   prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });
-}, 1_200_000);
+}, 1_200_000 * AGE);
