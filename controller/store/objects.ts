@@ -74,7 +74,8 @@ export interface ObjectStore {
    * `removeRecords`.
    *
    * Same id and bytes: the same row, borne by all terms it was ever given, until the latest end it was given (none being
-   * the latest), so a repetition by older definitions takes nothing away. Same id and other bytes: one of them stands
+   * the latest), so a repetition by older definitions takes nothing away; a term that was given with an earlier end alone
+   * may go with that. Same id and other bytes: one of them stands
    * with its own end and at least its own terms, for every reader. Which one follows from the bytes, by a rule of the
    * engine, and not from the order or number of the appends; of two that both expire the cluster leaves it open for one
    * pair of bytes in `RECORD_RANKS`. After the end of the row that stood it is left to the engine.
