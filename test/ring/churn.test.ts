@@ -18,6 +18,7 @@ const LIFE_ROUNDS = 7;
 /** How long a version lives after a later one: of some objects beyond the test, of the others none of it. */
 const VERSION_LIFE_MS = { long: 6 * 3_600_000, short: 5_000 };
 const VERSIONS_END_WAIT_MS = 120_000;
+const DEADLINE_MS = 1_200_000 * AGE;
 const CID = uniqueCid();
 
 const status = (state: string): string => `a1=${CID}-${state}`;
@@ -168,47 +169,51 @@ async function versionsAgree(): Promise<void> {
 
 const seed = seedOfRun("churn");
 
-test("indexes, edges, versions and a full scan say the same after objects came, changed and went while nodes were lost and a controller was stopped", async () => {
-  const objects = await objectsOf(0);
-  await again(() =>
-    objects.change(
-      Array.from({ length: TARGETS }, (_, at) => ({
-        key: target(at),
-        timeUs: Date.now() * 1_000,
-        birth: true as const,
-        addTerms: [`c${CID}`],
-      })),
-    ),
-  );
-  let ended = false;
-  const work = Promise.all(Array.from({ length: WRITERS }, (_, writer) => churn(writer, () => ended)));
-  const failed = work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-  /** Every writer has done so many rounds more. */
-  const goOn = async (): Promise<void> => {
-    const before = [...rounds];
-    await expect
-      .poll(() => Math.min(...rounds.map((count, writer) => count - before[writer]!)), { timeout: 240_000 * AGE })
-      .toBeGreaterThanOrEqual(ROUNDS_PER_PHASE);
-  };
-  try {
-    await goOn();
-    await ring.kill("cassandra-2");
-    await goOn();
-    await takenOver();
-    await mendRing(ring);
-    await ring.pause("cassandra-3");
-    await goOn();
-    await mendRing(ring);
-    await takenOver();
-    await goOn();
-  } finally {
-    ended = true;
-  }
-  expect(await failed).toBeUndefined();
-  await agree();
-  await versionsAgree();
-  prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });
-}, 1_200_000 * AGE);
+test(
+  "indexes, edges, versions and a full scan say the same after objects came, changed and went while nodes were lost and a controller was stopped",
+  async () => {
+    const objects = await objectsOf(0);
+    await again(() =>
+      objects.change(
+        Array.from({ length: TARGETS }, (_, at) => ({
+          key: target(at),
+          timeUs: Date.now() * 1_000,
+          birth: true as const,
+          addTerms: [`c${CID}`],
+        })),
+      ),
+    );
+    let ended = false;
+    const work = Promise.all(Array.from({ length: WRITERS }, (_, writer) => churn(writer, () => ended)));
+    const failed = work.then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    /** Every writer has done so many rounds more. */
+    const goOn = async (): Promise<void> => {
+      const before = [...rounds];
+      await expect
+        .poll(() => Math.min(...rounds.map((count, writer) => count - before[writer]!)), { timeout: 240_000 * AGE })
+        .toBeGreaterThanOrEqual(ROUNDS_PER_PHASE);
+    };
+    try {
+      await goOn();
+      await ring.kill("cassandra-2");
+      await goOn();
+      await takenOver();
+      await mendRing(ring);
+      await ring.pause("cassandra-3");
+      await goOn();
+      await mendRing(ring);
+      await takenOver();
+      await goOn();
+    } finally {
+      ended = true;
+    }
+    expect(await failed).toBeUndefined();
+    await agree();
+    await versionsAgree();
+    prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });
+  },
+  DEADLINE_MS,
+);
