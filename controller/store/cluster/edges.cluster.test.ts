@@ -1,4 +1,3 @@
-import { Client, type types } from "cassandra-driver";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { BUCKET_LEVEL_SETTLES_MS, EDGE_BUCKETS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
@@ -10,6 +9,7 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster.ts";
+import { keepWarnings } from "../../../test/helpers/cassandra-warnings.ts";
 import { all } from "../contract/harness.ts";
 import type { TenantStore } from "../engine.ts";
 import type { EdgeEnd, EntityKey, ObjectStore } from "../objects.ts";
@@ -27,7 +27,6 @@ const SAMPLES = 16 * EDGE_BUCKETS + 1;
 /** More in each of the first buckets than a read may pass unwarned. */
 const DROPPED = 9_600;
 const DROPPED_AT_ONCE = 200;
-type Execute = (this: Client, ...args: unknown[]) => Promise<types.ResultSet>;
 /** Page of a scrub, far above all edges here. */
 const ALL = 1_000;
 
@@ -188,14 +187,7 @@ describeCluster("edges of an object", () => {
   test("that were dropped by the thousand lie in the way of nobody", async () => {
     for (const key of samples("out", SAMPLES)) await add(store.objects, hub, to(key));
     settle();
-    const warnings: string[] = [];
-    const prototype = Client.prototype as unknown as { execute: Execute };
-    const { execute } = prototype;
-    prototype.execute = async function (...args) {
-      const result = await execute.apply(this, args);
-      warnings.push(...(result.info.warnings ?? []));
-      return result;
-    };
+    const warnings = keepWarnings();
     try {
       for (let from = 0; from < DROPPED; from += DROPPED_AT_ONCE) {
         const edges = Array.from({ length: DROPPED_AT_ONCE }, (_, n) => to({ cid: CID, id: `gone ${from + n}` }));
@@ -204,10 +196,10 @@ describeCluster("edges of an object", () => {
       }
       expect(await idsOf(store.objects, hub, "out", 500)).toHaveLength(SAMPLES);
     } finally {
-      prototype.execute = execute;
+      warnings.stop();
     }
     // Cassandra warns of a read that passes 1,000 marks of removals.
-    expect(warnings.filter((text) => text.includes("tombstone"))).toEqual([]);
+    expect(warnings.take().filter((text) => text.includes("tombstone"))).toEqual([]);
   });
 
   test("are compared at both ends wherever they lie", async () => {

@@ -1,0 +1,19 @@
+import { Client, type types } from "cassandra-driver";
+
+type Execute = (this: Client, ...args: unknown[]) => Promise<types.ResultSet>;
+
+/**
+ * What Cassandra warns of in this process until `stop`, such as a read that passes 1,000 marks of removals; it refuses one
+ * that passes 100,000.
+ */
+export function keepWarnings(): { readonly take: () => string[]; readonly stop: () => void } {
+  const warnings: string[] = [];
+  const prototype = Client.prototype as unknown as { execute: Execute };
+  const { execute } = prototype;
+  prototype.execute = async function (...args) {
+    const result = await execute.apply(this, args);
+    warnings.push(...(result.info.warnings ?? []));
+    return result;
+  };
+  return { take: () => warnings.splice(0), stop: () => void (prototype.execute = execute) };
+}
