@@ -147,9 +147,9 @@ export const CELLS_CHOSEN_MAX = 16;
 /** Entities of one class read by one statement. */
 export const ENTITIES_PER_READ = 20;
 /** Entities of a class, or records, counted by one statement, which reads times of each. */
+export const COUNTED_ROWS_PER_READ = 2_000;
 /** Reads of ranges of a table that a page of all of it makes before it is handed out short. */
 export const SCAN_READS_PER_PAGE = 16;
-export const COUNTED_ROWS_PER_READ = 2_000;
 /** Reads of rows of edges that a page makes, where they are all of dropped ones, before it is handed out empty. */
 export const EDGE_READS_PER_PAGE = 16;
 /** Partitions the edges of an object are spread over at first, each way, a power of two. A changed number is a changed format. */

@@ -33,7 +33,7 @@ interface KnownLevel {
 /**
  * How far something is spread: the postings of a term, the edges of an object. At level n it has 2^n times as many
  * buckets as at first. A level only rises. Writers may use any up to the stored one, so what they know may be old;
- * readers and removers ask all of them.
+ * readers and removers look at all of them.
  *
  * A level follows the number of different ids that ever came. Every id whose hash ends in zeros is put on record as a
  * sample, once and for good, so neither flips of few ids nor restarts count.
@@ -59,7 +59,7 @@ export class BucketLevels {
 
   /**
    * The level to write at, of what a later removal must find, however late the write arrives: who removes at a later
-   * time has read of this level before.
+   * time reads of this level. 0 where it was learned too short a time before.
    */
   settled(name: string, timeUs: number): number {
     const known = this.#known.get(name);

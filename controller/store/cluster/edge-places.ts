@@ -41,6 +41,11 @@ export function edgesName(side: EdgeSide, { cid, id }: EntityKey): string {
   return `${side === "out" ? ">" : "<"}${cid}:${id}`;
 }
 
+/** The same of the object that a row of the edge lies at. */
+export function nameOf(side: EdgeSide, placed: PlacedEdge): string {
+  return edgesName(side, endsOf(side, placed)[0]);
+}
+
 export function edgeHash(side: EdgeSide, placed: PlacedEdge): number {
   const [, { cid, id }] = endsOf(side, placed);
   return hashOf(placed.edge.type, cid, id);

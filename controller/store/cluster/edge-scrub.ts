@@ -8,9 +8,9 @@ import {
   EDGE_TABLES,
   edgeRow,
   edgeRows,
-  edgesName,
   levelOfBucket,
   levelsUpTo,
+  nameOf,
   type EdgeSide,
   type PlacedEdge,
 } from "./edge-places.ts";
@@ -122,8 +122,8 @@ export class EdgeScrub {
   }
 
   /** The highest level the edges of that end lie at. */
-  async #top(side: EdgeSide, { from, edge }: PlacedEdge): Promise<number> {
-    const name = edgesName(side, side === "out" ? from : edge.to);
+  async #top(side: EdgeSide, placed: PlacedEdge): Promise<number> {
+    const name = nameOf(side, placed);
     return (await this.#levels.stored([name], this.#tables.cassandra.deadline())).get(name) ?? 0;
   }
 

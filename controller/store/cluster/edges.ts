@@ -14,6 +14,7 @@ import {
   edgesName,
   levelOfBucket,
   levelsUpTo,
+  nameOf,
   type EdgeSide,
   type PlacedEdge,
 } from "./edge-places.ts";
@@ -66,7 +67,7 @@ export class EdgeTable {
       const statement = this.#lying({ side: direction, key, level, type: page.type });
       const [levels, found] = await Promise.all([
         this.#levels.stored([edgesName(direction, key)], deadline),
-        cassandra.page(statement, { size: page.limit, ...(state === undefined ? {} : { state }) }, deadline),
+        cassandra.page(statement, { size: page.limit, state }, deadline),
       ]);
       const part = { key, rows: found.rows, top: this.#topOf(levels, direction, key), sinceUs };
       const edges = direction === "out" ? await this.#living(part, deadline) : await this.#checked(part, deadline);
@@ -134,8 +135,7 @@ export class EdgeTable {
     ttl: number,
   ): Statement {
     const { cassandra, keyspace } = this.#tables;
-    const near = side === "out" ? placed.from : placed.edge.to;
-    const { where, params } = edgeRow(side, placed, this.#levels.settled(edgesName(side, near), timeUs));
+    const { where, params } = edgeRow(side, placed, this.#levels.settled(nameOf(side, placed), timeUs));
     const time = BigInt(side === "out" ? timeUs : derivedTimeUs(cassandra, timeUs));
     const [column, value] = side === "out" ? ["value", edgeValue(placed.edge.value)] : ["present", true];
     const query = `UPDATE ${keyspace}.${EDGE_TABLES[side]} USING TIMESTAMP ? AND TTL ? SET ${column} = ? WHERE ${where}`;
@@ -143,7 +143,7 @@ export class EdgeTable {
   }
 
   async #count(side: EdgeSide, placed: PlacedEdge, deadline: Deadline): Promise<void> {
-    const name = edgesName(side, side === "out" ? placed.from : placed.edge.to);
+    const name = nameOf(side, placed);
     const stored = this.#levels.statements(name);
     await Promise.all([
       this.#levels.count(name, edgeHash(side, placed), deadline),
@@ -160,8 +160,7 @@ export class EdgeTable {
       const statement = this.#lying({ side: "out", key: from, level, type: undefined });
       let state: string | undefined;
       do {
-        const place = { size: EDGES_PER_READ, ...(state === undefined ? {} : { state }) };
-        const found = await cassandra.page(statement, place, deadline);
+        const found = await cassandra.page(statement, { size: EDGES_PER_READ, state }, deadline);
         for (const row of found.rows) {
           if (Number(row.time_us) > timeUs) continue;
           const edge = { type: String(row.type), to: targetOf(row) };
@@ -237,7 +236,7 @@ export class EdgeTable {
   }
 
   async #topsOf(side: EdgeSide, edges: readonly PlacedEdge[], deadline: Deadline): Promise<readonly number[]> {
-    const names = edges.map(({ from, edge }) => edgesName(side, side === "out" ? from : edge.to));
+    const names = edges.map((placed) => nameOf(side, placed));
     const levels = await this.#levels.stored([...new Set(names)], deadline);
     return names.map((name) => levels.get(name) ?? 0);
   }

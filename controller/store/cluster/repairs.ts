@@ -61,7 +61,7 @@ export class RepairHistory {
     const repairs: Repair[] = [];
     let state: string | undefined;
     do {
-      const place = { size: REPAIRS_PER_READ, ...(state === undefined ? {} : { state }) };
+      const place = { size: REPAIRS_PER_READ, state };
       const page = await this.#cassandra.page({ query, params: [keyspace] }, place, deadline).catch(unreadable);
       repairs.push(...page.rows.flatMap(repairIn));
       state = page.state;

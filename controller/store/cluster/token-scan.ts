@@ -64,7 +64,8 @@ export class TokenScan {
     const { cassandra } = this.#tables;
     let place = text === undefined ? beginning(page.limit) : (JSON.parse(text) as Place);
     for (let reads = 0; reads < SCAN_READS_PER_PAGE; reads += 1) {
-      const found = await cassandra.tryPage(this.#statement(place), readOf(place), cassandra.deadline());
+      const at = { size: place.rows, state: place.inside?.state };
+      const found = await cassandra.tryPage(this.#statement(place), at, cassandra.deadline());
       const next = found === undefined ? less(place, this.#isAfterRow) : following(place, found, page.limit);
       const rows = found?.rows ?? [];
       if (next === undefined) return { rows };
@@ -87,10 +88,6 @@ function beginning(rows: number): Place {
 function endOf({ after, span }: Place): bigint {
   const end = BigInt(after) + BigInt(span);
   return end < GREATEST ? end : GREATEST;
-}
-
-function readOf({ rows, inside }: Place): { readonly size: number; readonly state?: string } {
-  return { size: rows, ...(inside === undefined ? {} : { state: inside.state }) };
 }
 
 /** Undefined at the end. */
