@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { errorText } from "../../../common/errors.ts";
 import { LOCAL_DATACENTER, startCassandra } from "../../../deploy/local/cassandra.ts";
 import { defaultCacheDir, installCassandra } from "../../../deploy/local/install.ts";
 import { freePorts, stopDaemon, waitUntilUp, type Daemon } from "../../../deploy/local/process.ts";
@@ -10,11 +11,14 @@ import { ClusterAdmin } from "../../../test/helpers/cluster-admin.ts";
 import { clusterRuntime, clusterSettings, describeCluster } from "../../../test/helpers/cluster.ts";
 import { TestAuthority } from "../../../test/helpers/test-authority.ts";
 import type { StoreAccess } from "../access.ts";
-import { newClient } from "./cassandra.ts";
+import { Cassandra, newClient } from "./cassandra.ts";
 import { openClusterEngine } from "./index.ts";
+import { RepairHistory } from "./repairs.ts";
 
 const START_DEADLINE_MS = 240_000;
 const HEAP_MIB = 512;
+/** A node keeps what a role may for two seconds, unless set otherwise. */
+const RIGHTS_CACHED_MS = 30_000;
 /** The one that every Cassandra with accounts begins with. */
 const SUPERUSER = { user: "cassandra", password: "cassandra" };
 const account = { user: "odp", password: "s3cret of cassandra" };
@@ -118,6 +122,43 @@ client_encryption_options:
         await engine.dropTenant("matrix");
       } finally {
         await engine.close();
+      }
+    },
+    START_DEADLINE_MS,
+  );
+
+  test.concurrent(
+    "tells a role that may not read the history of repairs so, and reads it as soon as the right is given",
+    async () => {
+      const keyspace = `${prefix}_copies`;
+      await executed(SUPERUSER, [
+        `CREATE KEYSPACE ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${LOCAL_DATACENTER}': 3}`,
+        `CREATE TABLE ${keyspace}.present (id text PRIMARY KEY)`,
+      ]);
+      const cassandra = await Cassandra.connect({
+        contactPoints: [contactPoint],
+        datacenter: LOCAL_DATACENTER,
+        runtime: clusterRuntime,
+        access: { tls, account },
+      });
+      try {
+        const history = new RepairHistory(cassandra);
+        await expect(history.tables(keyspace)).rejects.toMatchObject({
+          code: "unavailable",
+          message: expect.stringMatching(/history of repairs cannot be read: .*odp has no SELECT permission/),
+        });
+        await executed(SUPERUSER, [
+          // As many copies as there are nodes to read it from.
+          "ALTER KEYSPACE system_distributed WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
+          `GRANT SELECT ON system_distributed.parent_repair_history TO ${account.user}`,
+        ]);
+        await expect
+          .poll(() => history.tables(keyspace).catch((error: unknown) => errorText(error)), {
+            timeout: RIGHTS_CACHED_MS,
+          })
+          .toEqual([{ table: "present", isDerived: false }]);
+      } finally {
+        await cassandra.close();
       }
     },
     START_DEADLINE_MS,
