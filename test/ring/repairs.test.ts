@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { TableRepair } from "../../controller/store/scrub.ts";
 import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { nodetool } from "../helpers/nodetool.ts";
-import { openRing, type Ring } from "../helpers/ring.ts";
+import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
 let ring: Ring;
 let engine: TestClusterEngine;
@@ -46,6 +46,21 @@ test("a table counts as repaired when nodetool has repaired it on every node, si
   expect(times).toHaveLength(never.length);
   expect(Math.min(...times)).toBeGreaterThanOrEqual(beganMs - 1_000);
   expect(Math.max(...times)).toBeLessThanOrEqual(firstMs);
+});
+
+test("what was repaired is told while a node is away, and a repair that does not reach it does not count", async () => {
+  for (const name of ["cassandra-1", "cassandra-2", "cassandra-3"]) await repair(name, "--full", "-pr");
+  const before = await repairs();
+  expect(before.filter(({ repairedMs }) => repairedMs === undefined)).toEqual([]);
+  await ring.kill("cassandra-3");
+  try {
+    expect(await repairs()).toEqual(before);
+    for (const name of ["cassandra-1", "cassandra-2"])
+      await expect(repair(name, "--full")).rejects.toThrow(/Repair command .*failed|not alive|Could not proceed/is);
+    expect(await repairs()).toEqual(before);
+  } finally {
+    await mendRing(ring);
+  }
 });
 
 function addressOf(name: string): string {
