@@ -159,6 +159,19 @@ export const VERSION_DAYS_PER_PAGE = 64;
 export const VERSION_DAYS_AT_ONCE = 8;
 /** Earlier versions that a write looks at to give them an end: one, and those that writes before it left undone. */
 export const VERSIONS_ENDED_MAX = 4;
+/**
+ * Marks of removed cells are swept away when they are so old: longer than a call and how far clocks are apart, together.
+ */
+export const SWEEP_SETTLES_MS = 60_000;
+/** A write that is made later than this after its time looks whether that time was swept. */
+export const SWEEP_PROMPT_MS = 30_000;
+/** One of so many removed cells has its entity swept. */
+export const CELL_MARKS_PER_SWEEP = 256;
+/** In an entity with more cells a sweep writes no more than so many again for each removed one, on the average. */
+export const SWEPT_CELLS_PER_MARK = 4;
+/** Partitions of the removed cells of one entity. A changed number is a changed format. */
+export const REMOVED_CELL_BUCKETS = 8;
+export const REMOVED_CELLS_PER_STATEMENT = 100;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
 /** Entities of a range of numbers that are sorted at once, where the engine has no index in order. */

@@ -86,8 +86,8 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
 }
 
 /** What the contracts of the stores run on. Time cannot be moved here: it passes. */
-export async function openClusterSubject(): Promise<ContractSubject> {
-  const engine = await openTestClusterEngine();
+export async function openClusterSubject(options: Pick<TestClusterOptions, "random"> = {}): Promise<ContractSubject> {
+  const engine = await openTestClusterEngine(options);
   const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
   const kvs = new ShiftedKvs(engine.prefix);
   const [store, other] = await Promise.all([engine.tenant("matrix"), engine.tenant("second")]);

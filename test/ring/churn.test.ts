@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { again, all, bytes, seedOfRun, text, uniqueCid } from "../../controller/store/contract/harness.ts";
 import type { EntityChange, EntityKey, ObjectStore } from "../../controller/store/objects.ts";
 import { seededRandom } from "../helpers/clock.ts";
-import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { prove } from "../helpers/evidence.ts";
 import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
@@ -23,12 +23,23 @@ const CID = uniqueCid();
 
 const status = (state: string): string => `a1=${CID}-${state}`;
 const word = (id: string, round: number, at: number): string => `w-${CID}-${id}-${round}-${at}`;
+const element = (round: number): string => `3/e${round}`;
 const target = (at: number): EntityKey => ({ cid: CID, id: `target-${at}` });
 
 /** Every second object of a writer keeps its versions. */
 function lifeOf(id: string): "long" | "short" {
   return /-\d*[13579]$/.test(id) ? "short" : "long";
 }
+
+/** Every third object of a writer is changed ten minutes late, as is what its agent sends again: its past is swept. */
+const LATE_US = 600_000_000;
+
+function delayOf(id: string): number {
+  return Number(/\d+$/.exec(id)) % 3 === 0 ? LATE_US : 0;
+}
+
+/** Chance that always strikes: whatever leaves a set has its object swept. */
+const always = { ...clusterRuntime.random, next: () => 0 };
 
 /** What an object was last told to be. */
 interface Known {
@@ -48,8 +59,9 @@ const rounds = new Array<number>(WRITERS).fill(0);
 beforeAll(async () => {
   ring = await openRing();
   const { settings } = ring;
-  const first = await openTestClusterEngine({ tenants: ["matrix"], settings });
-  controllers = [first, await openTestClusterEngine({ prefix: first.prefix, tenants: [], settings })];
+  const first = await openTestClusterEngine({ tenants: ["matrix"], settings, random: always });
+  const second = await openTestClusterEngine({ prefix: first.prefix, tenants: [], settings, random: always });
+  controllers = [first, second];
 });
 afterAll(async () => {
   if (ring !== undefined) await mendRing(ring);
@@ -64,7 +76,7 @@ async function objectsOf(controller: number): Promise<ObjectStore> {
 function next(id: string, random: { next(): number }): { readonly change: EntityChange; readonly becomes: Known } {
   const before = known.get(id);
   const round = (before?.round ?? 0) + 1;
-  const timeUs = Math.max(Date.now() * 1_000, (before?.timeUs ?? 0) + 1);
+  const timeUs = Math.max(Date.now() * 1_000 - delayOf(id), (before?.timeUs ?? 0) + 1);
   const key = { cid: CID, id };
   const terms = before?.terms ?? [];
   const version = { version: bytes(String(round)), endVersionsAtMs: Date.now() + VERSION_LIFE_MS[lifeOf(id)] };
@@ -86,6 +98,8 @@ function next(id: string, random: { next(): number }): { readonly change: Entity
       cells: new Map([
         ["1", bytes(state)],
         ["2", bytes(String(round))],
+        [element(round), bytes("")],
+        ...(before?.alive ? [[element(before.round), undefined] as const] : []),
       ]),
       addTerms: [...wanted, `c${CID}`],
       dropTerms: terms.filter((term) => !wanted.includes(term)),
@@ -126,6 +140,8 @@ async function agree(): Promise<void> {
   const own = scanned.filter(({ key }) => !key.id.startsWith("target-"));
   const stateOf = new Map(own.map(({ key, cells }) => [key.id, text(cells.get("1")!.value)]));
   const living = [...known].filter(([, { alive }]) => alive);
+  const elements = own.map(({ key, cells }) => [key.id, cells.keys.filter((name) => name.startsWith("3/"))] as const);
+  expect(new Map(elements)).toEqual(new Map(living.map(([id, { round }]) => [id, [element(round)]])));
   expect(new Map([...stateOf].sort())).toEqual(new Map(living.map(([id, { state }]) => [id, state] as const).sort()));
   const found = async (term: string): Promise<readonly string[]> =>
     (await all(50, (page) => objects.find({ terms: [term] }, page))).map(({ key }) => key.id).sort();

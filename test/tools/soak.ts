@@ -94,7 +94,11 @@ function changeHands(count: number): Promise<void> {
 }
 
 async function grow(count: number): Promise<void> {
-  await tests("cluster", ["controller/store/cluster/age.cluster.test.ts"], { ODP_TEST_AGE: String(count) });
+  await tests(
+    "cluster",
+    ["controller/store/cluster/age.cluster.test.ts", "controller/store/cluster/sweeps.cluster.test.ts"],
+    { ODP_TEST_AGE: String(count) },
+  );
   await tests("ring", ["test/ring/age.test.ts", "test/ring/churn.test.ts"], { ODP_TEST_AGE: String(count) });
 }
 

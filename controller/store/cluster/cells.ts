@@ -7,12 +7,17 @@ const TIME_BYTES = 8;
 const LOW = 2 ** 32;
 
 /** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */
-export function stampedCell(timeUs: number, value: Uint8Array): Uint8Array {
+export function stampedCell(timeUs: number, value: Uint8Array): Buffer {
   const stamped = Buffer.allocUnsafe(TIME_BYTES + value.length);
   stamped.writeInt32BE(Math.floor(timeUs / LOW), 0);
   stamped.writeUInt32BE(timeUs % LOW, TIME_BYTES / 2);
   stamped.set(value, TIME_BYTES);
   return stamped;
+}
+
+/** The time of a cell's write. */
+export function stampUs(stamped: Buffer): number {
+  return stamped.readInt32BE(0) * LOW + stamped.readUInt32BE(TIME_BYTES / 2);
 }
 
 let latestKeys: readonly string[] = [];
@@ -46,8 +51,7 @@ export class StampedCells implements Cells {
   }
 
   timeUs(place: number): number {
-    const stamped = this.#cells[place]!;
-    return stamped.readInt32BE(0) * LOW + stamped.readUInt32BE(TIME_BYTES / 2);
+    return stampUs(this.#cells[place]!);
   }
 
   get(key: string): StoredCell | undefined {

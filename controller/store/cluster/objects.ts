@@ -30,6 +30,7 @@ import { RecordTable } from "./records.ts";
 import { allWritten } from "./writes.ts";
 import { selectionOf } from "./selection.ts";
 import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
+import { CellSweeps } from "./sweeps.ts";
 import { VersionTable } from "./versions.ts";
 import type { WordTable } from "./words.ts";
 
@@ -41,6 +42,7 @@ export class CassandraObjectStore implements ObjectStore {
   readonly #versions: VersionTable;
   readonly #edges: EdgeTable;
   readonly #records: RecordTable;
+  readonly #sweeps: CellSweeps;
 
   readonly #words: WordTable | undefined;
 
@@ -54,6 +56,7 @@ export class CassandraObjectStore implements ObjectStore {
     this.#versions = new VersionTable(tables, this.#entities);
     this.#edges = new EdgeTable(tables, this.#entities);
     this.#records = new RecordTable(tables, words);
+    this.#sweeps = new CellSweeps(tables);
   }
 
   async change(changes: readonly EntityChange[]): Promise<void> {
@@ -153,7 +156,11 @@ export class CassandraObjectStore implements ObjectStore {
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;
     const { key, timeUs } = change;
-    const besides = [...this.#versions.writes(change, deadline), ...this.#edges.writes(change, deadline)];
+    const besides = [
+      ...this.#versions.writes(change, deadline),
+      ...this.#edges.writes(change, deadline),
+      ...this.#sweeps.writes(change, deadline),
+    ];
     const terms = postingTerms(change.addTerms);
     const ttl = ttlSeconds(cassandra.runtime.clock, change.expiresAtMs);
     const postedUs = derivedTimeUs(cassandra, timeUs);
@@ -165,11 +172,13 @@ export class CassandraObjectStore implements ObjectStore {
     await (besides.length > 0 ? afterOthers(entity) : entity);
     await afterOthers(
       Promise.all([
+        this.#sweeps.admit(change, deadline),
         this.#edges.retract(change, deadline),
         this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
         change.forgetHistory ? this.#versions.forget(change, deadline) : this.#versions.end(change, deadline),
       ]),
     );
+    await this.#sweeps.sweepIfDue(change, deadline);
   }
 }
 

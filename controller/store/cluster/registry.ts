@@ -12,7 +12,7 @@ import { dataNodes } from "./nodes.ts";
 import { keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
 /** Raised with every change of the tables. Those of formats 1 to 3 were never released, and are not read. */
-export const TENANT_FORMAT = 4;
+export const TENANT_FORMAT = 5;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";

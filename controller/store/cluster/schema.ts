@@ -26,7 +26,8 @@ export interface KeyspaceOptions {
 
 /**
  * Postings, and edges by target, are checked where they point to, so a removed one that comes back is harmless. Its mark
- * need only outlast the hints that nodes keep for each other, three hours unless set otherwise.
+ * need only outlast the hints that nodes keep for each other, three hours unless set otherwise. Rows of removed cells
+ * are never removed, but end.
  */
 const CHECKED_GRACE_SECONDS = 4 * 3_600;
 export const DERIVED_TABLES: readonly string[] = ["postings", "edges_in"];
@@ -48,11 +49,14 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
   return [
     `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${options.datacenter}': ${options.replicationFactor}}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.present (
-       cid int, id text, birth bigint, last bigint, died bigint, attrs map<text, blob>, classes set<text>, ${numbers},
+       cid int, id text, birth bigint, last bigint, died bigint, swept bigint, attrs map<text, blob>, classes set<text>, ${numbers},
        PRIMARY KEY ((cid, id)))`,
     ...["classes", ...SLOTS.slice(0, slots).map((slot) => `n${slot}`)].map((column) =>
       indexOf(keyspace, "present", column),
     ),
+    `CREATE TABLE IF NOT EXISTS ${keyspace}.removed_cells (
+       cid int, id text, bucket int, name text, time bigint,
+       PRIMARY KEY ((cid, id, bucket), name)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.postings (
        term text, bucket int, hash int, cid int, id text, time bigint,
        PRIMARY KEY ((term, bucket), hash, cid, id)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,

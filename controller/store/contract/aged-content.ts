@@ -75,7 +75,7 @@ export function agedContentContract(subject: () => ContractSubject, options: Age
         const last = [3, 2, 1].map((back) => `5/e${ELEMENTS - back}`);
         expect(Object.keys(await valuesOf(key)).sort()).toEqual([...last, "6/counter"].sort());
         expect((await valuesOf(key))["6/counter"]).toBe(`${ELEMENTS - 1}`);
-        // Each element that left stays in the way for ten days (limits of decision 18): that is not told of the tests that follow.
+        // What left within the last minute is still in the way on the cluster: that is not told of the tests that follow.
         warnings();
       },
       timeoutMs,

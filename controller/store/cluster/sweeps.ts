@@ -1,0 +1,228 @@
+import { errorText } from "../../../common/errors.ts";
+import {
+  CELL_MARKS_PER_SWEEP,
+  OBJECT_TOMBSTONE_KEEP_MS,
+  REMOVED_CELL_BUCKETS,
+  REMOVED_CELLS_PER_STATEMENT,
+  SWEEP_PROMPT_MS,
+  SWEEP_SETTLES_MS,
+  SWEPT_CELLS_PER_MARK,
+} from "../../../common/limits.ts";
+import type { EntityChange, EntityKey } from "../objects.ts";
+import { stampedCell, stampUs } from "./cells.ts";
+import type { Deadline } from "./deadline.ts";
+import { hashOf } from "./hashes.ts";
+import { ttlSeconds, type Tables } from "./tables.ts";
+
+interface LyingCell {
+  /** The time of its write before its value. */
+  readonly stamped: Buffer;
+  /** Seconds left, 0 for ever. */
+  readonly ttl: number;
+}
+
+interface LyingCells {
+  readonly isBorn: boolean;
+  readonly diedUs: number;
+  readonly cells: ReadonlyMap<string, LyingCell>;
+}
+
+/**
+ * Takes away the marks that removed cells leave in the partition of their entity, of which a read passes all and
+ * Cassandra 100,000 at most. A sweep removes the whole map at a time before now and writes what lives again at that
+ * time, in one batch: the one mark that stays no reader counts.
+ *
+ * What is younger than `SWEEP_SETTLES_MS` a sweep leaves as it is, so a prompt write never meets one. A late one may be
+ * of a time that was swept, where Cassandra takes no notice of it: whoever makes it sweeps again and brings it along.
+ * Both sides tell first and look afterwards. A sweep writes its time to `swept` before it reads the cells; a late write
+ * is made before it reads `swept`. So either the sweep has read the write, or the write learns of the sweep. A batch that
+ * arrives later than any of this is of a lesser time than the sweep that followed. Which cells were removed when, and
+ * must not come back, `removed_cells` tells as long as removals are remembered.
+ */
+export class CellSweeps {
+  readonly #tables: Tables;
+  readonly #present: string;
+  readonly #removed: string;
+
+  constructor(tables: Tables) {
+    this.#tables = tables;
+    this.#present = `${tables.keyspace}.present`;
+    this.#removed = `${tables.keyspace}.removed_cells`;
+  }
+
+  /** To be made before the entity is written: keeps what is removed of it in mind. */
+  writes({ key, timeUs, cells, death }: EntityChange, deadline: Deadline): Promise<void>[] {
+    if (death === true) return [];
+    return groupsOfBucket(removedNames(cells)).map(({ bucket, names }) => {
+      const query = `INSERT INTO ${this.#removed} (cid, id, bucket, name, time) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?`;
+      const [time, ttl] = [BigInt(timeUs), OBJECT_TOMBSTONE_KEEP_MS / 1_000];
+      const statements = names.map((name) => ({ query, params: [key.cid, key.id, bucket, name, time, time, ttl] }));
+      return this.#tables.cassandra.write(statements, deadline);
+    });
+  }
+
+  /** To be called after the entity is written. Makes it true of a late change that it was made. */
+  async admit(change: EntityChange, deadline: Deadline): Promise<void> {
+    const { key, timeUs, cells, death } = change;
+    if (cells === undefined && death !== true) return;
+    const { clock } = this.#tables.cassandra.runtime;
+    if (clock.nowMs() - timeUs / 1_000 <= SWEEP_PROMPT_MS) return;
+    for (let ownUs = 0; ; ) {
+      const sweptUs = await this.#sweptUs(key, deadline);
+      // Its own sweep is the latest: none that has not read it can follow.
+      if (sweptUs < timeUs || sweptUs === ownUs) return;
+      ownUs = await this.#sweep(key, sweptUs, deadline, change);
+    }
+  }
+
+  /**
+   * To be called after the entity is written. Sweeps as often as cells are removed, by chance, so that nobody counts
+   * them: on the average after `CELL_MARKS_PER_SWEEP`, in an entity with many cells after a part of their number. What
+   * fails leaves all as it was, so it is only logged.
+   */
+  async sweepIfDue({ key, cells, death }: EntityChange, deadline: Deadline): Promise<void> {
+    const marks = death === true ? 0 : removedNames(cells).length;
+    const { random, log } = this.#tables.cassandra.runtime;
+    if (marks === 0) return;
+    const chance = random.next();
+    if (chance * CELL_MARKS_PER_SWEEP >= marks) return;
+    try {
+      const sweptUs = await this.#sweptUs(key, deadline);
+      if (this.#sweepTimeUs() - sweptUs < (SWEEP_SETTLES_MS / 2) * 1_000) return;
+      const { isBorn, cells: lying } = await this.#lying(key, deadline);
+      if (!isBorn || (chance * lying.size) / SWEPT_CELLS_PER_MARK >= marks) return;
+      await this.#sweep(key, sweptUs, deadline);
+    } catch (error) {
+      log.warn({ reason: errorText(error) }, "marks of removed cells stay for now");
+    }
+  }
+
+  /** As far as a sweep reaches now: what is later may still be on its way. */
+  #sweepTimeUs(): number {
+    return this.#tables.cassandra.nextTimeUs() - SWEEP_SETTLES_MS * 1_000;
+  }
+
+  /** Its time, which is above that of the one before. */
+  async #sweep(key: EntityKey, formerUs: number, deadline: Deadline, late?: EntityChange): Promise<number> {
+    const { cassandra } = this.#tables;
+    const { clock } = cassandra.runtime;
+    const sweepUs = Math.max(this.#sweepTimeUs(), formerUs + 2);
+    const time = BigInt(sweepUs);
+    const partition = [key.cid, key.id];
+    const announcement = {
+      query: `UPDATE ${this.#present} USING TIMESTAMP ? AND TTL ? SET swept = ? WHERE cid = ? AND id = ?`,
+      params: [time, OBJECT_TOMBSTONE_KEEP_MS / 1_000, time, ...partition],
+    };
+    await cassandra.write([announcement], deadline);
+    const readAtMs = clock.monotonicMs();
+    const { diedUs, cells } = await this.#lying(key, deadline);
+    const kept = new Map([...cells].filter(([, { stamped }]) => stampUs(stamped) > diedUs));
+    if (late !== undefined) await this.#bringAlong(late, diedUs, kept, deadline);
+    const elapsed = Math.floor((clock.monotonicMs() - readAtMs) / 1_000);
+    const removal = {
+      query: `DELETE attrs FROM ${this.#present} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
+      params: [time - 1n, ...partition],
+    };
+    const rewritten = [...groupsOfTtl(kept, elapsed)].map(([ttl, group]) => ({
+      query: `UPDATE ${this.#present} USING TIMESTAMP ? AND TTL ? SET attrs = attrs + ? WHERE cid = ? AND id = ?`,
+      params: [time, ttl, group, ...partition],
+    }));
+    await cassandra.write([removal, ...rewritten], deadline);
+    return sweepUs;
+  }
+
+  /** What a late change does to the cells that a sweep keeps: nothing to those that are later. */
+  async #bringAlong(
+    { key, timeUs, cells = new Map(), expiresAtMs }: EntityChange,
+    diedUs: number,
+    kept: Map<string, LyingCell>,
+    deadline: Deadline,
+  ): Promise<void> {
+    if (timeUs <= diedUs) return;
+    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
+    const written = new Map<string, Buffer>();
+    for (const [name, value] of cells) {
+      const former = kept.get(name)?.stamped;
+      if (value === undefined) {
+        if (former !== undefined && stampUs(former) <= timeUs) kept.delete(name);
+        continue;
+      }
+      const stamped = stampedCell(timeUs, value);
+      // By bytes, of which the time is first.
+      if (former === undefined || Buffer.compare(stamped, former) > 0) written.set(name, stamped);
+    }
+    const removedUs = await this.#removedUs(key, [...written.keys()], deadline);
+    for (const [name, stamped] of written) if ((removedUs.get(name) ?? 0) < timeUs) kept.set(name, { stamped, ttl });
+  }
+
+  async #removedUs(
+    { cid, id }: EntityKey,
+    names: readonly string[],
+    deadline: Deadline,
+  ): Promise<ReadonlyMap<string, number>> {
+    const query = `SELECT name, time FROM ${this.#removed} WHERE cid = ? AND id = ? AND bucket = ? AND name IN ?`;
+    const rows = await Promise.all(
+      groupsOfBucket(names).map((group) =>
+        this.#tables.cassandra.read({ query, params: [cid, id, group.bucket, group.names] }, deadline),
+      ),
+    );
+    return new Map(rows.flat().map(({ name, time }) => [String(name), Number(time)]));
+  }
+
+  async #sweptUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
+    const query = `SELECT swept FROM ${this.#present} WHERE cid = ? AND id = ?`;
+    const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
+    return Number(row?.swept ?? 0);
+  }
+
+  async #lying({ cid, id }: EntityKey, deadline: Deadline): Promise<LyingCells> {
+    const query = `SELECT birth, died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
+    const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
+    const attrs = [...((row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? [])];
+    // In the order of the keys.
+    const ttls = (row?.ttls as readonly (number | null)[] | null | undefined) ?? [];
+    return {
+      isBorn: (row?.birth ?? null) !== null,
+      diedUs: Number(row?.died ?? 0),
+      cells: new Map(attrs.map(([name, stamped], at) => [name, { stamped, ttl: ttls[at] ?? 0 }])),
+    };
+  }
+}
+
+function removedNames(cells: EntityChange["cells"]): readonly string[] {
+  return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [name] : []));
+}
+
+interface BucketOfNames {
+  readonly bucket: number;
+  readonly names: string[];
+}
+
+/** At most `REMOVED_CELLS_PER_STATEMENT` names each. */
+function groupsOfBucket(names: readonly string[]): readonly BucketOfNames[] {
+  const groups: BucketOfNames[] = [];
+  const open = new Map<number, BucketOfNames>();
+  for (const name of names) {
+    const bucket = hashOf(name) % REMOVED_CELL_BUCKETS;
+    let group = open.get(bucket);
+    if (group === undefined || group.names.length >= REMOVED_CELLS_PER_STATEMENT) {
+      group = { bucket, names: [] };
+      open.set(bucket, group);
+      groups.push(group);
+    }
+    group.names.push(name);
+  }
+  return groups;
+}
+
+/** Without what has ended in the seconds that have passed. */
+function groupsOfTtl(cells: ReadonlyMap<string, LyingCell>, elapsed: number): ReadonlyMap<number, Map<string, Buffer>> {
+  const groups = new Map<number, Map<string, Buffer>>();
+  for (const [name, { stamped, ttl }] of cells) {
+    const left = ttl === 0 ? 0 : ttl - elapsed;
+    if (left < 0 || (ttl > 0 && left === 0)) continue;
+    const group = groups.get(left) ?? new Map<string, Buffer>();
+    groups.set(left, group.set(name, stamped));
+  }
+  return groups;
+}
