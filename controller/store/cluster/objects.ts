@@ -170,9 +170,10 @@ export class CassandraObjectStore implements ObjectStore {
     ]);
     const entity = cassandra.write(this.#entities.statements(change), deadline);
     await (besides.length > 0 ? afterOthers(entity) : entity);
+    // Before what it takes away: until then a late change may not be made.
+    await afterOthers(this.#sweeps.admit(change, deadline));
     await afterOthers(
       Promise.all([
-        this.#sweeps.admit(change, deadline),
         this.#edges.retract(change, deadline),
         this.#postings.remove({ key, terms: postingTerms(change.dropTerms), timeUs }, deadline),
         change.forgetHistory ? this.#versions.forget(change, deadline) : this.#versions.end(change, deadline),

@@ -1,7 +1,7 @@
 import { Client, type types } from "cassandra-driver";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { SWEEP_SETTLES_MS } from "../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, SWEEP_SETTLES_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { keepWarnings } from "../../../test/helpers/cassandra-warnings.ts";
 import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
@@ -149,6 +149,20 @@ describeCluster("sweeps of removed cells", () => {
       expect(await valuesOf()).toEqual({ "5/a": "a", "5/c": "c", "7": "second" });
       await objects.change([change(bornUs + 11_000_000, { "5/b": "again" })]);
       expect(await valuesOf()).toEqual({ "5/a": "a", "5/b": "again", "5/c": "c", "7": "second" });
+    });
+
+    test("a thousand late changes of one call are made together, whatever their order", async () => {
+      const bornUs = await swept();
+      const changes = Array.from({ length: CHANGE_BATCH_MAX }, (_, at) =>
+        change(bornUs + 1 + ((at * 7) % CHANGE_BATCH_MAX), {
+          [`6/e${(at * 7) % CHANGE_BATCH_MAX}`]: "",
+          ["7"]: String((at * 7) % CHANGE_BATCH_MAX),
+          [`6/e${((at * 7) % CHANGE_BATCH_MAX) - 1}`]: undefined,
+        }),
+      );
+      await objects.change(changes);
+      const last = CHANGE_BATCH_MAX - 1;
+      expect(await valuesOf()).toEqual({ "5/a": "a", [`6/e${last}`]: "", "7": String(last) });
     });
 
     test("a removal that is late removes what is older than it alone", async () => {

@@ -27,6 +27,13 @@ interface LyingCells {
   readonly cells: ReadonlyMap<string, LyingCell>;
 }
 
+interface LateChanges {
+  /** For the next sweep. */
+  readonly waiting: EntityChange[];
+  /** The last of the sweeps that are under way or wait for the one before. */
+  admitted: Promise<void>;
+}
+
 /**
  * Takes away the marks that removed cells leave in the partition of their entity, of which a read passes all and
  * Cassandra 100,000 at most. A sweep removes the whole map at a time before now and writes what lives again at that
@@ -43,6 +50,8 @@ export class CellSweeps {
   readonly #tables: Tables;
   readonly #present: string;
   readonly #removed: string;
+  /** By call, then by entity. */
+  readonly #late = new WeakMap<Deadline, Map<string, LateChanges>>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -61,17 +70,35 @@ export class CellSweeps {
     });
   }
 
-  /** To be called after the entity is written. Makes it true of a late change that it was made. */
+  /**
+   * To be called after the entity is written. Makes it true of a late change that it was made. Those of one entity that
+   * a call makes meanwhile the next sweep brings along together: one sweep for each would cost their number squared.
+   */
   async admit(change: EntityChange, deadline: Deadline): Promise<void> {
     const { key, timeUs, cells, death } = change;
     if (cells === undefined && death !== true) return;
     const { clock } = this.#tables.cassandra.runtime;
     if (clock.nowMs() - timeUs / 1_000 <= SWEEP_PROMPT_MS) return;
+    const name = `${key.cid}:${key.id}`;
+    const ofCall = this.#late.get(deadline) ?? new Map<string, LateChanges>();
+    this.#late.set(deadline, ofCall);
+    const late = ofCall.get(name) ?? { waiting: [], admitted: Promise.resolve() };
+    ofCall.set(name, late);
+    late.waiting.push(change);
+    if (late.waiting.length === 1)
+      late.admitted = late.admitted
+        .catch(() => undefined)
+        .then(() => this.#admitAll(key, late.waiting.splice(0), deadline));
+    return late.admitted;
+  }
+
+  async #admitAll(key: EntityKey, changes: readonly EntityChange[], deadline: Deadline): Promise<void> {
+    const oldestUs = Math.min(...changes.map(({ timeUs }) => timeUs));
     for (let ownUs = 0; ; ) {
       const sweptUs = await this.#sweptUs(key, deadline);
       // Its own sweep is the latest: none that has not read it can follow.
-      if (sweptUs < timeUs || sweptUs === ownUs) return;
-      ownUs = await this.#sweep(key, sweptUs, deadline, change);
+      if (sweptUs < oldestUs || sweptUs === ownUs) return;
+      ownUs = await this.#sweep(key, sweptUs, deadline, changes);
     }
   }
 
@@ -103,7 +130,12 @@ export class CellSweeps {
   }
 
   /** Its time, which is above that of the one before. */
-  async #sweep(key: EntityKey, formerUs: number, deadline: Deadline, late?: EntityChange): Promise<number> {
+  async #sweep(
+    key: EntityKey,
+    formerUs: number,
+    deadline: Deadline,
+    late: readonly EntityChange[] = [],
+  ): Promise<number> {
     const { cassandra } = this.#tables;
     const { clock } = cassandra.runtime;
     const sweepUs = Math.max(this.#sweepTimeUs(), formerUs + 2);
@@ -117,7 +149,7 @@ export class CellSweeps {
     const readAtMs = clock.monotonicMs();
     const { diedUs, cells } = await this.#lying(key, deadline);
     const kept = new Map([...cells].filter(([, { stamped }]) => stampUs(stamped) > diedUs));
-    if (late !== undefined) await this.#bringAlong(late, diedUs, kept, deadline);
+    if (late.length > 0) await this.#bringAlong(key, late, { diedUs, cells: kept }, deadline);
     const elapsed = Math.floor((clock.monotonicMs() - readAtMs) / 1_000);
     const removal = {
       query: `DELETE attrs FROM ${this.#present} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
@@ -131,28 +163,31 @@ export class CellSweeps {
     return sweepUs;
   }
 
-  /** What a late change does to the cells that a sweep keeps: nothing to those that are later. */
+  /** What late changes of an entity do to the cells that a sweep keeps, in any order: nothing to those that are later. */
   async #bringAlong(
-    { key, timeUs, cells = new Map(), expiresAtMs }: EntityChange,
-    diedUs: number,
-    kept: Map<string, LyingCell>,
+    key: EntityKey,
+    changes: readonly EntityChange[],
+    { diedUs, cells: kept }: { readonly diedUs: number; readonly cells: Map<string, LyingCell> },
     deadline: Deadline,
   ): Promise<void> {
-    if (timeUs <= diedUs) return;
-    const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
-    const written = new Map<string, Buffer>();
-    for (const [name, value] of cells) {
-      const former = kept.get(name)?.stamped;
-      if (value === undefined) {
-        if (former !== undefined && stampUs(former) <= timeUs) kept.delete(name);
-        continue;
+    const living = changes.filter(({ timeUs }) => timeUs > diedUs);
+    const names = new Set(living.flatMap(({ cells }) => writtenNames(cells)));
+    const removedUs = await this.#removedUs(key, [...names], deadline);
+    for (const { timeUs, cells = new Map(), expiresAtMs } of living) {
+      const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
+      for (const [name, value] of cells) {
+        const former = kept.get(name)?.stamped;
+        if (value === undefined) {
+          if (former !== undefined && stampUs(former) <= timeUs) kept.delete(name);
+          continue;
+        }
+        const stamped = stampedCell(timeUs, value);
+        const isRemoved = (removedUs.get(name) ?? 0) >= timeUs;
+        // By bytes, of which the time is first.
+        if (!isRemoved && (former === undefined || Buffer.compare(stamped, former) > 0))
+          kept.set(name, { stamped, ttl });
       }
-      const stamped = stampedCell(timeUs, value);
-      // By bytes, of which the time is first.
-      if (former === undefined || Buffer.compare(stamped, former) > 0) written.set(name, stamped);
     }
-    const removedUs = await this.#removedUs(key, [...written.keys()], deadline);
-    for (const [name, stamped] of written) if ((removedUs.get(name) ?? 0) < timeUs) kept.set(name, { stamped, ttl });
   }
 
   async #removedUs(
@@ -191,6 +226,10 @@ export class CellSweeps {
 
 function removedNames(cells: EntityChange["cells"]): readonly string[] {
   return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [name] : []));
+}
+
+function writtenNames(cells: EntityChange["cells"]): readonly string[] {
+  return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [] : [name]));
 }
 
 interface BucketOfNames {
