@@ -279,6 +279,23 @@ describeCluster("sweeps of removed cells", () => {
         expect(await valuesOf()).not.toHaveProperty("7");
       });
 
+      test("and is cut off there: by what the late change was to take away it is still found", async () => {
+        const term = uniqueName("a7=first");
+        const ids = async (): Promise<readonly string[]> =>
+          (await objects.find({ terms: [term] }, { limit: 10 })).items.map(({ key: { id } }) => id);
+        const bornUs = nowUs();
+        await objects.change([change(bornUs, { "7": "first" }, { birth: true, addTerms: [term] })]);
+        await sweep();
+        const late = change(bornUs + 1, { "7": "second" }, { dropTerms: [term] });
+        before = () => Promise.reject(new AppError("unavailable", "It came to its end."));
+        await expect(objects.change([late])).rejects.toMatchObject({ code: "unknown_outcome" });
+        expect(await valuesOf()).toMatchObject({ "7": "first" });
+        expect(await ids()).toEqual([key.id]);
+        await objects.change([late]);
+        expect(await valuesOf()).toMatchObject({ "7": "second" });
+        expect(await ids()).toEqual([]);
+      });
+
       test("and is cut off there: nothing is lost, and the late change is made when it is repeated", async () => {
         const bornUs = await swept();
         const end = (): Promise<void> => Promise.reject(new AppError("unavailable", "It came to its end."));
