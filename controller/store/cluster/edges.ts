@@ -1,5 +1,5 @@
 import { errorText } from "../../../common/errors.ts";
-import { EDGE_BUCKETS, EDGE_READS_PER_PAGE, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { EDGE_BUCKETS, EDGE_READS_PER_PAGE } from "../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
 import { BucketLevels } from "./bucket-levels.ts";
 import type { Statement } from "./cassandra.ts";
@@ -19,7 +19,7 @@ import {
   type PlacedEdge,
 } from "./edge-places.ts";
 import { plainBytes, type EntityTable, type FoundEntity } from "./entities.ts";
-import { derivedTimeUs, ttlSeconds, type Tables } from "./tables.ts";
+import { derivedTimeUs, REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
 /** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
@@ -189,7 +189,7 @@ export class EdgeTable {
   async #dropOutgoing(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const tops = await this.#topsOf("out", edges, deadline);
-    const query = `UPDATE ${keyspace}.${EDGE_TABLES.out} USING TIMESTAMP ? AND TTL ${OBJECT_TOMBSTONE_KEEP_MS / 1_000} SET value = ? WHERE `;
+    const query = `UPDATE ${keyspace}.${EDGE_TABLES.out} USING TIMESTAMP ? AND TTL ${REMOVAL_KEPT_SECONDS} SET value = ? WHERE `;
     await Promise.all(
       edges.map(async (placed, at) => {
         const top = tops[at] ?? 0;

@@ -1,6 +1,6 @@
 import type { types } from "cassandra-driver";
 import { AppError } from "../../../common/errors.ts";
-import { COUNTED_ROWS_PER_READ, ENTITIES_PER_READ, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { COUNTED_ROWS_PER_READ, ENTITIES_PER_READ } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import type {
   CellChoice,
@@ -19,9 +19,10 @@ import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
+import { groupsOf } from "./groups.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
-import { ttlSeconds, type Tables } from "./tables.ts";
+import { REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 import { isClassTerm } from "../terms.ts";
 
@@ -101,9 +102,10 @@ export class EntityTable {
     const selection = selectionOf(cells);
     const query = `SELECT cid, id, classes, ${PRESENT}${selection.text} FROM ${this.#table} WHERE cid = ? AND id IN ?`;
     const rows = await Promise.all(
-      groupsOfClass(keys).map(({ cid, ids }) =>
-        this.#tables.cassandra.read({ query, params: [...selection.params, cid, ids] }, deadline),
-      ),
+      groupsOf(keys, ({ cid }) => cid, ENTITIES_PER_READ).map(({ key: cid, items }) => {
+        const ids = items.map(({ id }) => id);
+        return this.#tables.cassandra.read({ query, params: [...selection.params, cid, ids] }, deadline);
+      }),
     );
     const entities = await this.#entities(rows.flat(), selection, deadline);
     const found = new Map(
@@ -223,7 +225,7 @@ export class EntityTable {
     // know what it covers.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET died = ? WHERE cid = ? AND id = ?`,
-      params: [time + 1n, OBJECT_TOMBSTONE_KEEP_MS / 1_000, time, ...partition],
+      params: [time + 1n, REMOVAL_KEPT_SECONDS, time, ...partition],
     };
     return [present, memory];
   }
@@ -271,21 +273,6 @@ function slotValues(numbers: EntityChange["numbers"]): CqlValue[] {
   if (numbers === undefined) return [];
   const named = SLOTS.slice(0, 1 + Math.max(-1, ...numbers.keys()));
   return named.map((slot) => (numbers.has(slot) ? (numbers.get(slot) ?? null) : undefined));
-}
-
-function groupsOfClass(keys: readonly EntityKey[]): { readonly cid: number; readonly ids: string[] }[] {
-  const groups: { readonly cid: number; readonly ids: string[] }[] = [];
-  const open = new Map<number, string[]>();
-  for (const { cid, id } of keys) {
-    let ids = open.get(cid);
-    if (ids === undefined || ids.length >= ENTITIES_PER_READ) {
-      ids = [];
-      open.set(cid, ids);
-      groups.push({ cid, ids });
-    }
-    ids.push(id);
-  }
-  return groups;
 }
 
 function keyOf(row: types.Row): EntityKey {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { NUMBER_SLOTS, OBJECT_TOMBSTONE_KEEP_MS } from "../../../common/limits.ts";
+import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import { RECORD_LIVES, type RecordLife } from "./record-places.ts";
+import { REMOVAL_KEPT_SECONDS } from "./tables.ts";
 
 /** Cassandra's own limit for the name of a keyspace. */
 const KEYSPACE_NAME_MAX = 48;
@@ -96,7 +97,7 @@ function recordDefinitions(keyspace: string, { table, window: { unit, size } }: 
     `CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (
        cid int, hour int, shard smallint, id text, value blob, expires bigint, terms set<text>,
        PRIMARY KEY ((cid, hour, shard), id)
-     ) WITH CLUSTERING ORDER BY (id DESC) AND gc_grace_seconds = ${OBJECT_TOMBSTONE_KEEP_MS / 1_000}
+     ) WITH CLUSTERING ORDER BY (id DESC) AND gc_grace_seconds = ${REMOVAL_KEPT_SECONDS}
        AND compaction = {'class': 'TimeWindowCompactionStrategy', 'compaction_window_unit': '${unit}', 'compaction_window_size': ${size}}`,
     indexOf(keyspace, table, "terms"),
   ];

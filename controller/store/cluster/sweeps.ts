@@ -1,18 +1,20 @@
 import { errorText } from "../../../common/errors.ts";
 import {
   CELL_MARKS_PER_SWEEP,
-  OBJECT_TOMBSTONE_KEEP_MS,
+  CHANGE_BATCH_MAX,
   REMOVED_CELL_BUCKETS,
   REMOVED_CELLS_PER_STATEMENT,
   SWEEP_PROMPT_MS,
   SWEEP_SETTLES_MS,
   SWEPT_CELLS_PER_MARK,
 } from "../../../common/limits.ts";
+import { Together } from "../../../common/together.ts";
 import type { EntityChange, EntityKey } from "../objects.ts";
 import { stampedCell, stampUs } from "./cells.ts";
 import type { Deadline } from "./deadline.ts";
+import { groupsOf } from "./groups.ts";
 import { hashOf } from "./hashes.ts";
-import { ttlSeconds, type Tables } from "./tables.ts";
+import { REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
 
 interface LyingCell {
   /** The time of its write before its value. */
@@ -22,16 +24,8 @@ interface LyingCell {
 }
 
 interface LyingCells {
-  readonly isBorn: boolean;
   readonly diedUs: number;
   readonly cells: ReadonlyMap<string, LyingCell>;
-}
-
-interface LateChanges {
-  /** For the next sweep. */
-  readonly waiting: EntityChange[];
-  /** The last of the sweeps that are under way or wait for the one before. */
-  admitted: Promise<void>;
 }
 
 /**
@@ -51,7 +45,7 @@ export class CellSweeps {
   readonly #present: string;
   readonly #removed: string;
   /** By call, then by entity. */
-  readonly #late = new WeakMap<Deadline, Map<string, LateChanges>>();
+  readonly #late = new WeakMap<Deadline, Map<string, Together<EntityChange>>>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
@@ -62,17 +56,17 @@ export class CellSweeps {
   /** To be made before the entity is written: keeps what is removed of it in mind. */
   writes({ key, timeUs, cells, death }: EntityChange, deadline: Deadline): Promise<void>[] {
     if (death === true) return [];
-    return groupsOfBucket(removedNames(cells)).map(({ bucket, names }) => {
+    return groupsOfBucket(removedNames(cells)).map(({ key: bucket, items: names }) => {
       const query = `INSERT INTO ${this.#removed} (cid, id, bucket, name, time) VALUES (?, ?, ?, ?, ?) USING TIMESTAMP ? AND TTL ?`;
-      const [time, ttl] = [BigInt(timeUs), OBJECT_TOMBSTONE_KEEP_MS / 1_000];
+      const [time, ttl] = [BigInt(timeUs), REMOVAL_KEPT_SECONDS];
       const statements = names.map((name) => ({ query, params: [key.cid, key.id, bucket, name, time, time, ttl] }));
       return this.#tables.cassandra.write(statements, deadline);
     });
   }
 
   /**
-   * To be called after the entity is written. Makes it true of a late change that it was made. Those of one entity that
-   * a call makes meanwhile the next sweep brings along together: one sweep for each would cost their number squared.
+   * To be called after the entity is written: a late change whose time was swept is made by another sweep. It brings
+   * along all that one call changes of the entity: a sweep for each would cost their number squared.
    */
   async admit(change: EntityChange, deadline: Deadline): Promise<void> {
     const { key, timeUs, cells, death } = change;
@@ -80,16 +74,20 @@ export class CellSweeps {
     const { clock } = this.#tables.cassandra.runtime;
     if (clock.nowMs() - timeUs / 1_000 <= SWEEP_PROMPT_MS) return;
     const name = `${key.cid}:${key.id}`;
-    const ofCall = this.#late.get(deadline) ?? new Map<string, LateChanges>();
+    const ofCall = this.#late.get(deadline) ?? new Map<string, Together<EntityChange>>();
     this.#late.set(deadline, ofCall);
-    const late = ofCall.get(name) ?? { waiting: [], admitted: Promise.resolve() };
+    const late = ofCall.get(name) ?? this.#together(key, deadline);
     ofCall.set(name, late);
-    late.waiting.push(change);
-    if (late.waiting.length === 1)
-      late.admitted = late.admitted
-        .catch(() => undefined)
-        .then(() => this.#admitAll(key, late.waiting.splice(0), deadline));
-    return late.admitted;
+    return late.do(change);
+  }
+
+  #together(key: EntityKey, deadline: Deadline): Together<EntityChange> {
+    return new Together<EntityChange>({
+      lanes: 1,
+      most: CHANGE_BATCH_MAX,
+      work: (changes) => this.#admitAll(key, changes, deadline),
+      failsAll: () => true,
+    });
   }
 
   async #admitAll(key: EntityKey, changes: readonly EntityChange[], deadline: Deadline): Promise<void> {
@@ -116,8 +114,8 @@ export class CellSweeps {
     try {
       const sweptUs = await this.#sweptUs(key, deadline);
       if (this.#sweepTimeUs() - sweptUs < (SWEEP_SETTLES_MS / 2) * 1_000) return;
-      const { isBorn, cells: lying } = await this.#lying(key, deadline);
-      if (!isBorn || (chance * lying.size) / SWEPT_CELLS_PER_MARK >= marks) return;
+      const { cells: lying } = await this.#lying(key, deadline);
+      if ((chance * lying.size) / SWEPT_CELLS_PER_MARK >= marks) return;
       await this.#sweep(key, sweptUs, deadline);
     } catch (error) {
       log.warn({ reason: errorText(error) }, "marks of removed cells stay for now");
@@ -143,7 +141,7 @@ export class CellSweeps {
     const partition = [key.cid, key.id];
     const announcement = {
       query: `UPDATE ${this.#present} USING TIMESTAMP ? AND TTL ? SET swept = ? WHERE cid = ? AND id = ?`,
-      params: [time, OBJECT_TOMBSTONE_KEEP_MS / 1_000, time, ...partition],
+      params: [time, REMOVAL_KEPT_SECONDS, time, ...partition],
     };
     await cassandra.write([announcement], deadline);
     const readAtMs = clock.monotonicMs();
@@ -171,7 +169,7 @@ export class CellSweeps {
     deadline: Deadline,
   ): Promise<void> {
     const living = changes.filter(({ timeUs }) => timeUs > diedUs);
-    const names = new Set(living.flatMap(({ cells }) => writtenNames(cells)));
+    const names = new Set(living.flatMap(({ cells }) => [...(cells?.keys() ?? [])]));
     const removedUs = await this.#removedUs(key, [...names], deadline);
     for (const { timeUs, cells = new Map(), expiresAtMs } of living) {
       const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
@@ -198,7 +196,7 @@ export class CellSweeps {
     const query = `SELECT name, time FROM ${this.#removed} WHERE cid = ? AND id = ? AND bucket = ? AND name IN ?`;
     const rows = await Promise.all(
       groupsOfBucket(names).map((group) =>
-        this.#tables.cassandra.read({ query, params: [cid, id, group.bucket, group.names] }, deadline),
+        this.#tables.cassandra.read({ query, params: [cid, id, group.key, group.items] }, deadline),
       ),
     );
     return new Map(rows.flat().map(({ name, time }) => [String(name), Number(time)]));
@@ -211,13 +209,12 @@ export class CellSweeps {
   }
 
   async #lying({ cid, id }: EntityKey, deadline: Deadline): Promise<LyingCells> {
-    const query = `SELECT birth, died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
+    const query = `SELECT died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
     const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
     const attrs = [...((row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? [])];
     // In the order of the keys.
     const ttls = (row?.ttls as readonly (number | null)[] | null | undefined) ?? [];
     return {
-      isBorn: (row?.birth ?? null) !== null,
       diedUs: Number(row?.died ?? 0),
       cells: new Map(attrs.map(([name, stamped], at) => [name, { stamped, ttl: ttls[at] ?? 0 }])),
     };
@@ -228,30 +225,9 @@ function removedNames(cells: EntityChange["cells"]): readonly string[] {
   return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [name] : []));
 }
 
-function writtenNames(cells: EntityChange["cells"]): readonly string[] {
-  return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [] : [name]));
-}
-
-interface BucketOfNames {
-  readonly bucket: number;
-  readonly names: string[];
-}
-
-/** At most `REMOVED_CELLS_PER_STATEMENT` names each. */
-function groupsOfBucket(names: readonly string[]): readonly BucketOfNames[] {
-  const groups: BucketOfNames[] = [];
-  const open = new Map<number, BucketOfNames>();
-  for (const name of names) {
-    const bucket = hashOf(name) % REMOVED_CELL_BUCKETS;
-    let group = open.get(bucket);
-    if (group === undefined || group.names.length >= REMOVED_CELLS_PER_STATEMENT) {
-      group = { bucket, names: [] };
-      open.set(bucket, group);
-      groups.push(group);
-    }
-    group.names.push(name);
-  }
-  return groups;
+/** By the partitions of `removed_cells`. */
+function groupsOfBucket(names: readonly string[]): readonly { readonly key: number; readonly items: string[] }[] {
+  return groupsOf(names, (name) => hashOf(name) % REMOVED_CELL_BUCKETS, REMOVED_CELLS_PER_STATEMENT);
 }
 
 /** Without what has ended in the seconds that have passed. */
@@ -259,7 +235,7 @@ function groupsOfTtl(cells: ReadonlyMap<string, LyingCell>, elapsed: number): Re
   const groups = new Map<number, Map<string, Buffer>>();
   for (const [name, { stamped, ttl }] of cells) {
     const left = ttl === 0 ? 0 : ttl - elapsed;
-    if (left < 0 || (ttl > 0 && left === 0)) continue;
+    if (ttl > 0 && left <= 0) continue;
     const group = groups.get(left) ?? new Map<string, Buffer>();
     groups.set(left, group.set(name, stamped));
   }

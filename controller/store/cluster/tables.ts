@@ -1,4 +1,4 @@
-import { WRITE_LATE_MS } from "../../../common/limits.ts";
+import { OBJECT_TOMBSTONE_KEEP_MS, WRITE_LATE_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Cassandra } from "./cassandra.ts";
 
@@ -18,6 +18,9 @@ export const NEVER_MS = 2 ** 48;
 export function longLife(expiresAtMs: number | undefined): number {
   return expiresAtMs === undefined ? NEVER_MS : (Math.floor(expiresAtMs / DAY_MS) + 2) * DAY_MS;
 }
+
+/** Removals are remembered for so long, as a ttl. */
+export const REMOVAL_KEPT_SECONDS = OBJECT_TOMBSTONE_KEEP_MS / 1_000;
 
 /** Cassandra's own limit: twenty years. */
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
