@@ -1,7 +1,7 @@
 import { Client, type types } from "cassandra-driver";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { CHANGE_BATCH_MAX, SWEEP_SETTLES_MS } from "../../../common/limits.ts";
+import { CELL_MARKS_PER_SWEEP, CELL_MAX_BYTES, CHANGE_BATCH_MAX, SWEEP_SETTLES_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { keepWarnings } from "../../../test/helpers/cassandra-warnings.ts";
 import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
@@ -50,14 +50,15 @@ describeCluster("sweeps of removed cells", () => {
     let objects: ObjectStore;
     let cassandra: Cassandra;
     let passedMs = 0;
-    let strikes = true;
+    let stalledMs = 0;
+    let chance = always.next;
     let key: EntityKey;
     const clock: Clock = {
       ...realClock,
       nowMs: () => realClock.nowMs() + passedMs,
+      monotonicMs: () => realClock.monotonicMs() + stalledMs,
     };
-    let turn = 0;
-    const random = { ...always, next: () => (strikes ? 0 : (turn = (turn + 1) % 256) / 256) };
+    const random = { ...always, next: () => chance() };
 
     beforeAll(async () => {
       engine = await openTestClusterEngine({ tenants: ["matrix"], clock, random });
@@ -71,7 +72,7 @@ describeCluster("sweeps of removed cells", () => {
     });
     beforeEach(() => {
       key = { cid: 1, id: uniqueName("swept") };
-      strikes = true;
+      chance = always.next;
     });
 
     const nowUs = (): number => clock.nowMs() * 1_000;
@@ -111,7 +112,8 @@ describeCluster("sweeps of removed cells", () => {
     test(
       "a set whose elements come and go for hours is read without passing what left it",
       async () => {
-        strikes = false;
+        let turn = 0;
+        chance = () => (turn = (turn + 1) % CELL_MARKS_PER_SWEEP) / CELL_MARKS_PER_SWEEP;
         const warnings = keepWarnings();
         try {
           for (let n = 0; n < ELEMENTS; n += BATCH) {
@@ -198,46 +200,89 @@ describeCluster("sweeps of removed cells", () => {
       expect(await valuesOf()).toEqual({ "5/late": "late", "7": "first" });
     });
 
+    test("what was swept half a minute ago at most is left, however much leaves it", async () => {
+      await swept();
+      const atUs = await sweptUs();
+      passedMs += SWEEP_SETTLES_MS / 2 - 5_000;
+      await objects.change([change(nowUs(), { "5/none": undefined })]);
+      expect(await sweptUs()).toBe(atUs);
+      passedMs += 10_000;
+      await objects.change([change(nowUs(), { "5/none": undefined })]);
+      expect(await sweptUs()).toBeGreaterThan(atUs);
+    });
+
+    test.each([
+      ["few cells is swept", 500, true],
+      ["many cells is not, by the same chance", 4_000, false],
+    ] as const)("an object with %s", async (_, count, isSwept) => {
+      const cells = Object.fromEntries(Array.from({ length: count }, (_, at) => [`5/e${at}`, ""]));
+      await objects.change([change(nowUs(), cells, { birth: true })]);
+      passedMs += SWEEP_SETTLES_MS + 1;
+      chance = () => 1 / 500;
+      await objects.change([change(nowUs(), { "5/e1": undefined })]);
+      expect((await sweptUs()) > 0).toBe(isSwept);
+    });
+
+    test("an object of three megabytes is swept, which thousands of elements left at once", async () => {
+      const large = "x".repeat(CELL_MAX_BYTES - 100);
+      const elements = Array.from({ length: 20_000 }, (_, at) => `5/e${at}`);
+      const born = Object.fromEntries(elements.map((name) => [name, ""]));
+      await objects.change([change(nowUs(), { "7": large, "8": large, "9": large, ...born }, { birth: true })]);
+      passedMs += 1_000;
+      await objects.change([change(nowUs(), Object.fromEntries(elements.map((name) => [name, undefined])))]);
+      passedMs += SWEEP_SETTLES_MS + 1_000;
+      await objects.change([change(nowUs(), { "5/none": undefined })]);
+      const warnings = keepWarnings();
+      try {
+        expect(await valuesOf()).toEqual({ "7": large, "8": large, "9": large });
+        expect(warnings.take()).toEqual([]);
+      } finally {
+        warnings.stop();
+      }
+    });
+
     test("what was to end ends when it would have", async () => {
       const expiresAtMs = clock.nowMs() + 30 * HOUR_MS;
       await objects.change([change(nowUs(), { "5/a": "ends" }, { birth: true, expiresAtMs })]);
       await objects.change([change(nowUs() + 1, { "7": "stays" })]);
-      const secondsBefore = (await stored("TTL(attrs) AS ttls"))?.ttls as readonly (number | null)[];
+      const longest = async (): Promise<number> =>
+        Number((await stored("collection_max(TTL(attrs)) AS longest"))?.longest);
+      const secondsBefore = await longest();
       passedMs += SWEEP_SETTLES_MS + 1;
       await objects.change([change(nowUs(), { "5/none": undefined })]);
       expect(await sweptUs()).toBeGreaterThan(0);
-      const [ending, staying] = (await stored("TTL(attrs) AS ttls"))?.ttls as readonly (number | null)[];
-      expect(staying).toBeNull();
-      expect(Math.abs(ending! - secondsBefore[0]!)).toBeLessThanOrEqual(60);
+      expect(Math.abs((await longest()) - secondsBefore)).toBeLessThanOrEqual(60);
+      expect((await stored("TTL(attrs['7']) AS staying"))?.staying).toBeNull();
     });
 
     describe("that meets a late change halfway", () => {
       const prototype = Client.prototype as unknown as { batch: Call; execute: Call };
       const { batch, execute } = prototype;
-      /** What happens before a sweep rewrites the cells, or tells that it will. */
+      /** What happens before a sweep rewrites the cells. */
       let before: (() => Promise<void>) | undefined;
-      let beforeAnnouncement: (() => Promise<void>) | undefined;
+      /** What happens before the next statement of that form. */
+      let meeting: { readonly at: RegExp; readonly first: () => Promise<void> } | undefined;
       beforeAll(() => {
         prototype.batch = async function (...args) {
           const [statements] = args as [readonly { readonly query: string }[]];
           if (statements[0]!.query.startsWith("DELETE attrs ")) {
-            const meeting = before;
+            const first = before;
             before = undefined;
-            await meeting?.();
+            await first?.();
           }
           return batch.apply(this, [...args]);
         };
         prototype.execute = async function (...args) {
-          if (/ SET swept = /.test(String(args[0]))) {
-            const meeting = beforeAnnouncement;
-            beforeAnnouncement = undefined;
-            await meeting?.();
+          if (meeting?.at.test(String(args[0]))) {
+            const { first } = meeting;
+            meeting = undefined;
+            await first();
           }
           return execute.apply(this, [...args]);
         };
       });
       afterAll(() => void Object.assign(prototype, { batch, execute }));
-      afterEach(() => void (before = beforeAnnouncement = undefined));
+      afterEach(() => void (before = meeting = undefined));
 
       const sweep = async (): Promise<void> => {
         passedMs += SWEEP_SETTLES_MS + HOUR_MS;
@@ -255,11 +300,65 @@ describeCluster("sweeps of removed cells", () => {
       test("before it tells of itself, and reads the cells with it", async () => {
         const bornUs = nowUs();
         await objects.change([change(bornUs, { "7": "first" }, { birth: true })]);
-        beforeAnnouncement = () => objects.change([change(bornUs + 1, { "5/late": "late" })]);
+        meeting = { at: / SET swept = /, first: () => objects.change([change(bornUs + 1, { "5/late": "late" })]) };
         await sweep();
-        expect(beforeAnnouncement).toBeUndefined();
+        expect(meeting).toBeUndefined();
         expect(await sweptUs()).toBeGreaterThan(bornUs + 1);
         expect(await valuesOf()).toEqual({ "5/late": "late", "7": "first" });
+      });
+
+      test("just before that is written, which looks for sweeps afterwards", async () => {
+        const bornUs = nowUs();
+        await objects.change([change(bornUs, { "7": "first" }, { birth: true })]);
+        meeting = { at: / SET last = \?, attrs = attrs \+ \? /, first: sweep };
+        passedMs += HOUR_MS;
+        await objects.change([change(bornUs + 1, { "5/late": "late" })]);
+        expect(meeting).toBeUndefined();
+        expect(await valuesOf()).toEqual({ "5/late": "late", "7": "first" });
+      });
+
+      test("that cannot be kept in mind, and is not made", async () => {
+        await swept();
+        const first = (): Promise<void> => Promise.reject(new AppError("unavailable", "It came to its end."));
+        meeting = { at: /^INSERT INTO \S+\.removed_cells /, first };
+        await expect(objects.change([change(nowUs(), { "5/a": undefined })])).rejects.toMatchObject({
+          code: "unavailable",
+        });
+        expect(await valuesOf()).toEqual({ "5/a": "a", "7": "first" });
+      });
+
+      test("and takes seconds: what ends meanwhile does not come back, and nothing lasts longer", async () => {
+        const [soonMs, lateMs] = [8_000, 1_000_000];
+        const bornUs = nowUs();
+        await objects.change([change(bornUs, { "7": "first" }, { birth: true })]);
+        await objects.change([change(bornUs + 1, { "5/soon": "" }, { expiresAtMs: clock.nowMs() + soonMs })]);
+        await objects.change([change(bornUs + 2, { "5/then": "" }, { expiresAtMs: clock.nowMs() + lateMs })]);
+        await sweep();
+        expect(await valuesOf()).toEqual({ "5/soon": "", "5/then": "", "7": "first" });
+        const first = (): Promise<void> => Promise.resolve(void (stalledMs += soonMs + 1_000));
+        meeting = { at: /^SELECT name, time FROM \S+\.removed_cells /, first };
+        await objects.change([change(bornUs + 3, { "5/late": "late" })]);
+        expect(meeting).toBeUndefined();
+        expect(await valuesOf()).toEqual({ "5/late": "late", "5/then": "", "7": "first" });
+        const longest = Number((await stored("collection_max(TTL(attrs)) AS longest"))?.longest);
+        expect(longest).toBeLessThanOrEqual((lateMs - soonMs) / 1_000);
+        expect(longest).toBeGreaterThan((lateMs - 10 * soonMs) / 1_000);
+      });
+
+      test("that removes a cell between its two reads", async () => {
+        const bornUs = nowUs();
+        const expiresAtMs = clock.nowMs() + HOUR_MS;
+        await objects.change([change(bornUs, { "5/a": "a", "7": "first" }, { birth: true })]);
+        await objects.change([change(bornUs + 1, { "5/b": "b" }, { expiresAtMs })]);
+        passedMs += SWEEP_SETTLES_MS + 1;
+        const first = (): Promise<void> => objects.change([change(nowUs(), { "5/a": undefined })]);
+        meeting = { at: /^SELECT attrs\[\?\] AS v0/, first };
+        await objects.change([change(nowUs(), { "5/none": undefined })]);
+        expect(meeting).toBeUndefined();
+        const written = Number((await stored("WRITETIME(attrs['7']) AS written"))?.written);
+        expect(written).toBeGreaterThan(bornUs);
+        expect(await sweptUs()).toBe(written);
+        expect(await valuesOf()).toEqual({ "5/b": "b", "7": "first" });
       });
 
       test("that sweeps itself, and both late changes stay", async () => {

@@ -7,6 +7,7 @@ import {
   SWEEP_PROMPT_MS,
   SWEEP_SETTLES_MS,
   SWEPT_CELLS_PER_MARK,
+  TIMED_CELLS_PER_READ,
 } from "../../../common/limits.ts";
 import { Together } from "../../../common/together.ts";
 import type { EntityChange, EntityKey } from "../objects.ts";
@@ -93,7 +94,7 @@ export class CellSweeps {
   async #admitAll(key: EntityKey, changes: readonly EntityChange[], deadline: Deadline): Promise<void> {
     const oldestUs = Math.min(...changes.map(({ timeUs }) => timeUs));
     for (let ownUs = 0; ; ) {
-      const sweptUs = await this.#sweptUs(key, deadline);
+      const { sweptUs } = await this.#swept(key, deadline);
       // Its own sweep is the latest: none that has not read it can follow.
       if (sweptUs < oldestUs || sweptUs === ownUs) return;
       ownUs = await this.#sweep(key, sweptUs, deadline, changes);
@@ -112,10 +113,9 @@ export class CellSweeps {
     const chance = random.next();
     if (chance * CELL_MARKS_PER_SWEEP >= marks) return;
     try {
-      const sweptUs = await this.#sweptUs(key, deadline);
+      const { sweptUs, count } = await this.#swept(key, deadline);
       if (this.#sweepTimeUs() - sweptUs < (SWEEP_SETTLES_MS / 2) * 1_000) return;
-      const { cells: lying } = await this.#lying(key, deadline);
-      if ((chance * lying.size) / SWEPT_CELLS_PER_MARK >= marks) return;
+      if ((chance * count) / SWEPT_CELLS_PER_MARK >= marks) return;
       await this.#sweep(key, sweptUs, deadline);
     } catch (error) {
       log.warn({ reason: errorText(error) }, "marks of removed cells stay for now");
@@ -202,22 +202,45 @@ export class CellSweeps {
     return new Map(rows.flat().map(({ name, time }) => [String(name), Number(time)]));
   }
 
-  async #sweptUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
-    const query = `SELECT swept FROM ${this.#present} WHERE cid = ? AND id = ?`;
+  async #swept(
+    { cid, id }: EntityKey,
+    deadline: Deadline,
+  ): Promise<{ readonly sweptUs: number; readonly count: number }> {
+    const query = `SELECT swept, collection_count(attrs) AS count FROM ${this.#present} WHERE cid = ? AND id = ?`;
     const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
-    return Number(row?.swept ?? 0);
+    return { sweptUs: Number(row?.swept ?? 0), count: Number(row?.count ?? 0) };
   }
 
-  async #lying({ cid, id }: EntityKey, deadline: Deadline): Promise<LyingCells> {
-    const query = `SELECT died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
-    const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
-    const attrs = [...((row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? [])];
-    // In the order of the keys.
-    const ttls = (row?.ttls as readonly (number | null)[] | null | undefined) ?? [];
-    return {
-      diedUs: Number(row?.died ?? 0),
-      cells: new Map(attrs.map(([name, stamped], at) => [name, { stamped, ttl: ttls[at] ?? 0 }])),
-    };
+  async #lying(key: EntityKey, deadline: Deadline): Promise<LyingCells> {
+    const query = `SELECT died, attrs, collection_max(TTL(attrs)) AS longest FROM ${this.#present} WHERE cid = ? AND id = ?`;
+    const [row] = await this.#tables.cassandra.read({ query, params: [key.cid, key.id] }, deadline);
+    const attrs = (row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? new Map<string, Buffer>();
+    const cells =
+      (row?.longest ?? null) === null
+        ? [...attrs].map(([name, stamped]) => [name, { stamped, ttl: 0 }] as const)
+        : await this.#timedCells(key, [...attrs.keys()], deadline);
+    return { diedUs: Number(row?.died ?? 0), cells: new Map(cells) };
+  }
+
+  /** Value and ttl of each cell: the driver (4.10) cannot read the list `TTL(attrs)` where it has nulls before numbers. */
+  async #timedCells(
+    { cid, id }: EntityKey,
+    names: readonly string[],
+    deadline: Deadline,
+  ): Promise<(readonly [string, LyingCell])[]> {
+    const cells: (readonly [string, LyingCell])[] = [];
+    for (let from = 0; from < names.length; from += TIMED_CELLS_PER_READ) {
+      const read = names.slice(from, from + TIMED_CELLS_PER_READ);
+      const columns = read.map((_, at) => `attrs[?] AS v${at}, TTL(attrs[?]) AS t${at}`).join(", ");
+      const query = `SELECT ${columns} FROM ${this.#present} WHERE cid = ? AND id = ?`;
+      const params = [...read.flatMap((name) => [name, name]), cid, id];
+      const [row] = await this.#tables.cassandra.read({ query, params }, deadline);
+      for (const [at, name] of read.entries()) {
+        const stamped = (row?.[`v${at}`] ?? null) as Buffer | null;
+        if (stamped !== null) cells.push([name, { stamped, ttl: Number(row?.[`t${at}`] ?? 0) }]);
+      }
+    }
+    return cells;
   }
 }
 
