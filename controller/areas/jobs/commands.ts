@@ -126,7 +126,9 @@ export class RunCommands {
       if (outcome.state !== "unreachable" || open.attempt === 0) return outcome;
       // The host is perhaps at work: when it comes back it is told to end that.
       const isCancelled = run.watcher?.signal?.aborted === true;
-      if (clock.monotonicMs() >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
+      // Sent after the deadline it would be told as late, though the host is away.
+      const nextMs = clock.monotonicMs() + JOB_HOST_RETURN_PAUSE_MS;
+      if (nextMs >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
         return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
       await wait(clock, JOB_HOST_RETURN_PAUSE_MS, this.#stopping);
       if (this.#stopping.aborted) throw new LetGo(run.id);

@@ -283,6 +283,20 @@ test("a run that was taken over waits for its host, which has to find the way to
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok" }]);
 });
 
+test("a host that does not come back to a run that was taken over is told as unreachable, also where the deadline comes before its time to return is over", async () => {
+  const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
+  const param = JSON.stringify({ cmd: "x", "HOST!": ["h1"], timeout: 10 });
+  const { runId } = await controller("a", { dispatch: asleep.wait }).execute(ADMIN, "remote_command@system/common", {
+    param,
+  });
+  await asleep.asleep;
+  const b = controller("b", { dispatch: () => Promise.resolve({ state: "unreachable", message: "h1 is away" }) });
+  await b.maintain("matrix");
+  await closed(runId);
+  expect(await rowsOf(runId)).toMatchObject([{ status: "unreachable", message: "h1 is away" }]);
+  asleep.release();
+});
+
 test("an end that was decided before its controller fell asleep is put on record by another one, and stays", async () => {
   const asleep = held(undefined);
   const a = controller("a", {
@@ -507,8 +521,10 @@ test("in mode one a host that could not be opened after another was not reached 
 });
 
 test("in sequence goes on in order and one after the other, in mode one with the hosts that were not tried yet", async () => {
-  await jobs.save(ADMIN, { name: "one", dir: "", exec: ["x"], host: ["h1", "h2", "h3"], groupmode: "one" });
-  await jobs.save(ADMIN, { name: "sequence", dir: "", exec: ["x"], host: ["h3", "h1", "h2"], groupmode: "sequence" });
+  // The pauses that one of the runs skips take from the time of the other.
+  const long = { dir: "", exec: ["x"], timeout: 3_600 };
+  await jobs.save(ADMIN, { ...long, name: "one", host: ["h1", "h2", "h3"], groupmode: "one" });
+  await jobs.save(ADMIN, { ...long, name: "sequence", host: ["h3", "h1", "h2"], groupmode: "sequence" });
   const runs: (Awaited<ReturnType<typeof execute>> & { readonly asleep: ReturnType<typeof held> })[] = [];
   for (const name of ["one", "sequence"]) {
     const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
