@@ -5,7 +5,7 @@ import { cassandraSeesAll, LOCAL_DATACENTER } from "./cassandra.ts";
 import { answersCql } from "./cql.ts";
 import { isHealthy, leadsEtcd } from "./etcd.ts";
 import { defaultCacheDir, installCassandra, installEtcd, type Progress } from "./install.ts";
-import { memberIsUp, planMembers, startMember, type Member } from "./plan.ts";
+import { memberIsUp, planMembers, startMember, type Member, type ClusterSize } from "./plan.ts";
 import { isAlive, pauseDaemon, resumeDaemon, stopDaemon, type Daemon } from "./process.ts";
 
 const STATE_FILE = "cluster.json";
@@ -24,8 +24,8 @@ export interface LocalClusterOptions {
   readonly dir: string;
   /** Where downloads are kept; `defaultCacheDir()` when absent. */
   readonly cacheDir?: string;
-  /** 1 when absent: one etcd member and one Cassandra node. 3 is a ring of three of each. */
-  readonly nodes?: 1 | 3;
+  /** 1 when absent: one etcd member and one Cassandra node. More are a ring of so many of each. */
+  readonly nodes?: ClusterSize;
   readonly heapMiB?: number;
   readonly progress?: Progress;
 }

@@ -2,18 +2,19 @@ import { join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { findLocalCluster, settingsLines, startLocalCluster } from "./cluster.ts";
 import { defaultCacheDir } from "./install.ts";
+import { CLUSTER_SIZES, type ClusterSize } from "./plan.ts";
 
 /** `npm run cluster -- start|stop|status`: a real etcd and a real Cassandra on this machine, without Docker. */
 interface Options {
   readonly dir: string;
-  readonly nodes: 1 | 3;
+  readonly nodes: ClusterSize;
 }
 
 const program = new Command("cluster").description("a real etcd and a real Cassandra on loopback, without Docker");
 const defaultDir = join(defaultCacheDir(), "cluster");
 
 withDir(program.command("start").description("install what is missing, start, wait until all answer"))
-  .option("--nodes <count>", "1: one etcd member and one Cassandra node; 3: a ring of three of each", oneOrThree, 1)
+  .option("--nodes <count>", "1: one etcd member and one Cassandra node; 3 or 5: a ring of so many of each", sizeOf, 1)
   .action((options: Options) => start(options));
 withDir(program.command("stop").description("end what start began; does nothing when nothing runs")).action(
   (options: Options) => stop(options),
@@ -70,9 +71,10 @@ function withDir(command: Command): Command {
   return command.option("--dir <folder>", "data, logs and state", defaultDir);
 }
 
-function oneOrThree(text: string): 1 | 3 {
-  if (text !== "1" && text !== "3") throw new InvalidArgumentError("1 or 3 is wanted");
-  return text === "1" ? 1 : 3;
+function sizeOf(text: string): ClusterSize {
+  const size = CLUSTER_SIZES.find((one) => String(one) === text);
+  if (size === undefined) throw new InvalidArgumentError(`${CLUSTER_SIZES.join(", ")} are possible`);
+  return size;
 }
 
 function print(lines: readonly string[]): void {

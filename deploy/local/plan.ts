@@ -6,13 +6,16 @@ import { freePorts, type Daemon } from "./process.ts";
 
 export type Member = EtcdMember | CassandraNode;
 
-const RING_ADDRESSES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"] as const;
+/** Of etcd and of Cassandra each. */
+export const CLUSTER_SIZES = [1, 3, 5] as const;
+export type ClusterSize = (typeof CLUSTER_SIZES)[number];
+
 const RING_PORTS_FILE = "ring-ports.json";
 const HEAP_MIB = { single: 1_024, ring: 768 } as const;
 
 export interface PlanOptions {
   readonly dir: string;
-  readonly nodes: 1 | 3;
+  readonly nodes: ClusterSize;
   readonly etcdProgram: string;
   readonly cassandraJars: string;
   readonly heapMiB?: number;
@@ -27,20 +30,24 @@ async function planSingle(options: PlanOptions): Promise<readonly Member[]> {
   const [client = 0, peer = 0, native = 0, storage = 0] = await freePorts(4);
   return [
     etcdMember(options, "etcd", { client, peer }, { etcd: peer }),
-    node(options, { name: "cassandra", ring: RING_ADDRESSES.slice(0, 1), index: 0, ports: { native, storage } }),
+    node(options, { name: "cassandra", ring: addressesOf(1), index: 0, ports: { native, storage } }),
   ];
 }
 
 async function planRing(options: PlanOptions): Promise<readonly Member[]> {
-  const ports = await ringPorts(options.dir);
+  const ring = addressesOf(options.nodes);
+  const ports = await ringPorts(options.dir, ring);
   const names = ports.etcd.map((_, index) => `etcd-${index + 1}`);
   const peers = Object.fromEntries(names.map((name, index) => [name, ports.etcd[index]?.peer ?? 0]));
   return [
     ...ports.etcd.map((own, index) => etcdMember(options, names[index] ?? "", own, peers)),
-    ...RING_ADDRESSES.map((_, index) =>
-      node(options, { name: `cassandra-${index + 1}`, ring: RING_ADDRESSES, index, ports: ports.cassandra }),
-    ),
+    ...ring.map((_, index) => node(options, { name: `cassandra-${index + 1}`, ring, index, ports: ports.cassandra })),
   ];
+}
+
+/** A loopback address for each node of Cassandra. */
+function addressesOf(nodes: ClusterSize): readonly string[] {
+  return Array.from({ length: nodes }, (_, at) => `127.0.0.${at + 1}`);
 }
 
 interface RingPorts {
@@ -50,12 +57,17 @@ interface RingPorts {
 }
 
 /** Members remember where their peers are, so a ring keeps the ports it first had. */
-async function ringPorts(dir: string): Promise<RingPorts> {
+async function ringPorts(dir: string, ring: readonly string[]): Promise<RingPorts> {
   const file = join(dir, RING_PORTS_FILE);
   const kept = await readFile(file, "utf8").catch(() => undefined);
-  if (kept !== undefined) return JSON.parse(kept) as RingPorts;
-  const [native = 0, storage = 0, ...rest] = await freePorts(2 + 2 * RING_ADDRESSES.length, RING_ADDRESSES);
-  const etcd = RING_ADDRESSES.map((_, index) => ({ client: rest[2 * index] ?? 0, peer: rest[2 * index + 1] ?? 0 }));
+  const before = kept === undefined ? undefined : (JSON.parse(kept) as RingPorts);
+  if (before && before.etcd.length !== ring.length)
+    throw new Error(
+      `${dir} holds the data of a ring of ${before.etcd.length}: a ring of ${ring.length} needs another --dir.`,
+    );
+  if (before) return before;
+  const [native = 0, storage = 0, ...rest] = await freePorts(2 + 2 * ring.length, ring);
+  const etcd = ring.map((_, index) => ({ client: rest[2 * index] ?? 0, peer: rest[2 * index + 1] ?? 0 }));
   const ports = { etcd, cassandra: { native, storage } };
   await mkdir(dir, { recursive: true, mode: 0o700 });
   await writeFile(file, JSON.stringify(ports));

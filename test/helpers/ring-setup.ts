@@ -7,7 +7,7 @@ import { daemonsIn, findLocalCluster } from "../../deploy/local/cluster.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    readonly ring: { readonly dir: string };
+    readonly ring: { readonly dir: string; readonly nodes: 3 | 5 };
   }
 }
 
@@ -17,15 +17,16 @@ export const SMALL_DISKS = ["cassandra-3", "etcd-3"] as const;
 let dir: string | undefined;
 
 /**
- * A place for a ring of three. The ring itself is started by the first suite that asks for it (`openRing`), so that
+ * A place for a ring of three, or of five where `ODP_RING_NODES` says so. The ring itself is started by the first suite that asks for it (`openRing`), so that
  * other projects of the same run have the machine to themselves; it ends with the run. `ODP_RING_DIR` names one that
  * runs already, and goes on.
  */
 export async function setup(project: TestProject): Promise<void> {
   const given = process.env.ODP_RING_DIR;
-  if (given !== undefined && given !== "") return project.provide("ring", { dir: given });
+  const nodes = process.env.ODP_RING_NODES === "5" ? 5 : 3;
+  if (given !== undefined && given !== "") return project.provide("ring", { dir: given, nodes });
   dir = await mkdtemp(join(tmpdir(), "odp-ring-"));
-  project.provide("ring", { dir });
+  project.provide("ring", { dir, nodes });
   // No way of ending this process may leave six processes behind.
   process.once("exit", killAll);
 }

@@ -17,16 +17,16 @@ export type Ring = LocalCluster;
 export type SmallDisk = (typeof SMALL_DISKS)[number];
 
 /**
- * Three Cassandra nodes and three etcd members: `cassandra-1` … `etcd-3`. The first caller starts them; all others
+ * Three Cassandra nodes and three etcd members, or five of each: `cassandra-1` … `etcd-3`. The first caller starts them; all others
  * get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every member
  * counts all others as up.
  */
 export async function openRing(): Promise<Ring> {
-  const { dir } = inject("ring");
+  const { dir, nodes } = inject("ring");
   const found = await findLocalCluster(dir);
   if (found === undefined) {
     await mountSmallDisks(dir);
-    return startLocalCluster({ dir, nodes: 3, progress: (line) => console.error(`[ring] ${line}`) });
+    return startLocalCluster({ dir, nodes, progress: (line) => console.error(`[ring] ${line}`) });
   }
   await mendRing(found);
   return found;

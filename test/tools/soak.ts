@@ -9,7 +9,8 @@ import { crashRounds } from "./crash/rounds.ts";
  * [--age N]`: what CI does in small numbers, in numbers too large for every day: crash rounds of the stores, random tests
  * with so many times their cases, random calls by those with few rights, simulated histories, those of schedules by
  * themselves, rounds of losses on a ring of etcd under readers and writers of configuration, rounds in which the controller
- * that fires schedules is killed, paused or cut off, N times the changes of the tests of age on Cassandra. 0 leaves one out.
+ * that fires schedules is killed, paused or cut off, N times the changes of the tests of age on Cassandra, with
+ * losses on a ring of five. 0 leaves one out.
  */
 const { values } = parseArgs({
   options: {
@@ -50,6 +51,8 @@ const RANDOM_TESTS = [
   "test/mql/random.test.ts",
   "test/security/forms.test.ts",
 ];
+/** Where a row lies on three nodes of five. */
+const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts", "test/ring/repairs.test.ts"];
 /** For a test, and for what it starts, that states no time of its own. */
 const TEST_MAX_MS = 3_600_000;
 const SCHEDULES_PER_PROCESS = 100;
@@ -100,6 +103,7 @@ async function grow(count: number): Promise<void> {
     { ODP_TEST_AGE: String(count) },
   );
   await tests("ring", ["test/ring/age.test.ts", "test/ring/churn.test.ts"], { ODP_TEST_AGE: String(count) });
+  await tests("ring", ON_RING_OF_FIVE, { ODP_RING_NODES: "5" });
 }
 
 async function tests(
