@@ -212,6 +212,7 @@ export const REPAIR_DUE_MS = 7 * 24 * 3_600_000;
 export const REPAIR_OF_DERIVED_DUE_MS = 3 * 24 * 3_600_000;
 /** Between looks of maintenance at the history of repairs. */
 export const REPAIR_LOOK_EVERY_MS = 6 * 3_600_000;
-/** Of one tenant within the 30 days that Cassandra remembers, and in one page. */
-export const REPAIRS_READ_MAX = 100_000;
-export const REPAIRS_PER_READ = 1_000;
+/** In one page of the history of repairs. */
+export const REPAIRS_PER_READ = 250;
+/** Different ranges that a tenant's tables were repaired by, of those that were repaired together, within the 30 days that Cassandra remembers. */
+export const REPAIRED_RANGES_MAX = 100_000;

@@ -1,9 +1,14 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { mapLimited } from "../../common/concurrency.ts";
+import { REPAIRS_PER_READ } from "../../common/limits.ts";
+import { Cassandra } from "../../controller/store/cluster/cassandra.ts";
 import { again } from "../../controller/store/contract/harness.ts";
 import type { TableRepair } from "../../controller/store/scrub.ts";
-import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
+import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { nodetool } from "../helpers/nodetool.ts";
 import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
+
+const AT_ONCE = 32;
 
 let ring: Ring;
 let engine: TestClusterEngine;
@@ -68,6 +73,29 @@ test("what was repaired is told while a node is away, and a repair that does not
     expect(await repairs()).toEqual(before);
   } finally {
     await mendRing(ring);
+  }
+});
+
+test("repairs in as many pieces as fill several pages count together", async () => {
+  const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = ring.settings;
+  const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
+  // Later than what nodetool did before.
+  const beganMs = Date.now() + 3_600_000;
+  const pieces = 2 * REPAIRS_PER_READ + 1;
+  const width = 2n ** 64n / BigInt(pieces);
+  try {
+    const tables = (await repairs()).map(({ table }) => table);
+    await mapLimited([...Array(pieces).keys()], AT_ONCE, (at) => {
+      const after = -(2n ** 63n) + BigInt(at) * width;
+      const range = `(${after},${at === pieces - 1 ? -(2n ** 63n) : after + width}]`;
+      const values = `now(), '${engine.prefix}_matrix', {'${tables.join("', '")}'}, ${beganMs + at}, {'${range}'}`;
+      const columns = "parent_id, keyspace_name, columnfamily_names, started_at, successful_ranges";
+      const query = `INSERT INTO system_distributed.parent_repair_history (${columns}) VALUES (${values})`;
+      return again(() => cassandra.write([{ query, params: [] }], cassandra.deadline()));
+    });
+    expect((await repairs()).filter(({ repairedMs }) => repairedMs !== beganMs)).toEqual([]);
+  } finally {
+    await cassandra.close();
   }
 });
 

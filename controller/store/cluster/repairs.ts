@@ -1,26 +1,10 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { REPAIRS_READ_MAX, REPAIRS_PER_READ } from "../../../common/limits.ts";
+import { REPAIRS_PER_READ } from "../../../common/limits.ts";
 import type { TableRepair } from "../scrub.ts";
 import type { Cassandra } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
+import { Repaired, type Repair } from "./repaired.ts";
 import { DERIVED_TABLES } from "./schema.ts";
-
-const OLDEST = -(2n ** 63n);
-const NEWEST = 2n ** 63n - 1n;
-const RANGE = /^\((-?\d+),\s*(-?\d+)\]$/;
-
-/** Tokens above `after` up to `to`; where that is not greater, over the end of the ring. */
-export interface TokenRange {
-  readonly after: bigint;
-  readonly to: bigint;
-}
-
-export interface Repair {
-  readonly tables: readonly string[];
-  readonly startedMs: number;
-  /** Those that were repaired to their end. */
-  readonly ranges: readonly TokenRange[];
-}
 
 /**
  * Repairs as Cassandra 5 keeps them for 30 days in `system_distributed.parent_repair_history`. Not in `repair_history`:
@@ -39,13 +23,13 @@ export class RepairHistory {
     if ((await this.#replicas(keyspace, deadline)) <= 1) return [];
     const query = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";
     const names = await this.#cassandra.read({ query, params: [keyspace] }, deadline);
-    const repairs = await this.#repairs(keyspace, deadline);
-    return names.map((row) => {
-      const table = String(row.table_name);
-      const startedMs = wholeSince(repairs.filter(({ tables }) => tables.includes(table)));
-      const repairedMs = startedMs === undefined ? {} : { repairedMs: startedMs };
-      return { table, ...repairedMs, isDerived: DERIVED_TABLES.includes(table) };
-    });
+    const repaired = await this.#repaired(keyspace);
+    const since = repaired.wholeSince(names.map((row) => String(row.table_name)));
+    return [...since].map(([table, repairedMs]) => ({
+      table,
+      ...(repairedMs !== undefined && { repairedMs }),
+      isDerived: DERIVED_TABLES.includes(table),
+    }));
   }
 
   async #replicas(keyspace: string, deadline: Deadline): Promise<number> {
@@ -55,23 +39,21 @@ export class RepairHistory {
     return [...replication].reduce((sum, [name, value]) => sum + (name === "class" ? 0 : Number(value)), 0);
   }
 
-  async #repairs(keyspace: string, deadline: Deadline): Promise<readonly Repair[]> {
-    const query =
-      "SELECT columnfamily_names, started_at, successful_ranges, options FROM system_distributed.parent_repair_history WHERE keyspace_name = ? ALLOW FILTERING";
-    const repairs: Repair[] = [];
+  /** Each page has a deadline of its own: of many keyspaces, and of repairs in pieces, the history is long. */
+  async #repaired(keyspace: string): Promise<Repaired> {
+    const query = `SELECT columnfamily_names, started_at, successful_ranges, options['hosts'] AS hosts, options['previewKind'] AS preview
+      FROM system_distributed.parent_repair_history WHERE keyspace_name = ? ALLOW FILTERING`;
+    const repaired = new Repaired();
     let state: string | undefined;
     do {
       const place = { size: REPAIRS_PER_READ, state };
-      const page = await this.#cassandra.page({ query, params: [keyspace] }, place, deadline).catch(unreadable);
-      repairs.push(...page.rows.flatMap(repairIn));
+      const page = await this.#cassandra
+        .page({ query, params: [keyspace] }, place, this.#cassandra.deadline())
+        .catch(unreadable);
+      for (const repair of page.rows.flatMap(repairIn)) repaired.add(repair);
       state = page.state;
-      if (repairs.length > REPAIRS_READ_MAX)
-        throw new AppError(
-          "too_large",
-          `Cassandra's history has more than ${REPAIRS_READ_MAX} repairs of ${keyspace}.`,
-        );
     } while (state !== undefined);
-    return repairs;
+    return repaired;
   }
 }
 
@@ -84,43 +66,9 @@ function unreadable(error: unknown): never {
 
 /** None for one that is under way or failed, that only compared, or that left replicas out. */
 function repairIn(row: Record<string, unknown>): Repair[] {
-  const options = (row.options as ReadonlyMap<string, string> | null) ?? new Map<string, string>();
-  const isWhole = (options.get("hosts") ?? "") === "" && (options.get("previewKind") ?? "NONE") === "NONE";
-  const ranges = ((row.successful_ranges as readonly string[] | null) ?? []).flatMap(rangeIn);
+  const isWhole = (row.hosts ?? "") === "" && (row.preview ?? "NONE") === "NONE";
+  const ranges = (row.successful_ranges as readonly string[] | null) ?? [];
   if (!isWhole || ranges.length === 0 || !(row.started_at instanceof Date)) return [];
   const tables = (row.columnfamily_names as readonly string[] | null) ?? [];
   return [{ tables, startedMs: row.started_at.getTime(), ranges }];
-}
-
-function rangeIn(text: string): TokenRange[] {
-  const [, after, to] = RANGE.exec(text) ?? [];
-  return after === undefined || to === undefined ? [] : [{ after: BigInt(after), to: BigInt(to) }];
-}
-
-/** When every token had been repaired by one of these since; undefined where some was by none. */
-export function wholeSince(repairs: readonly Repair[]): number | undefined {
-  const newestFirst = [...repairs].sort((a, b) => b.startedMs - a.startedMs);
-  // Nothing has the least token of all.
-  let left: readonly TokenRange[] = [{ after: OLDEST, to: NEWEST }];
-  for (const { startedMs, ranges } of newestFirst) {
-    for (const range of ranges.flatMap(unwrapped)) left = left.flatMap((part) => without(part, range));
-    if (left.length === 0) return startedMs;
-  }
-  return undefined;
-}
-
-function unwrapped({ after, to }: TokenRange): TokenRange[] {
-  if (after < to) return [{ after, to }];
-  return [
-    { after, to: NEWEST },
-    { after: OLDEST, to },
-  ].filter((part) => part.after < part.to);
-}
-
-function without(part: TokenRange, taken: TokenRange): TokenRange[] {
-  if (taken.to <= part.after || taken.after >= part.to) return [part];
-  return [
-    { after: part.after, to: taken.after },
-    { after: taken.to, to: part.to },
-  ].filter(({ after, to }) => after < to);
 }
