@@ -172,8 +172,8 @@ export const SWEPT_CELLS_PER_MARK = 4;
 /** Partitions of the removed cells of one entity. A changed number is a changed format. */
 export const REMOVED_CELL_BUCKETS = 8;
 export const REMOVED_CELLS_PER_STATEMENT = 100;
-/** Cells of one entity that are read with their ends by one statement. */
-export const TIMED_CELLS_PER_READ = 50;
+/** Statements of a sweep that go together: one for all cells that end in the same second. A batch has 65,535 at most. */
+export const REWRITES_PER_SWEEP_BATCH = 2_000;
 /** How often a page looks for more, each time at twice as many, where few of the entities fit. */
 export const FIND_ROUNDS_PER_PAGE_MAX = 6;
 /** Entities of a range of numbers that are sorted at once, where the engine has no index in order. */

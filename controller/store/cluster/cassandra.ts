@@ -14,6 +14,7 @@ import type { StoreAccess } from "../access.ts";
 import { schemaAgreed, schemaDifference, type SchemaNode } from "./agreement.ts";
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
+import { correctListDecoding } from "./list-decoding.ts";
 import { Places } from "./places.ts";
 
 const { consistencies, responseErrorCodes } = cassandra.types;
@@ -74,6 +75,7 @@ export class Cassandra {
   /** Tries until a node answers or the deadline passes. */
   static async connect(options: CassandraOptions): Promise<Cassandra> {
     const deadline = new Deadline(options.runtime.clock, options.runtime.random, CLUSTER_CONNECT_DEADLINE_MS);
+    correctListDecoding();
     for (;;) {
       const client = newClient(options);
       client.on("log", (level: string, part: string, message: string) =>

@@ -1,7 +1,13 @@
 import { Client, type types } from "cassandra-driver";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { CELL_MARKS_PER_SWEEP, CELL_MAX_BYTES, CHANGE_BATCH_MAX, SWEEP_SETTLES_MS } from "../../../common/limits.ts";
+import {
+  CELL_MARKS_PER_SWEEP,
+  CELL_MAX_BYTES,
+  CHANGE_BATCH_MAX,
+  REWRITES_PER_SWEEP_BATCH,
+  SWEEP_SETTLES_MS,
+} from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { keepWarnings } from "../../../test/helpers/cassandra-warnings.ts";
 import { realClock, shiftedClock } from "../../../test/helpers/clock.ts";
@@ -28,6 +34,7 @@ const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 /** More than Cassandra warns of by far; fifty times as many are more than it reads. */
 const ELEMENTS = 4_000 * AGE;
 const TIMEOUT_MS = 120_000 * AGE;
+const ENDS = 5_000 * AGE;
 const STEP_MS = 400;
 const BATCH = 50;
 
@@ -345,21 +352,41 @@ describeCluster("sweeps of removed cells", () => {
         expect(longest).toBeGreaterThan((lateMs - 10 * soonMs) / 1_000);
       });
 
-      test("that removes a cell between its two reads", async () => {
-        const bornUs = nowUs();
-        const expiresAtMs = clock.nowMs() + HOUR_MS;
-        await objects.change([change(bornUs, { "5/a": "a", "7": "first" }, { birth: true })]);
-        await objects.change([change(bornUs + 1, { "5/b": "b" }, { expiresAtMs })]);
-        passedMs += SWEEP_SETTLES_MS + 1;
-        const first = (): Promise<void> => objects.change([change(nowUs(), { "5/a": undefined })]);
-        meeting = { at: /^SELECT attrs\[\?\] AS v0/, first };
-        await objects.change([change(nowUs(), { "5/none": undefined })]);
-        expect(meeting).toBeUndefined();
-        const written = Number((await stored("WRITETIME(attrs['7']) AS written"))?.written);
-        expect(written).toBeGreaterThan(bornUs);
-        expect(await sweptUs()).toBe(written);
-        expect(await valuesOf()).toEqual({ "5/b": "b", "7": "first" });
-      });
+      test(
+        "of which thousands of elements end at different times, and is read whole all the while",
+        async () => {
+          chance = () => 1;
+          await objects.change([change(nowUs(), { "1": "stays" }, { birth: true })]);
+          for (let n = 0; n < ENDS; n += CHANGE_BATCH_MAX)
+            await objects.change(
+              Array.from({ length: CHANGE_BATCH_MAX }, (_, at) => {
+                const expiresAtMs = clock.nowMs() + 30 * HOUR_MS + (n + at) * 1_000;
+                return change(nowUs(), { [`5/e${n + at}`]: "" }, { expiresAtMs });
+              }),
+            );
+          passedMs += SWEEP_SETTLES_MS + HOUR_MS;
+          chance = always.next;
+          await objects.change([change(nowUs(), { "5/none": undefined })]);
+          const firstUs = await sweptUs();
+          expect(firstUs).toBeGreaterThan(0);
+          const seen: number[] = [];
+          const noted = prototype.batch;
+          prototype.batch = async function (...args) {
+            seen.push(Number((await stored("collection_count(attrs) AS count"))?.count));
+            return noted.apply(this, [...args]);
+          };
+          try {
+            await objects.change([change(firstUs - 500 * HOUR_MS * 1_000, { "5/late": "" })]);
+          } finally {
+            prototype.batch = noted;
+          }
+          expect(await sweptUs()).toBeGreaterThan(firstUs);
+          expect(seen.length).toBeGreaterThanOrEqual(ENDS / REWRITES_PER_SWEEP_BATCH);
+          expect(Math.min(...seen)).toBeGreaterThanOrEqual(ENDS + 1);
+          expect(Object.keys((await valuesOf())!)).toHaveLength(ENDS + 2);
+        },
+        TIMEOUT_MS,
+      );
 
       test("that sweeps itself, and both late changes stay", async () => {
         const bornUs = await swept();

@@ -4,10 +4,10 @@ import {
   CHANGE_BATCH_MAX,
   REMOVED_CELL_BUCKETS,
   REMOVED_CELLS_PER_STATEMENT,
+  REWRITES_PER_SWEEP_BATCH,
   SWEEP_PROMPT_MS,
   SWEEP_SETTLES_MS,
   SWEPT_CELLS_PER_MARK,
-  TIMED_CELLS_PER_READ,
 } from "../../../common/limits.ts";
 import { Together } from "../../../common/together.ts";
 import type { EntityChange, EntityKey } from "../objects.ts";
@@ -157,7 +157,11 @@ export class CellSweeps {
       query: `UPDATE ${this.#present} USING TIMESTAMP ? AND TTL ? SET attrs = attrs + ? WHERE cid = ? AND id = ?`,
       params: [time, ttl, group, ...partition],
     }));
-    await cassandra.write([removal, ...rewritten], deadline);
+    // With the same values as before until what is below them is removed.
+    const last = Math.max(0, rewritten.length - REWRITES_PER_SWEEP_BATCH);
+    for (let from = 0; from < last; from += REWRITES_PER_SWEEP_BATCH)
+      await cassandra.write(rewritten.slice(from, Math.min(last, from + REWRITES_PER_SWEEP_BATCH)), deadline);
+    await cassandra.write([removal, ...rewritten.slice(last)], deadline);
     return sweepUs;
   }
 
@@ -211,36 +215,13 @@ export class CellSweeps {
     return { sweptUs: Number(row?.swept ?? 0), count: Number(row?.count ?? 0) };
   }
 
-  async #lying(key: EntityKey, deadline: Deadline): Promise<LyingCells> {
-    const query = `SELECT died, attrs, collection_max(TTL(attrs)) AS longest FROM ${this.#present} WHERE cid = ? AND id = ?`;
-    const [row] = await this.#tables.cassandra.read({ query, params: [key.cid, key.id] }, deadline);
+  async #lying({ cid, id }: EntityKey, deadline: Deadline): Promise<LyingCells> {
+    const query = `SELECT died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
+    const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
     const attrs = (row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? new Map<string, Buffer>();
-    const cells =
-      (row?.longest ?? null) === null
-        ? [...attrs].map(([name, stamped]) => [name, { stamped, ttl: 0 }] as const)
-        : await this.#timedCells(key, [...attrs.keys()], deadline);
+    const ttls = (row?.ttls as readonly (number | null)[] | null | undefined) ?? [];
+    const cells = [...attrs].map(([name, stamped], at) => [name, { stamped, ttl: ttls[at] ?? 0 }] as const);
     return { diedUs: Number(row?.died ?? 0), cells: new Map(cells) };
-  }
-
-  /** Value and ttl of each cell: the driver (4.10) cannot read the list `TTL(attrs)` where it has nulls before numbers. */
-  async #timedCells(
-    { cid, id }: EntityKey,
-    names: readonly string[],
-    deadline: Deadline,
-  ): Promise<(readonly [string, LyingCell])[]> {
-    const cells: (readonly [string, LyingCell])[] = [];
-    for (let from = 0; from < names.length; from += TIMED_CELLS_PER_READ) {
-      const read = names.slice(from, from + TIMED_CELLS_PER_READ);
-      const columns = read.map((_, at) => `attrs[?] AS v${at}, TTL(attrs[?]) AS t${at}`).join(", ");
-      const query = `SELECT ${columns} FROM ${this.#present} WHERE cid = ? AND id = ?`;
-      const params = [...read.flatMap((name) => [name, name]), cid, id];
-      const [row] = await this.#tables.cassandra.read({ query, params }, deadline);
-      for (const [at, name] of read.entries()) {
-        const stamped = (row?.[`v${at}`] ?? null) as Buffer | null;
-        if (stamped !== null) cells.push([name, { stamped, ttl: Number(row?.[`t${at}`] ?? 0) }]);
-      }
-    }
-    return cells;
   }
 }
 

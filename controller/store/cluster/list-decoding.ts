@@ -1,0 +1,41 @@
+import cassandra from "cassandra-driver";
+
+interface ListType {
+  readonly code: number;
+  readonly info: unknown;
+}
+
+interface Encoder {
+  decode(bytes: Buffer | null, type: ListType): unknown;
+}
+
+const LENGTH_BYTES = 4;
+const { prototype } = (cassandra as unknown as { readonly Encoder: { readonly prototype: Encoder } }).Encoder;
+const { list } = cassandra.types.dataTypes;
+let isCorrected = false;
+
+/**
+ * Has the driver read lists that hold nulls, such as `TTL` of a map of which some cells never end. It takes a null for
+ * an item of −1 bytes, goes back by one and misreads all that follows (cassandra-driver 4.10.0, `decodeList`). Once for
+ * the process.
+ */
+export function correctListDecoding(): void {
+  if (isCorrected) return;
+  isCorrected = true;
+  const decode = prototype.decode;
+  prototype.decode = function (bytes, type) {
+    if (bytes === null || type.code !== list) return decode.call(this, bytes, type);
+    return itemsOf(bytes, (item) => decode.call(this, item, type.info as ListType));
+  };
+}
+
+/** A count, then the length and the bytes of each item: sections 3 and 6.14 of the native protocol, version 5. */
+function itemsOf(bytes: Buffer, decode: (item: Buffer | null) => unknown): readonly unknown[] {
+  let offset = LENGTH_BYTES;
+  return Array.from({ length: bytes.length < LENGTH_BYTES ? 0 : bytes.readInt32BE(0) }, () => {
+    const length = bytes.readInt32BE(offset);
+    const from = offset + LENGTH_BYTES;
+    offset = from + Math.max(0, length);
+    return decode(length < 0 ? null : bytes.subarray(from, offset));
+  });
+}
