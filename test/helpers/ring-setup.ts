@@ -17,9 +17,9 @@ export const SMALL_DISKS = ["cassandra-3", "etcd-3"] as const;
 let dir: string | undefined;
 
 /**
- * A place for a ring of three, or of five where `ODP_RING_NODES` says so. The ring itself is started by the first suite that asks for it (`openRing`), so that
- * other projects of the same run have the machine to themselves; it ends with the run. `ODP_RING_DIR` names one that
- * runs already, and goes on.
+ * A place for a ring of three, or of five where `ODP_RING_NODES` says so. The ring itself is started by the first suite
+ * that asks for it (`openRing`), so that other projects of the same run have the machine to themselves; it ends with the
+ * run. `ODP_RING_DIR` names one that runs already, and goes on.
  */
 export async function setup(project: TestProject): Promise<void> {
   const given = process.env.ODP_RING_DIR;

@@ -17,9 +17,9 @@ export type Ring = LocalCluster;
 export type SmallDisk = (typeof SMALL_DISKS)[number];
 
 /**
- * Three Cassandra nodes and three etcd members, or five of each: `cassandra-1` … `etcd-3`. The first caller starts them; all others
- * get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every member
- * counts all others as up.
+ * Three Cassandra nodes and three etcd members, or five of each: `cassandra-1` … `etcd-3`. The first caller starts them;
+ * all others get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every
+ * member counts all others as up.
  */
 export async function openRing(): Promise<Ring> {
   const { dir, nodes } = inject("ring");
