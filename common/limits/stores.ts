@@ -214,5 +214,5 @@ export const REPAIR_OF_DERIVED_DUE_MS = 3 * 24 * 3_600_000;
 export const REPAIR_LOOK_EVERY_MS = 6 * 3_600_000;
 /** In one page of the history of repairs. */
 export const REPAIRS_PER_READ = 250;
-/** Different ranges that a tenant's tables were repaired by, of those that were repaired together, within the 30 days that Cassandra remembers. */
+/** Different ranges by which tables of a tenant were repaired, each set of tables by itself, in the history of 30 days. */
 export const REPAIRED_RANGES_MAX = 100_000;

@@ -24,15 +24,15 @@ export function correctListDecoding(): void {
   isCorrected = true;
   const decode = prototype.decode;
   prototype.decode = function (bytes, type) {
-    if (bytes === null || type.code !== list) return decode.call(this, bytes, type);
+    if (bytes === null || bytes.length === 0 || type.code !== list) return decode.call(this, bytes, type);
     return itemsOf(bytes, (item) => decode.call(this, item, type.info as ListType));
   };
 }
 
-/** A count, then the length and the bytes of each item: sections 3 and 6.14 of the native protocol, version 5. */
+/** A count, then the length and the bytes of each item, as a `list` is since version 3 of the native protocol. */
 function itemsOf(bytes: Buffer, decode: (item: Buffer | null) => unknown): readonly unknown[] {
   let offset = LENGTH_BYTES;
-  return Array.from({ length: bytes.length < LENGTH_BYTES ? 0 : bytes.readInt32BE(0) }, () => {
+  return Array.from({ length: bytes.readInt32BE(0) }, () => {
     const length = bytes.readInt32BE(offset);
     const from = offset + LENGTH_BYTES;
     offset = from + Math.max(0, length);

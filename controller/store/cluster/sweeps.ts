@@ -219,6 +219,7 @@ export class CellSweeps {
     const query = `SELECT died, attrs, TTL(attrs) AS ttls FROM ${this.#present} WHERE cid = ? AND id = ?`;
     const [row] = await this.#tables.cassandra.read({ query, params: [cid, id] }, deadline);
     const attrs = (row?.attrs as ReadonlyMap<string, Buffer> | null | undefined) ?? new Map<string, Buffer>();
+    // In the order of the keys.
     const ttls = (row?.ttls as readonly (number | null)[] | null | undefined) ?? [];
     const cells = [...attrs].map(([name, stamped], at) => [name, { stamped, ttl: ttls[at] ?? 0 }] as const);
     return { diedUs: Number(row?.died ?? 0), cells: new Map(cells) };
