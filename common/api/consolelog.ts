@@ -30,12 +30,13 @@ export const ConsoleLogRead = Type.Object({
 
 export const ConsoleLogName = Type.Object({ name: Name });
 
+const TimeText = (description: string) =>
+  Type.String({ description: `${description}; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z` });
+
 /** A member that is hidden from the reader is absent. */
 const ConsoleLogEntry = Type.Object({
-  edtime: Type.Integer({ description: "When it was said, in milliseconds since 1970" }),
-  sttime: Type.Optional(
-    Type.Integer({ description: "When that began which it was said of; of a raw record, its time" }),
-  ),
+  edtime: TimeText("Time of the entry"),
+  sttime: Type.Optional(TimeText("Begin of the run that wrote the entry; time of the raw record that failed")),
   level: Type.Optional(Type.Integer({ description: "0 trace, 1 debug, 2 info, 3 warn, 4 error, 5 fatal, 6 panic" })),
   msg: Type.Optional(Type.String()),
   host: Type.Optional(Type.String()),

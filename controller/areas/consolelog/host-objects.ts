@@ -67,7 +67,8 @@ export function consoleLogHostObject(logs: ConsoleLogService): HostObject {
             optional: true,
           },
         ],
-        returns: "{logs: [{edtime, level, msg, …}], position}; from the position the next read goes on",
+        returns:
+          "{logs: [{edtime, sttime, level, msg, …}], position}, times in milliseconds; the next read goes on from the position",
         example: 'OUTPUT = consolelog.read("serverjs", "/inline.js", { levels: ["error"], limit: 10 }).logs.length',
         call: async ({ principal, signal }, kind, name, options = {}) => {
           const { limit, position, ...selection } = membersOf(Selection, options);

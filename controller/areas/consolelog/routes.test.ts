@@ -41,15 +41,23 @@ afterEach(async () => {
 
 let said = 0;
 
-async function say(msg: string, level = 4): Promise<void> {
+async function say(msg: string, level = 4, sttime?: number): Promise<void> {
   const timeMs = Date.now();
-  const record = { values: { name: NAME, level, msg }, timeMs, identity: `said/${said++}` };
+  const values = { name: NAME, level, msg, ...(sttime !== undefined && { sttime }) };
+  const record = { values, timeMs, identity: `said/${said++}` };
   await objects.ingest(testPrincipal(), "/matrix/consolelog/rule", [record]);
   logs.stored("matrix", "rule");
 }
 
+interface Entry {
+  readonly edtime: string;
+  readonly sttime?: string;
+  readonly level: number;
+  readonly msg: string;
+}
+
 interface Page {
-  readonly logs: readonly { readonly edtime: number; readonly level: number; readonly msg: string }[];
+  readonly logs: readonly Entry[];
   readonly position: string;
 }
 
@@ -96,6 +104,28 @@ test("removing leaves nothing under the name", async () => {
   expect((await read()).logs).toEqual([]);
 });
 
+test("times are ISO 8601 text with milliseconds and zone wherever entries are sent, and numbers in the class", async () => {
+  const began = "2024-05-06T07:08:09.000Z";
+  await say("timed", 4, Date.parse(began));
+  const [read0] = (await read()).logs;
+  const socket = new WebSocket(`ws://${address}/consolelog/rule/follow?name=${URL_NAME}`, { headers: cookie() });
+  const [frame] = (await once(socket, "message")) as [Buffer];
+  socket.terminate();
+  const stream = await events({});
+  await expect.poll(() => stream.pages(), { timeout: WAIT_MS }).toHaveLength(1);
+  stream.response.destroy();
+  const sent = [read0, (JSON.parse(String(frame)) as Page).logs[0], stream.pages()[0]?.logs[0]];
+  for (const entry of sent) {
+    expect(entry).toEqual({ edtime: read0?.edtime, sttime: began, level: 4, msg: "timed" });
+    expect(entry?.edtime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  }
+  const rows = [];
+  for await (const page of objects.read(testPrincipal(), { class: "/matrix/consolelog/rule", subtree: false }))
+    rows.push(...page);
+  expect(rows[0]?.values["sttime"]).toBe(Date.parse(began));
+  expect(rows[0]?.vtimeMs).toBe(Date.parse(read0?.edtime ?? ""));
+});
+
 test("a WebSocket is told what is stored, each entry once", async () => {
   await say("past");
   const socket = new WebSocket(`ws://${address}/consolelog/rule/follow?name=${URL_NAME}`, { headers: cookie() });
@@ -140,12 +170,14 @@ async function events(headers: Record<string, string>) {
   const [response] = (await once(sent, "response")) as [IncomingMessage];
   let text = "";
   const told: string[] = [];
+  const pages = () => {
+    const whole = text.slice(0, text.lastIndexOf("\n\n") + 1);
+    return [...whole.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data) as Page);
+  };
   response.on("error", () => undefined);
   response.setEncoding("utf8").on("data", (piece: string) => {
     text += piece;
-    const whole = text.slice(0, text.lastIndexOf("\n\n") + 1);
-    const pages = [...whole.matchAll(/^data: (.*)$/gm)].map(([, data = ""]) => JSON.parse(data) as Page);
-    told.splice(0, told.length, ...pages.flatMap((page) => page.logs.map(({ msg }) => msg)));
+    told.splice(0, told.length, ...pages().flatMap((page) => page.logs.map(({ msg }) => msg)));
   });
-  return { response, told, text: () => text };
+  return { response, told, pages, text: () => text };
 }

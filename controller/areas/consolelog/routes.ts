@@ -22,7 +22,7 @@ export function consoleLogRoutes(logs: ConsoleLogService): readonly Endpoint[] {
       input: ConsoleLogRead,
       output: ConsoleLogPage,
       handler: async ({ principal, input, signal }) => ({
-        message: await logs.read(principal, selectionOf(kind, input), { ...input, signal }),
+        message: sentPage(await logs.read(principal, selectionOf(kind, input), { ...input, signal })),
       }),
     }),
     endpoint({
@@ -60,7 +60,7 @@ export function consoleLogRoutes(logs: ConsoleLogService): readonly Endpoint[] {
       handler: async ({ principal, input, client, signal, present }) => {
         // What a client has goes before its address.
         const reader = { position: client.lastEventId ?? input.position, signal, present };
-        return { events: eventsOf(await logs.follow(principal, selectionOf(kind, input), reader)) };
+        return { events: eventsOf(sentPages(await logs.follow(principal, selectionOf(kind, input), reader))) };
       },
     }),
   ]);
@@ -75,7 +75,9 @@ export function consoleLogSockets(logs: ConsoleLogService): readonly SocketEndpo
       input: ConsoleLogFollow,
       open: ({ principal, input, line, present }) => {
         const reader = { position: input.position, signal: line.closed, present };
-        void followOnSocket(line, () => logs.follow(principal, selectionOf(kind, input), reader));
+        void followOnSocket(line, async () =>
+          sentPages(await logs.follow(principal, selectionOf(kind, input), reader)),
+        );
       },
     }),
   );
@@ -100,7 +102,23 @@ function selectionOf(kind: ConsoleLogKind, input: Static<typeof ConsoleLogFollow
   };
 }
 
+type SentPage = Static<typeof ConsoleLogPage>;
+
+/** Clients read times as text; rows of the class keep numbers. */
+function sentPage({ logs, position }: LogPage): SentPage {
+  const sent = logs.map(({ edtime, sttime, ...entry }) => ({
+    edtime: new Date(edtime).toISOString(),
+    ...(sttime !== undefined && { sttime: new Date(sttime).toISOString() }),
+    ...entry,
+  }));
+  return { logs: sent, position };
+}
+
+async function* sentPages(pages: AsyncIterable<LogPage>): AsyncGenerator<SentPage> {
+  for await (const page of pages) yield sentPage(page);
+}
+
 /** The id of each is the position behind it, so that a client comes back to where it was. */
-async function* eventsOf(pages: AsyncIterable<LogPage>): AsyncGenerator<ServerEvent> {
+async function* eventsOf(pages: AsyncIterable<SentPage>): AsyncGenerator<ServerEvent> {
   for await (const page of pages) yield { id: page.position, data: page };
 }

@@ -29,6 +29,7 @@ export interface LogSelection {
 }
 
 export interface LogEntry {
+  /** Both in milliseconds since 1970. */
   readonly edtime: number;
   readonly sttime?: number;
   readonly level?: number;
