@@ -82,9 +82,11 @@ const DetailMembers = {
 };
 
 export const UserCreateInput = Type.Object({
-  parent: Type.Optional(Type.String({ maxLength: 8_000, description: "Path or id of an organisation; absent: /" })),
+  parent: Type.String({ minLength: 1, maxLength: 8_000, description: "Path or id of an organisation; / is the root" }),
   username: Text(200),
-  passwd: Type.Optional(Type.String({ maxLength: 4_096, description: "Required for a user" })),
+  passwd: Type.Optional(
+    Type.String({ maxLength: 4_096, description: "Required for a user; ignored for an organisation" }),
+  ),
   otype: Type.Union([Type.Literal("usr"), Type.Literal("org")]),
   ...DetailMembers,
 });

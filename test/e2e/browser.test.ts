@@ -117,7 +117,7 @@ describe.skipIf(!chromium)("in a browser", () => {
     await odp.ok(
       "POST",
       "/admin/users/new",
-      JSON.stringify({ otype: "usr", username: PERSON.name, passwd: PERSON.password }),
+      JSON.stringify({ parent: "/", otype: "usr", username: PERSON.name, passwd: PERSON.password }),
     );
     await signIn(PERSON.name, PERSON.password);
     await page.getByRole("link", { name: "Your account" }).click();
@@ -224,7 +224,7 @@ describe.skipIf(!chromium)("in a browser", () => {
     test("sends no form, no link and no script that changes something", async () => {
       const mql = `${odp.url}/mxobject/mql`;
       shown = `<form method="post" action="${mql}"><input name="mql" value="${work("by a form")}"><button>Go</button></form>
-<form method="post" enctype="text/plain" action="${odp.url}/admin/users/new"><input name='{"otype":"usr","username":"eve","passwd":"a loom weaves lies","x":"' value='"}'><button>Text</button></form>
+<form method="post" enctype="text/plain" action="${odp.url}/admin/users/new"><input name='{"parent":"/","otype":"usr","username":"eve","passwd":"a loom weaves lies","x":"' value='"}'><button>Text</button></form>
 <a href="${mql}?mql=${encodeURIComponent(work("by a link"))}">Link</a>`;
       for (const [role, name] of [
         ["button", "Go"],

@@ -21,7 +21,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "POST /companys": { name: "third", ospace: "/third", fullname: "", title: "", password: "" },
   "POST /mxobject/mql": { mql: "create class if not exists /matrix/vault/below (code varchar)" },
   "POST /mxobject/schema/class": { class: "/matrix/vault/below", fields: [{ name: "code", ftype: "varchar" }] },
-  "POST /admin/users/new": { username: "newcomer", otype: "usr", passwd: "a quite long password" },
+  "POST /admin/users/new": { parent: "/", username: "newcomer", otype: "usr", passwd: "a quite long password" },
 };
 
 /** Tenants are named as they are, so that a refusal is not that there is no such tenant. */

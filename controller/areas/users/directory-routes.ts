@@ -50,7 +50,10 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
       input: UserCreateInput,
       output: UserIdReply,
       body: "json",
-      handler: async ({ principal, input }) => ({ message: await createNode(directory, principal, input) }),
+      handler: async ({ principal, input }) => {
+        const { id, warnings } = await createNode(directory, principal, input);
+        return { message: id, warnings };
+      },
     }),
     endpoint({
       method: "POST",

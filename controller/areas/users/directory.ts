@@ -191,17 +191,14 @@ export class UserDirectory {
   }
 
   /**
-   * Of a user or an organisation; `AppError("not_found")` for an unknown id, `invalid` for what it cannot have. The
-   * caller's own password takes the present one; one that is set for another is on record as that. Answers what goes on
-   * with the rights that the user loses.
+   * Of a user or an organisation; `AppError("not_found")` for an unknown id. The caller's own password takes the present
+   * one; one that is set for another is on record as that. Answers warnings: what goes on with the rights that the user
+   * loses, members that an organisation does not have and that were ignored.
    */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     const found = await this.reader.located(principal, id);
-    if (found.otype === "org") {
-      await this.#organizations.change(principal, id, change);
-      return [];
-    }
+    if (found.otype === "org") return this.#organizations.change(principal, id, change);
     const { username } = found;
     if (change.password === undefined) return this.#changeUser(principal, { id, username }, change);
     const isOwn = username === principal.user;

@@ -9,7 +9,7 @@ import { changeUser, createNode } from "./inputs.ts";
 const UID = { name: "uid", schema: Type.String({ description: "Id of the user" }) } as const;
 const USER = (description: string) => ({ name: "user", schema: Type.Object({}, { description }) }) as const;
 const MADE = (name: string) =>
-  `var uid = webcontext.addUser({ username: "${name}", passwd: "a long way to the sea" }); `;
+  `var uid = webcontext.addUser({ parent: "/", username: "${name}", passwd: "a long way to the sea" }); `;
 
 /** Users, of `webcontext`. */
 export function usersHostObject(directory: UserDirectory): HostObject {
@@ -26,7 +26,7 @@ export function usersHostObject(directory: UserDirectory): HostObject {
         changes: true,
         call: async ({ principal }, user) => {
           requirePermission(principal, "users:write");
-          return createNode(directory, principal, membersOf(UserCreateInput, { otype: "usr", ...user }));
+          return (await createNode(directory, principal, membersOf(UserCreateInput, { otype: "usr", ...user }))).id;
         },
       }),
       hostFunction({

@@ -1,25 +1,29 @@
 import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
-import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
-import { ROOT_PATH } from "./organizations.ts";
+import { ignoredMembers } from "./organization-changes.ts";
 import { NO_RIGHTS } from "./powers.ts";
 import type { Details } from "./types.ts";
 
 type Input = Static<typeof UserCreateInput>;
 
-/** A user or an organisation as a client gives it; answers the id. */
-export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<string> {
-  const { username, parent = ROOT_PATH, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
+interface CreatedNode {
+  readonly id: string;
+  readonly warnings: readonly string[];
+}
+
+/** A user or an organisation as a client gives it. */
+export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<CreatedNode> {
+  const { username, parent, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
   const common = { username, parent, details: detailsOf(input), active: isactive };
   if (otype === "usr") {
     const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
-    return (await directory.create(principal, { ...common, password: passwd, rights, groups: grpset })).id;
+    const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
+    return { id, warnings: [] };
   }
-  if (passwd !== "" || isadmin || grpset.length > 0)
-    throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
-  return directory.createOrganization(principal, common);
+  const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin });
+  return { id: await directory.createOrganization(principal, common), warnings };
 }
 
 /** Changes the members that a client gives; answers what goes on with rights that are lost by it. */

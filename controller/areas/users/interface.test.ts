@@ -90,7 +90,6 @@ describe("users by HTTP", () => {
       [{ ...ann, username: "admin" }, "conflict"],
       [{ ...ann, username: "a\r\nSet-Cookie: x" }, "invalid"],
       [{ ...ann, email: Array.from({ length: 33 }, () => "x") }, "invalid"],
-      [{ ...ann, otype: "org" }, "invalid"],
     ] as const;
     for (const [payload, code] of wrong) expect(await make(payload), JSON.stringify(payload)).toMatchObject({ code });
     for (const id of ["1", "abc", "../admin", "9".repeat(20), "1234567890123456789"])
@@ -99,6 +98,40 @@ describe("users by HTTP", () => {
         id,
       ).toMatchObject({ code: "not_found" });
     expect(await call({ url: "/admin/users/1234567890123456789" })).toMatchObject({ code: "invalid" });
+  });
+
+  test("need a parent, users and organisations alike, and a change of them needs none", async () => {
+    for (const payload of [
+      { ...ann, parent: undefined },
+      { username: "plant", otype: "org" },
+      { ...ann, parent: "" },
+      { ...ann, parent: null },
+    ])
+      expect(await make(payload), JSON.stringify(payload)).toMatchObject({
+        code: "invalid",
+        message: expect.stringContaining("parent"),
+      });
+    const { message: id } = await make(ann);
+    expect(await call({ method: "POST", url: `/admin/users/${String(id)}`, payload: { firstname: "Ann" } })).toEqual({
+      status: "ok",
+      message: "",
+    });
+  });
+
+  test("of an organisation the members of a user are ignored and named in warnings, when it is made and when it is changed", async () => {
+    const sent = { parent: "/", username: "plant", otype: "org", firstname: "Plant" };
+    const ofUser = { passwd: PASSWORD, grpset: ["/operators"], isadmin: true };
+    const warnings = ["An organisation has no password, groups or rights: passwd, grpset, isadmin were ignored."];
+    const made = await make({ ...sent, ...ofUser, isactive: true });
+    expect(made).toMatchObject({ status: "ok", message: expect.stringMatching(/^\d{19,20}$/), warnings });
+    const url = `/admin/users/${String(made.message)}`;
+    const changed = { ...ofUser, password: "x", firstname: "Works" };
+    expect(await call({ method: "POST", url, payload: changed })).toEqual({ status: "ok", message: "", warnings });
+    expect(await tree("/plant")).toMatchObject({ otype: "org", isadmin: false, grpset: [], firstname: "Works" });
+    // As clients send it, with nothing in them.
+    const empty = { passwd: "", grpset: [], isadmin: false };
+    expect(await make({ ...sent, username: "office", ...empty })).not.toHaveProperty("warnings");
+    expect(await call({ method: "POST", url, payload: empty })).not.toHaveProperty("warnings");
   });
 
   test("one's own password takes the present one, and is not set by a token; that of another is on record as set", async () => {

@@ -51,10 +51,9 @@ export class OrganizationChanges {
     });
   }
 
-  async change(principal: Principal, id: string, change: NodeChange): Promise<void> {
-    const { details, active, ...others } = change;
-    const foreign = others.isAdmin === true || others.password !== undefined || (others.groups ?? []).length > 0;
-    if (foreign) throw new AppError("invalid", "An organisation has no password, no groups and no rights.");
+  /** Answers warnings. */
+  async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
+    const { details, active } = change;
     await this.#tree.restructure(principal.tenant, async ({ organizations }) => {
       const record = organizations.get(id);
       if (record === undefined) throw unknownNode(id);
@@ -63,6 +62,7 @@ export class OrganizationChanges {
       const changed = { ...record, details: merged, active: active ?? record.active, changedMs };
       return { if: [], then: [putOrganization(changed)], users: 0, answer: undefined };
     });
+    return ignoredMembers(change);
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -80,6 +80,17 @@ export class OrganizationChanges {
   move(principal: Principal, id: string, to: string): Promise<string> {
     return this.#tree.restructure(principal.tenant, (tree) => moveOrganization(tree, id, to));
   }
+}
+
+/** Clients send organisations with the members of users: those that would do something to a user are named in a warning. */
+export function ignoredMembers({ password = "", groups = [], isAdmin = false }: NodeChange): readonly string[] {
+  const ignored = [
+    ...(password === "" ? [] : ["passwd"]),
+    ...(groups.length === 0 ? [] : ["grpset"]),
+    ...(isAdmin ? ["isadmin"] : []),
+  ];
+  if (ignored.length === 0) return [];
+  return [`An organisation has no password, groups or rights: ${ignored.join(", ")} were ignored.`];
 }
 
 async function moveOrganization(tree: TreeView, id: string, to: string) {
