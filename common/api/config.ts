@@ -70,7 +70,10 @@ export const ConfigExportInput = Type.Object({
 
 export const ConfigImportInput = Type.Object({
   key: Type.Optional(
-    Type.String({ description: "What relative keys of the file are relative to, and whole ones have to lie below" }),
+    Type.String({
+      description:
+        "What relative keys of the file are relative to; whole ones outside it are placed below it, in place of their longest common folder",
+    }),
   ),
   plan: Flag("Only tells what would be done"),
 });

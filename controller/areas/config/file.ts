@@ -1,9 +1,9 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { parseJson } from "../../../common/json.ts";
 import { CONFIG_CHANGE_MAX_KEYS, CONFIG_FAULTS_MAX } from "../../../common/limits.ts";
-import { isInside } from "../../../common/paths.ts";
 import type { Slices } from "../query/index.ts";
-import { anyKey, below, entryKey } from "./keys.ts";
+import { below, entryKey } from "./keys.ts";
+import { namedKey, placing } from "./placing.ts";
 import type { ShownRecord } from "./rights.ts";
 import { expiryOf as ttlExpiry, type Wanted } from "./values.ts";
 
@@ -49,7 +49,7 @@ export interface ImportEntry extends Wanted {
 
 export interface ReadOptions {
   readonly ospace: string;
-  /** What relative keys are relative to, and whole ones have to lie at or below. */
+  /** What relative keys are relative to; whole ones outside it are placed below it. Normalised. */
   readonly under: string | undefined;
   readonly nowMs: number;
   readonly slices: Slices;
@@ -60,26 +60,62 @@ export interface ReadOptions {
  * `AppError("invalid")` that tells up to `CONFIG_FAULTS_MAX` faults together, each with the entry it is of.
  */
 export async function readFile(text: string, options: ReadOptions): Promise<readonly ImportEntry[]> {
+  const { ospace, under } = options;
+  const { named, faults } = await namedEntries(text, options);
+  const place = placing(
+    named.map(({ key }) => key),
+    under,
+  );
   const found = new Map<string, ImportEntry>();
-  const faults: string[] = [];
+  for (const { at, ...entry } of named) {
+    if (faults.length >= CONFIG_FAULTS_MAX) break;
+    if (options.slices.isOver()) await options.slices.pause();
+    const fault = faultIn(() => {
+      const key = entryKey(ospace, place(entry.key));
+      if (found.has(key)) throw new AppError("invalid", `${key} stands there twice.`);
+      found.set(key, { ...entry, key });
+    });
+    if (fault !== undefined) faults.push({ at, fault });
+  }
+  refuseFaults(faults.sort((one, other) => one.at - other.at).map(({ at, fault }) => `entry ${at}: ${fault}`));
+  return [...found.values()];
+}
+
+/** `key` as the file names it, whole. */
+interface NamedEntry extends ImportEntry {
+  /** Its place in the file, from 1. */
+  readonly at: number;
+}
+
+interface NamedEntries {
+  readonly named: readonly NamedEntry[];
+  readonly faults: { readonly at: number; readonly fault: string }[];
+}
+
+async function namedEntries(text: string, options: ReadOptions): Promise<NamedEntries> {
+  const named: NamedEntry[] = [];
+  const faults: NamedEntries["faults"] = [];
   let at = 0;
   for (const item of itemsOf(parseJson(text))) {
     at += 1;
     if (options.slices.isOver()) await options.slices.pause();
-    try {
-      const entry = entryOf(item, options);
-      if (found.has(entry.key)) throw new AppError("invalid", `${entry.key} stands there twice.`);
-      found.set(entry.key, entry);
-    } catch (error) {
-      if (!isAppError(error)) throw error;
-      faults.push(`entry ${at}: ${error.message}`);
-      if (faults.length >= CONFIG_FAULTS_MAX) break;
-    }
-    if (found.size > CONFIG_CHANGE_MAX_KEYS)
+    const fault = faultIn(() => named.push({ ...entryOf(item, options), at }));
+    if (fault !== undefined) faults.push({ at, fault });
+    if (faults.length >= CONFIG_FAULTS_MAX) break;
+    if (named.length > CONFIG_CHANGE_MAX_KEYS)
       throw new AppError("too_large", `An import has at most ${CONFIG_CHANGE_MAX_KEYS} entries.`);
   }
-  refuseFaults(faults);
-  return [...found.values()];
+  return { named, faults };
+}
+
+function faultIn(read: () => void): string | undefined {
+  try {
+    read();
+    return undefined;
+  } catch (error) {
+    if (!isAppError(error)) throw error;
+    return error.message;
+  }
 }
 
 export function refuseFaults(faults: readonly string[]): void {
@@ -109,20 +145,11 @@ function entryOf(item: Readonly<Record<string, unknown>>, options: ReadOptions):
     throw new AppError("invalid", `secret of ${key} is neither true nor false.`);
   const expiresAtMs = expiryOf(item, options.nowMs);
   return {
-    key: wholeKey(key, options),
+    key: namedKey(key, options.under),
     value: String(value),
     ...(secret !== undefined && { secret }),
     ...(expiresAtMs !== undefined && { expiresAtMs }),
   };
-}
-
-function wholeKey(text: string, { ospace, under }: ReadOptions): string {
-  if (!text.startsWith("/") && under === undefined)
-    throw new AppError("invalid", `${text || "An empty key"} is relative, and no key is given that it is relative to.`);
-  const key = entryKey(ospace, text.startsWith("/") ? text : below(under ?? "/") + text);
-  if (under !== undefined && !isInside(anyKey(under), key))
-    throw new AppError("invalid", `${key} does not lie at or below ${under}.`);
-  return key;
 }
 
 function expiryOf({ expires, ttl }: Readonly<Record<string, unknown>>, nowMs: number): number | undefined {

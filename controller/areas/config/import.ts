@@ -23,7 +23,7 @@ export interface ImportRequest {
   /** Where the upload lies. */
   readonly path: string;
   readonly size: number;
-  /** What relative keys are relative to; whole ones have to lie there. */
+  /** What relative keys are relative to; whole ones outside it are placed below it. */
   readonly key?: string | undefined;
   /** Only tells what would be done. */
   readonly plan: boolean;
