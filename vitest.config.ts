@@ -13,7 +13,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/query/{graph-host-objects,ordered,search/*}.test.ts",
   "controller/areas/rules/{patterns,sent-lines,service,trial}.test.ts",
   "controller/areas/objects/{model,service}.test.ts",
-  "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{edgeendings,races}}.test.ts",
+  "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{edgeendings,futuretimes,races}}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",
   "controller/areas/jobs/{batch,cancels,choosing,command-runs,contexts,definitions,firings,following,groups,kept-rights,places,proxied,queues,retention,retries,run-access,run-rows,scheduled,scheduler,scripted,stream}.test.ts",
   "controller/areas/notifications/rights.test.ts",

@@ -19,6 +19,10 @@ export const EDGES_ENDED_IN_CALL_MAX = 2_000;
 export const EDGE_ENDING_TARGETS_MAX = 100;
 /** Such pieces of one tenant that wait at one controller; a call that adds more waits for its own. */
 export const EDGE_ENDINGS_WAITING_MAX = 100;
+/** How far ahead of the clock a time may be that a write of an entity brings (`AT`); a later one is refused. */
+export const WRITE_AHEAD_MAX_MS = 5 * 60_000;
+/** Objects ahead of the clock whose latest time one controller keeps in mind for a tenant. */
+export const WRITE_AHEAD_OBJECTS_MAX = 10_000;
 /** Objects whose edges are read at once for one call, each a page at a time. */
 export const EDGE_READS_IN_FLIGHT_MAX = 32;
 /** Edges of one object that a read of an earlier time keeps in memory. */

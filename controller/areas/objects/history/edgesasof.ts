@@ -11,6 +11,7 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { deathsOf, named, type NamedEdge } from "../reading/edges.ts";
 import { placeText, type Place } from "../reading/locate.ts";
 import type { EdgeRequest, ObjectEdge } from "../types.ts";
+import { isOfFormer } from "../values/edgelives.ts";
 import { objectsAsOf, type AsOfSource } from "./asof.ts";
 import { edgeText, formerEdgesTo, lastLossUs, wasTaken } from "./formeredges.ts";
 import {
@@ -78,9 +79,9 @@ async function* ofLiving(
     there.map(({ to }) => to),
     source,
   );
-  const living = there.filter(({ to, timeUs }) => {
-    const died = diedUs.get(placeText(to)) ?? 0;
-    return timeUs > died || died > lastMicrosecond(asOfMs);
+  const living = there.filter((edge) => {
+    const died = diedUs.get(placeText(edge.to)) ?? 0;
+    return !isOfFormer(edge, died) || died > lastMicrosecond(asOfMs);
   });
   if (living.length > 0) yield living.map(({ edge }) => edge);
 }

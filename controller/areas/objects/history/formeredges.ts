@@ -74,13 +74,14 @@ export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store }: 
 /** Removes the marks of all edges in the versions of these objects. Call it before the versions are removed. */
 export async function marksEnd(
   places: readonly Place[],
-  timeUs: number,
+  timeOf: (place: Place) => number,
   source: HistorySource,
 ): Promise<EntityChange[]> {
   const ends = new Map<string, EntityChange>();
-  const end = (key: EntityKey, dropTerms: readonly string[]): unknown =>
-    ends.set(key.id, { key, timeUs, death: true, forgetHistory: true, dropTerms });
   for (const place of places) {
+    const timeUs = timeOf(place);
+    const end = (key: EntityKey, dropTerms: readonly string[]): unknown =>
+      ends.set(key.id, { key, timeUs, death: true, forgetHistory: true, dropTerms });
     end(lossKey(place.key), []);
     for await (const versions of versionsAt(place, {}, source)) {
       for (const { type, to } of versions.flatMap((version) => version.added)) {

@@ -253,9 +253,8 @@ test("no more edges of removed objects are read than their call takes away, and 
   await change([linked("k0", 90, few), ...Array.from({ length: 20 }, (_, at) => linked(`l${at}`, 100 + at, many))]);
   const incoming = await incomingEdges([few, many], source, 3);
   expect([incoming.edges.length, incoming.more.has(many)]).toEqual([3, true]);
-  expect(incoming.lastUs).toBe(Math.max(...incoming.edges.map(({ timeUs }) => timeUs)));
   const all = await incomingEdges([few, many], source);
-  expect([all.edges.length, all.more.size, all.lastUs]).toEqual([21, 0, 119]);
+  expect([all.edges.length, all.more.size]).toEqual([21, 0]);
   await endEdges(all.edges, {
     change,
     endUs: () => 117,

@@ -5,6 +5,7 @@ import type { Edge, EntityKey, ObjectStore } from "../../../store/objects.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { EdgeRequest, ObjectEdge } from "../types.ts";
+import { isOfFormer } from "../values/edgelives.ts";
 import { wholeId } from "../values/identity.ts";
 import { inPages, placeText, type Place } from "./locate.ts";
 
@@ -65,12 +66,13 @@ async function living(edges: readonly Edge[], source: EdgeSource): Promise<Objec
     seen.map((entry) => entry.to),
     source,
   );
-  return seen.filter((entry) => entry.timeUs > (diedUs.get(placeText(entry.to)) ?? Infinity)).map(({ edge }) => edge);
+  return seen
+    .filter((entry) => !isOfFormer(entry, diedUs.get(placeText(entry.to)) ?? Infinity))
+    .map(({ edge }) => edge);
 }
 
 /** An edge that is returned if its target exists and is not of a later life. */
-export interface NamedEdge {
-  readonly timeUs: number;
+export interface NamedEdge extends Pick<Edge, "timeUs" | "value"> {
   readonly edge: ObjectEdge;
   readonly to: Place;
 }
@@ -87,9 +89,14 @@ export function named(edge: Edge, { snapshot, readable }: Pick<EdgeSource, "snap
     sourceClass: from.path,
     targetClass: to.path,
   };
-  const { timeUs } = edge;
+  const { timeUs, value } = edge;
   return [
-    { timeUs, edge: { type: edge.type, ...ends, timeMs: Math.floor(timeUs / 1_000) }, to: { view: to, key: edge.to } },
+    {
+      timeUs,
+      ...(value && { value }),
+      edge: { type: edge.type, ...ends, timeMs: Math.floor(timeUs / 1_000) },
+      to: { view: to, key: edge.to },
+    },
   ];
 }
 

@@ -4,6 +4,7 @@ import type { Edge, EntityChange, EntityKey, ObjectStore, Page } from "../../../
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { lossesOf } from "../history/formeredges.ts";
 import { keepsVersions } from "../history/history.ts";
+import { isOfFormer } from "../values/edgelives.ts";
 
 export interface IncomingSource {
   readonly store: ObjectStore;
@@ -11,16 +12,16 @@ export interface IncomingSource {
 
 /** The edges to some objects, as far as they were read. */
 export interface IncomingEdges {
-  /** The greatest time of an edge that was read; 0 without one. A removal above it covers all of these. */
-  readonly lastUs: number;
   readonly edges: readonly Edge[];
   /** Objects that may have more edges than were read. */
   readonly more: ReadonlySet<EntityKey>;
 }
 
 export interface EdgesEnd {
-  /** Edges of this target with times up to this one end. */
+  /** The time of the removal of this target: edges that lead to what was removed then end. */
   readonly endUs: (target: EntityKey) => number;
+  /** Others that end as well; absent: none. */
+  readonly alsoEnds?: (edge: Edge) => boolean;
   /** The current definitions: they say which sources keep versions. */
   readonly definitions: () => Promise<Pick<Snapshot, "byCid">>;
   readonly change: (changes: readonly EntityChange[]) => Promise<void>;
@@ -34,20 +35,18 @@ export async function incomingEdges(
 ): Promise<IncomingEdges> {
   const edges: Edge[] = [];
   const more = new Set<EntityKey>();
-  let lastUs = 0;
   await mapLimited(targets, EDGE_READS_IN_FLIGHT_MAX, async (target) => {
     let cursor: string | undefined;
     do {
       if (edges.length >= keptMax) return void more.add(target);
       const page = await pageTo(target, cursor, source);
       const kept = page.items.slice(0, keptMax - edges.length);
-      for (const edge of kept) lastUs = Math.max(lastUs, edge.timeUs);
       edges.push(...kept);
       if (kept.length < page.items.length) more.add(target);
       cursor = page.cursor;
     } while (cursor !== undefined);
   });
-  return { lastUs, edges, more };
+  return { edges, more };
 }
 
 /**
@@ -61,8 +60,8 @@ export async function endEdges(edges: readonly Edge[], of: EdgesEnd): Promise<vo
 }
 
 /** Reads the definitions after the page: a writer that keeps versions by newer ones wrote none of these edges. */
-async function endPage(page: readonly Edge[], { endUs, definitions, change }: EdgesEnd): Promise<void> {
-  const ended = page.filter((edge) => edge.timeUs <= endUs(edge.to));
+async function endPage(page: readonly Edge[], { endUs, alsoEnds, definitions, change }: EdgesEnd): Promise<void> {
+  const ended = page.filter((edge) => isOfFormer(edge, endUs(edge.to)) || alsoEnds?.(edge) === true);
   if (ended.length === 0) return;
   const snapshot = await definitions();
   const known = ended.filter(({ from }) => {

@@ -2,13 +2,14 @@ import { AppError } from "../../../../common/errors.ts";
 import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../store/objects.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
-import { inPages, resolveTargets } from "../reading/locate.ts";
+import { inPages, keyText, resolveTargets } from "../reading/locate.ts";
+import { knownRemoval } from "../values/edgelives.ts";
 import type { LinkEdit } from "../values/rows.ts";
 
 export interface LinkWrite {
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** The greatest time among the edges and targets that were read: write above it. */
+  /** The greatest time among the edges of the object that were read: write above it. */
   readonly lastUs: number;
 }
 
@@ -20,11 +21,8 @@ interface Source {
 export interface LinkTargets {
   /** By the ids in the links. */
   readonly keys: ReadonlyMap<string, EntityKey>;
-  /**
-   * The greatest birth of a target or, where it is gone, removal: an edge below it would seem to belong to an earlier
-   * object.
-   */
-  readonly sinceUs: number;
+  /** By the text of their key: the last removal that is remembered; an edge below it would seem to lead to that object. */
+  readonly diedUs: ReadonlyMap<string, number>;
 }
 
 interface Linking extends Source {
@@ -38,7 +36,7 @@ export async function linkTargets(
   links: readonly LinkEdit[],
   source: Source,
 ): Promise<LinkTargets> {
-  if (links.length === 0) return { keys: new Map(), sinceUs: 0 };
+  if (links.length === 0) return { keys: new Map(), diedUs: new Map() };
   const keys = await resolveTargets(
     snapshot,
     links.flatMap((link) => link.ids),
@@ -46,9 +44,8 @@ export async function linkTargets(
   );
   const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
   const traces = await inPages(entities, (page) => source.store.trace(page));
-  let sinceUs = 0;
-  for (const { entity, lastUs } of traces) sinceUs = Math.max(sinceUs, entity?.birthUs ?? lastUs);
-  return { keys, sinceUs };
+  const diedUs = new Map(traces.map(({ entity, lastUs }, at) => [keyText(entities[at]!), entity?.diedUs ?? lastUs]));
+  return { keys, diedUs };
 }
 
 /** Edges to add and drop so that the object has those of its links. */
@@ -56,7 +53,7 @@ export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite
   if (of.links.length === 0) return { lastUs: 0 };
   const add = new Map<string, EdgeEnd>();
   const drop = new Map<string, EdgeEnd>();
-  let lastUs = of.targets.sinceUs;
+  let lastUs = 0;
   for (const link of of.links) {
     const ends = link.ids.flatMap((id) => edgeEnd(link.type, of.targets.keys.get(id)));
     const known = link.operation === "set" && of.exists ? await outgoing(from, of, link.type) : [];
@@ -69,6 +66,20 @@ export async function linkWrite(from: EntityKey, of: Linking): Promise<LinkWrite
   }
   if (add.size + drop.size > EDGES_PER_WRITE_MAX) throw tooManyEdges();
   return { addEdges: [...add.values()], dropEdges: [...drop.values()], lastUs };
+}
+
+/**
+ * The edges of a write at `timeUs`. One whose time is ahead of the common time, or no later than a removal of its target
+ * that is, says which removals its writer knew of.
+ */
+export function edgesAt(
+  edges: readonly EdgeEnd[],
+  at: { readonly timeUs: number; readonly commonUs: number; readonly targets: LinkTargets },
+): readonly EdgeEnd[] {
+  return edges.map((edge) => {
+    const diedUs = at.targets.diedUs.get(keyText(edge.to)) ?? 0;
+    return at.timeUs > at.commonUs || diedUs >= at.commonUs ? { ...edge, value: knownRemoval(diedUs) } : edge;
+  });
 }
 
 /** All edges from an object, or those of one type. */

@@ -1,9 +1,9 @@
-import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
-import type { EntityChange } from "../../../store/objects.ts";
+import { CHANGE_BATCH_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
+import type { Edge, EntityChange, EntityKey } from "../../../store/objects.ts";
 import { confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
-import { findEntities, inPages, placeText, type Place } from "../reading/locate.ts";
+import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { entitySize, less, recordSize, sumOf } from "../values/room.ts";
 import type { ObjectRow, PresetTime } from "../types.ts";
 import { supersededEnd } from "../values/compose.ts";
@@ -14,14 +14,14 @@ import { droppedTerms } from "../values/terms.ts";
 import { tombstoneEnd, tombstoneKey, tombstoneOf } from "../values/tombstones.ts";
 import { REMOVED_VERSION } from "../values/versions.ts";
 import { incomingEdges } from "./incomingedges.ts";
-import { greatest, type WriteContext, type Writing } from "./writing.ts";
+import type { WriteContext, Writing } from "./writing.ts";
 
 interface Removal extends PresetTime {
   readonly withVersions?: boolean;
 }
 
 interface RemovalWrite {
-  readonly timeUs: number;
+  timeOf(place: Place): number;
   readonly withVersions: boolean;
   /** Whether the object was removed before and has versions, even if its class keeps none now. */
   hasTombstone(place: Place): boolean;
@@ -69,7 +69,7 @@ export class ObjectRemover {
         held,
       );
       const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
-      const traces = await this.#writing.store.trace(dead.map((place) => place.key));
+      const deadUs = await this.#lastTimes(dead);
       const tombstones = await this.#tombstonesOf(dead);
       const hasTombstone = (place: Place): boolean => tombstones.has(placeText(place));
       const termsOf = (place: Place): readonly string[] => {
@@ -82,61 +82,75 @@ export class ObjectRemover {
         places.map(({ key }) => key),
         this.#writing.source,
       );
-      const lastUs = Math.max(
-        incoming.lastUs,
-        greatest(traces),
-        greatest([...living.values()].map((entry) => entry.entity)),
+      const commonUs = this.#writing.clock.nextUs();
+      const timesUs = new Map(
+        [...[...living.values()].map(({ place }) => place), ...dead].map((place) => {
+          const text = placeText(place);
+          const lastUs = living.get(text)?.entity.lastUs ?? Math.max(deadUs.get(text) ?? 0, tombstones.get(text) ?? 0);
+          return [text, writeUs ?? this.#writing.clock.ofObject([text], lastUs, commonUs)] as const;
+        }),
       );
-      const timeUs = writeUs ?? this.#writing.clock.nextUs(lastUs);
+      const endUs = (key: EntityKey): number => timesUs.get(keyText(key)) ?? commonUs;
+      const timeOf = ({ key }: Place): number => endUs(key);
       const events = () =>
         [...living.values()].map(({ place, entity }, at) =>
-          deleteEvent(entityObject(place.view, entity), timeUs, announced[at]),
+          deleteEvent(entityObject(place.view, entity), timeOf(place), announced[at]),
         );
-      const write = { timeUs, withVersions, hasTombstone, termsOf };
+      const write = { timeOf, withVersions, hasTombstone, termsOf };
       const removal = async (): Promise<void> => {
         await this.#writeRemoval(places, write);
         await confirmed(context, (now) =>
           this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
-        await this.#writing.endEdges(context, incoming, () => timeUs);
+        // What was read before a removal at its own time leads to nothing else, however far ahead its time is.
+        const alsoEnds = (edge: Edge): boolean => writeUs === undefined || isAhead(edge, commonUs);
+        await this.#writing.endEdges(context, incoming, { endUs, alsoEnds });
       };
-      await this.#writing.ending(
-        incoming,
-        () => timeUs,
-        () => context.publish(events, removal),
-      );
+      await this.#writing.ending(incoming, endUs, () => context.publish(events, removal));
       const own = [...living.values()].filter(({ place }) => !place.view.system);
       context.room?.count(less(sumOf(own.map(({ entity }) => entitySize(entity)))));
       return living.size + tombstones.size;
     });
   }
 
-  /** Which of these objects have a tombstone. */
-  async #tombstonesOf(dead: readonly Place[]): Promise<ReadonlySet<string>> {
+  /** By the text of their places. */
+  async #lastTimes(dead: readonly Place[]): Promise<ReadonlyMap<string, number>> {
+    const traces = await this.#writing.store.trace(dead.map((place) => place.key));
+    return new Map(dead.map((place, at) => [placeText(place), traces[at]?.lastUs ?? 0]));
+  }
+
+  /** The times of those objects that have a tombstone, which is remembered for longer than a removal. */
+  async #tombstonesOf(dead: readonly Place[]): Promise<ReadonlyMap<string, number>> {
     const tombstones = await inPages(
       dead.map(({ key }) => tombstoneKey(key)),
       (keys) => this.#writing.store.get(keys),
     );
-    return new Set(dead.filter((_, at) => tombstones[at] !== undefined).map(placeText));
+    return new Map(
+      dead.flatMap((place, at) => {
+        const tombstone = tombstones[at];
+        return tombstone === undefined ? [] : [[placeText(place), tombstone.lastUs] as const];
+      }),
+    );
   }
 
   /** Writes the tombstones first: a removed object with versions can be found again after an interruption. */
   async #writeRemoval(places: readonly Place[], write: RemovalWrite): Promise<void> {
-    const { timeUs, withVersions, hasTombstone, termsOf } = write;
+    const { timeOf, withVersions, hasTombstone, termsOf } = write;
     const versioned = places.filter((place) => place.view.options.version || hasTombstone(place));
-    const marks = withVersions ? await marksEnd(versioned, timeUs, this.#writing.source) : [];
+    const marks = withVersions ? await marksEnd(versioned, timeOf, this.#writing.source) : [];
     if (!withVersions)
-      await this.#writing.change(versioned.map((place) => tombstoneOf(place.view, place.key.id, timeUs)));
+      await this.#writing.change(versioned.map((place) => tombstoneOf(place.view, place.key.id, timeOf(place))));
     await this.#writing.change(
       places.map((place): EntityChange => {
         const { view, key } = place;
+        const timeUs = timeOf(place);
         const death = { key, timeUs, death: true as const, dropTerms: termsOf(place) };
         if (withVersions) return { ...death, forgetHistory: true };
         if (!view.options.version) return death;
         return { ...death, version: REMOVED_VERSION, versionStays: true, ...supersededEnd(view, timeUs) };
       }),
     );
-    if (withVersions) await this.#writing.change(versioned.map(({ key }) => tombstoneEnd(key, timeUs)));
+    if (withVersions) await this.#writing.change(versioned.map((place) => tombstoneEnd(place.key, timeOf(place))));
     await this.#writing.change(marks);
   }
 
@@ -172,18 +186,15 @@ export class ObjectRemover {
       living.map(({ place }) => place.key),
       this.#writing.source,
     );
-    const timeUs = this.#writing.clock.nextUs(incoming.lastUs);
+    const timeUs = this.#writing.clock.nextUs();
+    const endUs = (): number => timeUs;
     const events = () =>
       living.map(({ place, record }, at) => deleteEvent(recordObject(place.view, record), timeUs, announced[at]));
     const removal = async (): Promise<void> => {
       await this.#eraseRecords(living.map(({ place }) => place));
-      await this.#writing.endEdges(context, incoming, () => timeUs);
+      await this.#writing.endEdges(context, incoming, { endUs, alsoEnds: () => true });
     };
-    await this.#writing.ending(
-      incoming,
-      () => timeUs,
-      () => context.publish(events, removal),
-    );
+    await this.#writing.ending(incoming, endUs, () => context.publish(events, removal));
     const own = living.filter(({ place }) => !place.view.system);
     context.room?.count(less(sumOf(own.map(({ record }) => recordSize(record)))));
     return living.length;
@@ -195,6 +206,11 @@ export class ObjectRemover {
       await this.#writing.store.removeRecords(keys);
     }
   }
+}
+
+/** Of a time that was taken from outside by an earlier version: it says nothing about when the edge was made. */
+function isAhead({ timeUs, value }: Edge, commonUs: number): boolean {
+  return value === undefined && timeUs > commonUs + WRITE_AHEAD_MAX_MS * 1_000;
 }
 
 /** Runs the triggers of removals, and answers which of them are to be told. */

@@ -2,6 +2,7 @@ import { AppError } from "../../../../common/errors.ts";
 import { SHARED_TERMS_ATTEMPTS_MAX } from "../../../../common/limits.ts";
 import type { EntityChange, EntityKey, EntityTrace, ObjectStore } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
+import { keyText } from "../reading/locate.ts";
 import { entityRow } from "../values/entity.ts";
 import { sharedTerms } from "../values/terms.ts";
 import type { WriteClock } from "./writeclock.ts";
@@ -44,7 +45,8 @@ function repaired(
   if (trace?.entity === undefined) return undefined;
   const needed = sharedTerms(write.view, entityRow(write.view, trace.entity));
   if (trace.lastUs <= write.timeUs && needed.every((term) => write.terms.has(term))) return undefined;
-  return { ...write, timeUs: clock.nextUs(trace.lastUs), terms: new Set(needed) };
+  const timeUs = clock.ofObject([keyText(write.key)], trace.lastUs, clock.nextUs());
+  return { ...write, timeUs, terms: new Set(needed) };
 }
 
 function repair({ key, timeUs, terms }: SharedTermsWrite): EntityChange {

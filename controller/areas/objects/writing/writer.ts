@@ -20,12 +20,12 @@ import { standingRecords } from "./basis.ts";
 import { checkKeyKept } from "./beforetriggers.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
-import { linkTargets, linkWrite, type LinkWrite } from "./links.ts";
+import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
 import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
-import { greatest, type WriteContext, type Writing } from "./writing.ts";
+import type { WriteContext, Writing } from "./writing.ts";
 
 interface MadeRecord {
   readonly record: StoredRecord;
@@ -132,14 +132,17 @@ export class ObjectWriter {
       : asked;
     const targets = await linkTargets(context.snapshot, checked.links, this.#writing.source);
     const links = await linkWrite(key, { links: checked.links, targets, exists: true, ...this.#writing.source });
-    const laterUs = () => this.#writing.clock.nextUs(Math.max(found.entity.lastUs, links.lastUs));
+    const commonUs = this.#writing.clock.nextUs();
+    const lastUs = Math.max(found.entity.lastUs, links.lastUs);
+    const laterUs = () => this.#writing.clock.ofObject([placeText(found.place)], lastUs, commonUs);
     const made = {
       edits: checked.edits,
       computed: new Set([...computed.map(({ column }) => column), ...(checked.computed ?? [])]),
     };
     const timeUs = await timeOf(made, found.entity, { ...preset, laterUs });
+    const linked = linkedAt(links, { timeUs, commonUs, targets });
     const write = await this.#withPast(
-      { view, key: key.id, timeUs, edits: editsOnce(made, old, timeUs), old, birth: false, fresh: false, ...links },
+      { view, key: key.id, timeUs, edits: editsOnce(made, old, timeUs), old, birth: false, fresh: false, ...linked },
       found.entity,
     );
     const composed = compose(write);
@@ -279,25 +282,22 @@ export class ObjectWriter {
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
     const rows = await triggered(context, { view, rows: asked }, traces);
-    const links = rows.some((row) => row.links.length > 0) ? await this.#links(context, { view, rows }, traces) : [];
-    const lastUs = Math.max(greatest(traces.values()), greatest(links));
-    const timeUs = microseconds(atMs) ?? this.#writing.clock.nextUs(lastUs);
+    const { links, targets } = await this.#links(context, { view, rows }, traces);
     const late = retimed === undefined ? NONE_LATE : lateAmong(rows, traces);
-    if (late.size > 0) await retimed?.([...late], timeUs);
+    const commonUs = this.#writing.clock.nextUs();
+    const timesUs = rows.map((row, at) => {
+      const presetUs = late.has(at) ? undefined : (row.writeUs ?? microseconds(atMs));
+      return presetUs ?? this.#ownTime({ view, row }, [traces.get(row.key), links[at]], commonUs);
+    });
+    if (retimed !== undefined) for (const [timeUs, places] of byTime(late, timesUs)) await retimed(places, timeUs);
     const made = rows.map((row, at): EntityWrite => {
       const { key, fresh } = row;
+      const timeUs = timesUs[at] ?? commonUs;
       const writeUs = late.has(at) ? timeUs : row.writeUs;
       const old = loaded(view, traces.get(key));
-      return {
-        view,
-        key,
-        timeUs: writeUs ?? timeUs,
-        edits: rowEditsOnce({ ...row, writeUs }, old),
-        old,
-        birth: true,
-        fresh,
-        ...links[at],
-      };
+      const edits = rowEditsOnce({ ...row, writeUs }, old);
+      const linked = linkedAt(links[at], { timeUs, commonUs, targets });
+      return { view, key, timeUs, edits, old, birth: true, fresh, ...linked };
     });
     const writes = await withPast(made, traces, this.#writing.source);
     const composed = writes.map(compose);
@@ -324,22 +324,35 @@ export class ObjectWriter {
     return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
+  /** One that was just generated has no other time to be above. */
+  #ownTime(
+    { view, row }: { readonly view: LoadedClass; readonly row: CheckedRow },
+    read: readonly ({ readonly lastUs: number } | undefined)[],
+    commonUs: number,
+  ): number {
+    const lastUs = Math.max(0, ...read.map((one) => one?.lastUs ?? 0));
+    const name = keyText({ cid: view.cid, id: row.key });
+    return row.fresh && lastUs === 0 ? commonUs : this.#writing.clock.ofObject([name], lastUs, commonUs);
+  }
+
   async #links(
     context: WriteContext,
     { view, rows }: Pick<Batch, "view" | "rows">,
     traces: Traces,
-  ): Promise<readonly LinkWrite[]> {
+  ): Promise<{ readonly links: readonly LinkWrite[]; readonly targets: LinkTargets }> {
+    if (rows.every((row) => row.links.length === 0)) return { links: [], targets: NO_TARGETS };
     const targets = await linkTargets(
       context.snapshot,
       rows.flatMap((row) => row.links),
       this.#writing.source,
     );
-    return Promise.all(
-      rows.map(({ key, links }) => {
+    const links = await Promise.all(
+      rows.map(({ key, links: asked }) => {
         const exists = traces.get(key)?.entity !== undefined;
-        return linkWrite({ cid: view.cid, id: key }, { links, targets, exists, ...this.#writing.source });
+        return linkWrite({ cid: view.cid, id: key }, { links: asked, targets, exists, ...this.#writing.source });
       }),
     );
+    return { links, targets };
   }
 
   /** Makes the writes and repairs what concurrent writes of other controllers can break. */
@@ -406,7 +419,7 @@ export class ObjectWriter {
       this.#writing.source,
     );
     const endUs = ({ id }: EntityKey): number => recreated.get(id)?.lastUs ?? 0;
-    await this.#writing.endEdges(context, incoming, endUs);
+    await this.#writing.endEdges(context, incoming, { endUs });
     await this.#writing.ending(incoming, endUs, write);
   }
 
@@ -439,6 +452,20 @@ function lateAmong(rows: readonly CheckedRow[], traces: Traces): ReadonlySet<num
   return new Set(rows.flatMap((row, at) => (isLate(row) ? [at] : [])));
 }
 
+/** The places by the times of their rows. */
+function byTime(places: ReadonlySet<number>, timesUs: readonly number[]): ReadonlyMap<number, readonly number[]> {
+  const groups = new Map<number, number[]>();
+  for (const at of places) {
+    const timeUs = timesUs[at] ?? 0;
+    groups.set(timeUs, [...(groups.get(timeUs) ?? []), at]);
+  }
+  return groups;
+}
+
+function linkedAt(links: LinkWrite | undefined, at: Parameters<typeof edgesAt>[1]): Partial<LinkWrite> {
+  return links?.addEdges === undefined ? { ...links } : { ...links, addEdges: edgesAt(links.addEdges, at) };
+}
+
 /** Of a row that may have been written already, what its triggers made stays as it is. */
 function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite["old"]): CheckedRow["edits"] {
   if (computed === undefined || writeUs === undefined || old === undefined) return edits;
@@ -450,6 +477,7 @@ function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite
 const NONE_LATE: ReadonlySet<number> = new Set();
 const NO_LINKS = { links: [] };
 const NO_CELLS = { keys: [], prefixes: [] };
+const NO_TARGETS: LinkTargets = { keys: new Map(), diedUs: new Map() };
 
 function sizeOfMade({ record }: MadeRecord): Growth {
   return recordSize(record);

@@ -1,6 +1,6 @@
 import type { Row } from "../../../../common/value.ts";
 import type { Entity, ObjectStore } from "../../../store/objects.ts";
-import { inPages, keyText, type Place } from "../reading/locate.ts";
+import { inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import type { PresetUpdate } from "../types.ts";
 import type { ColumnEdit } from "../values/compose.ts";
 import type { WriteClock } from "./writeclock.ts";
@@ -11,8 +11,8 @@ interface Source {
 }
 
 /**
- * Times for writes that are made later, in the order of `refs`: above all known times of these objects, and the same
- * for all that allow it.
+ * Times for writes that are made later, in the order of `refs`, each above all known times of its object. It is the same
+ * for all objects that are not ahead of the clock.
  */
 export async function writeTimes(refs: readonly (readonly Place[])[], { store, clock }: Source): Promise<number[]> {
   const keys = new Map(
@@ -22,8 +22,9 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, c
   const lastUs = new Map([...keys.keys()].map((key, at) => [key, traces[at]?.lastUs ?? 0]));
   const commonUs = clock.presetUs();
   return refs.map((places) => {
-    const knownUs = Math.max(0, ...places.map(({ key }) => lastUs.get(keyText(key)) ?? 0));
-    return knownUs < commonUs ? commonUs : clock.presetUs(knownUs);
+    const names = places.map(placeText);
+    const knownUs = Math.max(0, ...names.map((name) => lastUs.get(name) ?? 0));
+    return clock.ofObject(names, knownUs, commonUs);
   });
 }
 

@@ -258,7 +258,11 @@ describe("a removal", () => {
     const change: ObjectStore["change"] = (changes) => store.change(changes);
     await endEdges(incoming.edges, { change, definitions, endUs: () => 0 });
     expect(asked, "all of them were made since").toBe(0);
-    await endEdges(incoming.edges, { change, definitions, endUs: () => incoming.lastUs });
+    await endEdges(incoming.edges, {
+      change,
+      definitions,
+      endUs: () => Math.max(...incoming.edges.map(({ timeUs }) => timeUs)),
+    });
     for (const target of targets) expect((await store.edges(target, "in", { limit: 10 })).items).toEqual([]);
   });
 });

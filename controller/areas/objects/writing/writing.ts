@@ -6,7 +6,7 @@ import { definitionsNow, type WriteDefinitions } from "../definitions/confirm.ts
 import type { PublishedEvent } from "../values/events.ts";
 import { changeAll } from "./changeall.ts";
 import type { EdgeEndings } from "./edgeendings.ts";
-import { endEdges, type IncomingEdges } from "./incomingedges.ts";
+import { endEdges, type EdgesEnd, type IncomingEdges } from "./incomingedges.ts";
 import type { BeforeTriggers } from "./beforetriggers.ts";
 import { ChainQueue } from "./chainqueue.ts";
 import type { ObjectTurns } from "./turns.ts";
@@ -63,10 +63,14 @@ export class Writing {
     return changeAll(this.store, changes);
   }
 
-  /** Takes away those that were read. */
-  endEdges(context: WriteDefinitions, { edges }: IncomingEdges, endUs: (target: EntityKey) => number): Promise<void> {
+  /** Takes away those that were read and end with the removals of their targets. */
+  endEdges(
+    context: WriteDefinitions,
+    { edges }: IncomingEdges,
+    of: Pick<EdgesEnd, "endUs" | "alsoEnds">,
+  ): Promise<void> {
     return endEdges(edges, {
-      endUs,
+      ...of,
       definitions: () => definitionsNow(context),
       change: (changes) => this.change(changes),
     });
@@ -77,11 +81,4 @@ export class Writing {
     const targets = [...more].map((target) => ({ ...target, endUs: endUs(target) }));
     return this.#endings.across(targets, write);
   }
-}
-
-/** The greatest known time: a write must be above it. */
-export function greatest(known: Iterable<{ readonly lastUs: number }>): number {
-  let greatestUs = 0;
-  for (const { lastUs } of known) greatestUs = Math.max(greatestUs, lastUs);
-  return greatestUs;
 }
