@@ -644,7 +644,7 @@ describe("every function of rules", () => {
       lookup("owners", {key: "b"}).val, lookup("owners", {key: "none"}) === undefined, ipinfo("::1").scope, getcache("k") === undefined,
       omnibus.trim(" x "), omnibus.substr("abcd", 2, 2), omnibus.split("a,b", ",").length, omnibus.int("7.9")];
       setcache("k", {v: 1}); seen.push(getcache("k").v); setvar("note", seen.join(" ")); cforward("/matrix/rules/next", "x,1");
-      setClass("/matrix/keyed"); dforward("/matrix/rules/next", {}); _IGNORE = false;`;
+      setClass("/matrix/keyed"); setvar("n", 1); dforward("/matrix/rules/next", {}); _IGNORE = false;`;
     const rows = await take(`${LINE}--language=javascript\n${body}`, ["a,1"]);
     expect(rows).toEqual([{ name: "a", n: 1, note: "web-1 /var/log/a 4 front bob true loopback true x bc 2 7 1" }]);
     expect(await rowsOf("/matrix/keyed")).toEqual([{ name: "a", n: 1 }]);

@@ -149,7 +149,7 @@ export const RULE_LOCAL_OBJECT: HostObject = {
     local(
       "setClass",
       ["class"],
-      "Names the class of the row; where something was set before, it begins another row",
+      "Sends the row to a class; a value that is set after it begins another row, where something was set before",
       'setClass("/matrix/other")\nsetvar("name", "b")',
     ),
     local(

@@ -10,14 +10,25 @@ local byte, sub, match, gsub, find = string.byte, string.sub, string.match, stri
 local ceil, floor, json, strings = math.ceil, math.floor, json, strings
 local NAMES = { _raw = 1, _host = 2, _source = 3, _time = 4 }
 local DIGITS = { year = 4, month = 6, day = 8, hour = 10, minute = 12, second = 14 }
-local G, O, R, rows, row, forwards, dropped, again
+local G, O, R, rows, row, class, forwards, dropped, again
 local functions = {}
 
+-- The row that takes a value. The class named last begins another row, unless the present one has nothing yet.
+local function target()
+  if class ~= nil then
+    if row.class ~= nil or next(row.set) ~= nil then
+      row = { set = {} }
+      rows[#rows + 1] = row
+    end
+    row.class, class = class, nil
+  end
+  return row
+end
 -- Global variables that begin with _ stand for columns.
 local function take()
   for name, value in next, G do
     if type(name) == "string" and byte(name) == 95 and name ~= "_IGNORE" then
-      row.set[name] = value
+      target().set[name] = value
       rawset(G, name, nil)
     end
   end
@@ -27,7 +38,10 @@ local function attribute(name)
   if place then return R[place] end
   return R[6][name]
 end
-function functions.setvar(name, value) row.set[tostring(name)] = value end
+function functions.setvar(name, value)
+  if value ~= nil then target() end
+  row.set[tostring(name)] = value
+end
 function functions.getvar(name)
   local set = row.set[name]
   if set == nil then set = rawget(G, "_" .. name) end
@@ -39,11 +53,8 @@ function functions.getvar(name)
 end
 function functions.setClass(path)
   take()
-  if row.class ~= nil or next(row.set) ~= nil then
-    row = { set = {} }
-    rows[#rows + 1] = row
-  end
-  row.class = tostring(path)
+  row.class = class or row.class
+  class = tostring(path)
 end
 function functions.getattr(name)
   local value = attribute("_" .. name)
@@ -93,10 +104,11 @@ local function begin(globals)
   G, O, R = globals, globals.OBJECT, globals.RECORD
   rawset(G, "RECORD", nil)
   row = { set = {} }
-  rows, forwards, dropped, again = { row }, {}, false, nil
+  rows, class, forwards, dropped, again = { row }, nil, {}, false, nil
 end
 local function finish()
   take()
+  row.class = class or row.class
   local ignored = rawget(G, "_IGNORE")
   local left = dropped or (ignored ~= nil and ignored ~= false and ignored ~= 0) or nil
   rawset(G, "RESULT", { rows = rows, forwards = next(forwards) and forwards, again = again, dropped = left })
@@ -107,20 +119,31 @@ return { begin = begin, finish = finish, functions = functions, libraries = { om
 const JAVASCRIPT = String.raw`
 (function (global) {
   var O, R, own = Object.prototype.hasOwnProperty;
-  var row = { set: {} }, rows = [row], forwards = [], dropped = false, again;
+  var row = { set: {} }, rows = [row], named, forwards = [], dropped = false, again;
   var NAMES = { _raw: 0, _host: 1, _source: 2, _time: 3 };
   var DIGITS = { year: 4, month: 6, day: 8, hour: 10, minute: 12, second: 14 };
   function of(object, name) { return own.call(object, name) ? object[name] : undefined; }
   function attribute(name) { return own.call(NAMES, name) ? R[NAMES[name]] : of(R[5], name); }
+  // The row that takes a value. The class named last begins another row, unless the present one has nothing yet.
+  function target() {
+    if (named === undefined) return row;
+    if (row["class"] !== undefined || Object.keys(row.set).length > 0) {
+      row = { set: {} };
+      rows.push(row);
+    }
+    row["class"] = named;
+    named = undefined;
+    return row;
+  }
   function take() {
     Object.keys(global).forEach(function (name) {
       if (name.charAt(0) !== "_" || name === "_" || name === "_IGNORE" || global[name] === undefined) return;
-      row.set[name] = global[name];
+      target().set[name] = global[name];
       global[name] = undefined;
     });
   }
   function pass(rule, data) { forwards.push({ rule: String(rule), text: data === undefined ? R[0] : String(data) }); }
-  global.setvar = function (name, value) { row.set[name] = value; };
+  global.setvar = function (name, value) { (value === undefined ? row : target()).set[name] = value; };
   global.getvar = function (name) {
     var found = [of(row.set, name), of(global, "_" + name), of(row.set, "_" + name), name.charAt(0) === "_" ? of(global, name) : undefined,
       of(O, name), attribute(name)];
@@ -129,11 +152,8 @@ const JAVASCRIPT = String.raw`
   };
   global.setClass = function (path) {
     take();
-    if (row["class"] !== undefined || Object.keys(row.set).length > 0) {
-      row = { set: {} };
-      rows.push(row);
-    }
-    row["class"] = String(path);
+    if (named !== undefined) row["class"] = named;
+    named = String(path);
   };
   global.getattr = function (name) { return own.call(NAMES, "_" + name) ? attribute("_" + name) : of(R[5], name); };
   global.hostname = function () { return R[1]; };
@@ -191,6 +211,7 @@ const JAVASCRIPT = String.raw`
     },
     finish: function () {
       take();
+      if (named !== undefined) row["class"] = named;
       var ignored = global._IGNORE;
       global.RESULT = { rows: rows, forwards: forwards, again: again, dropped: dropped || (ignored !== undefined && ignored !== false && ignored !== 0) };
     },

@@ -101,6 +101,47 @@ describe("a trial of a rule", () => {
     expect(records).toEqual([{ line: 1, rows: [], errors: [expect.objectContaining(place)] }]);
   });
 
+  test.each(["lua", "javascript"])(
+    "setClass in %s sends the row to a class, and begins another row when a value is set after it",
+    async (language) => {
+      const [line, other] = ["/matrix/line", "/matrix/other"];
+      const parsed = { name: "a", n: 1 };
+      for (const [body, expected] of [
+        [`_name = "x"; setClass("${other}");`, [[other, { name: "x", n: 1 }]]],
+        [`setvar("name", "x"); setClass("${other}");`, [[other, { name: "x", n: 1 }]]],
+        [`setClass("${other}");`, [[other, parsed]]],
+        // The last one holds where nothing is set after several.
+        [`_name = "x"; setClass("${line}"); setClass("${other}");`, [[other, { name: "x", n: 1 }]]],
+        [`setClass("${other}"); _name = "x"; setClass("${line}");`, [[line, { name: "x", n: 1 }]]],
+        [
+          `_name = "x"; setClass("${other}"); _name = "y";`,
+          [
+            [line, { name: "x", n: 1 }],
+            [other, { name: "y", n: 1 }],
+          ],
+        ],
+        [
+          `setClass("${other}"); setvar("n", 2); setClass("${line}"); setvar("n", 3);`,
+          [
+            [other, { name: "a", n: 2 }],
+            [line, { name: "a", n: 3 }],
+          ],
+        ],
+        [
+          `setClass("${line}"); setClass("${other}"); _name = "y";`,
+          [
+            [line, parsed],
+            [other, { name: "y", n: 1 }],
+          ],
+        ],
+      ] as const) {
+        const { records } = await tried(`${LINE}--language=${language}\n${body}`, ["a,1"]);
+        const rows = expected.map(([path, values]) => ({ class: path, values }));
+        expect(records, body).toEqual([{ line: 1, rows, errors: [] }]);
+      }
+    },
+  );
+
   test("a body changes nothing, and what it would tell others is named", async () => {
     for (const object of ["websocket", "nats"]) {
       const silent = await tried(`${LINE}${object}.send("rules", "news", "t", 1)`, ["a,1"]);
