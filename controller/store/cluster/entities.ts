@@ -22,7 +22,7 @@ import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { groupsOf } from "./groups.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
-import { REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
+import { removalKeptSeconds, ttlSeconds, type Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 import { isClassTerm } from "../terms.ts";
 
@@ -215,7 +215,8 @@ export class EntityTable {
   }
 
   /** The whole partition at once: one mark, which readers of other objects do not pass. */
-  #deathStatements({ key }: EntityChange, time: bigint): Statement[] {
+  #deathStatements({ key, timeUs }: EntityChange, time: bigint): Statement[] {
+    const { clock } = this.#tables.cassandra.runtime;
     const partition = [key.cid, key.id];
     const present = {
       query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
@@ -225,7 +226,7 @@ export class EntityTable {
     // know what it covers.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET died = ? WHERE cid = ? AND id = ?`,
-      params: [time + 1n, REMOVAL_KEPT_SECONDS, time, ...partition],
+      params: [time + 1n, removalKeptSeconds(clock, timeUs), time, ...partition],
     };
     return [present, memory];
   }

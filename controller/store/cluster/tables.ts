@@ -26,6 +26,15 @@ export const REMOVAL_KEPT_SECONDS = OBJECT_TOMBSTONE_KEEP_MS / 1_000;
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 
 /**
+ * Seconds for which a removal at that time is remembered. One ahead of the clock covers what is written below it until
+ * Cassandra drops its mark, so the next writer has to know of it for longer.
+ */
+export function removalKeptSeconds(clock: Clock, timeUs: number): number {
+  const aheadSeconds = Math.ceil(timeUs / 1_000_000 - clock.nowMs() / 1_000);
+  return Math.min(REMOVAL_KEPT_SECONDS + Math.max(0, aheadSeconds), TTL_MAX_SECONDS);
+}
+
+/**
  * The time of what is derived of a write. A scrub takes away what is derived of a write that was given up, at its own
  * time and for good: where the write is repeated long after, it needs a later one.
  */
