@@ -70,3 +70,13 @@ test("no two times of one object ahead of the clock are equal, also where none o
   expect(given).toEqual([...new Set(given)].sort((a, b) => a - b));
   expect((given.at(-1) ?? 0) - futureUs).toBeLessThan(10 * CATALOG_FOLLOWERS_MAX);
 });
+
+test("an object of the year 9999 is written above its own time too", () => {
+  const times = new WriteClock(new TestClock(), () => 3);
+  let lastUs = Date.UTC(9999, 11, 31) * 1_000;
+  for (let writes = 0; writes < 1_000; writes += 1) {
+    const timeUs = times.ofObject(["1:last"], lastUs, times.nextUs());
+    expect(timeUs).toBeGreaterThan(lastUs);
+    lastUs = timeUs;
+  }
+});

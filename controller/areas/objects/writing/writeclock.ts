@@ -51,7 +51,8 @@ export class WriteClock {
     const knownUs = Math.max(lastUs, ...given.map(({ timeUs }) => timeUs));
     if (knownUs < commonUs) return commonUs;
     const aboveUs = given.length < names.length ? Math.max(knownUs, lastUs + this.#stepUs) : knownUs;
-    const timeUs = this.#numbered(aboveUs + 1);
+    // Far enough ahead, whole numbers are not exact any more.
+    const timeUs = this.#numbered(aboveUs + (Number.isSafeInteger(aboveUs + 1) ? 1 : CATALOG_FOLLOWERS_MAX));
     for (const name of names) this.#remember(name, { timeUs, stepUs: timeUs - lastUs });
     return timeUs;
   }
