@@ -147,6 +147,16 @@ describe("a collection", () => {
     expect(new Set(ids.map((id) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)))).toEqual(new Set([true]));
   });
 
+  test("is in that order also when one of its items is of a controller whose clock was years ahead", async () => {
+    const [ahead, present] = [serviceAt(4 * 365 * 86_400_000), serviceAt()];
+    const put = (by: AppcontextService, id: string) => by.put(admin, { collection: "ahead", id, text: "{}" });
+    await put(ahead, "future");
+    await put(present, "future");
+    await put(present, "first");
+    await put(serviceAt(), "second");
+    expect((await all(present, { collection: "ahead" })).map(({ id }) => id)).toEqual(["first", "second", "future"]);
+  });
+
   test("that nothing was put into is empty", async () => {
     expect(await all(appcontext, { collection: "none" })).toEqual([]);
     expect(await appcontext.end(admin, { collection: "none" }, "first")).toBeUndefined();

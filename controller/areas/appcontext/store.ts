@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../../../common/time.ts";
-import { APPCONTEXT_PAGE_ITEMS } from "../../../common/limits.ts";
+import { APPCONTEXT_PAGE_ITEMS, WRITE_AHEAD_MAX_MS } from "../../../common/limits.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { CellChoice, Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
@@ -199,7 +199,7 @@ export class ContextStores {
   }
 }
 
-/** Times of writes in microseconds, each above the one before. */
+/** Times of writes in microseconds. Each is above the one before, but those of entries that are ahead of the clock. */
 class WriteTimes {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -210,11 +210,19 @@ class WriteTimes {
     this.#random = random;
   }
 
-  /** The part below the millisecond is random, so that two controllers hardly ever write at the same time. */
+  /**
+   * Above the known time of an entry, which moves those of no other. The part below the millisecond is random, so that
+   * two controllers hardly ever write at the same time.
+   */
   above(knownUs: number): number {
-    const nowUs = Math.floor(this.#clock.nowMs()) * MICROSECONDS + Math.floor(this.#random.next() * MICROSECONDS);
-    this.#lastUs = Math.max(nowUs, this.#lastUs + 1, knownUs + 1);
-    return this.#lastUs;
+    const randomUs = Math.floor(this.#random.next() * MICROSECONDS);
+    const nowUs = Math.floor(this.#clock.nowMs()) * MICROSECONDS + randomUs;
+    // A clock that was set back by more was wrong before.
+    const isKept = this.#lastUs <= nowUs + WRITE_AHEAD_MAX_MS * MICROSECONDS;
+    const commonUs = Math.max(nowUs, isKept ? this.#lastUs + 1 : 0);
+    if (knownUs >= commonUs) return knownUs + 1 + randomUs;
+    this.#lastUs = commonUs;
+    return commonUs;
   }
 }
 

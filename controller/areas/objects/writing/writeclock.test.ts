@@ -47,13 +47,14 @@ test("an object ahead of the clock is written just above its own time, and moves
   const times = new WriteClock(clock, () => 3);
   const futureUs = (clock.nowMs() + 4 * 365 * 86_400_000) * 1_000;
   let lastUs = futureUs;
+  const wrong: number[] = [];
   for (let writes = 0; writes < 10_000; writes += 1) {
     const commonUs = writes % 2 === 0 ? times.nextUs() : times.presetUs();
     const timeUs = times.ofObject(["1:future"], lastUs, commonUs);
-    expect(timeUs).toBeGreaterThan(lastUs);
-    expect(times.ofObject(["1:other"], commonUs - 1, commonUs)).toBe(commonUs);
+    if (timeUs <= lastUs || times.ofObject(["1:other"], commonUs - 1, commonUs) !== commonUs) wrong.push(timeUs);
     lastUs = timeUs;
   }
+  expect(wrong).toEqual([]);
   expect(lastUs - futureUs).toBeLessThanOrEqual(10_000 * CATALOG_FOLLOWERS_MAX);
   // A preset time differs from all others, whatever objects it is for.
   expect(times.nextUs() - clock.nowMs() * 1_000).toBeLessThanOrEqual(10_001 * CATALOG_FOLLOWERS_MAX);
