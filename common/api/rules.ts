@@ -29,11 +29,14 @@ export const RuleNew = Type.Object({
   type: Type.Union([Type.Literal("text"), Type.Literal("json"), Type.Literal("csv"), Type.Literal("grok")]),
   fields: Type.Optional(
     Type.Array(Type.String(), {
-      description: "Of grok: names of patterns, tried in this order; of csv and text: class fields",
+      description:
+        "Of grok: names of patterns, tried in this order, or where mapping names several of them, one line of all of them with blanks between; of csv and text: class fields",
     }),
   ),
   mapping: Type.Optional(
-    Type.Record(Type.String(), Type.String(), { description: "Of grok: class field to captured name" }),
+    Type.Record(Type.String(), Type.String(), {
+      description: "Of grok: class field to the name of a pattern of fields, or to a name that one captures",
+    }),
   ),
 });
 
@@ -103,8 +106,13 @@ export const RuleTryReply = Type.Object({
 export const ParseFileQuery = Type.Object({
   rule: Key,
   filename: Type.String({ minLength: 1 }),
-  $issys: Type.Optional(Type.Boolean()),
-  issys: Type.Optional(Type.Boolean()),
+  $issys: Type.Optional(Type.Boolean({ description: "As issys" })),
+  issys: Type.Optional(
+    Type.Boolean({
+      description:
+        "The file is in the system's space only, for administrators. Otherwise in the users' space first, then in the system's",
+    }),
+  ),
 });
 
 export const ParseFileReply = Type.Object({

@@ -68,6 +68,16 @@ export function missingOption(rule: RuleText): string | undefined {
   return hasParser(rule) ? undefined : NO_PATTERN;
 }
 
+/**
+ * A csv or text rule that names no fields, of a class for which users define no columns: an error only when the rule is
+ * used, as the class may get some.
+ */
+export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): string | undefined {
+  const kind = single(rule, "parser")?.toLowerCase() ?? "";
+  const isMissing = kind === "csv" || kind === "text" ? fieldsOf(rule, kind, namesOf(columns)).length === 0 : false;
+  return isMissing ? noFields(kind) : undefined;
+}
+
 /** Whether the parser and what it cannot do without are there. */
 function hasParser(rule: RuleText): boolean {
   return (single(rule, "parser") ?? "") !== "" && (!isGrok(rule) || expressionsOf(rule).length > 0);
@@ -95,7 +105,7 @@ type CompileTarget = RuleTarget & { readonly supplements?: Supplements };
 export function compileRule(text: string, target: CompileTarget): CompiledRule {
   const { supplements = NO_SUPPLEMENTS } = target;
   const rule = readRuleText(text);
-  const columns = target.columns.map(({ name }) => name);
+  const columns = namesOf(target.columns);
   const parser = parserOf(rule, columns, supplements);
   const mapping = mappingOf(rule, target, supplements.extension);
   const taken = fieldsTaken(rule, target);
@@ -121,6 +131,10 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
   };
 }
 
+function namesOf(columns: RuleTarget["columns"]): readonly string[] {
+  return columns.map(({ name }) => name);
+}
+
 function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supplements): Parser {
   const kind = (single(rule, "parser") ?? "").toLowerCase();
   const fields = fieldsOf(rule, kind, columns);
@@ -131,6 +145,7 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
     case "json":
       return jsonParser();
     case "csv":
+      required(fields[0], "csv");
       return csvParser(fields, types);
     case "grok":
       return grokParser(
@@ -149,12 +164,15 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
   }
 }
 
+/** The only column of a class that users do not define: every class has it. */
+const PLATFORM_COLUMN = "tags";
+
 function fieldsOf(rule: RuleText, kind: string, columns: readonly string[]): readonly string[] {
   const value = single(rule, "fields");
   if (kind === "grok" && value?.includes("%{")) return [];
   const fields = names(value);
   if (kind === "bitlog") return fields.length > 0 ? fields : BITLOG_FIELDS;
-  return fields.length > 0 || kind === "grok" ? fields : columns;
+  return fields.length > 0 || kind === "grok" ? fields : columns.filter((column) => column !== PLATFORM_COLUMN);
 }
 
 function typesOf(rule: RuleText): readonly FieldType[] {
@@ -182,8 +200,12 @@ function expressions(rule: RuleText): readonly string[] {
 }
 
 function required(field: string | undefined, kind: string): string {
-  if (field === undefined) throw new AppError("invalid", `A ${kind} rule needs --fields or a class with columns.`);
+  if (field === undefined) throw new AppError("invalid", noFields(kind));
   return field;
+}
+
+function noFields(kind: string): string {
+  return `A ${kind} rule needs --fields, or a class for which users defined columns.`;
 }
 
 /** What a body without a parser finds in `OBJECT`. */

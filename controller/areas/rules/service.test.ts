@@ -148,3 +148,67 @@ test("rules that stop with a user are told to who deletes him, as far as they ma
   for (const key of ["body", "options", "passes"]) await rules.put(admin, `/matrix/rules/${key}`, text("name,n"));
   expect(await rules.endsWith(admin, "ann")).toEqual([]);
 });
+
+async function made(path: string, rule: Parameters<RuleService["create"]>[1], line: string) {
+  const loaded = await rules.load(admin, await rules.create(admin, rule));
+  const [record] = loaded.parse([{ ...RAW, text: line }]);
+  return record?.ok ? record.values : record?.error;
+}
+
+test("without fields, csv and text take the columns that the class and those above it define, none of the platform's", async () => {
+  const above = {
+    path: "/matrix/above",
+    columns: [
+      { name: "id", type: "varchar" },
+      { name: "first", type: "varchar" },
+    ],
+  } as const;
+  await objects.createClass(admin, above);
+  await objects.createClass(admin, { path: "/matrix/above/below", columns: [{ name: "second", type: "int" }] });
+  await objects.createClass(admin, { path: "/matrix/above/below/bare", columns: [] });
+  await objects.createClass(admin, { path: "/matrix/nothing", columns: [] });
+  for (const path of ["/matrix/above/below", "/matrix/above/below/bare"]) {
+    expect(await made(path, { class: path, type: "csv" }, "a,1")).toEqual({ first: "a", second: "1" });
+    expect(await made(path, { class: path, type: "text" }, "a,1")).toEqual({ first: "a,1" });
+    const stored = `--class=${path}\n--parser=csv\n`;
+    expect((await rules.given(admin, "/matrix/rules/given", stored)).parse([{ ...RAW, text: "a,1,x" }])).toEqual([
+      { ok: false, ordinal: 0, error: "It has 3 columns where the rule names 2." },
+    ]);
+  }
+  for (const type of ["csv", "text"] as const)
+    await expect(rules.create(admin, { class: "/matrix/nothing", type }), type).rejects.toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(`A ${type} rule needs --fields`) as string,
+    });
+  // The class may get columns later, so storing such a rule is no error.
+  const key = "/matrix/rules/early";
+  expect(await rules.put(admin, key, "--class=/matrix/nothing\n--parser=csv\n")).toEqual([
+    expect.stringContaining("A csv rule needs --fields"),
+  ]);
+  await expect(rules.load(admin, key)).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a grok rule whose mapping names several of its fields is one line of these patterns, others are tried in order", async () => {
+  const path = "/matrix/line";
+  const grok = (fields: readonly string[], mapping: Readonly<Record<string, string>>, line: string) =>
+    made(path, { class: path, type: "grok", fields, mapping }, line);
+  const both = { name: "WORD", n: "INT" };
+  expect(await grok(["WORD", "INT"], both, "a 17")).toEqual({ name: "a", n: "17" });
+  expect(await grok(["WORD", "INT"], both, "  a \t 17 and more")).toEqual({ name: "a", n: "17" });
+  expect(await grok(["WORD", "INT"], both, "a-17")).toBe("No pattern of the rule matches it.");
+  expect(await grok(["WORD", "INT"], both, "a")).toBe("No pattern of the rule matches it.");
+  // Their order is that of fields, and a pattern that no column takes has its place in the line.
+  expect(await grok(["INT", "IP", "WORD"], both, "17 10.0.0.1 a")).toEqual({ name: "a", n: "17" });
+  expect(await grok(["INT:count", "WORD:who"], { name: "who", n: "count" }, "17 a")).toEqual({ name: "a", n: "17" });
+  for (const [line, values] of [
+    ["10.0.0.1", { name: "10.0.0.1" }],
+    ["a", "It holds no field of the rule's class."],
+  ] as const)
+    expect(await grok(["IP", "WORD"], { name: "IP" }, line)).toEqual(values);
+  // Named twice, it is one pattern; the names that a pattern captures inside are none of the rule's fields.
+  expect(await grok(["WORD", "INT"], { name: "WORD", n: "WORD" }, "17")).toEqual({ name: "17", n: "17" });
+  expect(await grok(["SYSLOGPROG", "INT"], { name: "program", n: "pid" }, "sshd[17]")).toEqual({
+    name: "sshd",
+    n: "17",
+  });
+});

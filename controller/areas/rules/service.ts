@@ -1,5 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
-import { RULE_CACHE_MAX_ENTRIES, RULE_TEXT_MAX_BYTES, TRIGGER_RUN_MAX_MS } from "../../../common/limits.ts";
+import {
+  GROK_PATTERNS_PER_RULE_MAX,
+  RULE_CACHE_MAX_ENTRIES,
+  RULE_TEXT_MAX_BYTES,
+  TRIGGER_RUN_MAX_MS,
+} from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import type { ClassView, Objects } from "../objects/index.ts";
 import { anyKey } from "../config/index.ts";
@@ -12,7 +17,7 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { ScriptEngine } from "../../scripting/index.ts";
-import { checkRuleText, compileRule, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
+import { checkRuleText, compileRule, missingFields, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
 import { withClasses } from "./classes.ts";
 import { compileGrok, patternsReached } from "./grok.ts";
@@ -22,9 +27,13 @@ import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
 import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule, textGone } from "./store.ts";
 import { digestOf, type Supplements } from "./supplements.ts";
 import type { Rule, Rules, RuleTarget } from "./types.ts";
-import { ruleWarnings } from "./warnings.ts";
+import { ruleWarnings, untilIt } from "./warnings.ts";
 
-/** The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. */
+/**
+ * The input of `rule/new`. `fields` and `mapping` belong to grok: pattern names, and class field to captured name. A
+ * mapping that names several of the fields means one line of all of them, with blanks between; otherwise they are
+ * alternatives.
+ */
 export interface NewRule {
   readonly class: string;
   readonly type: "text" | "json" | "csv" | "grok";
@@ -156,11 +165,11 @@ export class RuleService implements Rules {
     if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
     }
-    await this.#checkText(principal, key, text);
+    const missing = await this.#checkText(principal, key, text);
     refuseForeign(principal, text);
     await this.#checkBody(principal, key, text);
     await this.#refuseOfOthers(principal, key, text);
-    return ruleWarnings(text);
+    return [...(missing === undefined ? [] : [untilIt(missing)]), ...ruleWarnings(text)];
   }
 
   async remove(principal: Principal, key: string): Promise<void> {
@@ -223,14 +232,19 @@ export class RuleService implements Rules {
       throw new AppError("invalid", "A grok rule needs fields: the names of its patterns.");
     if (!mapping || Object.keys(mapping).length === 0)
       throw new AppError("invalid", "A grok rule needs a mapping of class fields to patterns.");
+    if (fields.length > GROK_PATTERNS_PER_RULE_MAX)
+      throw new AppError("too_large", `A rule has at most ${GROK_PATTERNS_PER_RULE_MAX} patterns.`);
     const own = await this.#store.patterns(tenant);
-    const captured = new Set(fields.flatMap((name) => compileGrok(`%{${name}}`, own).captures));
+    const patterns = fields.map((name) => `%{${name}}`);
+    const captures = patterns.map((pattern) => compileGrok(pattern, own).captures);
+    const captured = new Set(captures.flat());
     for (const [field, name] of Object.entries(mapping)) {
       if (!captured.has(name))
         throw new AppError("invalid", `The mapping of ${field}: no pattern of the rule captures ${name}.`);
     }
+    const expressions = isOneLine(captures, mapping) ? [patterns.join(BLANKS)] : patterns;
     return [
-      ...fields.map((name, index) => [`pattern_${index + 1}`, `%{${name}}`] as const),
+      ...expressions.map((expression, index) => [`pattern_${index + 1}`, expression] as const),
       ...Object.entries(mapping).map(([field, name]) => [`var_${field}`, `field ${name}`] as const),
     ];
   }
@@ -242,12 +256,16 @@ export class RuleService implements Rules {
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  async #checkText(principal: Principal, key: string, text: string): Promise<void> {
+  /** Answers what the rule lacks of its class before it can be used. */
+  async #checkText(principal: Principal, key: string, text: string): Promise<string | undefined> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
-    if (missingOption(readRuleText(text)) !== undefined) return;
+    const rule = readRuleText(text);
+    if (missingOption(rule) !== undefined) return undefined;
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
-    if (view) compileRule(text, { ...targetOf(view), supplements });
+    const missing = view && missingFields(rule, view);
+    if (view && missing === undefined) compileRule(text, { ...targetOf(view), supplements });
+    return missing;
   }
 
   /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
@@ -332,6 +350,17 @@ function targetOf({ path, columns }: ClassView): RuleTarget {
 function targetThen({ path, columns }: ClassView, { classes = {} }: Supplements): RuleTarget {
   const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;
   return { path, columns: basis === undefined ? columns : basis.columns.map(([name]) => ({ name })) };
+}
+
+/** Between patterns that follow each other in a line. */
+const BLANKS = "[ \\t]+";
+
+/** Columns of several patterns mean one line of all of them; otherwise the patterns are alternatives. */
+function isOneLine(captures: readonly (readonly string[])[], mapping: Readonly<Record<string, string>>): boolean {
+  const mapped = new Set(Object.values(mapping));
+  // A pattern is kept under the first name that it captures.
+  const names = new Set(captures.flatMap((ofPattern) => ofPattern.slice(0, 1)));
+  return [...names].filter((name) => mapped.has(name)).length > 1;
 }
 
 /** A body names classes itself. */

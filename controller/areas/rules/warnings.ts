@@ -17,11 +17,11 @@ export function ruleWarnings(text: string): readonly string[] {
   const idle = rule.options
     .filter(({ name }) => WITHOUT_EFFECT.has(name) && bodyOf(rule) === undefined)
     .map(({ name, line }) => `Line ${line}: --${name} has no effect: the rule has no body.`);
-  return [
-    ...(missing === undefined ? [] : [`${missing} Until it has, its records are errors.`]),
-    ...idle,
-    ...unknownOptions(text),
-  ];
+  return [...(missing === undefined ? [] : [untilIt(missing)]), ...idle, ...unknownOptions(text)];
+}
+
+export function untilIt(missing: string): string {
+  return `${missing} Until it has, its records are errors.`;
 }
 
 function unknownOptions(text: string): readonly string[] {
