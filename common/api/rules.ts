@@ -144,7 +144,9 @@ export const PatternName = Type.Object({ name: Type.String() });
 export const PatternPut = Type.Object({
   name: Type.String(),
   pattern: Type.String({ description: "A regular expression that names others as %{NAME} or %{NAME:field}" }),
-  eg: Type.Optional(Type.String({ description: "A sample that the pattern is tried on" })),
+  eg: Type.Optional(
+    Type.String({ description: "A sample that the pattern is tried on; where it does not match, warnings say so" }),
+  ),
 });
 
 export const Pattern = Type.Object({ name: Type.String(), pattern: Type.String(), eg: Type.String() });

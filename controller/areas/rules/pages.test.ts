@@ -98,7 +98,8 @@ async function captured(who: Principal, block: string): Promise<readonly Row[]> 
 async function named(who: Principal, block: string): Promise<readonly Row[]> {
   const { text, samples } = partsOf(block);
   const [, name = "", pattern = ""] = /^(\w+) (.*)$/.exec(text) ?? [];
-  return [await patterns.put(who, { name, pattern, eg: samples[0] ?? "" })];
+  const { sample, warnings } = await patterns.put(who, { name, pattern, eg: samples[0] ?? "" });
+  return warnings.length > 0 ? warnings.map((warning) => ({ warning })) : [sample];
 }
 
 describe.each(PAGES)("$page", ({ page, bounds }) => {

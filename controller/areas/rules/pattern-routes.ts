@@ -27,14 +27,15 @@ export function patternRoutes(patterns: PatternService): readonly Endpoint[] {
       method: "POST",
       path: "/pattern/:name",
       permission: "rules:write",
-      summary: "Insert or replace a grok pattern, tried on its sample; meta tells what that gave",
+      summary:
+        "Insert or replace a grok pattern, tried on its sample: meta tells what it captures, warnings that it does not match",
       input: PatternPut,
       output: Type.String(),
       body: "form",
-      handler: async ({ principal, input: { name, pattern, eg = "" } }) => ({
-        message: "",
-        meta: { sample: await patterns.put(principal, { name, pattern, eg }) },
-      }),
+      handler: async ({ principal, input: { name, pattern, eg = "" } }) => {
+        const { sample, warnings } = await patterns.put(principal, { name, pattern, eg });
+        return { message: "", meta: { sample }, warnings };
+      },
     }),
     endpoint({
       method: "DELETE",

@@ -12,7 +12,7 @@ const WRITE_BYTES = 12;
 /** A user's grok pattern. */
 export interface StoredPattern {
   readonly pattern: string;
-  /** A sample that it matches; empty: none. */
+  /** A sample that it is meant to match; empty: none. */
   readonly eg: string;
 }
 

@@ -132,12 +132,29 @@ test.each([
   ["BACK", "(a)\\1", "", "invalid"],
   ["LOOK", "a(?=b)", "", "invalid"],
   ["HUGE", "x".repeat(8_001), "", "invalid"],
-  ["SAMPLE", "^a+$", "aab", "invalid"],
   ["LONG", "a", "a".repeat(20_000), "too_large"],
 ])("the pattern %.10s with the text %.20j and the sample %.10j is refused: %s", async (name, pattern, eg, code) => {
   const before = await patterns.list(admin);
   await expect(put(name, pattern, eg)).rejects.toMatchObject({ code });
   expect(await patterns.list(admin)).toEqual(before);
+});
+
+test("a pattern is stored also when its sample does not match it, or takes too long, and warnings say so", async () => {
+  const costly = `${"(?:[a-z]{0,30}x){0,20}".repeat(8)}z`;
+  for (const [pattern, eg, warning] of [
+    ["^a+$", "aab", /^The pattern SAMPLE does not match its sample/],
+    [costly, "a".repeat(16_000), /^The pattern SAMPLE was not tried on its sample of 16000 characters/],
+  ] as const) {
+    const written = await http.call(session, { method: "POST", url: "/pattern/SAMPLE", ...form({ pattern, eg }) });
+    expect(written).toEqual({
+      status: "ok",
+      message: "",
+      meta: { sample: {} },
+      warnings: [expect.stringMatching(warning)],
+    });
+    expect(await patterns.find(admin, "SAMPLE")).toEqual({ name: "SAMPLE", pattern, eg });
+  }
+  await patterns.remove(admin, "SAMPLE");
 });
 
 test("patterns that name each other never go in a circle, and what is used stays usable", async () => {

@@ -19,8 +19,14 @@ export interface NamedPattern extends StoredPattern {
   readonly name: string;
 }
 
-/** What a sample gave, by name. */
+/** What a pattern captured of its sample, by name. */
 export type SampleFields = Readonly<Record<string, string | number>>;
+
+export interface WrittenPattern {
+  /** Empty without a sample, and where it does not match. */
+  readonly sample: SampleFields;
+  readonly warnings: readonly string[];
+}
 
 /**
  * Grok patterns of users, beside the standard set. Every use asks the store, so that a change holds for what is parsed
@@ -54,10 +60,10 @@ export class PatternService {
   }
 
   /**
-   * Inserts or replaces; answers what the sample gave. Refuses what does not compile, also with the patterns that use
-   * it, a sample that it does not match, and names of the standard set.
+   * Inserts or replaces. A sample that does not match is a warning. Refuses what does not compile, also with the patterns
+   * that use it, and names of the standard set.
    */
-  async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<SampleFields> {
+  async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<WrittenPattern> {
     requirePermission(principal, "rules:write");
     checkName(name);
     if (pattern === "") throw new AppError("invalid", "The pattern is empty.");
@@ -65,9 +71,9 @@ export class PatternService {
       if (!patterns.has(name) && patterns.size >= GROK_OWN_PATTERNS_MAX)
         throw new AppError("too_large", `There are ${GROK_OWN_PATTERNS_MAX} patterns already.`);
       const next = new Map(patterns).set(name, { pattern, eg });
-      const fields = tried(name, eg, textsOf(next));
+      const written = tried(name, eg, textsOf(next));
       await checkUsers(name, textsOf(next));
-      return { next, answer: fields };
+      return { next, answer: written };
     });
   }
 
@@ -111,17 +117,18 @@ export function textsOf(patterns: PatternsState["patterns"]): Readonly<Record<st
   return Object.fromEntries(Array.from(patterns, ([name, { pattern }]) => [name, pattern]));
 }
 
-function tried(name: string, eg: string, own: Readonly<Record<string, string>>): SampleFields {
+function tried(name: string, eg: string, own: Readonly<Record<string, string>>): WrittenPattern {
   const grok = compileGrok(`%{${name}}`, own);
-  if (eg === "") return {};
-  if (eg.length > GROK_SAMPLE_MAX_CHARACTERS || grok.steps(eg) > GROK_STEPS_MAX)
-    throw new AppError(
-      "too_large",
-      `A sample has at most ${GROK_SAMPLE_MAX_CHARACTERS} characters, fewer for costly patterns.`,
-    );
-  const fields = grok.match(eg);
-  if (!fields) throw new AppError("invalid", `The pattern ${name} does not match its sample.`);
-  return fields;
+  if (eg === "") return { sample: {}, warnings: [] };
+  if (eg.length > GROK_SAMPLE_MAX_CHARACTERS)
+    throw new AppError("too_large", `A sample has at most ${GROK_SAMPLE_MAX_CHARACTERS} characters.`);
+  if (grok.steps(eg) > GROK_STEPS_MAX) {
+    const warning = `The pattern ${name} was not tried on its sample of ${eg.length} characters, which takes too long.`;
+    return { sample: {}, warnings: [warning] };
+  }
+  const sample = grok.match(eg);
+  if (sample) return { sample, warnings: [] };
+  return { sample: {}, warnings: [`The pattern ${name} does not match its sample: change one of the two.`] };
 }
 
 /** A pattern that others use must go on to be usable there. */
