@@ -22,7 +22,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/transfer/{import,roundtrip,sheets,triggered}.test.ts",
   "controller/areas/hosts/{agent,credentials,enrolment,records,room,routes}.test.ts",
   "controller/grpc/{peers,server}.test.ts",
-  "controller/areas/query/{analyzed,asof,counted,more,patterns,records,batch/batch,graph/graph,write/set}.test.ts",
+  "controller/areas/query/{analyzed,asof,counted,more,patterns,records,batch/batch,graph/graph,write/{future,set}}.test.ts",
   "controller/systemclasses.test.ts",
   "test/mql/{random,scripts}.test.ts",
 ];

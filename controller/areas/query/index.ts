@@ -2,6 +2,7 @@ export { queryArea } from "./area.ts";
 export { classChange, classSpec } from "./write/define.ts";
 export { insertTimes } from "./batch/rows.ts";
 export {
+  aheadFault,
   bindInsert,
   bindInsertJson,
   checkRowCondition,

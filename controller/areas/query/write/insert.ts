@@ -1,7 +1,7 @@
 import { AppError, errorText } from "../../../../common/errors.ts";
 import { formatObjectId, parseObjectId } from "../../../../common/ids.ts";
 import { checkDepth } from "../../../../common/json.ts";
-import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import { OBJECT_PAGE_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import {
@@ -44,6 +44,8 @@ export interface InsertTarget {
   readonly catalog: ClassCatalog;
   /** One list for each execution. */
   readonly executions: readonly Arguments[];
+  /** Entities get no time that is too far ahead of it; absent: the caller looks at times (`aheadFault`). */
+  readonly nowMs?: number;
 }
 
 /** Row by row: there may be many. */
@@ -59,6 +61,8 @@ export function* bindInsert(statement: Insert, target: InsertTarget): Steps<read
   const works: InsertWork[] = [];
   for (const values of target.executions) {
     const atMs = statement.at && versionTime(literal(statement.at, values));
+    const ahead = target.nowMs === undefined ? undefined : aheadFault({ view, atMs }, target.nowMs);
+    if (ahead) throw ahead;
     works.push({ scope, view, rows: yield* boundRows(statement, names, values), atMs });
   }
   return statement.at ? works : [{ scope, view, rows: works.flatMap((work) => work.rows), atMs: undefined }];
@@ -188,12 +192,29 @@ function parsed(json: Value): Value {
   }
 }
 
+/** The last one that is written with a year of four digits. */
+const LATEST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 function versionTime(value: Value): number {
   const timeMs = value === null ? undefined : toComparable(TIME, value);
-  if (typeof timeMs === "number") return timeMs;
+  if (typeof timeMs === "number" && timeMs >= 0 && timeMs <= LATEST_MS) return timeMs;
   throw new AppError(
     "invalid",
-    `[Format] AT ${JSON.stringify(value)} is no time: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+    `[Format] AT ${JSON.stringify(value)} is no time from 1970 up to 9999: YYYY-MM-DD HH:mm:ss or milliseconds.`,
+  );
+}
+
+/**
+ * What is wrong with the time of these rows. Objects are written above their own time, so one of a far future could never
+ * be written at the present time again. Records are written once and keep any time.
+ */
+export function aheadFault({ view, atMs }: Pick<InsertWork, "view" | "atMs">, nowMs: number): AppError | undefined {
+  if (atMs === undefined || view.kind === "record" || atMs <= nowMs + WRITE_AHEAD_MAX_MS) return undefined;
+  const [at, now] = [atMs, nowMs].map((timeMs) => new Date(timeMs).toISOString());
+  return new AppError(
+    "invalid",
+    `[Valid] AT ${at} is more than ${WRITE_AHEAD_MAX_MS / 60_000} minutes ahead of the controller's clock (${now}). Objects of ${view.path} are written at the present time without AT, and keep an earlier one; only records keep any time.`,
+    { details: { limit: "WRITE_AHEAD_MAX_MS", class: view.path } },
   );
 }
 
