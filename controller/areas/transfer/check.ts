@@ -13,6 +13,7 @@ import {
   Slices,
   type InsertWork,
 } from "../query/index.ts";
+import { AheadRows } from "./ahead.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
 import { OpenTargets } from "./targets.ts";
 
@@ -27,38 +28,46 @@ export interface CheckContext {
 /**
  * Goes through a whole script without writing: grammar, names, values, rights and classes of edge targets, by the
  * definitions that the script itself would make. Answers how many parts it has. Faults are reported together, up to
- * `IMPORT_FAULTS_MAX`.
+ * `IMPORT_FAULTS_MAX`, and as many places of rows that are too far ahead of the clock.
  */
 export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
   const slices = new Slices({ ...context, tenant: context.principal.tenant });
   const faults: AppError[] = [];
   const targets = new OpenTargets();
+  const ahead = new AheadRows(context.clock.nowMs());
   let total = 0;
   for await (const part of parts) {
     total += 1;
-    await checkPart(part, { ...context, part, targets }).catch((error: unknown) => faults.push(faultOf(part, error)));
+    await checkPart(part, { ...context, part, targets, ahead }).catch((error: unknown) =>
+      faults.push(faultOf(part, error)),
+    );
     if (faults.length >= IMPORT_FAULTS_MAX) break;
     if (slices.isOver()) await slices.pause();
   }
   slices.check();
   if (faults.length === 0)
     faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
-  const [first] = faults;
+  const isWhole = faults.length < IMPORT_FAULTS_MAX;
+  const told = [...faults, ...ahead.faults(isWhole)];
+  const [first] = told;
   if (first)
-    throw new AppError(first.code, faultText(faults), { details: { faults: faults.map(({ message }) => message) } });
+    throw new AppError(first.code, faultText(told, isWhole), {
+      details: { faults: told.map(({ message }) => message) },
+    });
   await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
   return total;
 }
 
-function faultText(faults: readonly AppError[]): string {
-  const many = faults.length >= IMPORT_FAULTS_MAX ? `, and perhaps more than these ${IMPORT_FAULTS_MAX}` : "";
+function faultText(faults: readonly AppError[], isWhole: boolean): string {
+  const many = isWhole ? "" : `, and perhaps more than these ${IMPORT_FAULTS_MAX}`;
   return `${faults.map(({ message }) => message).join("\n")}\nNothing was written${many}.`;
 }
 
 interface PartContext extends CheckContext {
   readonly part: ScriptPart;
   readonly targets: OpenTargets;
+  readonly ahead: AheadRows;
 }
 
 async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
@@ -70,8 +79,10 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
   switch (statement.kind) {
     case "insert":
     case "insertJson":
-      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog }))
+      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog })) {
+        context.ahead.note(work, statement, context.part);
         await checkRows(work, context);
+      }
       return;
     case "createClass":
       return rehearsal.createClass(classSpec(statement, []), { ifNotExists: statement.ifNotExists });

@@ -89,6 +89,46 @@ create class /matrix/worse (a sometype)`;
   expect(await transfers()).toBe(before);
 });
 
+test("rows of objects that are too far ahead of the clock are refused with their lines and how many there are, those of records are taken", async () => {
+  const classes =
+    "create class /matrix/ahead (n int, keys(n)); create class /matrix/aheadline (n int) with kind='record'";
+  await transfer.query.rows(admin, classes);
+  const later = (n: number) => `insert into /matrix/ahead (n) values (${n}) at '2130-01-01'`;
+  const records = "insert into /matrix/aheadline (n) values (1), (2) at '2130-01-01'";
+  const script = `insert into /matrix/ahead n=0;
+${records};
+begin insert into /matrix/ahead n=1;
+  insert into /matrix/ahead (n) values (2), (3)
+    at '2130-01-01'; end;
+${Array.from({ length: 300 }, (_, n) => later(10 + n)).join(";\n")};
+insert into /matrix/ahead x=1`;
+  const told = await faults(script);
+  expect(told.slice(0, 3).map((line) => line.replace(/clock \(.*/, "clock"))).toEqual([
+    "line 306 column 1: Field x Not Exist",
+    "line 5 column 8: [Valid] AT 2130-01-01T00:00:00.000Z is more than 5 minutes ahead of the controller's clock",
+    "line 6 column 46: [Valid] AT 2130-01-01T00:00:00.000Z is more than 5 minutes ahead of the controller's clock",
+  ]);
+  expect(told.slice(-2)).toEqual([
+    "In all 302 rows are too far ahead of the clock; the first 20 places are listed.",
+    "Nothing was written.",
+  ]);
+  expect(told).toHaveLength(1 + 20 + 2);
+  expect([await count("/matrix/ahead"), await count("/matrix/aheadline")]).toEqual([0, 0]);
+
+  // As versions that took any time have left it.
+  await transfer.objects.insert(admin, "/matrix/ahead", [{ n: 7 }], { atMs: Date.UTC(2130, 0) });
+  await transfer.query.rows(admin, "update /matrix/ahead tags = ['seen'] where n=7");
+  await transfer.take(
+    admin,
+    `${records}; insert into /matrix/ahead (n) values (7), (8); insert into /matrix/ahead n=7, tags=['again'];
+     insert into /matrix/ahead (n) values (9) at '2020-01-01'`,
+  );
+  const recent = "vtime > ago('1 hour') and vtime <= now()";
+  expect(await transfer.query.rows(admin, `select n from /matrix/ahead where ${recent}`)).toEqual([{ n: 8 }]);
+  expect(await transfer.query.rows(admin, "select tags from /matrix/ahead where n=7")).toEqual([{ tags: ["again"] }]);
+  expect([await count("/matrix/ahead"), await count("/matrix/aheadline")]).toEqual([3, 2]);
+});
+
 test("targets of edges need a class, and too many faults end the check", async () => {
   await transfer.query.rows(admin, "create edge type leads; create class /matrix/lead (host varchar, keys(host))");
   expect((await faults("insert into /matrix/lead host='a', leads=['nothing:b']"))[0]).toBe(

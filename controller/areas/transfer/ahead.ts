@@ -1,0 +1,34 @@
+import { AppError } from "../../../common/errors.ts";
+import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
+import { positionAt, type Insert, type InsertJson } from "../../../common/mql/index.ts";
+import { aheadFault, type InsertWork } from "../query/index.ts";
+import { faultOf, type ScriptPart } from "./source.ts";
+
+/** Rows of an import whose times are too far ahead of the clock: all are counted, the places of the first are kept. */
+export class AheadRows {
+  readonly #faults: AppError[] = [];
+  readonly #nowMs: number;
+  #rows = 0;
+
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs;
+  }
+
+  note(work: InsertWork, statement: Insert | InsertJson, part: ScriptPart): void {
+    const fault = aheadFault(work, this.#nowMs);
+    if (fault === undefined || statement.kind !== "insert") return;
+    this.#rows += work.rows.length;
+    if (this.#faults.length >= IMPORT_FAULTS_MAX) return;
+    const place = positionAt(part.text, statement.at?.span.start ?? statement.span.start);
+    this.#faults.push(faultOf(part, new AppError(fault.code, fault.message, { details: { ...place } })));
+  }
+
+  /** Lines of the message that refuses the import; none where no row is ahead. `isWhole`: the whole script was looked at. */
+  faults(isWhole: boolean): readonly AppError[] {
+    if (this.#rows === 0) return [];
+    const places = this.#faults.length < IMPORT_FAULTS_MAX ? "" : `; the first ${IMPORT_FAULTS_MAX} places are listed`;
+    const verb = this.#rows === 1 ? "row is" : "rows are";
+    const total = `${isWhole ? "In all" : "At least"} ${this.#rows} ${verb} too far ahead of the clock${places}.`;
+    return [...this.#faults, new AppError("invalid", total)];
+  }
+}
