@@ -129,10 +129,19 @@ module.exports = {
       to: { path: "^agent/plugins/", pathNot: "^agent/plugins/$1/" },
     },
     {
-      name: "only-exec-starts-processes",
+      name: "only-exec-and-the-spawner-start-processes",
+      comment:
+        "A process started elsewhere inherits the stores' open files: agents use agent/exec.ts, the controller controller/processes/.",
       severity: "error",
-      from: { path: "^agent/", pathNot: `^agent/exec\\.ts$|${tests}` },
-      to: { path: "^(node:)?child_process$" },
+      from: { path: "^(agent|common|controller|proto)/", pathNot: `^agent/exec\\.ts$|^controller/processes/|${tests}` },
+      to: { path: "^(node:)?(child_process|cluster)$" },
+    },
+    {
+      name: "the-spawner-opens-nothing",
+      comment: "The process that starts all others has no store and no service whose files it could pass on.",
+      severity: "error",
+      from: { path: "^controller/(spawner\\.ts|processes/)", pathNot: tests },
+      to: { path: "^(controller|agent)/|^node_modules/", pathNot: "^controller/processes/" },
     },
     {
       name: "the-product-needs-no-tests",

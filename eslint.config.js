@@ -6,6 +6,12 @@ const CLOCK_AND_CHANCE = [
   { object: "process", property: "env", message: "Settings are read in config.ts only." },
 ];
 
+const NO_MODULE_BY_NAME = ["getBuiltinModule", "binding", "_linkedBinding"].map((property) => ({
+  object: "process",
+  property,
+  message: "Import the module: the import rules see nothing else.",
+}));
+
 export default tseslint.config(
   { ignores: ["dist/**", ".builds/**", "node_modules/**"] },
   ...tseslint.configs.recommended,
@@ -14,7 +20,7 @@ export default tseslint.config(
     rules: {
       "@typescript-eslint/no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
       "@typescript-eslint/consistent-type-imports": "error",
-      "no-restricted-properties": ["error", ...CLOCK_AND_CHANCE],
+      "no-restricted-properties": ["error", ...CLOCK_AND_CHANCE, ...NO_MODULE_BY_NAME],
       "no-restricted-exports": ["error", { restrictDefaultExports: { direct: true } }],
       "no-console": "error",
       eqeqeq: "error",
@@ -32,6 +38,6 @@ export default tseslint.config(
       "*.config.*",
       "controller/cli/**",
     ],
-    rules: { "no-restricted-properties": "off", "no-console": "off", "no-restricted-exports": "off" },
+    rules: { "no-restricted-properties": ["error", ...NO_MODULE_BY_NAME], "no-console": "off", "no-restricted-exports": "off" },
   },
 );

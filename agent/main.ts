@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { closeSync, readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
 import { setFlagsFromString } from "node:v8";
+import { closeInherited } from "../common/descriptors.ts";
 import { errorText, isAppError } from "../common/errors.ts";
+import { outliveOutput } from "../common/outputs.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import type { Clock, Random } from "../common/time.ts";
 import { runAgent } from "./agent.ts";
@@ -9,6 +12,9 @@ import { readConfig } from "./config.ts";
 import { createLog } from "./log.ts";
 
 const VERSION = "0.1.0";
+
+// Commands would inherit them.
+closeInherited({ closeSync, readdirSync, readFileSync });
 
 const clock: Clock = {
   nowMs: () => Date.now(),
@@ -22,6 +28,7 @@ const clock: Clock = {
 const random: Random = { next: () => Math.random(), bytes: (count) => randomBytes(count) };
 const log = createLog(clock, (line) => process.stdout.write(line));
 
+outliveOutput(process);
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 // A controller known by its address alone makes a warning that is of no use here.
 process.noDeprecation = true;

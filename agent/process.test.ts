@@ -1,7 +1,9 @@
 import { appendFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
+import { closeSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { build } from "esbuild";
+import { open } from "lmdb";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { CommandPolicySpec, LogPolicySpec } from "../common/api/policies.ts";
 import { FakeController } from "../test/helpers/fake-controller.ts";
@@ -127,6 +129,26 @@ describe("the agent as a process", () => {
     await controller.until("all lines", () => controller.records().length >= expected);
     expect(new Set(controller.records()).size).toBe(expected);
     expect(controller.records()).toHaveLength(expected);
+  });
+
+  it("gives its commands no descriptor that it has inherited itself", async () => {
+    // As a library's file that is open without close-on-exec; numbers below 16 Node takes care of.
+    const store = open({ path: join(folder, "store") });
+    const others = Array.from({ length: 16 }, () => openSync("/dev/null", "r"));
+    const more = open({ path: join(folder, "more") });
+    start();
+    await controller.connected();
+    const line = "ls -l /proc/self/fd";
+    controller.command({
+      id: "c1",
+      body: { $case: "exec", value: { line, environment: {}, depot: "", streamOutput: true, stdin: Buffer.alloc(0) } },
+    });
+    await controller.until("result", () => controller.bodies("result").length === 1);
+    const listed = Buffer.concat(controller.bodies("output").map(({ data }) => data)).toString();
+    expect(listed).toContain(" 0 -> ");
+    expect(listed).not.toContain("data.mdb");
+    for (const one of [store, more]) await one.close();
+    for (const one of others) closeSync(one);
   });
 
   it("says by name which setting is wrong", async () => {

@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from "node:child_process";
 import {
   LOCAL_AGENT_RESTART_MAX_MS,
   LOCAL_AGENT_RESTART_MIN_MS,
@@ -7,10 +6,12 @@ import {
 import { wait } from "../common/time.ts";
 import { LogFile } from "./log-file.ts";
 import type { LocalUser } from "./local-user.ts";
+import type { Processes, StartedProcess } from "./processes/index.ts";
 import type { Runtime } from "./runtime.ts";
 
 export interface LocalAgentOptions {
   readonly runtime: Runtime;
+  readonly processes: Processes;
   /** The agent's bundle. */
   readonly file: string;
   /** Its folder: identity, outbox, depots. */
@@ -33,7 +34,7 @@ export class LocalAgent {
   readonly #stopping = new AbortController();
   readonly #log: LogFile;
   readonly #running: Promise<void>;
-  #child: ChildProcess | undefined;
+  #agent: StartedProcess | undefined;
 
   constructor(options: LocalAgentOptions) {
     this.#options = options;
@@ -43,8 +44,8 @@ export class LocalAgent {
 
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#child?.kill("SIGTERM");
-    const cancel = this.#options.runtime.clock.after(LOCAL_AGENT_STOP_DEADLINE_MS, () => this.#child?.kill("SIGKILL"));
+    this.#agent?.kill("SIGTERM");
+    const cancel = this.#options.runtime.clock.after(LOCAL_AGENT_STOP_DEADLINE_MS, () => this.#agent?.kill("SIGKILL"));
     await this.#running;
     cancel();
   }
@@ -73,18 +74,19 @@ export class LocalAgent {
       TZ: environment["TZ"],
     };
     const own = { ODP_AGENT_CONTROLLER: url, ODP_AGENT_TOKEN: token, ODP_AGENT_DIR: dir, ODP_AGENT_NAME: host };
-    const child = spawn(process.execPath, ["--max-semi-space-size=1", "--v8-pool-size=1", file], {
+    const spec = {
+      file: process.execPath,
+      args: ["--max-semi-space-size=1", "--v8-pool-size=1", file],
       env: { ...env, ...own },
-      stdio: ["ignore", "pipe", "pipe"],
-      ...(user && { uid: user.uid, gid: user.gid, cwd: dir }),
-    });
-    this.#child = child;
-    for (const stream of [child.stdout, child.stderr])
-      stream.on("data", (chunk: Buffer) => this.#log.write(chunk.toString()));
-    if (this.#stopping.signal.aborted) child.kill("SIGTERM");
-    return new Promise((resolve, reject) => {
-      child.once("error", reject);
-      child.once("exit", (code, signal) => resolve(signal ?? `exit code ${code}`));
-    });
+      stderr: "reported",
+      // Its commands lead groups of their own, which it ends itself.
+      isGroup: false,
+      ...(user && { user, cwd: dir }),
+    } as const;
+    const agent = this.#options.processes.start(spec, (piece) => this.#log.write(Buffer.from(piece).toString()));
+    this.#agent = agent;
+    if (this.#stopping.signal.aborted) agent.kill("SIGTERM");
+    const { code, signal } = await agent.ended;
+    return signal ?? `exit code ${code}`;
   }
 }

@@ -6,6 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
 import { AppError, errorText, isAppError } from "../common/errors.ts";
 import { HTTP_BACKLOG_CONNECTIONS, SHUTDOWN_DEADLINE_MS } from "../common/limits.ts";
+import { outliveOutput } from "../common/outputs.ts";
 import { REGEXP_V8_FLAGS } from "../common/regex/pattern.ts";
 import type { Clock, Random } from "../common/time.ts";
 import { assemble, type Assembly } from "./assembly.ts";
@@ -19,6 +20,7 @@ import { findLocalUser, giveFolder } from "./local-user.ts";
 import { LogFile } from "./log-file.ts";
 import type { Runtime } from "./runtime.ts";
 import { StartPatience } from "./patience.ts";
+import { Spawner } from "./processes/index.ts";
 import { secretsOf } from "./secrets/index.ts";
 import type { Engine } from "./store/engine.ts";
 import { terminalLog } from "./terminal.ts";
@@ -40,6 +42,7 @@ const random: Random = { next: () => Math.random(), bytes: pooledBytes() };
 
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 
+outliveOutput(process);
 // Timers of the clock keep no process alive, and while a store is away there is nothing else that does.
 const awake = setInterval(() => undefined, AWAKE_MS);
 try {
@@ -93,14 +96,17 @@ function removeSecondFactor(
 
 /** The embedded store must be at rest; a cluster may be at work. */
 async function withStores(settings: Settings, work: (assembly: Assembly) => Promise<void>): Promise<void> {
+  const spawner = startSpawner();
   const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
   const patience = new StartPatience(runtime);
-  const { engine, assembly } = await prepare(settings, { runtime, patience, createKey: false, agentPort: () => 0 });
+  const at = { runtime, patience, spawner, createKey: false, agentPort: () => 0 };
+  const { engine, assembly } = await prepare(settings, at);
   try {
     await work(assembly);
   } finally {
     await assembly.close();
     await engine.close();
+    await spawner.close();
   }
   process.exit();
 }
@@ -123,6 +129,7 @@ function storeFolder({ dataDir }: Settings): string {
 }
 
 async function run(settings: Settings): Promise<void> {
+  const spawner = startSpawner();
   const logFile = new LogFile(join(settings.dataDir, "log", "controller.log"));
   const runtime: Runtime = { clock, random, log: openLog(settings, logFile) };
   let { agentPort, port } = settings;
@@ -130,6 +137,7 @@ async function run(settings: Settings): Promise<void> {
   const prepared = await prepare(settings, {
     runtime,
     patience,
+    spawner,
     createKey: true,
     agentPort: () => agentPort,
     listening: () => ({ host: settings.host, port }),
@@ -145,13 +153,15 @@ async function run(settings: Settings): Promise<void> {
   port = Number(new URL(url).port || 80);
   await assembly.join(url);
   announce(settings, url, administrator);
-  const localAgent = settings.localAgent ? await startLocalAgent(assembly, { settings, runtime, url }) : undefined;
+  const localAgent = settings.localAgent
+    ? await startLocalAgent(assembly, { settings, runtime, spawner, url })
+    : undefined;
   const demonstration = settings.demo
     ? new Demonstration({ assembly, settings, runtime, host: hostname(), logPath: logFile.path })
     : undefined;
   void demonstration?.run((line) => console.log(line));
 
-  endOn(["SIGTERM", "SIGINT"], runtime.log, async () => {
+  const end = endingBy(runtime.log, async () => {
     demonstration?.stop();
     // Before any connection ends: a job run that loses its agent then would end with it.
     await assembly.runs.close();
@@ -160,12 +170,24 @@ async function run(settings: Settings): Promise<void> {
     await assembly.agents.close();
     await assembly.close();
     await engine.close();
+    await spawner.close();
   });
+  for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => void end(0));
+  void spawner.lost.then(() => {
+    runtime.log.fatal("the process that starts all others has ended: the controller stops");
+    return end(1);
+  });
+}
+
+/** To be called before a store is opened: what the stores' library opens would be passed on to the spawner. */
+function startSpawner(): Spawner {
+  return new Spawner(new URL("controller-spawner.js", import.meta.url));
 }
 
 interface Preparation {
   readonly runtime: Runtime;
   readonly patience: StartPatience;
+  readonly spawner: Spawner;
   readonly createKey: boolean;
   readonly agentPort: () => number;
   readonly listening?: () => { readonly host: string; readonly port: number };
@@ -179,18 +201,19 @@ interface Prepared {
 /** Every service over its stores, and nothing listening. */
 async function prepare(
   settings: Settings,
-  { runtime, patience, createKey, agentPort, listening }: Preparation,
+  { runtime, patience, spawner, createKey, agentPort, listening }: Preparation,
 ): Promise<Prepared> {
   const { secretKey } = settings;
   const secrets = await secretsOf(
     secretKey.kind === "file" && !createKey ? { ...secretKey, create: false } : secretKey,
+    { processes: spawner, clock, environment: process.env },
   );
   const engine = await patience.during(() => openEngine(settings, runtime));
   // At the first start it is made, by a deadline of its own; readiness waits for it no longer than for any answer.
   await patience.during(() => engine.system());
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
-  const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders } = settings;
+  const { publicNames, httpUrl, trustedProxies, hsts, passwordWords, metricsReaders, bodyMemoryMib } = settings;
   const { outboundNetworks, outboundPublic } = settings;
   const { dataDir, sshTrustFirstKey, licenseKeys, auditAnchorFile, openId } = settings;
   const workers = { file: new URL("controller-worker.js", import.meta.url), threads: settings.workerThreads };
@@ -206,6 +229,7 @@ async function prepare(
     hsts,
     passwordWords,
     metricsReaders,
+    bodyMemoryMib,
     outboundNetworks,
     outboundPublic,
     dataDir,
@@ -304,10 +328,14 @@ function shownPassword({ created, generatedPassword }: Administrator, isSet: boo
 interface LocalAgentStart {
   readonly settings: Settings;
   readonly runtime: Runtime;
+  readonly spawner: Spawner;
   readonly url: string;
 }
 
-async function startLocalAgent(assembly: Assembly, { settings, runtime, url }: LocalAgentStart): Promise<LocalAgent> {
+async function startLocalAgent(
+  assembly: Assembly,
+  { settings, runtime, spawner, url }: LocalAgentStart,
+): Promise<LocalAgent> {
   const { hosts, tenants } = assembly;
   const host = hostname();
   const dir = join(settings.dataDir, "agent");
@@ -316,6 +344,7 @@ async function startLocalAgent(assembly: Assembly, { settings, runtime, url }: L
   if (user === undefined || user.uid === process.getuid?.()) await warnOfSharedUser(assembly, runtime.log, host);
   return new LocalAgent({
     runtime,
+    processes: spawner,
     url,
     host,
     file: fileURLToPath(new URL("agent.js", import.meta.url)),
@@ -348,14 +377,14 @@ async function hasOtherHosts(hosts: Assembly["hosts"], tenants: readonly Tenant[
   return false;
 }
 
-function endOn(signals: readonly NodeJS.Signals[], log: Logger, close: () => Promise<void>): void {
-  let ending = false;
-  const end = async (): Promise<void> => {
-    if (ending) return;
-    ending = true;
+/** The function that ends the process in good order, with an exit code; called again it does nothing. */
+function endingBy(log: Logger, close: () => Promise<void>): (code: number) => Promise<void> {
+  let isEnding = false;
+  return async (code) => {
+    if (isEnding) return;
+    isEnding = true;
     clock.after(SHUTDOWN_DEADLINE_MS, () => process.exit(1));
     await close().catch((error: unknown) => log.error({ err: error }, "the controller did not end in good order"));
-    process.exit();
+    process.exit(code);
   };
-  for (const signal of signals) process.on(signal, () => void end());
 }

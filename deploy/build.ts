@@ -31,6 +31,7 @@ const name = `${new Date().toISOString().replaceAll(/[^0-9]/g, "")}-${process.pi
 await buildInto("dist", name, async (outdir) => {
   await Promise.all([
     build({ ...COMMON, entryPoints: { controller: "controller/main.ts" }, outdir, packages: "external", ...SPLIT }),
+    build({ ...COMMON, entryPoints: { "controller-spawner": "controller/spawner.ts" }, outdir }),
     build({ ...COMMON, entryPoints: { "controller-worker": "controller/worker.ts" }, outdir, packages: "external" }),
     build({
       ...COMMON,

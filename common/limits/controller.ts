@@ -41,6 +41,11 @@ export const LOCAL_AGENT_RESTART_MIN_MS = 500;
 export const LOCAL_AGENT_RESTART_MAX_MS = 30_000;
 export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
 
+// The process that starts all others.
+export const SPAWNER_HEAP_MAX_BYTES = 64 * MIB;
+/** When the controller is gone, what it started has this long to end before it is killed. */
+export const SPAWNER_KILL_GRACE_MS = 5_000;
+
 // The controller's own log file.
 export const LOG_FILE_MAX_BYTES = 4 * MIB;
 export const LOG_FILE_GENERATIONS = 4;

@@ -1,10 +1,18 @@
-import { spawn } from "node:child_process";
 import { AppError } from "../../common/errors.ts";
 import { SECRET_KEY_COMMAND_DEADLINE_MS, SECRET_KEY_TEXT_MAX_BYTES } from "../../common/limits.ts";
 import { parseSecretKeys } from "../../common/secret-key.ts";
+import type { Clock } from "../../common/time.ts";
+import type { Processes } from "../processes/index.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
-export interface KeyCommandOptions {
+/** How a key command is run. */
+export interface KeyCommandWorld {
+  readonly processes: Processes;
+  readonly clock: Clock;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+export interface KeyCommandOptions extends KeyCommandWorld {
   /** A line for the shell, such as `vault kv get -field=key secret/odp`. */
   readonly command: string;
   /** `SECRET_KEY_COMMAND_DEADLINE_MS` when absent. */
@@ -21,37 +29,32 @@ export async function secretKeyOfCommand(options: KeyCommandOptions): Promise<Ke
   return secretBox(await read(), read);
 }
 
-function outputOf({ command, deadlineMs = SECRET_KEY_COMMAND_DEADLINE_MS }: KeyCommandOptions): Promise<string> {
+function outputOf({ command, deadlineMs, processes, clock, environment }: KeyCommandOptions): Promise<string> {
+  const waitMs = deadlineMs ?? SECRET_KEY_COMMAND_DEADLINE_MS;
   return new Promise((resolve, reject) => {
-    // A group of its own, so that nothing it started is left.
-    const child = spawn("/bin/sh", ["-c", command], { detached: true, stdio: ["ignore", "pipe", "inherit"] });
-    const pieces: Buffer[] = [];
+    const pieces: Uint8Array[] = [];
     let bytes = 0;
     const fail = (why: string): void => {
-      clearTimeout(timer);
-      if (child.pid !== undefined) killGroup(child.pid);
-      child.stdout.destroy();
+      cancel();
+      child.kill("SIGKILL");
       reject(new AppError("unavailable", `The command of secret_key_command (ODP_SECRET_KEY_COMMAND) ${why}.`));
     };
-    const timer = setTimeout(() => fail(`did not end within ${deadlineMs} ms`), deadlineMs);
-    child.stdout.on("data", (piece: Buffer) => {
+    const take = (piece: Uint8Array): void => {
       bytes += piece.length;
       if (bytes > SECRET_KEY_TEXT_MAX_BYTES) fail(`wrote more than ${SECRET_KEY_TEXT_MAX_BYTES} bytes`);
       else pieces.push(piece);
-    });
-    child.on("error", () => fail("could not be started"));
-    child.on("close", (code, signal) => {
-      if (code !== 0) return fail(`failed (${signal ?? `exit code ${code}`})`);
-      clearTimeout(timer);
-      resolve(Buffer.concat(pieces).toString());
-    });
+    };
+    const line = { file: "/bin/sh", args: ["-c", command], env: environment };
+    // A group of its own, so that nothing it started is left.
+    const child = processes.start({ ...line, stderr: "inherited", isGroup: true }, take);
+    const cancel = clock.after(waitMs, () => fail(`did not end within ${waitMs} ms`));
+    child.drained.then(
+      ({ code, signal }) => {
+        if (code !== 0) return fail(`failed (${signal ?? `exit code ${code}`})`);
+        cancel();
+        return resolve(Buffer.concat(pieces).toString());
+      },
+      () => fail("could not be started"),
+    );
   });
-}
-
-function killGroup(pid: number): void {
-  try {
-    process.kill(-pid, "SIGKILL");
-  } catch {
-    // It is over.
-  }
 }

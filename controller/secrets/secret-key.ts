@@ -1,6 +1,6 @@
 import { parseSecretKeys } from "../../common/secret-key.ts";
 import { openSecretKey } from "./key-file.ts";
-import { secretKeyOfCommand } from "./key-command.ts";
+import { secretKeyOfCommand, type KeyCommandWorld } from "./key-command.ts";
 import { secretBox, type KeyRing } from "./key-ring.ts";
 
 /** Where the keys that seal secrets come from. None of these is the store. */
@@ -10,13 +10,13 @@ export type KeySource =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "command"; readonly command: string };
 
-export async function secretsOf(source: KeySource): Promise<KeyRing> {
+export async function secretsOf(source: KeySource, world: KeyCommandWorld): Promise<KeyRing> {
   switch (source.kind) {
     case "file":
       return openSecretKey(source);
     case "text":
       return secretBox(parseSecretKeys(source.text.replaceAll(",", "\n"), "The setting secret_key (ODP_SECRET_KEY)"));
     case "command":
-      return secretKeyOfCommand(source);
+      return secretKeyOfCommand({ ...source, ...world });
   }
 }

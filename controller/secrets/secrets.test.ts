@@ -1,10 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { mkdtemp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { secretKeyLine } from "../../common/secret-key.ts";
+import { isAlive } from "../../test/helpers/processes.ts";
+import { startSpawner } from "../../test/helpers/spawner.ts";
+import { realClock } from "../../test/helpers/clock.ts";
+import type { Spawner } from "../processes/index.ts";
 import { secretKeyOfCommand } from "./key-command.ts";
 import { openSecretKey, secretBox, secretsOf } from "./index.ts";
 
@@ -63,6 +66,12 @@ describe("key file", () => {
 });
 
 describe("a key from elsewhere", () => {
+  let spawner: Spawner;
+  beforeAll(async () => {
+    spawner = await startSpawner();
+  });
+  afterAll(() => spawner.close());
+  const world = () => ({ processes: spawner, clock: realClock, environment: process.env });
   const [newer, older] = [randomBytes(32), randomBytes(32)];
   const lines = `${secretKeyLine(newer)}# the one before\n${secretKeyLine(older)}`;
   const expected = secretBox([newer, older]).keyId;
@@ -76,34 +85,33 @@ describe("a key from elsewhere", () => {
       { kind: "text", text: oneLine },
       { kind: "command", command: `cat ${file}` },
     ] as const) {
-      const box = await secretsOf(source);
+      const box = await secretsOf(source, world());
       expect(box.keyId, source.kind).toBe(expected);
       expect(box.open(secretBox([older]).seal("s", "c"), "c")).toBe("s");
     }
   });
 
   it("is refused without telling what came when it is none", async () => {
-    await expect(secretsOf({ kind: "text", text: "hunter2" })).rejects.toThrow(/^(?!.*hunter2).*ODP_SECRET_KEY/);
-    await expect(secretsOf({ kind: "command", command: "echo hunter2" })).rejects.toThrow(/^(?!.*hunter2).*odp-key-1/);
+    await expect(secretsOf({ kind: "text", text: "hunter2" }, world())).rejects.toThrow(
+      /^(?!.*hunter2).*ODP_SECRET_KEY/,
+    );
+    await expect(secretsOf({ kind: "command", command: "echo hunter2" }, world())).rejects.toThrow(
+      /^(?!.*hunter2).*odp-key-1/,
+    );
   });
 
   it("of a command that fails, hangs, or writes without end is an error that says so, and nothing of it is left", async () => {
-    await expect(secretKeyOfCommand({ command: "exit 3" })).rejects.toThrow(/failed \(exit code 3\)/);
-    await expect(secretKeyOfCommand({ command: "yes" })).rejects.toThrow(/wrote more than/);
+    await expect(secretKeyOfCommand({ ...world(), command: "exit 3" })).rejects.toThrow(/failed \(exit code 3\)/);
+    await expect(secretKeyOfCommand({ ...world(), command: "yes" })).rejects.toThrow(/wrote more than/);
     const pidFile = join(folder, "pid");
     // The shell is not the one that hangs, and what hangs holds its output open.
-    const hanging = secretKeyOfCommand({ command: `sleep 600 & echo $! > ${pidFile}; wait`, deadlineMs: 500 });
+    const hanging = secretKeyOfCommand({
+      ...world(),
+      command: `sleep 600 & echo $! > ${pidFile}; wait`,
+      deadlineMs: 500,
+    });
     await expect(hanging).rejects.toMatchObject({ code: "unavailable", message: expect.stringContaining("500 ms") });
     const pid = Number(await readFile(pidFile, "utf8"));
     await expect.poll(() => isAlive(pid), { timeout: 30_000 }).toBe(false);
   });
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    // What is killed and not reaped yet runs no more.
-    return !/^\d+ \(.*\) Z/.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch {
-    return false;
-  }
-}

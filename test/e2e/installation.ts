@@ -7,7 +7,7 @@ import { promisify } from "node:util";
 import { WebSocket } from "ws";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "../helpers/cluster-admin.ts";
-import { eventually, freePort, Program } from "../helpers/programs.ts";
+import { eventually, freePort, Program, type ProgramOptions } from "../helpers/programs.ts";
 
 /** A controller and its agents as processes, spoken to as clients do. */
 
@@ -82,8 +82,14 @@ export class Installation {
     await this.controller.printed(/is ready/);
   }
 
-  #begin(changed: Readonly<Record<string, string>>): void {
-    this.#controller = new Program("controller", "dist/controller.js", { ...this.#environment(), ...changed });
+  /** As `startController`, without waiting until it is ready. */
+  beginController(options: ProgramOptions): void {
+    this.#begin({}, options);
+  }
+
+  #begin(changed: Readonly<Record<string, string>>, options?: ProgramOptions): void {
+    const settings = { ...this.#environment(), ...changed };
+    this.#controller = new Program("controller", "dist/controller.js", settings, options);
     this.#session = "";
   }
 
@@ -99,7 +105,7 @@ export class Installation {
   }
 
   /** The first start needs a token; later ones find what the agent was given. */
-  async startAgent(host: string, token?: string): Promise<void> {
+  async startAgent(host: string, token?: string, options?: ProgramOptions): Promise<void> {
     const dir = join(this.folder, `agent-${host}`);
     await mkdir(dir, { recursive: true });
     const environment = {
@@ -108,7 +114,7 @@ export class Installation {
       ODP_AGENT_NAME: host,
       ...(token ? { ODP_AGENT_TOKEN: token } : {}),
     };
-    this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment));
+    this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment, options));
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
       const { status, code, message } = await this.call("GET", "/host?status=true");
@@ -118,10 +124,10 @@ export class Installation {
     });
   }
 
-  async enrol(host: string): Promise<void> {
+  async enrol(host: string, options?: ProgramOptions): Promise<void> {
     await this.ok("POST", "/host", JSON.stringify({ host, isagent: 1 }));
     const made = (await this.ok("POST", "/agent/token", JSON.stringify({ host }))) as { token: string };
-    await this.startAgent(host, made.token);
+    await this.startAgent(host, made.token, options);
   }
 
   /** Signed in by session, as the clients do: the id rides in the query. */

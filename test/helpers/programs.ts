@@ -12,12 +12,13 @@ const EXIT_DEADLINE_MS = 20_000;
 const POLL_MS = 50;
 const OUTPUT_KEPT_CHARACTERS = 200_000;
 
-/** Another user than the one of the tests, who must be the superuser for it. */
-export interface ProgramUser {
-  readonly uid: number;
-  readonly gid: number;
-  /** Where he may be. */
-  readonly cwd: string;
+export interface ProgramOptions {
+  /** Another user than the one of the tests, who must be the superuser for it. */
+  readonly uid?: number;
+  readonly gid?: number;
+  readonly cwd?: string;
+  /** Pipes that `output` collects when absent. */
+  readonly stdio?: readonly ["ignore", number, number];
 }
 
 export class Program {
@@ -26,10 +27,14 @@ export class Program {
   readonly #exited: Promise<void>;
   #output = "";
 
-  constructor(name: string, file: string, environment: Readonly<Record<string, string>>, user?: ProgramUser) {
+  constructor(name: string, file: string, environment: Readonly<Record<string, string>>, options: ProgramOptions = {}) {
     this.name = name;
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
-    this.#child = spawn(process.execPath, [file], { env, stdio: ["ignore", "pipe", "pipe"], ...user });
+    this.#child = spawn(process.execPath, [file], {
+      env,
+      ...options,
+      stdio: options.stdio ? [...options.stdio] : ["ignore", "pipe", "pipe"],
+    });
     this.#exited = new Promise((resolve) => this.#child.once("exit", () => resolve()));
     for (const stream of [this.#child.stdout, this.#child.stderr]) {
       stream?.on(
@@ -51,6 +56,12 @@ export class Program {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
+  /** From now on its pipes have no reader. */
+  stopReading(): void {
+    this.#child.stdout?.destroy();
+    this.#child.stderr?.destroy();
+  }
+
   /** Waits until the output holds what is expected; fails with the output when the process ends first. */
   async printed(expected: RegExp, deadlineMs = START_DEADLINE_MS): Promise<RegExpExecArray> {
     return eventually(`${this.name} prints ${expected}`, deadlineMs, () => {
@@ -61,6 +72,7 @@ export class Program {
     });
   }
 
+  /** Sends a signal and waits until it has ended. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     if (this.running) this.#child.kill(signal);
     const late = pause(EXIT_DEADLINE_MS, "late", { ref: false });

@@ -1,4 +1,5 @@
-import { mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { open, type Database, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
 import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
@@ -15,6 +16,7 @@ const FORMAT_KEY = textBytes("format");
 const MAX_READERS = 512;
 /** Room for later formats. */
 const MAX_DATABASES = 32;
+const OWN_FILE = 0o600;
 
 export type Table = Database<Uint8Array, Uint8Array>;
 
@@ -82,7 +84,10 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
       maxDbs: MAX_DATABASES,
       maxReaders: MAX_READERS,
       overlappingSync: false,
+      ...{ permissionsMode: OWN_FILE },
     });
+    // Earlier versions made it readable to all users.
+    chmodSync(join(folder, "data.mdb"), OWN_FILE);
     // The library makes one more promise per commit, which is its own: rejected without a handler it would end the
     // process.
     root.on("beforecommit", () => queueMicrotask(() => void root.committed.then(undefined, () => undefined)));

@@ -1,0 +1,3 @@
+export { serveSpawner } from "./serve.ts";
+export { Spawner } from "./spawner.ts";
+export type { OnOutput, Processes, ProcessSpec, StartedProcess } from "./types.ts";
