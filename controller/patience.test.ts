@@ -4,6 +4,7 @@ import { AppError } from "../common/errors.ts";
 import { START_AGAIN_MS, START_PATIENCE_MS } from "../common/limits.ts";
 import { TestClock, testRuntime } from "../test/helpers/runtime.ts";
 import { StartPatience } from "./patience.ts";
+import { storeDamaged } from "./store/damage.ts";
 
 function open() {
   const clock = new TestClock();
@@ -38,11 +39,11 @@ test("all steps of a start have one patience, and what it waited for is in the e
   });
 });
 
-test("what no wait mends ends the start at once", async () => {
-  const { patience, said } = open();
-  await expect(patience.during(() => Promise.reject(new AppError("invalid", "no prefix")))).rejects.toMatchObject({
-    code: "invalid",
-    message: "no prefix",
-  });
-  expect(said).toEqual([]);
-});
+test.each([new AppError("invalid", "no prefix"), storeDamaged("the first page is none")])(
+  "what no wait mends ends the start at once: %s",
+  async (error) => {
+    const { patience, said } = open();
+    await expect(patience.during(() => Promise.reject(error))).rejects.toBe(error);
+    expect(said).toEqual([]);
+  },
+);

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import { Command } from "commander";
 import { Client } from "../../common/client/client.ts";
@@ -12,6 +11,7 @@ import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from
 import { exitCodeOf, followScrub, statusOf } from "./scrub.ts";
 import { repairRows, repairsOf } from "./repairs.ts";
 import { joinLine, type JoinToken } from "./join.ts";
+import { Output } from "./output.ts";
 import { table } from "./table.ts";
 
 /** `odp`: the command line. A client of the HTTP interface like any other. */
@@ -21,6 +21,8 @@ const SCRUB_LOOK_EVERY_MS = 2_000;
 /** As a shell says of what SIGINT ended. */
 const CANCELLED = 130;
 const { version } = packageJson;
+
+const output = new Output(process, (text) => console.error(text));
 
 const program = new Command("odp")
   .description("Operations data platform, from the command line")
@@ -99,7 +101,7 @@ key
   .action(async () => {
     const status = await keyStatusOf(client(KEY_STATUS_DEADLINE_MS));
     if (program.opts<{ json?: boolean }>().json) show(status);
-    else await written(keyText(status));
+    else await output.write(keyText(status));
     process.exitCode = exitCodeOfKeys(status);
   });
 
@@ -214,7 +216,7 @@ audit
       tenant: user.split(".", 1)[0] ?? "",
       anchorFiles: anchor,
       json,
-      write: written,
+      write: (text) => output.write(text),
       note: (text) => console.error(text),
     });
   });
@@ -226,7 +228,10 @@ audit
   .option("--to <time>", "entries before")
   .action(async ({ from, to }: { from?: string; to?: string }) => {
     const period = { from: timeOf(from), to: timeOf(to) };
-    const entries = await exportAudit({ client: client(), signal: ended(), write: written }, period);
+    const entries = await exportAudit(
+      { client: client(), signal: ended(), write: (text: string) => output.write(text) },
+      period,
+    );
     console.error(`${entries} entries`);
   });
 
@@ -262,11 +267,6 @@ function ended(): AbortSignal {
   const over = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => over.abort());
   return over.signal;
-}
-
-/** Waits for a slow reader of the output. */
-async function written(text: string): Promise<void> {
-  if (!process.stdout.write(text)) await once(process.stdout, "drain");
 }
 
 function timeOf(text: string | undefined): string | undefined {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PASSWORD } from "../../test/helpers/http-app.ts";
 import { openMonitoring } from "../../test/helpers/monitoring.ts";
@@ -84,4 +85,21 @@ test("Ctrl-C cancels the run and waits for its end; a second one leaves", async 
   left.child.kill("SIGINT");
   expect(await left.exit).toBe(130);
   release();
+});
+
+test("an answer that cannot be written is told by the exit code; a reader that has read enough is no failure", async () => {
+  const [full, environment] = [openSync("/dev/full", "w"), { ...process.env, ODP_URL: url, ODP_PASSWORD: PASSWORD }];
+  const line = ["--import", "tsx", "controller/cli/main.ts", "job", "run", "backup@common/x"];
+  onHosts(() => Promise.resolve({ state: "ok" }));
+  const lost = spawn(process.execPath, line, { env: environment, stdio: ["ignore", full, "pipe"] });
+  const told: Buffer[] = [];
+  lost.stderr.on("data", (data: Buffer) => told.push(data));
+  const [code] = await once(lost, "close");
+  expect(Buffer.concat(told).toString()).toMatch(/^odp: the output could not be written: ENOSPC/);
+  expect(code).toBe(74);
+  closeSync(full);
+
+  const enough = spawn(process.execPath, line, { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  enough.stdout.destroy();
+  expect(await once(enough, "close")).toEqual([0, null]);
 });

@@ -97,6 +97,8 @@ describe("a damaged store is refused with its file and the reason before anythin
       await expect(openMatrix(dir)).rejects.toMatchObject({
         code: "unavailable",
         message: expect.stringMatching(reason),
+        // A start does not wait for it.
+        details: { reason: "damaged" },
       });
       await expect(openMatrix(dir)).rejects.toMatchObject({ message: expect.stringContaining(join(dir, store)) });
     }

@@ -1,6 +1,6 @@
 import { basename, join } from "node:path";
-import { AppError } from "../../../common/errors.ts";
 import { makeFolder, nodeFiles } from "../../files.ts";
+import { storeDamaged } from "../damage.ts";
 import type { TenantStore } from "../engine.ts";
 import { KvSweep } from "../kv-sweep.ts";
 import { EmbeddedBlobStore } from "./blobs.ts";
@@ -20,8 +20,7 @@ export interface EmbeddedTenant extends TenantStore {
 /** A store missing where one was made is damaged: an empty one in its place would hide the loss of everything. */
 export async function requireStore(folder: string): Promise<void> {
   if (await hasEnvironment(environmentIn(folder))) return;
-  throw new AppError(
-    "unavailable",
+  throw storeDamaged(
     `The store in ${folder} is damaged: its file lmdb/data.mdb is missing. Restore the data folder from a backup.`,
   );
 }

@@ -2,12 +2,15 @@ import { statfsSync } from "node:fs";
 import { constants } from "node:os";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { DISK_FULL_BELOW_BYTES } from "../../../common/limits.ts";
+import { storeDamaged } from "../damage.ts";
 import { diskFull, isFull } from "./files.ts";
 
 /**
  * LMDB's own number for an environment that failed while it wrote its meta page: all it does until it is opened again.
  */
 const PANIC = -30_795;
+/** A page that is not there, one of another kind than expected, another version, no file of LMDB at all. */
+const DAMAGE: ReadonlySet<number> = new Set([-30_797, -30_796, -30_794, -30_793]);
 
 /** What LMDB threw while it wrote or opened, as the seam says it; an error of the program itself as it is. */
 export function writeFault(error: unknown, folder: string): unknown {
@@ -20,6 +23,11 @@ export function writeFault(error: unknown, folder: string): unknown {
       { cause: error },
     );
   }
+  if (DAMAGE.has(error.code))
+    return storeDamaged(
+      `The store in ${folder} is damaged: ${errorText(error)}. Restore the data folder from a backup.`,
+      error,
+    );
   return new AppError("unknown_outcome", `The store could not write to its disk: ${errorText(error)}.`, {
     cause: error,
   });

@@ -1,5 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from "node:fs";
-import { AppError } from "../../../../common/errors.ts";
+import type { AppError } from "../../../../common/errors.ts";
+import { storeDamaged } from "../../damage.ts";
 
 /**
  * The file of LMDB as it lies on the disk (data version 2, 64 bit, little-endian), read without LMDB: what is damaged
@@ -115,10 +116,7 @@ export class PageFile {
 }
 
 export function damaged(path: string, why: string): AppError {
-  return new AppError(
-    "unavailable",
-    `The store's file ${path} is damaged: ${why}. Restore the data folder from a backup.`,
-  );
+  return storeDamaged(`The store's file ${path} is damaged: ${why}. Restore the data folder from a backup.`);
 }
 
 /** The two pages at the front belong to no tree. */

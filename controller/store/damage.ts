@@ -1,0 +1,12 @@
+import { AppError, isAppError } from "../../common/errors.ts";
+
+const DAMAGED = "damaged";
+
+/** A store whose data cannot be read: `AppError("unavailable")`, which waiting does not mend. */
+export function storeDamaged(message: string, cause?: unknown): AppError {
+  return new AppError("unavailable", message, { cause, details: { reason: DAMAGED } });
+}
+
+export function isStoreDamaged(error: unknown): boolean {
+  return isAppError(error, "unavailable") && error.details?.["reason"] === DAMAGED;
+}
