@@ -93,7 +93,7 @@ test("an answer that cannot be written is told by the exit code; a reader that h
   onHosts(() => Promise.resolve({ state: "ok" }));
   const lost = spawn(process.execPath, line, { env: environment, stdio: ["ignore", full, "pipe"] });
   const told: Buffer[] = [];
-  lost.stderr.on("data", (data: Buffer) => told.push(data));
+  lost.stderr?.on("data", (data: Buffer) => told.push(data));
   const [code] = await once(lost, "close");
   expect(Buffer.concat(told).toString()).toMatch(/^odp: the output could not be written: ENOSPC/);
   expect(code).toBe(74);
