@@ -1,15 +1,16 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import config from "../../vitest.config.ts";
+import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
  * `npm test`: all projects of vitest, in two sequences side by side. The projects of the first mostly wait for stores
  * and programs. The second takes what they leave of the processors, and ends with `ring`, which mostly waits for its
- * members; it is printed project by project. What failed in any of them is printed once more at the end. What is given
- * after `npm test --` goes to vitest.
+ * members; it is printed project by project. What failed in any of them is printed once more at the end, and how long
+ * each test file took is in `.reports/durations.tsv`. What is given after `npm test --` goes to vitest.
  */
 const LAST = ["e2e"];
 /** Tests of `unit` and `ring` have deadlines, though generous ones, those of `sim` have none. */
@@ -20,6 +21,9 @@ const BESIDE: readonly (readonly [name: string, priority: number])[] = [
 ];
 /** Characters printed of all failures. */
 const FAILURES_SHOWN_MAX = 10_000;
+
+const REPORTS = ".reports";
+const SLOWEST_SHOWN = 25;
 
 const given = process.argv.slice(2);
 const children = new Set<ChildProcess>();
@@ -34,6 +38,9 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
 const folder = mkdtempSync(join(tmpdir(), "odp-tests-"));
 const failures = join(folder, "failures");
 writeFileSync(failures, "");
+mkdirSync(REPORTS, { recursive: true });
+const durations = join(REPORTS, "durations.tsv");
+writeFileSync(durations, "");
 
 const beside = runBeside();
 const others = projects().filter((name) => !LAST.includes(name) && BESIDE.every(([other]) => other !== name));
@@ -42,11 +49,22 @@ for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.
 runs.push(...(await beside));
 
 for (const { names, code, seconds } of runs) console.log(`${names.join(", ")}: exit ${code} after ${seconds} s`);
+console.log(`The slowest of the test files in ${durations}:\n${slowest(readFileSync(durations, "utf8"))}`);
 const failed = readFileSync(failures, "utf8");
 if (failed.length > FAILURES_SHOWN_MAX) console.log(`${failed.length} characters of failures, the first of them:`);
 console.log(failed.slice(0, FAILURES_SHOWN_MAX));
 rmSync(folder, { recursive: true });
 process.exitCode = !stopped && runs.every(({ code }) => code === 0) ? 0 : 1;
+
+/** Lines of the report, the longest time first. */
+function slowest(report: string): string {
+  const lines = report.split("\n").filter(Boolean);
+  const secondsOf = (line: string): number => Number(line.split("\t")[2]);
+  return lines
+    .sort((a, b) => secondsOf(b) - secondsOf(a))
+    .slice(0, SLOWEST_SHOWN)
+    .join("\n");
+}
 
 function projects(): string[] {
   return (config.test?.projects ?? []).map((project) => {
@@ -83,14 +101,14 @@ interface Run {
 function vitest(names: readonly string[], priority?: number): Run {
   const wanted = [
     ...names.flatMap((name) => ["--project", name]),
-    ...["--reporter", "default", "--reporter", "./test/tools/failures.ts"],
+    ...["--reporter", "default", "--reporter", "./test/tools/failures.ts", "--reporter", "./test/tools/durations.ts"],
     ...given,
     ...(given.length > 0 ? ["--passWithNoTests"] : []),
   ];
   const started = performance.now();
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], {
     stdio: priority === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
-    env: { ...process.env, [FAILURES_FILE]: failures },
+    env: { ...process.env, [FAILURES_FILE]: failures, [DURATIONS_FILE]: durations },
   });
   // Before it starts any process or thread that matters: they are as it is.
   if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);
