@@ -38,6 +38,10 @@ export default tseslint.config(
       "*.config.*",
       "controller/cli/**",
     ],
-    rules: { "no-restricted-properties": ["error", ...NO_MODULE_BY_NAME], "no-console": "off", "no-restricted-exports": "off" },
+    rules: {
+      "no-restricted-properties": ["error", ...NO_MODULE_BY_NAME],
+      "no-console": "off",
+      "no-restricted-exports": "off",
+    },
   },
 );

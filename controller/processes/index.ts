@@ -1,3 +1,2 @@
-export { serveSpawner } from "./serve.ts";
 export { Spawner } from "./spawner.ts";
 export type { OnOutput, Processes, ProcessSpec, StartedProcess } from "./types.ts";
