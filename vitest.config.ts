@@ -11,7 +11,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/{config,consolelog}/*.test.ts",
   "controller/areas/triggers/*.test.ts",
   "controller/areas/query/{graph-host-objects,ordered,search/*}.test.ts",
-  "controller/areas/rules/{patterns,sent-lines,service,trial}.test.ts",
+  "controller/areas/rules/{parse-file,patterns,sent-lines,service,trial}.test.ts",
   "controller/areas/objects/{model,service}.test.ts",
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{edgeendings,futuretimes,races}}.test.ts",
   "controller/areas/{depots,jobs}/interface.test.ts",

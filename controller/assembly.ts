@@ -18,7 +18,7 @@ import {
   schemaOwner,
   sealedConfig,
 } from "./areas/config/index.ts";
-import { consoleLogArea, ConsoleLogService } from "./areas/consolelog/index.ts";
+import { consoleLogArea, ConsoleLogService, RunLogs, SCRIPT_LOG_BOUNDS } from "./areas/consolelog/index.ts";
 import { DeploymentService, depotsArea, DepotService } from "./areas/depots/index.ts";
 import { filesArea, FileService } from "./areas/files/index.ts";
 import { ExplainService, groupsArea, GroupService } from "./areas/groups/index.ts";
@@ -373,7 +373,8 @@ export async function assemble(options: AssemblyOptions) {
     memory: ruleMemory,
     runtime,
   });
-  const lines = { rules, objects, clock: runtime.clock, workers, bodies, room: use };
+  const ruleLogs = new RunLogs({ kind: "rule", logs: consoleLogs, runtime }, SCRIPT_LOG_BOUNDS);
+  const lines = { rules, objects, clock: runtime.clock, workers, bodies, room: use, logs: ruleLogs };
   const fileParser = new FileParser({ ...lines, files });
   const sentLines = new SentLines({ ...lines, notifications, random: runtime.random });
   const recent = new RecentRecords();

@@ -481,6 +481,9 @@ test("patterns that make others work for ever do their work in time", async () =
     records: 1,
     failed: 1,
   });
+  expect(await odp.ok("GET", "/consolelog/rule?name=/matrix/rules/bad/slow")).toMatchObject({
+    logs: [{ level: 4, source: "/slow/slow.log", msg: "Line 1: No pattern of the rule matches it.", count: 1 }],
+  });
   const metrics = await (await fetch(`${odp.url}/metrics`)).text();
   expect(metrics).toMatch(/^odp_worker_threads 1$/m);
   expect(metrics).toMatch(/^odp_worker_threads_ended 0$/m);

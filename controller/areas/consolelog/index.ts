@@ -2,4 +2,4 @@ export { consoleLogArea } from "./area.ts";
 export { CONSOLE_LOG_CLASSES, consoleLogPath } from "./classes.ts";
 export { LEVELS, levelOf } from "./levels.ts";
 export { RunLogs, SCRIPT_LOG_BOUNDS, type RunLog } from "./run-log.ts";
-export { ConsoleLogService } from "./service.ts";
+export { ConsoleLogService, type SaidEntry } from "./service.ts";

@@ -77,7 +77,11 @@ export class RunLogs {
   }
 
   /** Never rejects: a log that cannot be kept fails no run. */
-  async keep(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, name: string, log: RunLog): Promise<void> {
+  async keep(
+    of: Pick<Principal, "tenant" | "ospace" | "traceparent">,
+    name: string,
+    log: Pick<RunLog, "beganMs" | "entries">,
+  ): Promise<void> {
     const { kind, logs, runtime } = this.#with;
     const run = Buffer.from(runtime.random.bytes(RUN_BYTES)).toString("base64url");
     try {

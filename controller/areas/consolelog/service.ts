@@ -75,6 +75,8 @@ export interface SaidEntry {
   readonly level: number;
   readonly msg: string;
   readonly timeMs: number;
+  /** Of the kind `rule`: the raw record, or records, that the entry is about. */
+  readonly about?: Pick<LogEntry, "source" | "raw" | "count">;
 }
 
 interface Dependencies {
@@ -153,8 +155,9 @@ export class ConsoleLogService {
   async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, beganMs, entries }: Said) {
     if (entries.length === 0) return;
     const { tenant, ospace, traceparent } = of;
-    const records = entries.map(({ level, msg, timeMs }, ordinal) => ({
-      values: { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), level, msg, sttime: beganMs, edtime: timeMs },
+    const common = { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), sttime: beganMs };
+    const records = entries.map(({ level, msg, timeMs, about }, ordinal) => ({
+      values: { ...common, level, msg, edtime: timeMs, ...about },
       timeMs,
       identity: run,
       ordinal,

@@ -246,7 +246,8 @@ test("of a file its tenant has no room for nothing is stored, of one it has half
       left -= wanted;
     };
     const room: TenantRoom = { isLimited: () => true, take: require, require, count: () => undefined };
-    const result = await new FileParser({ rules, objects, files, clock: realClock, room }).parse(admin, request);
+    const parser = new FileParser({ rules, objects, files, clock: realClock, room });
+    const result = await parser.parse(admin, request).catch((error: unknown) => error);
     const names: unknown[] = [];
     for await (const page of objects.read(admin, { class: "/matrix/full", subtree: false }))
       names.push(...page.map(({ values }) => values["name"]));
@@ -255,7 +256,7 @@ test("of a file its tenant has no room for nothing is stored, of one it has half
   const refused = (...lines: number[]) =>
     lines.map((line) => ({ line, error: expect.stringContaining("there is no room") as unknown }));
   expect(await parsedWith(0)).toMatchObject({
-    result: { records: 0, failed: 4, errors: refused(1, 2, 3, 4) },
+    result: { code: "invalid", details: { failed: 4, errors: refused(1, 2, 3, 4) } },
     names: [],
   });
   expect(await parsedWith(2)).toMatchObject({

@@ -5,9 +5,17 @@ import { rowGate, type RowGate } from "../query/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
+import type { RunLogs } from "../consolelog/index.ts";
+import type { LineFailures } from "./line-failures.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRecord, Rule } from "./types.ts";
+
+export interface LinesOutcome {
+  readonly result: LinesResult;
+  /** There were records, and each of them failed. */
+  readonly isAllFailed: boolean;
+}
 
 /** What becomes of lines that a rule parses. */
 export interface LinesResult {
@@ -34,6 +42,8 @@ export interface LinesDependencies {
   readonly bodies?: Pick<RuleBodies, "work"> | undefined;
   /** Absent: no tenant has a quota. */
   readonly room?: TenantRoom;
+  /** Console logs of rules; absent: failures are in none. */
+  readonly logs?: Pick<RunLogs, "keep"> | undefined;
 }
 
 /** Lines of one origin, stored with the rights of the principal. */
@@ -45,6 +55,7 @@ export interface LinesOf {
   readonly timeMs: number;
   /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
   readonly identity: string;
+  readonly failures: LineFailures;
   readonly signal: AbortSignal;
 }
 
@@ -63,19 +74,19 @@ export class RuleLines {
 
   /** At most `CHANGE_BATCH_MAX` lines in each piece. `AppError("denied")` for who may write nothing of the class. */
   async store(
-    { principal, rule, source, timeMs, identity, signal }: LinesOf,
+    { principal, rule, source, timeMs, identity, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
-  ): Promise<LinesResult> {
+  ): Promise<LinesOutcome> {
     const { clock, workers, bodies } = this.#dependencies;
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
-    const run = new LineRun({ principal, rule, source, timeMs, slices });
+    const run = new LineRun({ principal, rule, source, timeMs, failures, slices });
     // A caller who may write nothing of the class is told so before anything is parsed.
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of pieces) {
       signal.throwIfAborted();
       await this.#store(run, await run.parse(lines), identity);
     }
-    return run.result();
+    return { result: run.result(), isAllFailed: run.isAllFailed() };
   }
 
   async #store(run: LineRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
@@ -164,6 +175,7 @@ interface LineRunOptions {
   readonly rule: Rule;
   readonly source: string;
   readonly timeMs: number;
+  readonly failures: LineFailures;
   readonly slices: ParseSlices;
 }
 
@@ -174,6 +186,12 @@ class LineRun {
   readonly #gates = new Map<string, RowGate>();
   readonly #source: string;
   readonly #slices: ParseSlices;
+  readonly #failures: LineFailures;
+  #lines: readonly string[] = [];
+  /** Those of this piece that failed, by their numbers. */
+  #failedLines = new Set<number>();
+  /** Lines that hold a record, less those that failed. */
+  #sound = 0;
   /** Line number of the batch's first line. */
   first = 1;
   #next = 1;
@@ -183,11 +201,12 @@ class LineRun {
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
 
-  constructor({ principal, rule, source, timeMs, slices }: LineRunOptions) {
+  constructor({ principal, rule, source, timeMs, failures, slices }: LineRunOptions) {
     this.principal = principal;
     this.rule = rule;
     this.timeMs = timeMs;
     this.#source = source;
+    this.#failures = failures;
     this.#slices = slices;
   }
 
@@ -204,6 +223,9 @@ class LineRun {
   parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
     this.first = this.#next;
     this.#next += lines.length;
+    this.#lines = lines;
+    this.#failedLines = new Set();
+    for (const line of lines) if (line.trim() !== "") this.#sound += 1;
     const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
     return this.#slices.parse(
       this.rule,
@@ -226,7 +248,16 @@ class LineRun {
 
   fail(line: number, error: string): void {
     this.#failed += 1;
+    this.#failures.line(line, error, this.#lines[line - this.first] ?? "");
+    if (!this.#failedLines.has(line)) {
+      this.#failedLines.add(line);
+      this.#sound -= 1;
+    }
     if (this.#errors.length < ERRORS_SHOWN) this.#errors.push({ line, error });
+  }
+
+  isAllFailed(): boolean {
+    return this.#failed > 0 && this.#sound === 0 && this.#records + this.#removed === 0;
   }
 
   result(): LinesResult {

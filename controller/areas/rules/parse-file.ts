@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
+import { FailureLog, type LineFailures } from "./line-failures.ts";
 import { RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "./types.ts";
 
@@ -34,28 +35,51 @@ interface Dependencies extends LinesDependencies {
 
 /**
  * Parses a file line by line and stores the records. A record's identity is the file's content and its line, so parsing
- * the same file with the same rule again writes the same rows.
+ * the same file with the same rule again writes the same rows. What fails is in the console log of the rule.
  */
 export class FileParser {
   readonly #dependencies: Dependencies;
   readonly #lines: RuleLines;
+  readonly #failures: FailureLog;
 
   constructor(dependencies: Dependencies) {
     this.#dependencies = dependencies;
     this.#lines = new RuleLines(dependencies);
+    this.#failures = new FailureLog(dependencies);
   }
 
-  async parse(principal: Principal, { filename, space, signal, ...request }: ParseFileRequest): Promise<LinesResult> {
+  /** `AppError("invalid")` for a file whose records all fail. */
+  async parse(principal: Principal, request: ParseFileRequest): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
+    const { rule, filename: source } = request;
+    return this.#failures.of(principal, { rule, source }, (failures) => this.#parse(principal, request, failures));
+  }
+
+  async #parse(
+    principal: Principal,
+    { filename, space, signal, ...request }: ParseFileRequest,
+    failures: LineFailures,
+  ): Promise<LinesResult> {
     const { rules, files } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
     const file = await files.open(principal, filename, space);
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const digest = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
-    const of = { principal, rule, source: filename, timeMs: file.modifiedMs, identity: `file/${digest}`, signal };
-    return this.#lines.store(of, batches(file.bytes));
+    const identity = `file/${digest}`;
+    const of = { principal, rule, source: filename, timeMs: file.modifiedMs, identity, failures, signal };
+    const { result, isAllFailed } = await this.#lines.store(of, batches(file.bytes));
+    if (isAllFailed) throw allFailed(filename, rule.key, result);
+    return result;
   }
+}
+
+function allFailed(filename: string, key: string, { failed, errors }: LinesResult): AppError {
+  const [first] = errors;
+  const why = first === undefined ? "" : ` Line ${first.line}: ${first.error}`;
+  return new AppError("invalid", `None of the ${failed} records of ${filename} fits the rule ${key}.${why}`, {
+    details: { failed, errors },
+  });
 }
 
 /** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */

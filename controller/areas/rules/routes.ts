@@ -115,7 +115,8 @@ export function ruleRoutes({
       method: "GET",
       path: "/action/parsefile",
       permission: "rules:write",
-      summary: "Parse a file of the file system into the class of a rule",
+      summary:
+        "Parse a file of the file system into the class of a rule; an error when all its records fail. Failures are in the console log of the rule",
       input: ParseFileQuery,
       output: ParseFileReply,
       handler: async ({ principal, input, signal }) => {

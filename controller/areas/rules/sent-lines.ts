@@ -10,6 +10,7 @@ import {
 import type { Random } from "../../../common/time.ts";
 import { requireSending, sendFrame, type Notifications } from "../notifications/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
+import { FailureLog } from "./line-failures.ts";
 import { RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "./types.ts";
 
@@ -37,10 +38,12 @@ const IDENTITY_BYTES = 16;
 export class SentLines {
   readonly #with: Dependencies;
   readonly #lines: RuleLines;
+  readonly #failures: FailureLog;
 
   constructor(dependencies: Dependencies) {
     this.#with = dependencies;
     this.#lines = new RuleLines(dependencies);
+    this.#failures = new FailureLog(dependencies);
   }
 
   /**
@@ -60,12 +63,15 @@ export class SentLines {
   ): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rules, clock, random } = this.#with;
-    const rule = await rules.load(principal, key);
-    const lines = linesOf(text);
-    lines.forEach(checkLine);
-    const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
-    const of = { principal, rule, source: principal.user, timeMs: clock.nowMs(), identity, signal };
-    return this.#lines.store(of, pieces(lines));
+    const source = principal.user;
+    return this.#failures.of(principal, { rule: key, source }, async (failures) => {
+      const rule = await rules.load(principal, key);
+      const lines = linesOf(text);
+      lines.forEach(checkLine);
+      const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
+      const of = { principal, rule, source, timeMs: clock.nowMs(), identity, failures, signal };
+      return (await this.#lines.store(of, pieces(lines))).result;
+    });
   }
 
   #tell(principal: Principal, subject: string, text: string): SentLinesResult {

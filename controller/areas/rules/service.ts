@@ -203,7 +203,8 @@ export class RuleService implements Rules {
   async #readable(principal: Principal, key: string): Promise<StoredRule> {
     checkKey(principal, key);
     const stored = await this.#store.find(principal.tenant, key);
-    if (!stored || !isReadable(principal, stored.text)) throw new AppError("not_found", `There is no rule ${key}.`);
+    if (!stored || !isReadable(principal, stored.text))
+      throw new AppError("not_found", `There is no rule ${key}.`, NO_RULE);
     return stored;
   }
 
@@ -327,12 +328,15 @@ export class RuleService implements Rules {
   }
 }
 
+const NO_RULE = { details: { reason: "no_rule" } };
+
 function checkKey({ ospace }: Principal, key: string): void {
   const prefix = `${ospace}/rules/`;
   if (key.startsWith(prefix) && key.length > prefix.length && anyKey(key) === key) return;
   throw new AppError(
     "invalid",
     `A rule is named by its configuration key, such as ${prefix}access, not ${key || "nothing"}.`,
+    NO_RULE,
   );
 }
 

@@ -80,8 +80,8 @@ export interface Rules {
   /** A rule that another one passes records on to, as it was pinned with that one. */
   forwarded(principal: Principal, rule: Rule, key: string): Promise<Rule>;
   /**
-   * The rule as it is now, to parse by it or to name it in a policy. `AppError("not_found")` without one, `syntax` or
-   * `invalid` when it cannot be used.
+   * The rule as it is now, to parse by it or to name it in a policy. `AppError("not_found")` without one, with the reason
+   * `no_rule`, or without its class; `syntax` or `invalid` when it cannot be used.
    */
   load(principal: Principal, key: string): Promise<Rule>;
   /**

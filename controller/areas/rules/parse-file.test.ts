@@ -1,0 +1,172 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import { PARSE_FILE_MAX_BYTES, RULE_FAILURES_LOGGED_MAX } from "../../../common/limits.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { testEntries } from "../../../test/helpers/config.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { CONSOLE_LOG_CLASSES, ConsoleLogService, levelOf, RunLogs, SCRIPT_LOG_BOUNDS } from "../consolelog/index.ts";
+import { ObjectService } from "../objects/index.ts";
+import type { Principal } from "../permissions/index.ts";
+import { FileParser, RuleService, SentLines } from "./index.ts";
+
+const ADMIN = testPrincipal();
+const RULE = "--class=/matrix/line\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n";
+
+let engine: TestEngine;
+let objects: ObjectService;
+let rules: RuleService;
+let logs: ConsoleLogService;
+let parser: FileParser;
+let sentLines: SentLines;
+/** Of the file that is parsed; an error in its place is thrown. */
+let content: string | AppError;
+let size: number | undefined;
+let key = "";
+let count = 0;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  const runtime = testRuntime(realClock);
+  objects = new ObjectService({ stores: engine, runtime });
+  for (const definition of CONSOLE_LOG_CLASSES) objects.registerSystemClass(definition);
+  logs = new ConsoleLogService({ objects, clock: realClock });
+  rules = new RuleService({ stores: engine, entries: testEntries(engine), objects });
+  const runLogs = new RunLogs({ kind: "rule", logs, runtime }, SCRIPT_LOG_BOUNDS);
+  const parts = { rules, objects, clock: realClock, logs: runLogs };
+  const openServed = (_by: Principal, _name: unknown) => {
+    if (content instanceof AppError) return Promise.reject(content);
+    const bytes = Buffer.from(content);
+    const pieces = (async function* () {
+      yield await Promise.resolve(bytes);
+    })();
+    return Promise.resolve({ digest: `${key}${content}`, size: size ?? bytes.length, modifiedMs: 0, bytes: pieces });
+  };
+  const files = { open: openServed, openServed };
+  parser = new FileParser({ ...parts, files });
+  sentLines = new SentLines({ ...parts, notifications: { publish: () => undefined }, random: runtime.random });
+  const columns = [
+    { name: "name", type: "varchar" },
+    { name: "n", type: "int" },
+  ] as const;
+  await objects.createClass(ADMIN, { path: "/matrix/line", kind: "record", columns });
+});
+beforeEach(async () => {
+  key = `/matrix/rules/r${(count += 1)}`;
+  size = undefined;
+  await rules.put(ADMIN, key, RULE);
+});
+afterAll(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const { signal } = new AbortController();
+
+async function parsed(text: string | AppError, { by = ADMIN, rule = key } = {}) {
+  content = text;
+  return parser.parse(by, { rule, filename: "/a.csv", space: "user", signal });
+}
+
+async function said(name = key) {
+  return (await logs.read(ADMIN, { kind: "rule", name, levels: [] }, { limit: 1_000 })).logs;
+}
+
+const failures = async (name?: string) => (await said(name)).map(({ msg }) => msg);
+
+test("each line that fails is an entry of the rule's console log, with its text", async () => {
+  expect(await parsed("a,1\nb,many\n\nc,3\nd,x,y,z")).toMatchObject({ records: 2, failed: 2 });
+  const common = { level: levelOf("error"), source: "/a.csv", count: 1 };
+  expect(await said()).toMatchObject([
+    { ...common, msg: 'Line 2: The field n is no INT: "many".', raw: "b,many" },
+    { ...common, msg: "Line 5: It has 4 columns where the rule names 2.", raw: "d,x,y,z" },
+  ]);
+});
+
+test("a file whose records all fail is an error that names the first, and one with a good, a blank or a dropped one is none", async () => {
+  await expect(parsed("\na,x\n\nb,y\n")).rejects.toMatchObject({
+    code: "invalid",
+    message: `None of the 2 records of /a.csv fits the rule ${key}. Line 2: The field n is no INT: "x".`,
+    details: {
+      failed: 2,
+      errors: [
+        { line: 2, error: 'The field n is no INT: "x".' },
+        { line: 4, error: 'The field n is no INT: "y".' },
+      ],
+    },
+  });
+  expect(await failures()).toEqual([
+    'Line 2: The field n is no INT: "x".',
+    'Line 4: The field n is no INT: "y".',
+    `None of the 2 records of /a.csv fits the rule ${key}. Line 2: The field n is no INT: "x".`,
+  ]);
+  for (const [text, result] of [
+    ["a,1\nb,y", { records: 1, failed: 1 }],
+    ["", { records: 0, failed: 0 }],
+    ["\n \n", { records: 0, failed: 0 }],
+  ] as const)
+    expect(await parsed(text), text).toMatchObject(result);
+  await rules.put(ADMIN, key, `${RULE}--ignore\n`);
+  expect(await parsed("a,x")).toMatchObject({ records: 0, failed: 0 });
+});
+
+test("records that were removed after an earlier run are no failures", async () => {
+  await parsed("removed,1\nb,y");
+  for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+    await objects.remove(
+      ADMIN,
+      page.filter(({ values }) => values["name"] === "removed").map(({ id }) => ({ id, class: "/matrix/line" })),
+    );
+  expect(await parsed("removed,1\nb,y")).toMatchObject({ records: 0, removed: 1, failed: 1 });
+});
+
+test("a call that fails as a whole is an entry of the rule's console log", async () => {
+  await expect(parsed(new AppError("not_found", "There is no file /a.csv."))).rejects.toMatchObject({
+    code: "not_found",
+  });
+  size = PARSE_FILE_MAX_BYTES + 1;
+  await expect(parsed("a,1")).rejects.toMatchObject({ code: "too_large" });
+  size = undefined;
+  await rules.put(ADMIN, key, "--parser=csv\n");
+  await expect(parsed("a,1")).rejects.toMatchObject({ code: "invalid" });
+  await rules.put(ADMIN, key, "--class=/matrix/none\n--parser=csv\n--fields=a\n");
+  await expect(parsed("a,1")).rejects.toMatchObject({ code: "not_found" });
+  await rules.put(ADMIN, key, RULE);
+  await expect(parsed("a,1", { by: { ...ADMIN, data: [{ class: "/matrix", access: "read" }] } })).rejects.toMatchObject(
+    {
+      code: "denied",
+    },
+  );
+  const entries = await said();
+  expect(entries.map(({ msg }) => msg)).toEqual([
+    "There is no file /a.csv.",
+    expect.stringContaining("A file to parse has at most"),
+    expect.stringContaining("no option --class"),
+    "class : /matrix/none not find !",
+    expect.stringContaining("may not write"),
+  ]);
+  for (const entry of entries) expect(entry).toMatchObject({ level: levelOf("error"), source: "/a.csv" });
+});
+
+test("a rule that is not there, or not for the caller, gets no entry by it, and none who may not use rules makes one", async () => {
+  await expect(parsed("a,1", { rule: "/matrix/rules/none" })).rejects.toMatchObject({ code: "not_found" });
+  await expect(parsed("a,1", { rule: "none" })).rejects.toMatchObject({ code: "invalid" });
+  await expect(parsed("a,1", { by: { ...ADMIN, data: [] } })).rejects.toMatchObject({ code: "not_found" });
+  await expect(parsed("a,1", { by: testPrincipal("viewer") })).rejects.toMatchObject({ code: "denied" });
+  expect([await said("/matrix/rules/none"), await said("none"), await said()]).toEqual([[], [], []]);
+});
+
+test("of very many failures the log has the first, and the number of the others", async () => {
+  const lines = Array.from({ length: RULE_FAILURES_LOGGED_MAX + 5 }, () => "a,x");
+  await expect(parsed(["good,1", ...lines].join("\n"))).resolves.toMatchObject({ failed: lines.length });
+  const { logs: entries, position } = await logs.read(ADMIN, { kind: "rule", name: key, levels: [] }, { limit: 1_000 });
+  const rest = await logs.read(ADMIN, { kind: "rule", name: key, levels: [] }, { position });
+  expect([...entries, ...rest.logs]).toHaveLength(RULE_FAILURES_LOGGED_MAX + 1);
+  expect(rest.logs.at(-1)).toMatchObject({ msg: "5 more lines failed.", count: 5 });
+});
+
+test("lines that a program sends leave their failures in the log too, and are no error of the call", async () => {
+  const sent = await sentLines.take(ADMIN, { rule: key, text: "a,x\nb,y\n", signal });
+  expect(sent).toMatchObject({ records: 0, failed: 2 });
+  expect(await failures()).toEqual(['Line 1: The field n is no INT: "x".', 'Line 2: The field n is no INT: "y".']);
+});
