@@ -18,6 +18,7 @@ import type { Clock } from "../common/time.ts";
 import { Networks } from "./network.ts";
 import type { Audit } from "./areas/audit/index.ts";
 import { Admission } from "./http/admission.ts";
+import { BodyMemory } from "./http/body-memory.ts";
 import { checkInterface } from "./http/check.ts";
 import { browserHeaders, type HstsReach } from "./http/browsers.ts";
 import type { Endpoint } from "./http/endpoint.ts";
@@ -69,6 +70,8 @@ export interface HttpSettings {
   readonly deadlines?: ServerDeadlines;
   readonly callsInFlightMax?: number;
   readonly callsWaitingMax?: number;
+  /** For the bodies of all calls; `HTTP_BODY_MEMORY_DEFAULT_MIB` when absent. */
+  readonly bodyMemoryMib?: number;
 }
 
 export interface HttpParts {
@@ -98,7 +101,8 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
     inFlightMax: STRANGER_CALLS_IN_FLIGHT_MAX,
     waitingMax: STRANGER_CALLS_WAITING_MAX,
   });
-  const metrics = new HttpMetrics(admission, parts.levels ?? []);
+  const bodyMemory = new BodyMemory(settings.bodyMemoryMib);
+  const metrics = new HttpMetrics(admission, [...(parts.levels ?? []), bodyLevel(bodyMemory)]);
   const pipelines = new Pipelines();
   const peers = new Peers(settings.trustedProxies ?? []);
   const bounds = { pipelines, silence: new SilenceWatch(runtime), deadlines: settings.deadlines };
@@ -117,14 +121,17 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const eventStreams = new EventStreams();
   const standing = new Standing();
   signIn.onChange((change) => standing.changed(change));
-  const admitting = { admission, strangers, eventStreams, standing };
+  const admitting = { admission, strangers, bodyMemory, eventStreams, standing };
   const serving = { runtime, signIn, audit, ...admitting, storesAreRemote, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
     app.route({ method, url, handler: serve(serving, endpoint) });
   }
   answerOptions(app, endpoints);
-  const upgrades = new Upgrades({ runtime, signIn, audit, pipelines, peers, publicNames, standing }, sockets);
+  const upgrades = new Upgrades(
+    { runtime, signIn, audit, bodyMemory, pipelines, peers, publicNames, standing },
+    sockets,
+  );
   upgrades.attach(app.server);
   services.onTenantLeft?.((tenant) => {
     upgrades.leave(tenant);
@@ -136,6 +143,14 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   });
   await app.ready();
   return app;
+}
+
+function bodyLevel(bodyMemory: BodyMemory): Level {
+  return {
+    name: "odp_http_body_bytes",
+    help: "Memory that the bodies of calls hold, of which body_memory_mib is the bound.",
+    value: () => bodyMemory.bytes,
+  };
 }
 
 interface Beginning {

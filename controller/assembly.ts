@@ -638,6 +638,7 @@ export async function assemble(options: AssemblyOptions) {
           ...(options.trustedProxies && { trustedProxies: options.trustedProxies }),
           ...(options.hsts && { hsts: options.hsts }),
           ...(options.metricsReaders && { metricsReaders: options.metricsReaders }),
+          ...(options.bodyMemoryMib && { bodyMemoryMib: options.bodyMemoryMib }),
         },
         levels: partsOf(areas, (area) => area.levels),
       }),

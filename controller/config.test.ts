@@ -1,6 +1,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { describe, expect, it } from "vitest";
 import { exposureOf, readSettings } from "./config.ts";
 
@@ -30,6 +31,16 @@ describe("settings", () => {
       demo: true,
       publicNames: ["127.0.0.1"],
     });
+  });
+
+  it("bound the memory for bodies of calls, by default to what the heap has room for", () => {
+    const heapMib = Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
+    expect(readSettings({}).bodyMemoryMib).toBe(Math.min(1_024, Math.floor(heapMib / 2)));
+    expect(readSettings({ ODP_BODY_MEMORY_MIB: "64" }).bodyMemoryMib).toBe(64);
+    for (const text of ["63", "0", "-1", "1.5", "1 GiB", String(heapMib + 1)])
+      expect(() => readSettings({ ODP_BODY_MEMORY_MIB: text }), text).toThrow(
+        `The setting body_memory_mib (ODP_BODY_MEMORY_MIB) is wrong: it must be a whole number from 64 to ${String(heapMib)}, not ${text}.`,
+      );
   });
 
   it("that open plain HTTP to others with no trusted proxy in front are told as a warning", () => {

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism, homedir } from "node:os";
 import { join, resolve } from "node:path";
+import { getHeapStatistics } from "node:v8";
 import { parse } from "smol-toml";
 import { AppError, errorText } from "../common/errors.ts";
-import { WORKER_THREADS_MAX } from "../common/limits.ts";
+import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
 import { HSTS_REACHES, type HstsReach } from "./http/browsers.ts";
 import { isLoopback, isNetwork } from "./network.ts";
@@ -53,6 +54,7 @@ export interface Settings {
   /** Absent: the controller's own. */
   readonly localAgentUser: string | undefined;
   readonly workerThreads: number;
+  readonly bodyMemoryMib: number;
   readonly logLevel: LogLevel;
 }
 
@@ -189,6 +191,11 @@ export const SETTINGS = [
     name: "worker_threads",
     meaning: `Threads for work that would hold up the others, such as parsing long records by grok: 1 to ${WORKER_THREADS_MAX}; each begins when needed`,
     default: "one less than processors",
+  },
+  {
+    name: "body_memory_mib",
+    meaning: `Memory for the bodies of all HTTP calls at once, decoded, beyond which calls are answered \`limited\`: from ${HTTP_BODY_MEMORY_MIN_MIB} to the heap limit of Node, in MiB; one caller has half of it, one tenant three quarters`,
+    default: `${HTTP_BODY_MEMORY_DEFAULT_MIB}, or half of Node's heap limit where that is less`,
   },
   { name: "log_level", meaning: LOG_LEVELS.join(", "), default: "info" },
 ] as const satisfies readonly Setting[];
@@ -331,6 +338,10 @@ function settle(given: Given): Settings {
     localAgent: yesOrNo("local_agent", text("local_agent", "1")),
     localAgentUser: given.get("local_agent_user") || undefined,
     workerThreads: whole("worker_threads", text("worker_threads", usualThreads()), { from: 1, to: WORKER_THREADS_MAX }),
+    bodyMemoryMib: whole("body_memory_mib", text("body_memory_mib", usualBodyMemory()), {
+      from: HTTP_BODY_MEMORY_MIN_MIB,
+      to: heapMib(),
+    }),
     logLevel: oneOf("log_level", text("log_level", "info"), LOG_LEVELS),
   };
 }
@@ -378,6 +389,16 @@ function whole(name: SettingName, text: string, { from, to }: { from: number; to
 /** One processor is left to the thread that answers calls. */
 function usualThreads(): string {
   return String(Math.min(Math.max(availableParallelism() - 1, 1), WORKER_THREADS_MAX));
+}
+
+/** Bodies leave room on the heap for everything else. */
+function usualBodyMemory(): string {
+  return String(Math.max(Math.min(HTTP_BODY_MEMORY_DEFAULT_MIB, Math.floor(heapMib() / 2)), HTTP_BODY_MEMORY_MIN_MIB));
+}
+
+/** Size in MiB beyond which the heap of this process cannot grow. */
+function heapMib(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
 }
 
 function replicas(text: string | undefined): number | undefined {

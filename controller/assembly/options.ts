@@ -23,6 +23,8 @@ export interface AssemblyOptions {
   readonly trustedProxies?: readonly string[];
   /** See `HttpSettings.hsts`. */
   readonly hsts?: HstsReach;
+  /** See `HttpSettings.bodyMemoryMib`. */
+  readonly bodyMemoryMib?: number;
   /** See `UserDependencies.passwordWords`. */
   readonly passwordWords?: readonly string[];
   /** This machine when absent. */

@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import { AppError } from "../../common/errors.ts";
-import { HTTP_BODY_MAX_BYTES } from "../../common/limits.ts";
+import { HTTP_BODY_MAX_BYTES, HTTP_BODY_READ_FACTOR } from "../../common/limits.ts";
+import type { CallMemory } from "./body-memory.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, parseUrlEncoded, type Fields } from "./fields.ts";
 import { membersOf, pathParameters } from "./input.ts";
@@ -21,22 +22,32 @@ export const SESSION_FIELD = "sessionid";
 
 type Reader = Pick<Endpoint, "path" | "input" | "body">;
 
-/** The whole body as text in the charset its type names. `AppError("too_large")` beyond `maxBytes`. */
-export async function readText(source: Readable, contentType: string, maxBytes = HTTP_BODY_MAX_BYTES): Promise<string> {
-  return decode(await readBytes(source, maxBytes), contentType);
+export interface TextOptions {
+  readonly contentType: string;
+  /** `HTTP_BODY_MAX_BYTES` when absent. */
+  readonly maxBytes: number | undefined;
+  /** Holds the body from its first byte on. */
+  readonly memory: CallMemory;
 }
 
-function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
+/** The whole body as text in the charset its type names. `AppError("too_large")` beyond `maxBytes`. */
+export async function readText(source: Readable, { contentType, maxBytes, memory }: TextOptions): Promise<string> {
+  return decode(await readBytes(source, maxBytes ?? HTTP_BODY_MAX_BYTES, memory), contentType);
+}
+
+function readBytes(source: Readable, maxBytes: number, memory: CallMemory): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const take = (chunk: Buffer): void => {
       size += chunk.length;
       chunks.push(chunk);
-      if (size > maxBytes)
-        refuse(
-          new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } }),
-        );
+      try {
+        if (size > maxBytes) throw bodyTooLarge(maxBytes);
+        memory.hold(chunk.length * HTTP_BODY_READ_FACTOR);
+      } catch (error) {
+        refuse(error as AppError);
+      }
     };
     const done = (): void => {
       leave();
@@ -54,6 +65,10 @@ function readBytes(source: Readable, maxBytes: number): Promise<Uint8Array> {
     if (source.destroyed) broken();
     else source.on("data", take).on("end", done).on("error", broken).on("close", broken);
   });
+}
+
+function bodyTooLarge(maxBytes: number): AppError {
+  return new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } });
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });

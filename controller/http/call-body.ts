@@ -3,6 +3,8 @@ import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import type { Runtime } from "../runtime.ts";
 import { interpret, NO_BODY, readText, type Body } from "./body.ts";
+import type { CallMemory } from "./body-memory.ts";
+import { holdDecoded, holdFields } from "./body-weight.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { readMultipart } from "./multipart.ts";
@@ -13,6 +15,8 @@ export interface CallBodyDependencies {
   readonly runtime: Runtime;
   readonly endpoint: Endpoint;
   readonly request: FastifyRequest;
+  /** Holds what is read, and what becomes of it. */
+  readonly memory: CallMemory;
   /** Uploads lie here for the time of their call. */
   readonly uploads: string;
 }
@@ -35,16 +39,22 @@ export class CallBody {
 
   /** Once: the request is a stream. */
   async read({ maxBytes, beforeFiles }: ReadOptions): Promise<Body> {
-    const { request, endpoint, runtime, uploads } = this.#with;
+    const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
     if (request.isMultipart()) {
       const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
       this.#folder = join(uploads, name);
-      const bounds = { folder: this.#folder, beforeFiles, ...(maxBytes !== undefined && { fieldsMaxBytes: maxBytes }) };
-      return readMultipart(request, bounds);
+      const form = { folder: this.#folder, beforeFiles, fieldsMaxBytes: maxBytes, memory };
+      const body = await readMultipart(request, form);
+      await holdFields(memory, body.fields);
+      return body;
     }
     if (request.body === undefined || request.body === null) return NO_BODY;
-    return interpret(endpoint, await readText(request.raw, contentType, maxBytes), contentType);
+    const text = await readText(request.raw, { contentType, maxBytes, memory });
+    await holdDecoded(memory, text);
+    const body = interpret(endpoint, text, contentType);
+    if (!body.isJson) await holdFields(memory, body.fields);
+    return body;
   }
 
   /** What was uploaded is gone; the call does not wait for it. */

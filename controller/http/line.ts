@@ -18,6 +18,7 @@ const ENDS: Readonly<Record<LineEnd, readonly [code: number, reason: string]>> =
   "signed out": [POLICY, "signed out"],
   "not permitted": [POLICY, "not there, or not permitted"],
   "too slow": [TRY_AGAIN_LATER, "too slow: notifications were lost, connect again"],
+  "no room": [TRY_AGAIN_LATER, "no memory for what was sent, connect again later"],
   broken: [TRY_AGAIN_LATER, "it broke off, connect again"],
 };
 

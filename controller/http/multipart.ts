@@ -3,16 +3,20 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type {} from "@fastify/multipart";
+import type { Multipart } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
-import { AppError, errorText } from "../../common/errors.ts";
+import { AppError, errorText, isAppError } from "../../common/errors.ts";
+import { parseJson } from "../../common/json.ts";
 import {
   HTTP_BODY_MAX_BYTES,
+  HTTP_BODY_READ_FACTOR,
   HTTP_FORM_MAX_FIELDS,
   HTTP_UPLOAD_MAX_BYTES,
   HTTP_UPLOAD_MAX_FILES,
 } from "../../common/limits.ts";
-import { NO_BODY, type Body } from "./body.ts";
+import { NO_BODY, readText, type Body } from "./body.ts";
+import type { CallMemory } from "./body-memory.ts";
+import { holdDecoded } from "./body-weight.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 
@@ -20,7 +24,9 @@ export interface MultipartOptions {
   /** Made when the first file comes. */
   readonly folder: string;
   /** Bytes of all fields together, files not counted. */
-  readonly fieldsMaxBytes?: number;
+  readonly fieldsMaxBytes: number | undefined;
+  /** Holds the fields from their first byte on. */
+  readonly memory: CallMemory;
   /** Called once before the first file is taken in, with what came before it; may refuse by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
 }
@@ -29,15 +35,17 @@ const BROKEN = "The multipart body is broken";
 
 /** Reads a multipart body; files go to `folder` as they come, nothing of them stays in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
-  const reading = new MultipartReading(options);
+  const maxBytes = options.fieldsMaxBytes ?? HTTP_BODY_MAX_BYTES;
+  const reading = new MultipartReading(options, maxBytes);
   try {
-    for await (const part of request.parts({ limits: LIMITS, preservePath: true })) {
-      // The types promise a name that a client may leave out.
-      const { fieldname } = part as { readonly fieldname?: string };
-      if (part.type === "file") await reading.takeFile(fieldname, part.filename, part.file);
-      else reading.takeField(fieldname, part.value);
+    const streaming = { limits: limitsOf(maxBytes), preservePath: true, isPartAFile: isStreamed };
+    const parts = request.parts(streaming);
+    request.raw.on("data", (chunk: Buffer) => reading.arrived(chunk.length));
+    for (;;) {
+      const next = await Promise.race([reading.refused, parts.next()]);
+      if (next.done === true) return reading.body();
+      await reading.take(next.value);
     }
-    return reading.body();
   } catch (error) {
     // What is still coming is read and thrown away, so that the client gets to see the answer.
     request.raw.unpipe();
@@ -46,39 +54,105 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
   }
 }
 
-const LIMITS = {
-  fieldNameSize: 1_000,
-  fieldSize: HTTP_BODY_MAX_BYTES,
-  fields: HTTP_FORM_MAX_FIELDS,
-  fileSize: HTTP_UPLOAD_MAX_BYTES,
-  files: HTTP_UPLOAD_MAX_FILES,
-  parts: HTTP_FORM_MAX_FIELDS + HTTP_UPLOAD_MAX_FILES,
-};
+const PARTS_MAX = HTTP_FORM_MAX_FIELDS + HTTP_UPLOAD_MAX_FILES;
+
+function limitsOf(fieldsMaxBytes: number) {
+  return {
+    fieldNameSize: 1_000,
+    // One more than all fields may have, so that one that is cut off is refused.
+    fieldSize: fieldsMaxBytes + 1,
+    fields: HTTP_FORM_MAX_FIELDS,
+    fileSize: HTTP_UPLOAD_MAX_BYTES,
+    files: PARTS_MAX,
+    parts: PARTS_MAX,
+  };
+}
+
+const JSON_PART = /^application\/json/;
+
+/** A JSON value is read as a stream, too: `@fastify/multipart` would decode it before anything is held for it. */
+function isStreamed(_field: string | undefined, type = "", filename: string | undefined): boolean {
+  return filename !== undefined || type === "application/octet-stream" || JSON_PART.test(type);
+}
 
 class MultipartReading {
+  /** Rejects when the memory of the fields is used up. */
+  readonly refused: Promise<never>;
   readonly #options: MultipartOptions;
+  readonly #maxBytes: number;
   readonly #fields = new Map<string, unknown[]>();
   readonly #files: UploadedFile[] = [];
+  #refuse: (reason: unknown) => void = ignore;
   #fieldBytes = 0;
+  /** Bytes that arrived and are held. Those of a file are not counted. */
+  #heldBytes = 0;
+  /** The bytes that arrive belong to a part that is read as a stream: it goes to the disk, or holds its own bytes. */
+  #isStreaming = false;
+  #fieldCount = 0;
   #fileBytes = 0;
   /** Parts with a file so far, also those that were left out. */
   #taken = 0;
   #open = false;
 
-  constructor(options: MultipartOptions) {
+  constructor(options: MultipartOptions, maxBytes: number) {
     this.#options = options;
+    this.#maxBytes = maxBytes;
+    this.refused = new Promise((_resolve, reject) => (this.#refuse = reject));
+    this.refused.catch(ignore);
   }
 
-  takeField(name: string | undefined, value: unknown): void {
+  /** To be called with the size of each piece that arrives, before its parts are taken. */
+  arrived(bytes: number): void {
+    if (this.#isStreaming) return;
+    try {
+      this.#hold(this.#heldBytes + bytes);
+    } catch (error) {
+      this.#isStreaming = true;
+      this.#refuse(error);
+    }
+  }
+
+  async take(part: Multipart): Promise<void> {
+    // The types promise names that a client may leave out.
+    const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
+    if (part.type === "field") return this.#takeField(name, part.value);
+    this.#isStreaming = true;
+    this.#hold(this.#fieldBytes);
+    if (filename === undefined && JSON_PART.test(part.mimetype)) await this.#takeJson(name, part.file);
+    else await this.#takeFile(name, filename, part.file);
+    this.#isStreaming = false;
+  }
+
+  #takeField(name: string | undefined, value: unknown): void {
+    this.#addField(name, value, typeof value === "string" ? Buffer.byteLength(value) : 0);
+    this.#hold(this.#fieldBytes);
+  }
+
+  async #takeJson(name: string | undefined, file: Readable): Promise<void> {
+    const { memory } = this.#options;
+    const text = await readText(file, { contentType: "", maxBytes: this.#maxBytes, memory }).catch((error: unknown) => {
+      throw isAppError(error, "cancelled") ? new AppError("invalid", `${BROKEN}: a part has no end.`) : error;
+    });
+    await holdDecoded(memory, text);
+    this.#addField(name, parseJson(text), Buffer.byteLength(text));
+  }
+
+  #addField(name: string | undefined, value: unknown, size: number): void {
     if (name === undefined) throw nameless();
-    this.#fieldBytes += name.length + (typeof value === "string" ? Buffer.byteLength(value) : 0);
-    const max = this.#options.fieldsMaxBytes ?? HTTP_BODY_MAX_BYTES;
-    if (this.#fieldBytes > max)
-      throw new AppError("too_large", `The form's fields are larger than ${String(max)} bytes.`);
+    this.#fieldBytes += name.length + size;
+    if (this.#fieldBytes > this.#maxBytes)
+      throw new AppError("too_large", `The form's fields are larger than ${String(this.#maxBytes)} bytes.`);
+    if (++this.#fieldCount > HTTP_FORM_MAX_FIELDS) throw tooManyParts();
     addField(this.#fields, name, value);
   }
 
-  async takeFile(
+  /** Holds so many bytes from now on: heads of parts and beginnings of files are given back. */
+  #hold(bytes: number): void {
+    this.#options.memory.hold((bytes - this.#heldBytes) * HTTP_BODY_READ_FACTOR);
+    this.#heldBytes = bytes;
+  }
+
+  async #takeFile(
     field: string | undefined,
     filename: string | undefined,
     file: Readable & { truncated?: boolean },
@@ -86,6 +160,7 @@ class MultipartReading {
     // An error of the part that has no listener would end the process.
     file.on("error", ignore);
     if (field === undefined) throw nameless();
+    if (this.#taken >= HTTP_UPLOAD_MAX_FILES) throw tooManyParts();
     if (!this.#open) await this.#openFolder();
     const path = join(this.#options.folder, String(this.#taken++));
     const before = this.#fileBytes;
@@ -98,6 +173,7 @@ class MultipartReading {
   }
 
   body(): Body {
+    this.#hold(this.#fieldBytes);
     return { ...NO_BODY, fields: this.#fields, files: this.#files };
   }
 
@@ -124,6 +200,14 @@ function nameless(): AppError {
   return new AppError("invalid", "A part of the form has no name.");
 }
 
+function tooManyParts(cause?: unknown): AppError {
+  return new AppError(
+    "too_large",
+    `More than ${String(HTTP_UPLOAD_MAX_FILES)} files or ${String(HTTP_FORM_MAX_FIELDS)} fields.`,
+    { cause },
+  );
+}
+
 function uploadTooLarge(): AppError {
   return new AppError("too_large", `The upload is larger than ${String(HTTP_UPLOAD_MAX_BYTES)} bytes.`);
 }
@@ -134,13 +218,7 @@ function asAppError(error: unknown): AppError {
   if (code === "ENOSPC" || code === "EDQUOT")
     return new AppError("unavailable", "There is no room left for uploads.", { cause: error });
   if (code === "FST_REQ_FILE_TOO_LARGE") return uploadTooLarge();
-  if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code)) {
-    return new AppError(
-      "too_large",
-      `More than ${String(HTTP_UPLOAD_MAX_FILES)} files or ${String(HTTP_FORM_MAX_FIELDS)} fields.`,
-      { cause: error },
-    );
-  }
+  if (/^FST_(PARTS|FILES|FIELDS)_LIMIT$/.test(code)) return tooManyParts(error);
   if (/^E[A-Z]+$/.test(code) && code !== "ECONNRESET")
     return new AppError("internal", errorText(error), { cause: error });
   return new AppError("invalid", `${BROKEN}: ${errorText(error)}.`, { cause: error });

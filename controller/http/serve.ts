@@ -16,6 +16,7 @@ import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
 import { answerSender, ticketCookie, type AnswerOptions } from "./answer.ts";
 import { NO_BODY, type Body } from "./body.ts";
+import type { BodyMemory, CallMemory } from "./body-memory.ts";
 import { CallBody } from "./call-body.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { acceptsGzip } from "./compress.ts";
@@ -38,6 +39,7 @@ export interface ServeDependencies {
   readonly admission: Admission;
   /** Calls without a session, by address: the calls of one address take no place of others. */
   readonly strangers: Admission;
+  readonly bodyMemory: BodyMemory;
   readonly eventStreams: EventStreams;
   readonly standing: Standing;
   readonly publicNames: readonly string[];
@@ -87,6 +89,7 @@ class ServedCall {
   readonly #reply: FastifyReply;
   readonly #query: Fields;
   readonly #lifetime: CallLifetime;
+  readonly #memory: CallMemory;
   readonly #incoming: CallBody;
   #leaveStanding: () => void = () => {};
   #identity: Identity | undefined;
@@ -103,9 +106,10 @@ class ServedCall {
     this.#request = request;
     this.#reply = reply;
     this.#query = request.query as Fields;
-    const { runtime, uploads } = dependencies;
+    const { runtime, bodyMemory, uploads } = dependencies;
     this.#lifetime = new CallLifetime(runtime.clock);
-    this.#incoming = new CallBody({ runtime, endpoint, request, uploads });
+    this.#memory = bodyMemory.open(request.exchange.peer.remote);
+    this.#incoming = new CallBody({ runtime, endpoint, request, memory: this.#memory, uploads });
     const lengthMs = this.#mayWaitForChange() ? CALL_CHANGE_WAIT_MS : CALL_READ_WAIT_MS;
     this.storeDeadline = new CallDeadline({
       clock: runtime.clock,
@@ -156,7 +160,7 @@ class ServedCall {
       : admission.enter(this.#principal().tenant, signal));
     const leave = (): void => {
       exit();
-      this.#incoming.removeUploads();
+      this.#leaveBody();
     };
     this.#stand();
     const work = this.#work();
@@ -197,7 +201,13 @@ class ServedCall {
     this.#leaveStanding();
     this.storeDeadline.end();
     if (this.#endpoint.events) this.#lifetime.end(new AppError("cancelled", "The event stream is over."));
-    if (!this.#working) this.#incoming.removeUploads();
+    if (!this.#working) this.#leaveBody();
+  }
+
+  /** Neither what was uploaded nor what was read is needed any more. */
+  #leaveBody(): void {
+    this.#incoming.removeUploads();
+    this.#memory.release();
   }
 
   /** From here on the call is an open stream, whose place among the tenant's calls is given back. */
@@ -334,6 +344,7 @@ class ServedCall {
   #note(): void {
     const { tenant, user } = this.#principal();
     Object.assign(this.#request.exchange, { tenant, user });
+    if (this.#identity !== undefined) this.#memory.ownedBy({ tenant, user });
   }
 
   #principal(): Principal {

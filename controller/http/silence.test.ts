@@ -202,6 +202,15 @@ describe("an upload", () => {
     await closed();
   });
 
+  test("and the memory of its fields is free then", async () => {
+    const held = async (): Promise<string> => (await http.app.inject({ url: "/metrics" })).body;
+    const field = '--B\r\nContent-Disposition: form-data; name="name"\r\n\r\nhalf a va';
+    await open(head(1_000_000).replace(begin, field));
+    await expect.poll(held).toMatch(/^odp_http_body_bytes [1-9]/m);
+    clock.advance(HTTP_SILENCE_MS + 2 * HTTP_SILENCE_CHECK_MS);
+    await expect.poll(held).toMatch(/^odp_http_body_bytes 0$/m);
+  });
+
   test("that comes drop by drop goes on", async () => {
     const end = "\r\n--B--\r\n";
     const drops = 4;

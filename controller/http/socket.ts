@@ -24,7 +24,7 @@ export interface SocketCall<I> {
 }
 
 /** `over`: there is no more to come. `broken`: there may be, after a new connection. */
-export type LineEnd = "too slow" | "signed out" | "not permitted" | "over" | "broken";
+export type LineEnd = "too slow" | "signed out" | "not permitted" | "over" | "broken" | "no room";
 
 /** The sending side of a socket. What clients say is read and dropped. */
 export interface SocketLine {

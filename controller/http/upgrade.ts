@@ -9,6 +9,7 @@ import type { Runtime } from "../runtime.ts";
 import { THREAD_TURNS } from "../turns.ts";
 import { BROWSER_LINES } from "./browsers.ts";
 import { asAppError, failureEnvelope, logFault, SIGN_IN_PATH } from "./failure.ts";
+import type { BodyMemory } from "./body-memory.ts";
 import type { Fields } from "./fields.ts";
 import { takeInTurns } from "./incoming.ts";
 import { readInput } from "./input.ts";
@@ -26,6 +27,7 @@ export interface UpgradeDependencies {
   readonly runtime: Runtime;
   readonly signIn: SignIn;
   readonly audit: Audit;
+  readonly bodyMemory: BodyMemory;
   readonly pipelines: Pipelines;
   readonly peers: Peers;
   /** Host names pages of ours are served under besides the one in the request. */
@@ -121,8 +123,12 @@ export class Upgrades {
     const stillAllowed = async (): Promise<boolean> => (await present()) !== undefined;
     this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
       // Apart from the calls of the tenant, so that these do not wait behind what its sockets say.
-      takeInTurns(wire.socket, () => THREAD_TURNS.next(`${tenant} sockets`));
+      const turn = () => THREAD_TURNS.next(`${tenant} sockets`);
       const line = new Line(socket, { clock: this.#dependencies.runtime.clock, stillAllowed });
+      const memory = this.#dependencies.bodyMemory.open(remote);
+      memory.ownedBy(identity.principal);
+      const ended = takeInTurns(wire.socket, { turn, memory, onRefused: () => line.end("no room") });
+      socket.on("message", ended);
       this.#keep(identity.principal, line);
       found.endpoint.open({ principal: identity.principal, input: input as never, line, present });
     });

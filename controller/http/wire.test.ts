@@ -11,8 +11,10 @@ import {
   STRANGER_CALLS_IN_FLIGHT_MAX,
   STRANGER_CALLS_WAITING_MAX,
   WEBSOCKET_PIECE_BYTES,
+  WEBSOCKET_RECEIVED_MAX_BYTES,
 } from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
+import { BodyMemory } from "./body-memory.ts";
 import { endpoint, type Endpoint } from "./endpoint.ts";
 import { takeInTurns } from "./incoming.ts";
 
@@ -299,12 +301,31 @@ describe("connections", () => {
     await Promise.all(many);
   });
 
+  test("what a socket says is held up to the end of its message, and refused where there is no memory for it", async () => {
+    const source = new PassThrough();
+    const memory = new BodyMemory(1);
+    let refused = 0;
+    const turn = (): Promise<void> => Promise.resolve();
+    takeInTurns(source, { turn, memory: memory.open("192.0.2.1"), onRefused: () => refused++ });
+    // Frames that belong to no message, as pings, count for no more than the longest message.
+    source.write(Buffer.alloc(2 * WEBSOCKET_RECEIVED_MAX_BYTES));
+    await expect.poll(() => memory.bytes).toBe(WEBSOCKET_RECEIVED_MAX_BYTES);
+    memory.open("192.0.2.1").hold(400 * 1_024);
+    source.write(Buffer.alloc(WEBSOCKET_RECEIVED_MAX_BYTES));
+    await expect.poll(() => refused).toBe(1);
+    expect(source.isPaused()).toBe(true);
+    source.destroy();
+    await expect.poll(() => memory.bytes).toBe(400 * 1_024);
+  });
+
   test("what a socket says is taken in pieces, one in a turn, in order, and no more is read meanwhile", async () => {
     const source = new PassThrough();
     const turns: (() => void)[] = [];
     const taken: Buffer[] = [];
     source.on("data", (piece: Buffer) => taken.push(piece));
-    takeInTurns(source, () => new Promise((resolve) => turns.push(resolve)));
+    const memory = new BodyMemory();
+    const turn = (): Promise<void> => new Promise((resolve) => turns.push(resolve));
+    const ended = takeInTurns(source, { turn, memory: memory.open("192.0.2.1"), onRefused: () => {} });
     const sent = Buffer.from(Array.from({ length: WEBSOCKET_PIECE_BYTES * 3 + 1 }, (_, at) => at % 251));
     source.write(sent.subarray(0, WEBSOCKET_PIECE_BYTES + 1));
     source.write(sent.subarray(WEBSOCKET_PIECE_BYTES + 1));
@@ -318,6 +339,9 @@ describe("connections", () => {
     }
     expect(Buffer.concat(taken).equals(sent)).toBe(true);
     expect(Math.max(...taken.map(({ length }) => length))).toBe(WEBSOCKET_PIECE_BYTES);
+    expect(memory.bytes).toBe(sent.length);
+    ended();
+    expect(memory.bytes).toBe(0);
   });
 });
 
