@@ -259,7 +259,7 @@ export class RecordWriter {
     try {
       await context.gate?.check(rows.map(({ record }) => record.values));
       const records = rows.map(({ record }) => record);
-      await this.#objects.ingest(context.principal, path, records, { basis: context.basis });
+      await this.#objects.ingest(context.principal, path, records, { basis: context.basis, aboveAhead: true });
     } catch (error) {
       if (!isAppError(error, "invalid", "too_large", "not_found", "denied")) throw error;
       const half = rows.length >> 1;

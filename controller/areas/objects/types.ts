@@ -216,6 +216,12 @@ export interface IngestOptions {
    * earlier attempt may have made them.
    */
   readonly retimed?: (rows: readonly number[], writeUs: number) => Promise<void>;
+  /**
+   * An object that is further ahead of the clock than `WRITE_AHEAD_MAX_MS` is written above its own time: a `writeUs` of
+   * the present would be lost without a word until that time has come. A repetition then wins over what was written
+   * since.
+   */
+  readonly aboveAhead?: true;
 }
 
 /** A write whose time is chosen before it is made. */

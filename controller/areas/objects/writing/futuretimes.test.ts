@@ -141,6 +141,17 @@ test("a write whose time is settled before one of its own object is written is l
   expect(new Set([firstUs, secondUs, ((await row("f3"))?.vtimeMs ?? 0) * 1_000]).size).toBe(3);
 });
 
+test("a source that has fixed its times writes an object of the future above its own time where it asks for that, and not below", async () => {
+  await leftInFuture("f9");
+  await objects.insert(admin, BOX, [{ name: "p10", size: 1 }]);
+  const writeUs = (realClock.nowMs() - 60_000) * 1_000;
+  const record = (name: string) => ({ values: { name, size: 5 }, timeMs: 1, identity: name, writeUs });
+  await objects.ingest(admin, BOX, [record("f9"), record("p10")]);
+  expect([(await row("f9"))?.values["size"], (await row("p10"))?.values["size"]]).toEqual([0, 1]);
+  await objects.ingest(admin, BOX, [record("f9"), record("p10")], { aboveAhead: true });
+  expect([(await row("f9"))?.values["size"], (await row("p10"))?.values["size"]]).toEqual([5, 1]);
+});
+
 describe("the removal of an object of the future", () => {
   test("removes it, and with it objects of the present, which are of the present again when they are made again", async () => {
     await leftInFuture("f4");

@@ -1,5 +1,5 @@
 import { ulidOf } from "../../../../common/ids.ts";
-import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS } from "../../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Entity, EntityChange, EntityKey, EntityTrace, StoredRecord } from "../../../store/objects.ts";
 import { classNow, confirmed } from "../definitions/confirm.ts";
@@ -39,11 +39,11 @@ interface AskedUpdate extends UpdateOptions {
   readonly edits: readonly Edit[];
 }
 
-interface Ingested extends Pick<IngestOptions, "retimed"> {
+interface Ingested extends Pick<IngestOptions, "retimed" | "aboveAhead"> {
   readonly records: readonly NewRecord[];
 }
 
-interface Batch extends Pick<IngestOptions, "retimed"> {
+interface Batch extends Pick<IngestOptions, "retimed" | "aboveAhead"> {
   readonly view: LoadedClass;
   readonly rows: readonly CheckedRow[];
   readonly atMs?: number | undefined;
@@ -80,7 +80,7 @@ export class ObjectWriter {
     return this.#upsert(context, { view, rows: timed, atMs });
   }
 
-  async ingest(context: WriteContext, view: LoadedClass, { records, retimed }: Ingested): Promise<string[]> {
+  async ingest(context: WriteContext, view: LoadedClass, { records, ...options }: Ingested): Promise<string[]> {
     const ids = new RepeatableIds();
     const { basis } = context;
     const standing = basis === undefined ? records : standingRecords(basis, view, records);
@@ -97,7 +97,7 @@ export class ObjectWriter {
       // An id made of an identity may exist, as the source may repeat itself.
       return { key, edits, links, fresh: fresh && isNew === true, writeUs };
     });
-    return this.#upsert(context, { view, rows: checked, ...(retimed && { retimed }) });
+    return this.#upsert(context, { view, rows: checked, ...options });
   }
 
   /** Times for writes that are made later, in the order of `refs`. */
@@ -255,7 +255,7 @@ export class ObjectWriter {
     return made;
   }
 
-  async #upsert(context: WriteContext, { view, rows, atMs, retimed }: Batch): Promise<string[]> {
+  async #upsert(context: WriteContext, { view, rows, retimed, ...options }: Batch): Promise<string[]> {
     if (rows.length > CHANGE_BATCH_MAX && context.room !== undefined)
       await requireRoom(context, view, { objects: await this.#newAmong(view, rows), bytes: 0 });
     let done = 0;
@@ -272,19 +272,20 @@ export class ObjectWriter {
       const { triggers } = context;
       const waiting = batch.filter((row) => !row.fresh || triggers?.has(view)).map((row) => `${view.cid}:${row.key}`);
       await this.#writing.queue.run(waiting, triggers?.chain, () =>
-        this.#upsertBatch(context, { view, rows: batch, atMs, ...later }),
+        this.#upsertBatch(context, { ...options, view, rows: batch, ...later }),
       );
     }
     return rows.map((row) => wholeId(view, row.key));
   }
 
-  async #upsertBatch(context: WriteContext, { view, rows: asked, atMs, retimed }: Batch): Promise<void> {
+  async #upsertBatch(context: WriteContext, batch: Batch): Promise<void> {
+    const { view, rows: asked, atMs, retimed } = batch;
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
     const rows = await triggered(context, { view, rows: asked }, traces);
     const { links, targets } = await this.#links(context, { view, rows }, traces);
-    const late = retimed === undefined ? NONE_LATE : lateAmong(rows, traces);
     const commonUs = this.#writing.clock.nextUs();
+    const late = lateAmong({ ...batch, rows }, traces, commonUs);
     const timesUs = rows.map((row, at) => {
       const presetUs = late.has(at) ? undefined : (row.writeUs ?? microseconds(atMs));
       return presetUs ?? this.#ownTime({ view, row }, [traces.get(row.key), links[at]], commonUs);
@@ -446,9 +447,19 @@ async function triggered(
   return left;
 }
 
-/** Places of the rows whose objects were written at their preset time or later. */
-function lateAmong(rows: readonly CheckedRow[], traces: Traces): ReadonlySet<number> {
-  const isLate = ({ key, writeUs = Infinity }: CheckedRow): boolean => (traces.get(key)?.lastUs ?? 0) >= writeUs;
+/**
+ * Places of the rows that get another time than their preset one: of the first attempt those whose objects were written
+ * at it or later, and where it is asked for those whose objects are far ahead of the clock.
+ */
+function lateAmong(
+  { rows, retimed, aboveAhead = false }: Batch,
+  traces: Traces,
+  commonUs: number,
+): ReadonlySet<number> {
+  if (retimed === undefined && !aboveAhead) return NONE_LATE;
+  const leastUs = retimed === undefined ? commonUs + WRITE_AHEAD_MAX_MS * 1_000 : 0;
+  const isLate = ({ key, writeUs = Infinity }: CheckedRow): boolean =>
+    (traces.get(key)?.lastUs ?? 0) >= Math.max(writeUs, leastUs);
   return new Set(rows.flatMap((row, at) => (isLate(row) ? [at] : [])));
 }
 
