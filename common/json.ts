@@ -14,7 +14,10 @@ const SUSPICIOUS = /__proto__|constructor|\\u/;
 export function parseJson(text: string): unknown {
   checkDepth(text);
   try {
-    return SUSPICIOUS.test(text) ? JSON.parse(text, withoutPrototypes) : JSON.parse(text);
+    const value: unknown = JSON.parse(text);
+    // No reviver: V8 keeps a second tree for one, which takes several times the memory of the values.
+    if (SUSPICIOUS.test(text)) leaveOutPrototypes(value);
+    return value;
   } catch (error) {
     throw new AppError("syntax", `Not valid JSON: ${errorText(error)}.`, { cause: error });
   }
@@ -25,10 +28,17 @@ export function looksLikeJson(text: string): boolean {
   return /^\s*[[{]/.test(text);
 }
 
-function withoutPrototypes(key: string, value: unknown): unknown {
-  if (key === "__proto__") return undefined;
-  if (key === "constructor" && typeof value === "object" && value !== null && "prototype" in value) return undefined;
-  return value;
+function leaveOutPrototypes(value: unknown): void {
+  if (typeof value !== "object" || value === null) return;
+  if (Array.isArray(value)) return value.forEach(leaveOutPrototypes);
+  for (const [key, member] of Object.entries(value)) {
+    if (key === "__proto__" || (key === "constructor" && hasPrototype(member))) Reflect.deleteProperty(value, key);
+    else leaveOutPrototypes(member);
+  }
+}
+
+function hasPrototype(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "prototype" in value;
 }
 
 /** `AppError("too_large")` for what is nested deeper than `HTTP_JSON_DEPTH_MAX`. */

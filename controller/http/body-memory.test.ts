@@ -12,6 +12,7 @@ import {
   HTTP_JSON_WORST_FACTOR,
   HTTP_SMALL_BODY_MAX_CHARACTERS,
 } from "../../common/limits.ts";
+import { parseJson } from "../../common/json.ts";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { BodyMemory, type CallMemory } from "./body-memory.ts";
@@ -139,6 +140,7 @@ describe("the memory of a text once it is decoded", () => {
     ["objects of many forms", (at: number) => `{"${at.toString(36)}":0}`],
     ["objects with numbers as names", () => '{"999":0}'],
     ["numbers", () => "1e9"],
+    ["a text with an escaped sign, and objects", () => '{"\\u0061":{"constructor":{}}}'],
     ["short texts", (at: number) => `"${at.toString(36)}"`],
   ])("is held before: %s", async (_, one) => {
     const text = filled(one);
@@ -147,7 +149,7 @@ describe("the memory of a text once it is decoded", () => {
     const collect = runInNewContext("gc") as () => void;
     collect();
     const before = process.memoryUsage().heapUsed;
-    const value: unknown = JSON.parse(text);
+    const value = parseJson(text);
     collect();
     const taken = process.memoryUsage().heapUsed - before;
     expect(value).toHaveLength(20_001);
