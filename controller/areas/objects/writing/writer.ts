@@ -451,12 +451,8 @@ async function triggered(
  * Places of the rows that get another time than their preset one: of the first attempt those whose objects were written
  * at it or later, and where it is asked for those whose objects are far ahead of the clock.
  */
-function lateAmong(
-  { rows, retimed, aboveAhead = false }: Batch,
-  traces: Traces,
-  commonUs: number,
-): ReadonlySet<number> {
-  if (retimed === undefined && !aboveAhead) return NONE_LATE;
+function lateAmong({ rows, retimed, aboveAhead }: Batch, traces: Traces, commonUs: number): ReadonlySet<number> {
+  if (retimed === undefined && aboveAhead === undefined) return NONE_LATE;
   const leastUs = retimed === undefined ? commonUs + WRITE_AHEAD_MAX_MS * 1_000 : 0;
   const isLate = ({ key, writeUs = Infinity }: CheckedRow): boolean =>
     (traces.get(key)?.lastUs ?? 0) >= Math.max(writeUs, leastUs);
