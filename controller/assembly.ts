@@ -483,7 +483,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
     hostsArea({ hosts, entrance, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
-    clusterArea({ cluster, membership, scrubs, repairs }),
+    clusterArea({ cluster, membership, scrubs, repairs, objects }),
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({

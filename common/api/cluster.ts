@@ -70,6 +70,22 @@ export const ScrubStatus = Type.Object({
   due: Type.Boolean({ description: "None was done to its end for seven days" }),
 });
 
+export const AheadInput = Type.Object({
+  cursor: Type.Optional(Type.String({ description: "Of the page before; absent: the first page" })),
+});
+
+export const AheadOutput = Type.Object({
+  objects: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      class: Type.String({ description: "Path of its class" }),
+      vtimeMs: Type.Integer({ description: "Time of its last write, in milliseconds since 1970" }),
+    }),
+    { description: "In no order; a page may be empty and have a successor" },
+  ),
+  cursor: Type.Optional(Type.String({ description: "Of the next page; absent: this is the last one" })),
+});
+
 export const RepairsInput = Type.Object({});
 
 export const RepairsOutput = Type.Object({

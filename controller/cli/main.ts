@@ -5,6 +5,7 @@ import { AppError, errorText } from "../../common/errors.ts";
 import { KEY_STATUS_DEADLINE_MS } from "../../common/limits.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { aheadOf, aheadRows } from "./ahead.ts";
 import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
@@ -198,6 +199,19 @@ program
     const repairs = await repairsOf(client());
     show(program.opts<{ json?: boolean }>().json ? repairs : repairRows(repairs));
     if (repairs.due) process.exitCode = 2;
+  });
+
+program
+  .command("ahead")
+  .description(
+    "list objects whose last write is ahead of the controller's clock, as an earlier version took them by AT (0: none, 2: there are some)",
+  )
+  .option("--limit <n>", "how many at most", "100")
+  .action(async ({ limit }: { limit: string }) => {
+    const found = await aheadOf(client(), Number(limit));
+    show(program.opts<{ json?: boolean }>().json ? found : aheadRows(found));
+    if (found.more) console.error(`There may be more than these ${found.objects.length}: add --limit <n>.`);
+    if (found.objects.length > 0) process.exitCode = 2;
   });
 
 const audit = program.command("audit").description("check or export the audit trail of the tenant");

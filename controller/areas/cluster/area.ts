@@ -1,7 +1,8 @@
 import type { Area } from "../../area.ts";
 import type { Membership } from "./membership.ts";
 import type { RepairService } from "./repairs.ts";
-import { clusterRoutes, repairRoutes, scrubRoutes } from "./routes.ts";
+import type { ObjectService } from "../objects/index.ts";
+import { aheadRoutes, clusterRoutes, repairRoutes, scrubRoutes } from "./routes.ts";
 import type { ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
 
@@ -10,12 +11,13 @@ export interface ClusterParts {
   readonly membership: Membership;
   readonly scrubs: ScrubService;
   readonly repairs: RepairService;
+  readonly objects: Pick<ObjectService, "ahead">;
 }
 
-export function clusterArea({ cluster, membership, scrubs, repairs }: ClusterParts): Area {
+export function clusterArea({ cluster, membership, scrubs, repairs, objects }: ClusterParts): Area {
   return {
     name: "cluster",
-    endpoints: [...clusterRoutes(cluster), ...scrubRoutes(scrubs), ...repairRoutes(repairs)],
+    endpoints: [...clusterRoutes(cluster), ...scrubRoutes(scrubs), ...repairRoutes(repairs), ...aheadRoutes(objects)],
     levels: [
       {
         name: "odp_scrub_age_seconds",

@@ -1,5 +1,7 @@
 import type { Static } from "typebox";
 import {
+  AheadInput,
+  AheadOutput,
   ClusterInfoInput,
   ClusterInfoOutput,
   RepairsInput,
@@ -9,7 +11,9 @@ import {
   ScrubStatus,
   ScrubStatusInput,
 } from "../../../common/api/cluster.ts";
+import { AHEAD_PAGE_OBJECTS } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { ObjectService } from "../objects/index.ts";
 import type { RepairService } from "./repairs.ts";
 import type { ScrubReport as Report, ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
@@ -65,6 +69,24 @@ export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {
       handler: async ({ principal }) => {
         const lost = await cluster.lost(principal);
         return { message: { datastore: [...(await cluster.nodes(principal))], ...(lost && { lost: [...lost] }) } };
+      },
+    }),
+  ];
+}
+
+export function aheadRoutes(objects: Pick<ObjectService, "ahead">): readonly Endpoint[] {
+  return [
+    endpoint({
+      method: "GET",
+      path: "/cluster/ahead",
+      permission: "cluster:write",
+      summary: "Objects whose last write is ahead of the controller's clock by more than AT may be",
+      input: AheadInput,
+      output: AheadOutput,
+      handler: async ({ principal, input: { cursor: after } }) => {
+        const page = { limit: AHEAD_PAGE_OBJECTS, ...(after === undefined ? {} : { cursor: after }) };
+        const { items, cursor } = await objects.ahead(principal, page);
+        return { message: { objects: [...items], ...(cursor === undefined ? {} : { cursor }) } };
       },
     }),
   ];

@@ -1,12 +1,15 @@
+import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
+import type { Page, PageRequest } from "../../store/objects.ts";
 import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
 import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
 import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
+import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
 import { DraftRehearsal } from "./rehearsal.ts";
 import { sizes } from "./sizes.ts";
@@ -33,6 +36,7 @@ export interface ObjectServiceDependencies {
  */
 export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #room: TenantRoom | undefined;
+  readonly #clock: Clock;
   readonly #endings: EndingJournal;
   readonly #tenants: OpenTenants;
   readonly #definitions: DefinitionChanges;
@@ -43,6 +47,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   constructor(of: ObjectServiceDependencies) {
     const { stores, runtime, triggers: runner, room } = of;
     this.#room = room;
+    this.#clock = runtime.clock;
     this.#endings = endingJournal({ ...of, controllers: of.controllers ?? alone(runtime) });
     this.#tenants = new OpenTenants({ stores, runtime, endings: this.#endings });
     this.#definitions = new DefinitionChanges(this.#tenants);
@@ -106,6 +111,14 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     const { store, catalog } = await this.#tenants.of(principal);
     const snapshot = async (): Promise<Snapshot> => (await catalog.resumed()).snapshot;
     return new IndexScrub({ ...store, snapshot }).page(request);
+  }
+
+  /** A page of the objects whose last write is further ahead of the clock than a write may be; see `aheadOfClock`. */
+  async ahead(principal: Principal, page: PageRequest): Promise<Page<AheadObject>> {
+    requirePermission(principal, "cluster:write");
+    const { store, catalog } = await this.#tenants.of(principal);
+    const { snapshot } = await catalog.resumed();
+    return aheadOfClock(page, { store: store.objects, snapshot, principal, nowMs: this.#clock.nowMs() });
   }
 
   /**

@@ -1,0 +1,38 @@
+import type { Static } from "typebox";
+import type { AheadOutput } from "../../common/api/cluster.ts";
+import type { Client } from "../../common/client/client.ts";
+import { AppError } from "../../common/errors.ts";
+import { AHEAD_LISTED_MAX } from "../../common/limits.ts";
+
+type AheadPage = Static<typeof AheadOutput>;
+
+export interface AheadObjects {
+  readonly objects: AheadPage["objects"];
+  /** There may be others that are not listed. */
+  readonly more: boolean;
+}
+
+/** The first objects that are ahead of the controller's clock, up to `limit`. */
+export async function aheadOf(client: Pick<Client, "call">, limit: number): Promise<AheadObjects> {
+  if (!Number.isInteger(limit) || limit < 1 || limit > AHEAD_LISTED_MAX)
+    throw new AppError("invalid", `--limit takes a whole number from 1 up to ${AHEAD_LISTED_MAX}.`);
+  const objects: AheadPage["objects"] = [];
+  let cursor: string | undefined;
+  do {
+    const page = (await client.call("GET", "/cluster/ahead", { query: { cursor } })) as AheadPage;
+    objects.push(...page.objects);
+    cursor = page.cursor;
+  } while (cursor !== undefined && objects.length < limit);
+  return { objects: objects.slice(0, limit), more: cursor !== undefined || objects.length > limit };
+}
+
+/** The furthest ahead first. */
+export function aheadRows({ objects }: AheadObjects): readonly Readonly<Record<string, string>>[] | string {
+  if (objects.length === 0) return "No object is ahead of the controller's clock.";
+  const sorted = [...objects].sort((a, b) => b.vtimeMs - a.vtimeMs || a.id.localeCompare(b.id));
+  return sorted.map(({ id, class: path, vtimeMs }) => ({
+    id,
+    class: path,
+    "last write": new Date(vtimeMs).toISOString(),
+  }));
+}
