@@ -80,7 +80,7 @@ import {
 } from "./areas/rules/index.ts";
 import { schemaArea, SchemaService } from "./areas/schema/index.ts";
 import { appcontextArea, AppcontextService } from "./areas/appcontext/index.ts";
-import { identityOf, scriptsArea, ScriptService } from "./areas/scripts/index.ts";
+import { identityOf, SCRIPT_NAMES, scriptsArea, ScriptService } from "./areas/scripts/index.ts";
 import { tablesArea, TableService } from "./areas/tables/index.ts";
 import { tagsArea, TagService } from "./areas/tags/index.ts";
 import {
@@ -229,6 +229,7 @@ export async function assemble(options: AssemblyOptions) {
     controllers: membership,
     room: use,
     everyone: (tenant) => groups.rightsOfEveryone(tenant),
+    runNames: SCRIPT_NAMES,
   });
   const workers = workerThreads(options, runtime);
   const cluster = new ClusterService({ engine, tenants, clock: runtime.clock });

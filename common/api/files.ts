@@ -3,7 +3,9 @@ import { Type } from "typebox";
 const Flag = Type.Optional(Type.Boolean());
 const Path = {
   "*": Type.String(),
-  issys: Type.Optional(Type.Boolean({ description: "In the space of the system, not of the users" })),
+  issys: Type.Optional(
+    Type.Boolean({ description: "In the system's space, not in the users'. For administrators only" }),
+  ),
 };
 const Notes = {
   attr: Type.Optional(Type.String({ description: "Attributes: the JSON text of an object, empty for none" })),
@@ -12,6 +14,16 @@ const Notes = {
 };
 
 export const FilePath = Type.Object(Path);
+
+export const ServedPath = Type.Object({
+  "*": Type.String(),
+  issys: Type.Optional(
+    Type.Boolean({
+      description:
+        "In the system's space only, for administrators. Otherwise in the users' space first, then in the system's",
+    }),
+  ),
+});
 
 export const FileRead = Type.Object({
   ...Path,
@@ -38,7 +50,7 @@ export const FileWrite = Type.Object({
 export const FileMove = Type.Object({
   srcpath: Type.String(),
   dstpath: Type.String({ description: "Of rename the whole new path, of copy and move the folder" }),
-  issys: Flag,
+  issys: Path.issys,
 });
 
 /** The root folder has no path of its own. */

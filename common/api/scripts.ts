@@ -9,7 +9,12 @@ const Members = {
   ),
   isfile: Type.Optional(Type.Boolean({ description: "Whether the body is the path of a file" })),
   rawdata: Type.Optional(Type.Boolean({ description: "Answer the bare result, without an envelope" })),
-  issys: Type.Optional(Type.Boolean({ description: "The file lies in the system's file space" })),
+  issys: Type.Optional(
+    Type.Boolean({
+      description:
+        "The file is in the system's file space only, for administrators. Otherwise in the users' space first, then in the system's",
+    }),
+  ),
 };
 
 export const ScriptInput = Type.Object(Members);

@@ -12,7 +12,7 @@ export interface FileController extends AsyncDisposable {
   readonly tree: (principal: Principal, path: string) => Promise<readonly string[]>;
 }
 
-interface FileControllerOptions extends Pick<ConstructorParameters<typeof FileService>[0], "everyone"> {
+interface FileControllerOptions extends Pick<ConstructorParameters<typeof FileService>[0], "everyone" | "runNames"> {
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;

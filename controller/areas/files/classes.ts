@@ -1,5 +1,6 @@
 import type { Edit, SystemClass } from "../objects/index.ts";
 import { pathVisible, type Principal, type RowLimit } from "../permissions/index.ts";
+import { mayNameSystem } from "./spaces.ts";
 
 export const FILE_CLASS = {
   path: "/filesystem",
@@ -26,11 +27,16 @@ interface FileOwner {
   retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
 }
 
-/** A path that is closed to somebody has no file for him; a folder above open ones shows itself. */
+/**
+ * A path that is closed to somebody has no file for him; a folder above open ones shows itself. The system's space shows
+ * itself to administrators only.
+ */
 const OPEN_PATHS: RowLimit = {
-  columns: ["fullname"],
+  columns: ["space", "fullname"],
   of: (principal) =>
-    principal.paths === undefined ? undefined : ({ fullname }) => pathVisible(principal, String(fullname)),
+    mayNameSystem(principal)
+      ? undefined
+      : ({ space, fullname }) => space !== "system" && pathVisible(principal, String(fullname)),
 };
 
 export function fileClass(files: FileOwner): SystemClass {

@@ -2,8 +2,8 @@ import { Readable } from "node:stream";
 import type { Answer, Client, StatusNote } from "../../http/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
 import { contentTypeOf } from "./content-types.ts";
-import { extensionOf, nameOf, type FileName } from "./names.ts";
-import type { FileService } from "./service.ts";
+import { extensionOf, nameOf } from "./names.ts";
+import type { FileService, OpenedFile } from "./service.ts";
 
 /**
  * Pages and pictures that users stored run in an origin of their own: neither the session of who looks at them nor what
@@ -29,7 +29,7 @@ export const CONTENT_STATUSES: Readonly<Record<number, StatusNote>> = {
 
 interface ContentRequest {
   readonly principal: Principal;
-  readonly name: FileName;
+  readonly file: OpenedFile;
   readonly client: Client;
   readonly isDownload?: boolean;
 }
@@ -37,9 +37,8 @@ interface ContentRequest {
 /** The bytes of a file, bare. */
 export async function contentAnswer(
   files: FileService,
-  { principal, name, client, isDownload = false }: ContentRequest,
+  { principal, file, client, isDownload = false }: ContentRequest,
 ): Promise<Answer<never>> {
-  const file = await files.open(principal, name.path, name.space);
   const headers = { ...HEADERS, ...(await keeping(files, principal, file.fullname)), etag: `"${file.digest}"` };
   if (client.holds(headers.etag)) return { empty: 304, headers };
   return {

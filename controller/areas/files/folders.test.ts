@@ -172,7 +172,9 @@ describe("a removal", () => {
         isAnswered = false;
       };
       await turns.run([
-        async () => writer?.files.write(admin, one.user(`${folder}/new`), { text: "new" }).catch(unanswered),
+        async () => {
+          await writer?.files.write(admin, one.user(`${folder}/new`), { text: "new" }).catch(unanswered);
+        },
         async () => remover?.files.remove(admin, one.user(`/race/${seed}`)).catch(unanswered),
       ]);
       await writer?.[Symbol.asyncDispose]();

@@ -157,6 +157,7 @@ describe("a viewer finds files of open paths only", () => {
     const caller = { company: "matrix", username: "vic", password: PASSWORD, remote: "test", traceparent: "" };
     vic = (await http.users.bySession((await http.users.signIn(caller)).session, "")) as Principal;
     await controller.files.write(admin, controller.user("/home/vic/v"), { text: "v" });
+    await controller.files.write(admin, { path: "/web/of/the/system", space: "system" }, { text: "s" });
     await query.rows(
       admin,
       "create class /matrix/note (name varchar, path varchar, keys(name)); create edge type about",
@@ -249,7 +250,11 @@ describe("a viewer finds files of open paths only", () => {
     expect([CLOSED, "/opt", "/home/ann/a", "/web/new"].map(told)).toEqual([false, false, false, true]);
   });
 
-  test("as administrators find all of them", async () => {
+  test("as administrators find all of them, also those of the system's space, and insert none", async () => {
+    const insert = `insert into ${FILES} space='user', fullname='/web/of/the/system'`;
+    await expect(query.rows(testPrincipal(), insert)).rejects.toMatchObject({ code: "denied" });
+    const ofSystem = await query.rows(testPrincipal(), `select name from ${FILES} where name = 'system'`);
+    expect(ofSystem).toEqual([{ name: "system" }]);
     const all = await query.rows(testPrincipal(), `select count(*) as n from ${FILES} where name = 'k'`);
     expect(all).toEqual([{ n: 1 }]);
   });

@@ -132,6 +132,29 @@ test("the system's space is apart", async () => {
   expect(await get("/fs/apart.txt?type=file&issys=true")).toBe("system");
 });
 
+test("a page of the system's space is shown without naming it, to a user of few rights as well", async () => {
+  await send("PUT", "/fs/web/page.html?issys=true", ["data", "system"]);
+  expect((await raw("/static/web/page.html", { as: viewer })).body).toBe("system");
+  expect(await send("PUT", "/fs/web/page.html", ["data", "user"])).toEqual(OK);
+  expect((await raw("/static/web/page.html", { as: viewer })).body).toBe("user");
+  expect((await raw("/static/web/page.html?issys=true")).body).toBe("system");
+  expect(await send("PUT", "/fs/web/page.html?issys=true", ["data", "system"])).toMatchObject({
+    status: "ok",
+    warnings: [expect.stringContaining("hides this one")],
+  });
+  for (const url of [
+    "/static/web/page.html",
+    "/fs/web/page.html?type=file",
+    "/fs/web/page.html?type=check",
+    "/fs?type=dir",
+  ])
+    expect(
+      JSON.parse((await raw(`${url}${url.includes("?") ? "&" : "?"}issys=true`, { as: viewer })).body),
+    ).toMatchObject({
+      code: "denied",
+    });
+});
+
 test("files are renamed, copied, moved and removed, by form or multipart", async () => {
   await send("PUT", "/fs/verbs/a.txt", ["data", "a"]);
   const form = (verb: string, srcpath: string, dstpath: string) =>

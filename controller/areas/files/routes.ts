@@ -8,6 +8,7 @@ import {
   FileWrite,
   RootRead,
   RootWrite,
+  ServedPath,
   type FileRecord,
 } from "../../../common/api/files.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -41,10 +42,7 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       input: FileWrite,
       output: Type.String(),
       body: "multipart",
-      handler: async ({ principal, input }) => {
-        await write(files, principal, input);
-        return { message: "" };
-      },
+      handler: async ({ principal, input }) => written(await write(files, principal, input)),
     }),
     endpoint({
       method: "POST",
@@ -55,10 +53,9 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       output: Type.String(),
       body: "multipart",
       handler: async ({ principal, input, files: uploads }) => {
-        if (uploads.length > 0) await upload(files, principal, { input, uploads });
-        else if (input.data === undefined && input.type === undefined) throw noUpload();
-        else await write(files, principal, input);
-        return { message: "" };
+        if (uploads.length > 0) return written(await upload(files, principal, { input, uploads }));
+        if (input.data === undefined && input.type === undefined) throw noUpload();
+        return written(await write(files, principal, input));
       },
     }),
     endpoint({
@@ -81,8 +78,7 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       body: "multipart",
       handler: async ({ principal, input, files: uploads }) => {
         if (uploads.length === 0) throw noUpload();
-        await upload(files, principal, { input: { ...input, "*": "/" }, uploads });
-        return { message: "" };
+        return written(await upload(files, principal, { input: { ...input, "*": "/" }, uploads }));
       },
     }),
     endpoint({
@@ -116,11 +112,14 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       method: "GET",
       path: "/static/*",
       permission: "files:read",
-      summary: "The bytes of a file for browsers, by the type of its name",
-      input: FilePath,
+      summary: "The bytes of a file of either space for browsers, by the type of its name",
+      input: ServedPath,
       output: Type.String(),
       statuses: CONTENT_STATUSES,
-      handler: ({ principal, input, client }) => contentAnswer(files, { principal, name: fileName(input), client }),
+      handler: async ({ principal, input, client }) => {
+        const file = await files.openServed(principal, fileName(input));
+        return contentAnswer(files, { principal, file, client });
+      },
     }),
   ];
 }
@@ -130,6 +129,10 @@ const SUMMARIES = {
   copy: "Copy a file, or a folder with all below it, into a folder",
   move: "Move a file, or a folder with all below it, into a folder",
 } as const;
+
+function written(warnings: readonly string[]): Answer<string> {
+  return { message: "", warnings };
+}
 
 function spaceOf(issys: boolean | undefined): Space {
   return issys ? "system" : "user";
@@ -156,9 +159,10 @@ async function read(
     case "dir":
       return { rows: records(principal, files.list(principal, name, signal)) };
     case "open":
-      return contentAnswer(files, { principal, name, client });
-    case "download":
-      return contentAnswer(files, { principal, name, client, isDownload: true });
+    case "download": {
+      const file = await files.open(principal, name.path, name.space);
+      return contentAnswer(files, { principal, file, client, isDownload: input.type === "download" });
+    }
     default:
       throw new AppError("invalid", "type is one of dir, file, attr, tag, open, download and check.");
   }
@@ -199,22 +203,40 @@ interface Upload {
   readonly uploads: readonly UploadedFile[];
 }
 
-async function upload(files: FileService, principal: Principal, { input, uploads }: Upload): Promise<void> {
+/** Answers warnings. */
+async function upload(
+  files: FileService,
+  principal: Principal,
+  { input, uploads }: Upload,
+): Promise<readonly string[]> {
   const { path, space } = fileName(input);
   const notes: FileNotes = { attr: input.attr, tags: input.tags };
-  for (const { filename, path: file } of uploads)
-    await files.write(principal, { path: `${path}/${relativePath(filename)}`, space }, { file }, notes);
+  const warnings: string[] = [];
+  for (const { filename, path: file } of uploads) {
+    const name = { path: `${path}/${relativePath(filename)}`, space };
+    warnings.push(...(await files.write(principal, name, { file }, notes)));
+  }
+  return warnings;
 }
 
 function noUpload(): AppError {
   return new AppError("invalid", "There is no part uploadfile in the form.");
 }
 
-async function write(files: FileService, principal: Principal, input: Static<typeof FileWrite>): Promise<void> {
+/** Answers warnings. */
+async function write(
+  files: FileService,
+  principal: Principal,
+  input: Static<typeof FileWrite>,
+): Promise<readonly string[]> {
   const { type, data, attr, tags } = input;
   const name = fileName(input);
-  if (type === "dir") return files.makeFolder(principal, name, { attr, tags });
-  if (type === "attr") return files.note(principal, name, { attr: attr ?? "" });
-  if (type === "tag") return files.note(principal, name, { tags: tags ?? [] });
-  await files.write(principal, name, data === undefined ? undefined : { text: data }, { ftype: type, attr, tags });
+  if (type === "dir") await files.makeFolder(principal, name, { attr, tags });
+  else if (type === "attr") await files.note(principal, name, { attr: attr ?? "" });
+  else if (type === "tag") await files.note(principal, name, { tags: tags ?? [] });
+  else {
+    const content = data === undefined ? undefined : { text: data };
+    return files.write(principal, name, content, { ftype: type, attr, tags });
+  }
+  return [];
 }

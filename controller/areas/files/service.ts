@@ -20,10 +20,12 @@ import {
 } from "../permissions/index.ts";
 import type { FileSource, OpenFile } from "../rules/index.ts";
 import { keepInRoom } from "../tenants/index.ts";
-import { placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
+import { HidingGuard, type RunNames } from "./hiding.ts";
 import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, type Space } from "./names.ts";
 import { KnownTexts } from "./known-texts.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
+import { mayNameSystem, placesOf, requireSpace, servedNames } from "./spaces.ts";
 import { FileStore } from "./store.ts";
 import { fileSight, type FileSight, WHOLE_SIGHT } from "./visible.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
@@ -38,6 +40,8 @@ export interface TextFile {
   readonly text: string;
   /** SHA-256 of the content: the same digest is the same text. */
   readonly digest: string;
+  /** Where it was found. */
+  readonly fullname: string;
 }
 
 const MARK_BYTES = 12;
@@ -51,7 +55,11 @@ interface Dependencies {
   readonly room?: TenantRoom;
   /** The rights that every user of a tenant has; absent: no file is everybody's. */
   readonly everyone?: (tenant: string) => Promise<Pick<Principal, "grants" | "data" | "paths">>;
+  /** Absent: files run by their own paths only. */
+  readonly runNames?: RunNames;
 }
+
+export type OpenedFile = OpenFile & Pick<FileEntry, "fullname">;
 
 /** Files of a tenant: content in the blob store, metadata as objects of `/filesystem`. */
 export class FileService implements FileSource {
@@ -59,6 +67,7 @@ export class FileService implements FileSource {
   readonly #store: FileStore;
   readonly #journal: FileWorkJournal;
   readonly #works: FileWorks;
+  readonly #hiding: HidingGuard;
   readonly #texts = new KnownTexts();
 
   constructor(dependencies: Dependencies) {
@@ -67,15 +76,28 @@ export class FileService implements FileSource {
     this.#store = new FileStore({ stores, objects, nowMs: () => runtime.clock.nowMs() });
     this.#journal = new FileWorkJournal(dependencies);
     const sightOf = (principal: Principal): Promise<FileSight> => this.#sightOf(principal);
-    this.#works = new FileWorks({ journal: this.#journal, store: this.#store, runtime, sightOf });
+    this.#hiding = new HidingGuard(this.#store, dependencies.runNames);
+    this.#works = new FileWorks({
+      journal: this.#journal,
+      store: this.#store,
+      runtime,
+      sightOf,
+      hiding: this.#hiding,
+    });
   }
 
   /**
    * Inserts or replaces, and makes the folders above it; the old content stays until it has no reference. Without
    * `content` a file that is there keeps its own, and one that is not is empty. `AppError("conflict")` where a folder is,
-   * or below a file.
+   * or below a file; `denied` where a new file would hide one of the system's space. Answers what keeps the file from
+   * being run or served.
    */
-  async write(principal: Principal, name: FileName, content?: Content, notes: FileNotes = {}): Promise<void> {
+  async write(
+    principal: Principal,
+    name: FileName,
+    content?: Content,
+    notes: FileNotes = {},
+  ): Promise<readonly string[]> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
     const columns = noteColumns(notes);
@@ -85,12 +107,15 @@ export class FileService implements FileSource {
     const written = content ?? (before ? undefined : { text: "" });
     await this.#requireWriting(principal, place, { before, row, given: { ...notes, content: written } });
     if (before && !before.content) throw new AppError("conflict", `${place.fullname} is a folder.`);
+    if (!before && !mayNameSystem(principal)) await this.#hiding.requireNothingHidden(principal, [place]);
+    const warnings = await this.#hiding.warnings(principal, place);
     await this.#store.makeFoldersAbove(principal, place);
     const held = written ? await this.#keep(principal, written) : {};
     await this.#store.insert(principal, [{ ...row, ...held }]);
     if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
     // Again: a folder that was removed since then took only what it found.
     await this.#store.makeFoldersAbove(principal, place);
+    return warnings;
   }
 
   /** Makes the folder and those above it; one that is there stays, with these notes. `AppError("conflict")` where a file is. */
@@ -129,7 +154,7 @@ export class FileService implements FileSource {
       throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
     const { class: path } = refOf(principal, { space: "user", fullname: "/" });
     const [row] = await this.#with.objects.get(system(principal), [{ id, class: path }]);
-    if (row) requirePath(principal, String(row.values["fullname"]));
+    if (row) openPlace(principal, entryOf(row));
     return this.#with.objects.update(system(principal), { id, class: path }, edits);
   }
 
@@ -206,19 +231,20 @@ export class FileService implements FileSource {
     if (isEmpty && !folder && place.fullname !== "/") throw notFound(place);
   }
 
-  /** Also a part of parsing a file by a rule. */
-  async open(principal: Principal, path: string, space: Space): Promise<OpenFile & Pick<FileEntry, "fullname">> {
+  /** A file of exactly that space. */
+  async open(principal: Principal, path: string, space: Space): Promise<OpenedFile> {
+    requirePermission(principal, "files:read");
+    return this.#open(principal, [{ path, space }]);
+  }
+
+  /**
+   * A file to be served, or to be parsed by a rule: of the users' space, or else of the system's; of the system's alone
+   * where that is named. The same paths are open to the principal in both.
+   */
+  async openServed(principal: Principal, name: FileName): Promise<OpenedFile> {
     requireOneOf(principal, ["files:read", "rules:write"]);
-    const place = openPlace(principal, placeBelowRoot({ path, space }));
-    const sight = await this.#sightOf(principal);
-    const entry = await this.#store.find(principal, place);
-    if (!entry || !sight.shown(entry)) throw new AppError("not_found", `There is no file ${path}.`);
-    if (!entry.content) throw new AppError("invalid", `${place.fullname} is a folder, not a file.`);
-    const { blobs } = await this.#with.stores.tenant(principal.tenant);
-    sight.requireContent(entry);
-    const { digest } = entry.content;
-    const { size, modifiedMs, fullname } = entry;
-    return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
+    openPlace(principal, placeBelowRoot(name));
+    return this.#open(withoutPaths(principal), servedNames(name));
   }
 
   /** Whether the group of all users opens that path, and has no rule on files. */
@@ -234,21 +260,13 @@ export class FileService implements FileSource {
   /** `AppError("invalid")` for what is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
   async read(principal: Principal, path: string, space: Space = "user"): Promise<TextFile> {
     requirePermission(principal, "files:read");
-    const file = await this.open(principal, path, space);
-    if (file.size > FILE_TEXT_MAX_BYTES)
-      throw new AppError("too_large", `${path} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
-    const { digest } = file;
-    const known = this.#texts.get(principal.tenant, digest);
-    if (known !== undefined) return { text: known, digest };
-    const parts: Uint8Array[] = [];
-    for await (const part of file.bytes) parts.push(part);
-    try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
-      this.#texts.keep(principal.tenant, digest, text);
-      return { text, digest };
-    } catch (error) {
-      throw new AppError("invalid", `${path} is no text: download it.`, { cause: error });
-    }
+    return this.#read(principal, [{ path, space }]);
+  }
+
+  /** The first of these names that is a file, to be run. Errors as of `read`. */
+  async readFirst(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
+    requirePermission(principal, "files:read");
+    return this.#read(principal, names);
   }
 
   maintain(tenant: string): Promise<void> {
@@ -263,6 +281,39 @@ export class FileService implements FileSource {
   /** What is under way rests, to be taken by another controller or the next. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
+  }
+
+  /** The one way from a path to the file that is opened, run or served. Without a file, the error is about the first name. */
+  async #open(principal: Principal, names: readonly FileName[]): Promise<OpenedFile> {
+    const places = placesOf(names).map((place) => openPlace(principal, place));
+    const found = (await this.#store.get(principal, places)).filter((one) => one !== undefined);
+    const entry = found.find(({ content }) => content !== undefined) ?? found[0];
+    const sight = await this.#sightOf(principal);
+    if (!entry || !sight.shown(entry)) throw new AppError("not_found", `There is no file ${names[0]?.path ?? ""}.`);
+    if (!entry.content) throw new AppError("invalid", `${entry.fullname} is a folder, not a file.`);
+    sight.requireContent(entry);
+    const { blobs } = await this.#with.stores.tenant(principal.tenant);
+    const { digest } = entry.content;
+    const { size, modifiedMs, fullname } = entry;
+    return { digest, size, modifiedMs, fullname, bytes: blobs.read(digest) };
+  }
+
+  async #read(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
+    const file = await this.#open(principal, names);
+    const { digest, fullname } = file;
+    if (file.size > FILE_TEXT_MAX_BYTES)
+      throw new AppError("too_large", `${fullname} has more than ${FILE_TEXT_MAX_BYTES} bytes: download it.`);
+    const known = this.#texts.get(principal.tenant, digest);
+    if (known !== undefined) return { text: known, digest, fullname };
+    const parts: Uint8Array[] = [];
+    for await (const part of file.bytes) parts.push(part);
+    try {
+      const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
+      this.#texts.keep(principal.tenant, digest, text);
+      return { text, digest, fullname };
+    } catch (error) {
+      throw new AppError("invalid", `${fullname} is no text: download it.`, { cause: error });
+    }
   }
 
   #sightOf(principal: Principal): Promise<FileSight> {
@@ -349,8 +400,24 @@ export class FileService implements FileSource {
     const target = to && { to: to.fullname };
     const sight = await this.#sightOf(principal);
     const rules = sight.rules && { rules: sight.rules };
-    const work = { id, tenant, ospace, user, traceparent, kind, space, from, ...target, at: from, startedMs, ...rules };
+    const mayHide = to?.space !== "user" || mayNameSystem(principal);
+    const limits = { ...rules, ...(!mayHide && ({ hidesNothing: true } as const)) };
+    const work = {
+      id,
+      tenant,
+      ospace,
+      user,
+      traceparent,
+      kind,
+      space,
+      from,
+      ...target,
+      at: from,
+      startedMs,
+      ...limits,
+    };
     await requireWholeWork(work, { principal, store: this.#store, sight });
+    if (work.hidesNothing) await this.#hiding.requireWork(principal, work);
     this.#journal.underWay.hold(id);
     const begun = await this.#journal.beginAlone(work).catch((error: unknown) => {
       this.#journal.underWay.letGo(id);
@@ -376,14 +443,21 @@ async function announced(content: Content): Promise<Row> {
   return { digest: "", size };
 }
 
-/** `AppError("denied")` where the path is closed to the principal. */
-function openPlace(principal: Principal, place: Place): Place {
+/** `AppError("denied")` where the path or the space is closed to the principal. */
+function openPlace<P extends Place>(principal: Principal, place: P): P {
   requirePath(principal, place.fullname);
+  requireSpace(principal, place.space);
   return place;
+}
+
+/** For places whose paths are open: what lies at one is served whatever its space. */
+function withoutPaths({ paths: _, ...principal }: Principal): Principal {
+  return principal;
 }
 
 /** Also a folder on the way to a path that is open. */
 function visiblePlace(principal: Principal, place: Place): Place {
+  requireSpace(principal, place.space);
   return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);
 }
 

@@ -28,6 +28,8 @@ export interface OpenFileWork extends OpenWork {
   readonly startedMs: number;
   /** Those on the class of files that the caller had at the start, whatever he has now; absent: none closes anything. */
   readonly rules?: readonly DataRule[];
+  /** The caller is no administrator: nothing is copied or moved to where it would hide a file of the system's space. */
+  readonly hidesNothing?: true;
   readonly end?: FileWorkEnd;
 }
 

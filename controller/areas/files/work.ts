@@ -12,6 +12,7 @@ import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { FileEntry, HeldContent } from "./entries.ts";
+import type { HidingGuard } from "./hiding.ts";
 import { parentOf, type Place } from "./names.ts";
 import { rowAt, type FileStore } from "./store.ts";
 import { WHOLE_SIGHT, type FileSight } from "./visible.ts";
@@ -24,6 +25,7 @@ export interface FileWorkDependencies {
   readonly runtime: Runtime;
   /** What is open by the rules of the principal. */
   readonly sightOf: (principal: Principal) => Promise<FileSight>;
+  readonly hiding: HidingGuard;
 }
 
 /** Another controller continues the work, or nothing is left to do. */
@@ -159,22 +161,31 @@ class FileWorkRun {
     this.#signal.throwIfAborted();
     const { store } = this.#with;
     if (this.#open.kind === "copy") {
-      return this.#put((await store.get(this.#platform, places)).filter((entry) => entry !== undefined));
+      const entries = (await store.get(this.#platform, places)).filter((entry) => entry !== undefined);
+      await this.#requireNothingHidden(entries);
+      return this.#put(entries);
     }
     const { entries, take } = await store.toTake(this.#platform, places);
-    for (const entry of entries) await this.#require(entry);
+    await this.#require(entries);
     if (this.#open.kind === "move") await this.#put(entries);
     await take(entries);
   }
 
   /** What came after the beginning and is closed to the caller stays, in its folders: these were taken before. */
-  async #require(entry: FileEntry): Promise<void> {
+  async #require(entries: readonly FileEntry[]): Promise<void> {
     try {
-      requireWork(this.#open, this.#sight, entry);
+      for (const entry of entries) requireWork(this.#open, this.#sight, entry);
+      await this.#requireNothingHidden(entries);
     } catch (error) {
-      await this.#with.store.makeFoldersAbove(this.#platform, entry);
+      // All of them are in one folder.
+      const [first] = entries;
+      if (first) await this.#with.store.makeFoldersAbove(this.#platform, first);
       throw error;
     }
+  }
+
+  async #requireNothingHidden(entries: readonly FileEntry[]): Promise<void> {
+    if (this.#open.hidesNothing) await this.#with.hiding.requireEntries(this.#platform, this.#open, entries);
   }
 
   async #put(entries: readonly FileEntry[]): Promise<void> {

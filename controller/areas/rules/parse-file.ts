@@ -8,8 +8,14 @@ import type { Rules } from "./types.ts";
 
 /** Where `parsefile` gets its file from. */
 export interface FileSource {
-  /** `AppError("not_found")` when there is no such file for this principal. */
-  open(principal: Principal, path: string, space: "user" | "system"): Promise<OpenFile>;
+  /**
+   * Of the users' space, or else of the system's; of the system's alone where that is named. `AppError("not_found")` when
+   * there is no such file for this principal.
+   */
+  openServed(
+    principal: Principal,
+    name: { readonly path: string; readonly space: "user" | "system" },
+  ): Promise<OpenFile>;
 }
 
 export interface OpenFile {
@@ -62,7 +68,7 @@ export class FileParser {
   ): Promise<LinesResult> {
     const { rules, files } = this.#dependencies;
     const rule = await rules.load(principal, request.rule);
-    const file = await files.open(principal, filename, space);
+    const file = await files.openServed(principal, { path: filename, space });
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const digest = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");

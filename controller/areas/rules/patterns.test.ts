@@ -34,7 +34,7 @@ beforeAll(async () => {
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
   patterns = new PatternService({ stores, runtime });
   others = new PatternService({ stores, runtime: { ...runtime, random: seededRandom(2) } });
-  const files = { open: () => Promise.reject(new Error("not asked in this test")) };
+  const files = { openServed: () => Promise.reject(new Error("not asked in this test")) };
   const fileParser = new FileParser({ rules, objects, files, clock: realClock });
   const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
   const { random } = runtime;

@@ -59,7 +59,7 @@ test("a rule is removed by its key in the query or in a form", async () => {
   }
 });
 
-test("a file of the system's space is parsed when $issys or issys says so, and no other of its name", async () => {
+test("a file of the users' space is parsed, or else of the system's, or by $issys or issys that of the system's", async () => {
   await rules.put(ADMIN, KEY, TEXT);
   await controller.files.write(ADMIN, { path: "/both.log", space: "user" }, { text: "of a user" });
   await controller.files.write(ADMIN, { path: "/both.log", space: "system" }, { text: "one\ntwo\n" });
@@ -74,9 +74,10 @@ test("a file of the system's space is parsed when $issys or issys says so, and n
     ["/both.log", { $issys: "true" }, 2],
     ["/both.log", { issys: "true" }, 2],
     ["/system.log", { $issys: "1" }, 1],
+    ["/system.log", {}, 1],
   ] as const)
     expect(await parse(filename, more)).toMatchObject({ status: "ok", message: { class: "/matrix/line", records } });
-  expect(await parse("/system.log", {})).toMatchObject({ code: "not_found" });
+  expect(await parse("/none.log", {})).toMatchObject({ code: "not_found" });
   expect(await parse("/system.log", { $issys: "sometimes" })).toMatchObject({ code: "invalid" });
   const names = [];
   for await (const page of controller.objects.read(ADMIN, { class: "/matrix/line", subtree: false }))

@@ -42,7 +42,7 @@ beforeAll(async () => {
   rules = new RuleService({ stores, entries: testEntries(stores), objects });
   const parts = { rules, objects, clock: realClock };
   sentLines = new SentLines({ ...parts, notifications: hub, random: runtime.random });
-  const fileParser = new FileParser({ ...parts, files: { open: () => Promise.reject(new Error("not asked")) } });
+  const fileParser = new FileParser({ ...parts, files: { openServed: () => Promise.reject(new Error("not asked")) } });
   const trials = new RuleTrials({ hostObjects: () => new HostObjects([]), objects, rules, runtime });
   const rights = { visible: (_by: Principal, frame: Notification) => Promise.resolve(frame) };
   const { sockets = [] } = notificationsArea({ notifications: hub, rights, log: runtime.log });

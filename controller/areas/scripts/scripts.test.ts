@@ -46,6 +46,11 @@ async function put(path: string, text: string): Promise<void> {
   expect(answer.status).toBe("ok");
 }
 
+async function putSystem(path: string, text: string, session = admin): Promise<void> {
+  const answer = await call({ method: "PUT", url: `/fs${path}?issys=true`, payload: { data: text } }, session);
+  expect(answer.status).toBe("ok");
+}
+
 async function signIn(username: string, company: string): Promise<string> {
   const signedIn = await world.assembly.users.signIn({
     company,
@@ -112,10 +117,14 @@ describe("each way in which clients call", () => {
     expect(answer.json()).toEqual(["string", "1", "1"]);
   });
 
-  test("the system's file space", async () => {
-    await call({ method: "PUT", url: "/fs/script/ns/system.js?issys=true", payload: { data: "OUTPUT = 'system'" } });
+  test("the system's file space, named or not", async () => {
+    await putSystem("/script/ns/system.js", "OUTPUT = 'system'");
+    for (const query of ["&issys=true", "&issys=false", ""])
+      expect((await call({ url: `${EXEC}?filepath=/ns/system.js${query}` })).message).toBe("system");
+    await put("/script/ns/system.js", "OUTPUT = 'user'");
+    expect((await call({ url: `${EXEC}?filepath=/ns/system.js` })).message).toBe("user");
     expect((await call({ url: `${EXEC}?filepath=/ns/system.js&issys=true` })).message).toBe("system");
-    expect((await call({ url: `${EXEC}?filepath=/ns/system.js` })).code).toBe("not_found");
+    expect((await call({ url: `${EXEC}?filepath=/ns/echo.js&issys=true` })).code).toBe("not_found");
   });
 
   test("nothing to run, a file that is not there, a path that leaves", async () => {
@@ -193,6 +202,11 @@ test("scripts share files, by path or from where they lie", async () => {
   await put("/script/lib/a.js", "exports.b = require('./b').value + 1");
   await put("/script/lib/b.js", "exports.value = 1");
   expect((await run("OUTPUT = require('/lib/a.js').b")).message).toBe(2);
+  await putSystem("/script/lib/system.js", "exports.value = require('./b').value + 'system'");
+  await putSystem("/script/lib/b.js", "exports.value = 'of '");
+  expect((await run("OUTPUT = require('/lib/system').value")).message).toBe("1system");
+  await putSystem("/script/lib/run.js", "OUTPUT = require('./system').value + require('./a').b");
+  expect((await call({ url: `${EXEC}?filepath=/lib/run.js&issys=true` })).message).toBe("of systemof 1");
   const missing = await run("\nrequire('/lib/none.js')");
   expect(missing).toMatchObject({ code: "not_found", message: expect.stringContaining("/inline.js:2:") });
 });
@@ -205,6 +219,17 @@ test("a script is closed to whom no grant of a path opens it", async () => {
   const closed = { code: "denied", message: expect.stringContaining("/script/ns/closed.js") };
   expect(await call({ url: `${EXEC}?filepath=/ns/closed.js` }, session)).toMatchObject(closed);
   expect((await run("OUTPUT = 1", session)).code).toBe("denied");
+  await putSystem("/script/ns/opened.js", "OUTPUT = 'opened by ' + webcontext.user().username");
+  await putSystem("/script/ns/kept.js", "OUTPUT = 1");
+  const payload = { name: "opened", path: ["/script/ns/opened.js"] };
+  await call({ method: "POST", url: "/admin/perms/api", payload });
+  await call({ method: "PUT", url: "/admin/perms/api/opened/group", payload: { group: ["/everyone"] } });
+  expect((await call({ url: `${EXEC}?filepath=/ns/opened.js` }, session)).message).toBe("opened by plain");
+  expect((await call({ url: `${EXEC}?filepath=/ns/opened.js&issys=true` }, session)).code).toBe("denied");
+  expect((await call({ url: `${EXEC}?filepath=/ns/kept.js` }, session)).code).toBe("denied");
+  await call({ method: "POST", url: "/job", payload: { name: "opened", exec: ["serverjs /ns/opened.js"] } });
+  const { message } = await call({ url: "/job/exec/opened?receive_output=true" });
+  expect(JSON.stringify(message)).toContain("opened by admin");
   expect((await call({ url: `${EXEC}?filepath=/matrix/user/signedUser.js` }, session)).message).toMatchObject({
     username: "plain",
     isadmin: false,
@@ -245,6 +270,11 @@ test("the four start-up scripts are in every tenant, and a tenant's own take the
   } as const;
   await call(own, second);
   expect((await call({ url: `${EXEC}?filepath=/matrix/lang/getLangList.js` }, second)).message).toBe("own");
+  for (const below of ["second", "matrix"]) {
+    await putSystem(`/script/${below}/lang/getLangList.js`, `OUTPUT = 'system ${below}'`, second);
+    const answer = await call({ url: `${EXEC}?filepath=/matrix/lang/getLangList.js` }, second);
+    expect(answer.message).toBe(`system ${below}`);
+  }
   expect((await call({ url: `${EXEC}?filepath=/matrix/lang/getLangList.js` })).message).not.toBe("own");
 });
 

@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { FunctionDescription, HostObjects, ScriptEngine, ScriptKind } from "../../scripting/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
-import type { FileService } from "../files/index.ts";
+import { requireSpace, type FileService } from "../files/index.ts";
 import {
   pathAllowed,
   requireMayChange,
@@ -14,8 +14,16 @@ import {
   systemPrincipal,
   type Principal,
 } from "../permissions/index.ts";
-import { candidates, filePath, isPath, requiredPaths } from "./paths.ts";
-import { STARTUP_SCRIPTS } from "./startup.ts";
+import {
+  candidates,
+  fileNames,
+  filePath,
+  isPath,
+  requiredPaths,
+  scriptPath,
+  startUpScript,
+  type SpaceOrder,
+} from "./paths.ts";
 
 /** A script as a client asks for it: a file when there is a path, else the text. */
 export interface ScriptRequest {
@@ -24,6 +32,7 @@ export interface ScriptRequest {
   /** Whether the text is a path; absent: by its looks. */
   readonly isFile?: boolean | undefined;
   readonly input?: Value | undefined;
+  /** The file is in the system's space, which only administrators name. */
   readonly system?: boolean | undefined;
   readonly signal?: AbortSignal;
 }
@@ -51,7 +60,7 @@ interface Dependencies {
   /** Absent: this controller runs no scripts. */
   readonly engine: ScriptEngine | undefined;
   readonly hostObjects: () => HostObjects;
-  readonly files: Pick<FileService, "read">;
+  readonly files: Pick<FileService, "readFirst">;
   readonly logs: Pick<ConsoleLogService, "append">;
   readonly audit: RunTrail;
   readonly runtime: Runtime;
@@ -82,11 +91,12 @@ export class ScriptService {
     const { engine } = this.#with;
     if (!engine) throw new AppError("unsupported", "This controller runs no scripts.");
     const { signal, input = "", system = false } = request;
+    requireSpace(principal, system ? "system" : "user");
     return this.#run(principal, await this.#requested(principal, request), {
       engine,
       signal,
       globals: { INPUT: typeof input === "string" ? input : JSON.stringify(input), input },
-      system,
+      order: system ? "system first" : "users first",
       timeoutMs: SCRIPT_RUN_DEADLINE_MS,
       onSaid: () => undefined,
     });
@@ -101,8 +111,9 @@ export class ScriptService {
     requireMayChange(principal);
     const { engine } = this.#with;
     if (!engine) throw new AppError("unsupported", "This controller runs no scripts.");
-    const script = isFile ? await this.#first(principal, [text], false) : { name, source: text };
-    return this.#run(principal, script, { ...options, engine, globals: { INPUT: input, input }, system: false });
+    const order = "users first";
+    const script = isFile ? await this.#first(principal, [text], order) : { name, source: text };
+    return this.#run(principal, script, { ...options, engine, globals: { INPUT: input, input }, order });
   }
 
   /** What scripts of a kind find, by name. */
@@ -113,7 +124,7 @@ export class ScriptService {
 
   async #run(principal: Principal, { name, source }: Script, options: RunOptions): Promise<Value | undefined> {
     const { audit, hostObjects } = this.#with;
-    const { engine, globals, signal, system, timeoutMs, onSaid } = options;
+    const { engine, globals, signal, order, timeoutMs, onSaid } = options;
     const log = this.#logs.begin();
     const host = hostObjects().bind({
       principal,
@@ -123,7 +134,7 @@ export class ScriptService {
         onSaid(level, message);
       },
       beforeChange: () => audit.ready(principal.tenant),
-      load: (path, from) => this.#first(principal, requiredPaths(path, from), system),
+      load: (path, from) => this.#first(principal, requiredPaths(path, from), order),
     });
     const call = {
       tenant: principal.tenant,
@@ -151,35 +162,42 @@ export class ScriptService {
   }
 
   async #requested(principal: Principal, { filepath, text, isFile, system = false }: ScriptRequest): Promise<Script> {
-    if (filepath !== undefined && filepath.trim() !== "") return this.#first(principal, [filepath], system);
+    const order = system ? "system" : "users first";
+    if (filepath !== undefined && filepath.trim() !== "") return this.#first(principal, [filepath], order);
     if (text === undefined || text.trim() === "")
       throw new AppError("invalid", "There is no script: give the path of a file as filepath, or a text as the body.");
-    if (isFile ?? isPath(text)) return this.#first(principal, [text], system);
+    if (isFile ?? isPath(text)) return this.#first(principal, [text], order);
     requireOpen(principal, [UNNAMED]);
     return { name: UNNAMED, source: text };
   }
 
   /** The first that is there. */
-  async #first(principal: Principal, paths: readonly string[], system: boolean): Promise<Script> {
-    // Who may run scripts need not read files; which of them he may run, their grants say.
-    const reader = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
-    const tried = paths.flatMap((path) => candidates(path, principal.ospace));
-    for (const name of tried) {
-      const source = await this.#file(reader, name, system);
-      if (source === undefined) continue;
-      requireOpen(principal, [name, ...paths]);
-      return { name, source };
+  async #first(principal: Principal, paths: readonly string[], order: SpaceOrder): Promise<Script> {
+    for (const path of paths) {
+      const found = await this.#find(principal, path, order);
+      if (found === undefined) continue;
+      requireOpen(principal, [found.name, ...paths]);
+      return found;
     }
     throw new AppError("not_found", `There is no script ${paths[0]}.`);
   }
 
-  async #file(reader: Principal, name: string, system: boolean): Promise<string | undefined> {
+  async #find(principal: Principal, path: string, order: SpaceOrder): Promise<Script | undefined> {
+    const { tenant, ospace, traceparent } = principal;
+    const tried = candidates(path, ospace);
     try {
-      return (await this.#with.files.read(reader, filePath(name), system ? "system" : "user")).text;
+      // Who may run scripts need not read files; which of them he may run, their grants say.
+      const reader = systemPrincipal(tenant, ospace, traceparent);
+      const { text, fullname } = await this.#with.files.readFirst(reader, fileNames(tried, ospace, order));
+      return { name: scriptPath(fullname), source: text };
     } catch (error) {
       if (!isAppError(error, "not_found")) throw error;
     }
-    return name.startsWith(`${reader.ospace}/`) ? STARTUP_SCRIPTS.get(name.slice(reader.ospace.length)) : undefined;
+    for (const name of tried) {
+      const source = startUpScript(name, ospace);
+      if (source !== undefined) return { name, source };
+    }
+    return undefined;
   }
 }
 
@@ -192,7 +210,8 @@ function requireOpen(principal: Principal, names: readonly string[]): void {
 interface RunOptions {
   readonly engine: ScriptEngine;
   readonly globals: Readonly<Record<string, Value>>;
-  readonly system: boolean;
+  /** In which spaces it finds what it requires. */
+  readonly order: SpaceOrder;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;
   readonly onSaid: KeptScript["onSaid"];
