@@ -25,6 +25,13 @@ export const ServedPath = Type.Object({
   ),
 });
 
+/** Searching contents does not exist yet; a file whose path begins with `search` is still read. */
+export const FileSearch = Type.Object({
+  ...Path,
+  type: Type.Optional(Type.String({ description: "As of /fs/*" })),
+  query: Type.Optional(Type.String({ description: "Not offered yet: unsupported is answered" })),
+});
+
 export const FileRead = Type.Object({
   ...Path,
   index: Flag,

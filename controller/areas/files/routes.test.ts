@@ -155,6 +155,35 @@ test("a page of the system's space is shown without naming it, to a user of few 
     });
 });
 
+test("verbs that do not exist yet are refused by name, whatever form they come in", async () => {
+  const forms: readonly Omit<InjectOptions, "url">[] = [
+    multipart(["uploadfile", "x", "x.zip"], ["version", "1"]),
+    { payload: "version=1&srcpath=/a", headers: { "content-type": "application/x-www-form-urlencoded" } },
+    { payload: '{"responseType":"arraybuffer"}', headers: { "content-type": "application/json" } },
+    { headers: { "content-type": "application/zip" } },
+    {},
+  ];
+  for (const verb of ["push/a/b", "pull/a", "index/a", "tolocal/a", "push", "import", "export", "/import", "./push/a"])
+    for (const form of forms)
+      expect(await http.call(admin, { method: "POST", url: `/fs/${verb}?issys=true`, ...form }), verb).toMatchObject({
+        status: "error",
+        code: "unsupported",
+        message: expect.stringContaining(`/fs/${/[a-z]+/.exec(verb)?.[0] ?? ""} is not offered yet`),
+      });
+  expect(await http.call(admin, { url: "/fs/search/a?query=x" })).toMatchObject({ code: "unsupported" });
+  for (const verb of ["push", "import", "search"]) expect(await get(`/fs/${verb}?type=check`)).toBe(false);
+});
+
+test("files below the name of such a verb are written by PUT and read by GET", async () => {
+  for (const verb of ["push", "export", "search"]) {
+    expect(await send("PUT", `/fs/${verb}/x.txt`, ["data", verb])).toEqual(OK);
+    expect(await get(`/fs/${verb}/x.txt?type=file`)).toBe(verb);
+    expect((await raw(`/fs/${verb}/x.txt`)).body).toBe(verb);
+  }
+  expect(await send("POST", "/fs/export/2024", ["uploadfile", "report", "1.txt"])).toEqual(OK);
+  expect(await get("/fs/export/2024/1.txt?type=file")).toBe("report");
+});
+
 test("files are renamed, copied, moved and removed, by form or multipart", async () => {
   await send("PUT", "/fs/verbs/a.txt", ["data", "a"]);
   const form = (verb: string, srcpath: string, dstpath: string) =>

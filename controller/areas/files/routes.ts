@@ -5,6 +5,7 @@ import {
   FileMove,
   FilePath,
   FileRead,
+  FileSearch,
   FileWrite,
   RootRead,
   RootWrite,
@@ -53,6 +54,7 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       output: Type.String(),
       body: "multipart",
       handler: async ({ principal, input, files: uploads }) => {
+        refuseMissingVerb(input["*"]);
         if (uploads.length > 0) return written(await upload(files, principal, { input, uploads }));
         if (input.data === undefined && input.type === undefined) throw noUpload();
         return written(await write(files, principal, input));
@@ -110,6 +112,19 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
     ),
     endpoint({
       method: "GET",
+      path: "/fs/search/*",
+      permission: "files:read",
+      summary: "Without query: as GET of /fs/*, below the folder /search. Searching contents is not offered yet",
+      input: FileSearch,
+      output: FileAnswer,
+      statuses: CONTENT_STATUSES,
+      handler: (call) => {
+        if (call.input.query !== undefined) throw missingVerb("search");
+        return read(files, { ...call, input: { ...call.input, "*": `search/${call.input["*"]}` } });
+      },
+    }),
+    endpoint({
+      method: "GET",
       path: "/static/*",
       permission: "files:read",
       summary: "The bytes of a file of either space for browsers, by the type of its name",
@@ -129,6 +144,22 @@ const SUMMARIES = {
   copy: "Copy a file, or a folder with all below it, into a folder",
   move: "Move a file, or a folder with all below it, into a folder",
 } as const;
+
+/** Verbs of POST that do not exist yet: taken as a folder, one would answer ok for something else than was meant. */
+const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "push", "tolocal"];
+/** Those among them whose address has no path. */
+const WITHOUT_PATH: readonly string[] = ["export", "import"];
+
+function refuseMissingVerb(path: string): void {
+  const [verb = "", ...below] = path.split("/").filter((part) => part !== "" && part !== ".");
+  const isVerb = MISSING_VERBS.includes(verb) && (below.length === 0 || !WITHOUT_PATH.includes(verb));
+  if (isVerb) throw missingVerb(verb);
+}
+
+function missingVerb(verb: string): AppError {
+  const text = `/fs/${verb} is not offered yet. A file in a folder /${verb} is written by PUT and read by GET.`;
+  return new AppError("unsupported", text, { details: { verb } });
+}
 
 function written(warnings: readonly string[]): Answer<string> {
   return { message: "", warnings };
