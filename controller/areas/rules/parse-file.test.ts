@@ -42,8 +42,7 @@ beforeAll(async () => {
     })();
     return Promise.resolve({ digest: `${key}${content}`, size: size ?? bytes.length, modifiedMs: 0, bytes: pieces });
   };
-  const files = { open: openServed, openServed };
-  parser = new FileParser({ ...parts, files });
+  parser = new FileParser({ ...parts, files: { openServed } });
   sentLines = new SentLines({ ...parts, notifications: { publish: () => undefined }, random: runtime.random });
   const columns = [
     { name: "name", type: "varchar" },
