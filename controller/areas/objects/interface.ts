@@ -95,7 +95,7 @@ export interface ObjectWrites {
   /**
    * Times in microseconds for writes that are made later and perhaps more than once, in the order of `refs`
    * (`undefined`: an id that is not generated yet). Each is above all known times of the object and above every time
-   * this controller gave before; they are the same for all objects that allow it.
+   * this controller gave it before; it is the same for all objects that are not ahead of the clock.
    */
   writeTimes(principal: Principal, refs: readonly (ObjectRef | undefined)[]): Promise<readonly number[]>;
   /**

@@ -110,7 +110,9 @@ test("times of one object move no other: neither plain writes, nor those whose t
   expect(await presentOf("p5")).toEqual(["p5"]);
 });
 
-test("an object of the future is written, and its versions are in order, as often as one likes", async () => {
+test("an object of the future is written, and its versions are in order, as often as one likes", {
+  timeout: 240_000 * TIMES,
+}, async () => {
   await leftInFuture("f2");
   const writes = onCluster ? 20 : 200 * TIMES;
   for (let value = 1; value <= writes; value += 1) {
@@ -126,7 +128,7 @@ test("an object of the future is written, and its versions are in order, as ofte
     sizes.push(...page.map(({ values }) => values?.["size"]));
   expect(sizes).toEqual(Array.from({ length: writes + 1 }, (_, at) => writes - at));
   expect((await row("f2"))?.values["size"]).toBe(writes);
-  expect(((await row("f2"))?.vtimeMs ?? 0) - FUTURE_MS).toBeLessThan(1_000);
+  expect(((await row("f2"))?.vtimeMs ?? 0) - FUTURE_MS).toBeLessThan(writes);
 });
 
 test("a write whose time is settled before one of its own object is written is lost to none of its controller", async () => {
