@@ -102,7 +102,7 @@ export class ObjectRemover {
         await confirmed(context, (now) =>
           this.#writeRemoval(placesNow(withVersions ? named.flat() : places, now), write),
         );
-        // What was read before a removal at its own time leads to nothing else, however far ahead its time is.
+        // The edges were read before the removal, so they lead to the removed object, however far ahead their times are.
         const alsoEnds = (edge: Edge): boolean => writeUs === undefined || isAhead(edge, commonUs);
         await this.#writing.endEdges(context, incoming, { endUs, alsoEnds });
       };
@@ -208,7 +208,7 @@ export class ObjectRemover {
   }
 }
 
-/** Of a time that was taken from outside by an earlier version: it says nothing about when the edge was made. */
+/** True for an edge whose time an earlier version took from outside: it does not say when the edge was made. */
 function isAhead({ timeUs, value }: Edge, commonUs: number): boolean {
   return value === undefined && timeUs > commonUs + WRITE_AHEAD_MAX_MS * 1_000;
 }

@@ -12,8 +12,8 @@ interface AheadTime {
  * Times of writes in microseconds. A write takes the common time, which follows the clock alone. An object whose own
  * times have reached the common time gets one just above them, and moves no other object. Times of two controllers
  * differ in their remainder, the number of each. Writes to different objects may have the same time, or a busy
- * controller would run ahead of its clock. A time that is given before its write begins differs from all others of its
- * controller for that object, as nobody reads it at the object yet.
+ * controller would run ahead of its clock. A time that is given before its write begins differs from all others that
+ * this controller gives the object, because no reader sees it at the object yet.
  */
 export class WriteClock {
   readonly #clock: Clock;
@@ -22,7 +22,7 @@ export class WriteClock {
   #presetUs = 0;
   /** By object, the one given a time last at the end. */
   readonly #ahead = new Map<string, AheadTime>();
-  /** What objects that no longer fit into `#ahead` were above the time that was read of them, at most. */
+  /** The greatest step of the objects that no longer fit into `#ahead`. */
   #stepUs = 0;
 
   constructor(clock: Clock, number: () => number) {

@@ -205,8 +205,8 @@ function versionTime(value: Value): number {
 }
 
 /**
- * What is wrong with the time of these rows. Objects are written above their own time, so one of a far future could never
- * be written at the present time again. Records are written once and keep any time.
+ * The error of rows whose time is too far ahead of the clock; `undefined`: their time is fine. Objects are written above
+ * their own time, so an object of a far future could never be written at the present time again. Records are written once and keep any time.
  */
 export function aheadFault({ view, atMs }: Pick<InsertWork, "view" | "atMs">, nowMs: number): AppError | undefined {
   if (atMs === undefined || view.kind === "record" || atMs <= nowMs + WRITE_AHEAD_MAX_MS) return undefined;
