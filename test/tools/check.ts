@@ -7,10 +7,9 @@ import { spawn } from "node:child_process";
 const STEPS: readonly (readonly [name: string, command: string])[] = [
   // `npm run format` mends what this complains of.
   ["form", "biome format"],
-  // One native compiler tells errors of types and what only types show of promises and switches.
-  ["types", "oxlint --type-aware --type-check --deny-warnings"],
+  // One native compiler reports errors of types, and what only types show of promises and switches.
+  ["types and lint", "oxlint --type-aware --type-check --deny-warnings"],
   ["types of common", "../typescript-7/bin/tsc -p common/tsconfig.json"],
-  ["lint", "eslint --cache --cache-location node_modules/.cache/eslint --max-warnings 0 ."],
   [
     "import rules",
     "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test",
