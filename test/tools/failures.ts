@@ -24,8 +24,10 @@ export default class Failures implements Reporter {
 }
 
 function failuresOf(test: TestCase): readonly string[] {
-  const name = `${test.project.name} ${test.module.relativeModuleId} > ${test.fullName}`;
-  return (test.result().errors ?? []).map((error) => failure(name, error));
+  const { project, module, fullName } = test;
+  const name = `${project.name} ${module.relativeModuleId} > ${fullName}`;
+  const again = `Again: npx vitest run --project ${project.name} ${module.relativeModuleId} -t ${JSON.stringify(fullName)}`;
+  return (test.result().errors ?? []).map((error) => `${failure(name, error)}\n${again}`);
 }
 
 function failure(where: string, error: SerializedError): string {

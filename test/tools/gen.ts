@@ -11,6 +11,7 @@ import { realClock } from "../helpers/clock.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
+import { proofs } from "./proofs.ts";
 import { ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -21,6 +22,7 @@ writeFileSync("deploy/docs/settings.md", settings());
 writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
+writeFileSync("test/README.md", proofs());
 
 async function openApi(): Promise<unknown> {
   const engine = await openTestEngine();

@@ -2,12 +2,12 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
-import config from "../../vitest.config.ts";
+import config, { SOAK_PROJECT } from "../../vitest.config.ts";
 import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest, in two sequences side by side. The projects of the first mostly wait for stores
+ * `npm test`: all projects of vitest but the soak's, in two sequences side by side. The projects of the first mostly wait for stores
  * and programs. The second takes what they leave of the processors, and ends with `ring`, which mostly waits for its
  * members; it is printed project by project. What failed in any of them is printed once more at the end, and how long
  * each test file took is in `.reports/durations.tsv`. What is given after `npm test --` goes to vitest.
@@ -43,7 +43,8 @@ const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
 const beside = runBeside();
-const others = projects().filter((name) => !LAST.includes(name) && BESIDE.every(([other]) => other !== name));
+const elsewhere = [SOAK_PROJECT, ...LAST, ...BESIDE.map(([name]) => name)];
+const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
 runs.push(...(await beside));

@@ -1,0 +1,183 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { runHistories } from "../../sim/histories.ts";
+import { SOAK_PROJECT } from "../../../vitest.config.ts";
+import { crashRounds } from "../crash/rounds.ts";
+
+/** Something that CI does in small numbers. */
+export interface SoakPart {
+  /** The option that says how much of it. */
+  readonly name: string;
+  readonly unit: string;
+  /** How much without the option. */
+  readonly count: number;
+  /** How much at a time where the minutes decide. */
+  readonly portion: number;
+  /** Test files that it runs, or folders of them. */
+  readonly files: readonly string[];
+  /** Rejects with what went wrong. Everything it prints goes to `print`. */
+  readonly run: (count: number, seed: number, print: Print) => Promise<void>;
+}
+
+export type Print = (text: string) => void;
+
+/** Those that multiply their cases by `TIMES` of test/helpers/times.ts. */
+const RANDOM_TESTS = [
+  "agent/plugins/log-policy/lookalikes.test.ts",
+  "agent/plugins/log-policy/rotation.test.ts",
+  "common/schedule/zones.test.ts",
+  "controller/areas/objects/writing/races.test.ts",
+  "controller/areas/query/accepted.test.ts",
+  "controller/areas/query/search/random.test.ts",
+  "controller/areas/triggers/several.test.ts",
+  "controller/store/journal/journal.test.ts",
+  "test/durability",
+  "test/mql/random.test.ts",
+  "test/security/forms.test.ts",
+];
+/** Where a row is on three nodes of five. */
+const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts", "test/ring/repairs.test.ts"];
+const OF_AGE_ON_ONE_NODE = [
+  "controller/store/cluster/age.cluster.test.ts",
+  "controller/store/cluster/sweeps.cluster.test.ts",
+];
+const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
+const EFFECTS = ["test/e2e/effects.test.ts"];
+const FUZZ = ["test/security/rights-fuzz.test.ts"];
+const SCHEDULES = ["test/sim/schedules.test.ts"];
+const LOSSES = ["test/ring/config.test.ts"];
+const LEADERS = ["test/e2e/leaders.test.ts"];
+/** For a test, and for what it starts, that states no time of its own. */
+const TEST_MAX_MS = 3_600_000;
+const SCHEDULES_PER_PROCESS = 100;
+
+export const SOAK_PARTS: readonly SoakPart[] = [
+  {
+    name: "rounds",
+    unit: "crash rounds",
+    count: 1_000,
+    portion: 100,
+    files: ["controller/store/embedded/crash.test.ts"],
+    async run(count, seed, print) {
+      await crashRounds({ rounds: count, seed, log: (line) => print(`${line}\n`) });
+    },
+  },
+  {
+    name: "times",
+    unit: "times the cases of random tests",
+    count: 10,
+    portion: 1,
+    files: [...RANDOM_TESTS, ...EFFECTS],
+    async run(count, seed, print) {
+      const numbers = { ODP_TEST_TIMES: String(count), ODP_TEST_SEED: String(seed) };
+      await tests("unit", RANDOM_TESTS, numbers, print);
+      await tests("e2e", EFFECTS, numbers, print);
+    },
+  },
+  {
+    name: "areas",
+    unit: "rounds of all areas on the cluster",
+    count: 1,
+    portion: 1,
+    files: [],
+    run: (count, _seed, print) => repeated(count, () => tests(SOAK_PROJECT, [], {}, print)),
+  },
+  {
+    name: "calls",
+    unit: "calls of those with few rights",
+    count: 1_000_000,
+    portion: 100_000,
+    files: FUZZ,
+    run: (count, _seed, print) => tests("unit", FUZZ, { ODP_FUZZ_CALLS: String(count) }, print),
+  },
+  {
+    name: "histories",
+    unit: "simulated histories",
+    count: 10_000,
+    portion: 500,
+    files: ["test/sim/histories.test.ts"],
+    run: simulate,
+  },
+  {
+    name: "schedules",
+    unit: "histories of schedules",
+    count: 1_000,
+    portion: 100,
+    files: SCHEDULES,
+    run: simulateSchedules,
+  },
+  {
+    name: "ring",
+    unit: "rounds of losses on a ring",
+    count: 20,
+    portion: 2,
+    files: LOSSES,
+    run: (count, _seed, print) => tests("ring", LOSSES, { ODP_RING_TIMES: String(count) }, print),
+  },
+  {
+    name: "leaders",
+    unit: "rounds with another leader",
+    count: 30,
+    portion: 3,
+    files: LEADERS,
+    run: (count, seed, print) =>
+      tests("e2e", LEADERS, { ODP_LEADER_ROUNDS: String(count), ODP_TEST_SEED: String(seed) }, print),
+  },
+  {
+    name: "age",
+    unit: "times the changes of age",
+    count: 20,
+    portion: 2,
+    files: [...OF_AGE_ON_ONE_NODE, ...OF_AGE_ON_RING, ...ON_RING_OF_FIVE],
+    run: grow,
+  },
+];
+
+async function grow(count: number, _seed: number, print: Print): Promise<void> {
+  const numbers = { ODP_TEST_AGE: String(count) };
+  await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
+  await tests("ring", OF_AGE_ON_RING, numbers, print);
+  await tests("ring", ON_RING_OF_FIVE, { ODP_RING_NODES: "5" }, print);
+}
+
+async function simulate(count: number, seed: number): Promise<void> {
+  const { wrong } = await runHistories({ from: seed, count });
+  if (wrong.size > 0) throw new Error(`Histories that went wrong: ${[...wrong.keys()].join(", ")}`);
+}
+
+/** In processes of their own: what a history leaves behind is much. */
+async function simulateSchedules(count: number, seed: number, print: Print): Promise<void> {
+  for (let done = 0; done < count; done += SCHEDULES_PER_PROCESS)
+    await tests(
+      "sim",
+      SCHEDULES,
+      { ODP_SIM_FROM: String(seed + done), ODP_SIM_SCHEDULES: String(Math.min(SCHEDULES_PER_PROCESS, count - done)) },
+      print,
+    );
+}
+
+async function repeated(count: number, work: () => Promise<void>): Promise<void> {
+  for (let done = 0; done < count; done += 1) await work();
+}
+
+/** Runs files of a project of vitest, or all of it. */
+async function tests(
+  project: string,
+  files: readonly string[],
+  numbers: Readonly<Record<string, string>>,
+  print: Print,
+): Promise<void> {
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", "--project", project];
+  const times = ["--testTimeout", `${TEST_MAX_MS}`, "--hookTimeout", `${TEST_MAX_MS}`];
+  const child = spawn(process.execPath, [...vitest, ...times, ...files], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { ...process.env, ...numbers },
+  });
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (piece: Buffer) => print(piece.toString()));
+  const [code] = (await once(child, "close")) as [number | null];
+  if (code === 0) return;
+  const settings = Object.entries(numbers).map(([name, value]) => `${name}=${value} `);
+  throw new Error(
+    `Ended with ${code}. Again: ${settings.join("")}npx vitest run --project ${project} ${files.join(" ")}`,
+  );
+}
