@@ -9,18 +9,22 @@ const FAILURE_SHOWN_MAX = 1_200;
 
 /** A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. */
 export default class Failures implements Reporter {
-  onTestRunEnd(modules: readonly TestModule[], errors: readonly SerializedError[]): void {
-    const file = process.env[FAILURES_FILE];
-    if (file === undefined) return;
-    const texts = [
-      ...modules.flatMap((module) => [
-        ...module.errors().map((error) => failure(module.relativeModuleId, error)),
-        ...[...module.children.allTests("failed")].flatMap(failuresOf),
-      ]),
-      ...errors.map((error) => failure("outside of every test", error)),
-    ];
-    if (texts.length > 0) appendFileSync(file, texts.map((text) => `${text}\n`).join(""));
+  /** At once: a run that is ended early has them as well. */
+  onTestModuleEnd(module: TestModule): void {
+    keep([
+      ...module.errors().map((error) => failure(module.relativeModuleId, error)),
+      ...[...module.children.allTests("failed")].flatMap(failuresOf),
+    ]);
   }
+
+  onTestRunEnd(_modules: readonly TestModule[], errors: readonly SerializedError[]): void {
+    keep(errors.map((error) => failure("outside of every test", error)));
+  }
+}
+
+function keep(texts: readonly string[]): void {
+  const file = process.env[FAILURES_FILE];
+  if (file !== undefined && texts.length > 0) appendFileSync(file, texts.map((text) => `${text}\n`).join(""));
 }
 
 function failuresOf(test: TestCase): readonly string[] {
