@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
 import { performance } from "node:perf_hooks";
+import { isatty } from "node:tty";
 import { setFlagsFromString } from "node:v8";
 import { closeInherited } from "../common/descriptors.ts";
 import { errorText, isAppError } from "../common/errors.ts";
@@ -28,7 +29,7 @@ const clock: Clock = {
 const random: Random = { next: () => Math.random(), bytes: (count) => randomBytes(count) };
 const log = createLog(clock, (line) => process.stdout.write(line));
 
-outliveOutput(process);
+outliveOutput(process, { isatty, closeSync, openSync });
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 // A controller known by its address alone makes a warning that is of no use here.
 process.noDeprecation = true;

@@ -1,6 +1,8 @@
 import { randomBytes } from "node:crypto";
+import { closeSync, openSync } from "node:fs";
 import { hostname } from "node:os";
 import { join } from "node:path";
+import { isatty } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { setFlagsFromString } from "node:v8";
 import { multistream, pino, type Logger } from "pino";
@@ -42,7 +44,7 @@ const random: Random = { next: () => Math.random(), bytes: pooledBytes() };
 
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 
-outliveOutput(process);
+outliveOutput(process, { isatty, closeSync, openSync });
 // Timers of the clock keep no process alive, and while a store is away there is nothing else that does.
 const awake = setInterval(() => undefined, AWAKE_MS);
 try {

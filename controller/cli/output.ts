@@ -1,4 +1,6 @@
 import { once } from "node:events";
+import { closeSync, openSync } from "node:fs";
+import { isatty } from "node:tty";
 import { outliveOutput, type OutputProcess } from "../../common/outputs.ts";
 
 /** `EX_IOERR` of sysexits.h: the work was done, and its answer could not be written. */
@@ -20,7 +22,7 @@ export class Output {
 
   constructor(program: Program, note: (text: string) => void) {
     this.#program = program;
-    outliveOutput(program, (error) => (this.#lost ??= error));
+    outliveOutput(program, { isatty, closeSync, openSync }, (error) => (this.#lost ??= error));
     program.on("exit", () => {
       if (this.#lost === undefined || isReaderGone(this.#lost)) return;
       note(`odp: the output could not be written: ${this.#lost.message}`);

@@ -1,8 +1,10 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { closeSync, readdirSync, readFileSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync } from "node:fs";
+import { isatty } from "node:tty";
 import { closeInherited } from "../../common/descriptors.ts";
 import { errorText } from "../../common/errors.ts";
 import { SPAWNER_KILL_GRACE_MS } from "../../common/limits.ts";
+import { outliveOutput } from "../../common/outputs.ts";
 import { killProcess } from "./kill.ts";
 import type { Order, ProcessSpec, Report } from "./types.ts";
 
@@ -21,7 +23,8 @@ interface Running {
 export function serveSpawner(): void {
   closeInherited({ closeSync, readdirSync, readFileSync });
   const running = new Map<number, Running>();
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
+  outliveOutput(process, { isatty, closeSync, openSync });
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
   process.on("message", (order: Order) => obey(order, running));
   process.on("disconnect", () => endAll(running));
 }
