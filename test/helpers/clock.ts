@@ -20,6 +20,21 @@ export function shiftedClock(clock: Clock, byMs: number): Clock {
   };
 }
 
+const DEADLINE_MS = 1_000;
+const TIMES = 20;
+
+/**
+ * The same clock with deadlines twenty times as far away; shorter waits stay. For tests that are about something else,
+ * which must not meet a deadline on a busy machine.
+ */
+export function patientClock(clock: Clock): Clock {
+  return {
+    nowMs: () => clock.nowMs(),
+    monotonicMs: () => clock.monotonicMs(),
+    after: (delayMs, callback) => clock.after(delayMs < DEADLINE_MS ? delayMs : delayMs * TIMES, callback),
+  };
+}
+
 /** The same numbers for the same seed (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;

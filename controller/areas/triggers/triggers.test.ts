@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { patientClock, realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { MemoryAudit, outsideHostObject } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
@@ -39,7 +39,7 @@ let controllers: Controller[] = [];
 
 beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `triggers-${process.pid}.mjs`);
-  const { clock, random, log } = testRuntime(realClock);
+  const { clock, random, log } = testRuntime(patientClock(realClock));
   scripts = new ThreadScripts({
     file,
     languages: ["lua", "javascript"],
