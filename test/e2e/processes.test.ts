@@ -51,8 +51,8 @@ describe("what the controller and its local agent start", () => {
     const cmd = `(${LIST}; echo end) > ${lists}/job.list; echo listed`;
     const param = encodeURIComponent(JSON.stringify({ cmd, "HOST!": hostname(), timeout: 60 }));
     await eventually("a job has run", DEADLINE_MS, async () => {
-      const answer = await odp.ok("GET", `/job/remote_command@system/common?receive_output=true&param=${param}`);
-      return String(answer).includes("listed") || undefined;
+      const path = `/job/remote_command@system/common?receive_output=true&param=${param}`;
+      return String((await odp.call("GET", path)).message).includes("listed") || undefined;
     });
     return listed("job");
   }
@@ -70,15 +70,15 @@ describe("what the controller and its local agent start", () => {
     await odp.ok("POST", "/monitoring/policy", JSON.stringify(policy));
   }
 
-  function localAgent(): number {
-    const agents = readdirSync("/proc").filter((name) => {
-      if (!/^\d+$/.test(name)) return false;
-      const environment = readable(`/proc/${name}/environ`);
-      return environment.includes(`ODP_AGENT_DIR=${join(odp.folder, "data", "agent")}\0`);
+  /** The one process of the local agent, as soon as there is one; its commands have no such variable. */
+  function localAgent(): Promise<number> {
+    const own = `ODP_AGENT_DIR=${join(odp.folder, "data", "agent")}\0`;
+    return eventually("one local agent runs", DEADLINE_MS, () => {
+      const agents = readdirSync("/proc").filter(
+        (name) => /^\d+$/.test(name) && readable(`/proc/${name}/environ`).includes(own),
+      );
+      return agents.length === 1 ? Number(agents[0]) : undefined;
     });
-    // Its commands have no such variable.
-    expect(agents).toHaveLength(1);
-    return Number(agents[0]);
   }
 
   const expectNone = (list: string): void => {
@@ -97,11 +97,11 @@ describe("what the controller and its local agent start", () => {
     expectNone(await runJob());
 
     await odp.ok("POST", "/companys", JSON.stringify({ name: "second", password: "a horse of the second tenant" }));
-    const before = localAgent();
+    const before = await localAgent();
     process.kill(before, "SIGKILL");
     await eventually("another local agent runs", DEADLINE_MS, () => (isAlive(before) ? undefined : agentOnline()));
     expectNone(await runJob());
-    const agent = localAgent();
+    const agent = await localAgent();
     expect(agent).not.toBe(before);
     const open = readdirSync(`/proc/${agent}/fd`).map((name) => linkOf(agent, name));
     expect(open.filter((path) => path.includes("data.mdb"))).toEqual([]);
@@ -121,7 +121,7 @@ describe("what the controller and its local agent start", () => {
 
   test("end with the controller, however it ends; the controller ends when the process that starts them does", async () => {
     await agentOnline();
-    const agent = localAgent();
+    const agent = await localAgent();
     await odp.controller.kill("SIGKILL");
     await eventually("the local agent has ended", DEADLINE_MS, () => !isAlive(agent) || undefined);
 
@@ -132,7 +132,7 @@ describe("what the controller and its local agent start", () => {
     await odp.startController();
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await agentOnline();
-    const [next, spawner] = [localAgent(), childOf(odp.controller.pid)];
+    const [next, spawner] = [await localAgent(), childOf(odp.controller.pid)];
     process.kill(spawner, "SIGKILL");
     await odp.controller.printed(/process that starts all others has ended/);
     await eventually("the controller has stopped", DEADLINE_MS, () => !odp.controller.running || undefined);
