@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
-import config, { SOAK_PROJECT } from "../../vitest.config.ts";
+import config, { SOAK_PROJECTS } from "../../vitest.config.ts";
 import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
@@ -43,7 +43,7 @@ const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
 const beside = runBeside();
-const elsewhere = [SOAK_PROJECT, ...LAST, ...BESIDE.map(([name]) => name)];
+const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.map(([name]) => name)];
 const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { runHistories } from "../../sim/histories.ts";
-import { SOAK_PROJECT } from "../../../vitest.config.ts";
 import { crashRounds } from "../crash/rounds.ts";
 
 /** Something that CI does in small numbers. */
@@ -36,7 +35,7 @@ const RANDOM_TESTS = [
   "test/security/forms.test.ts",
 ];
 /** Where a row is on three nodes of five. */
-const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts", "test/ring/repairs.test.ts"];
+const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/age.cluster.test.ts",
   "controller/store/cluster/sweeps.cluster.test.ts",
@@ -76,11 +75,11 @@ export const SOAK_PARTS: readonly SoakPart[] = [
   },
   {
     name: "areas",
-    unit: "rounds of all areas on the cluster",
+    unit: "rounds of areas on the cluster",
     count: 1,
     portion: 1,
     files: [],
-    run: (count, _seed, print) => repeated(count, () => tests(SOAK_PROJECT, [], {}, print)),
+    run: (count, _seed, print) => repeated(count, () => tests("areas-soak", [], {}, print)),
   },
   {
     name: "calls",
@@ -138,6 +137,7 @@ async function grow(count: number, _seed: number, print: Print): Promise<void> {
   await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
   await tests("ring", OF_AGE_ON_RING, numbers, print);
   await tests("ring", ON_RING_OF_FIVE, { ODP_RING_NODES: "5" }, print);
+  await tests("ring-soak", [], { ODP_RING_NODES: "5" }, print);
 }
 
 async function simulate(count: number, seed: number): Promise<void> {
