@@ -6,7 +6,7 @@ interface OutputStream {
 export interface OutputProcess {
   readonly stdout: OutputStream;
   readonly stderr: OutputStream;
-  on(event: "SIGHUP", listener: () => void): unknown;
+  on(event: "SIGHUP" | "exit", listener: () => void): unknown;
 }
 
 /** `isatty` of `node:tty`, and the calls of `node:fs` that put another file in the place of a terminal. */
@@ -28,21 +28,20 @@ export function outliveOutput(
   calls: TerminalCalls,
   onLost: (error: Error) => void = () => undefined,
 ): void {
-  const terminals = new Set(STANDARD_DESCRIPTORS.filter((descriptor) => calls.isatty(descriptor)));
-  const release = (): void => releaseClosed(terminals, calls);
-  program.stdout.on("error", (error) => {
-    release();
-    onLost(error);
-  });
-  program.stderr.on("error", release);
-  program.on("SIGHUP", release);
+  const terminals = STANDARD_DESCRIPTORS.filter((descriptor) => calls.isatty(descriptor));
+  program.stdout.on("error", onLost);
+  program.stderr.on("error", () => undefined);
+  program.on("SIGHUP", () => undefined);
+  program.on("exit", () => releaseClosed(terminals, calls));
 }
 
-/** Node puts terminals back into their mode when it exits, and aborts where one was closed. */
-function releaseClosed(terminals: Set<number>, { isatty, closeSync, openSync }: TerminalCalls): void {
+/**
+ * Node puts terminals back into their mode when it exits, and aborts where one was closed. Not before the exit: another
+ * thread could open a file between the two calls, and get the number.
+ */
+function releaseClosed(terminals: readonly number[], { isatty, closeSync, openSync }: TerminalCalls): void {
   for (const descriptor of terminals) {
     if (isatty(descriptor)) continue;
-    terminals.delete(descriptor);
     closeSync(descriptor);
     // Gets the lowest free number: the one that was just closed.
     openSync("/dev/null", "r+");

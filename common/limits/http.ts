@@ -37,6 +37,8 @@ export const HTTP_BODY_MEMORY_MIN_MIB = 64;
 /** The part of it that one caller has, and the one that all callers of a tenant have together. */
 export const HTTP_BODY_MEMORY_OF_CALLER = 0.5;
 export const HTTP_BODY_MEMORY_OF_TENANT = 0.75;
+/** Bytes of each call of a stranger that count for its address alone: a form that signs in fits. */
+export const HTTP_STRANGER_FREE_BYTES = 32 * KIB;
 /** A refused caller is asked to come back after this long. */
 export const HTTP_BODY_MEMORY_RETRY_SECONDS = 2;
 /** Memory for each byte of a body while it is read: its pieces, all of them as one, and their text. */
@@ -56,7 +58,7 @@ export const HTTP_JSON_WORST_FACTOR = 64;
 /** Memory that each line of a text takes that is not JSON, once the text is split. */
 export const HTTP_TEXT_LINE_BYTES = 32;
 /** Texts up to this size count as the worst JSON text: that costs less than to look at them. */
-export const HTTP_SMALL_BODY_MAX_CHARACTERS = 64 * KIB;
+export const HTTP_SMALL_BODY_MAX_CHARACTERS = 4 * KIB;
 /** Characters of a large text that are looked at in one turn of the event loop. */
 export const HTTP_BODY_WEIGHED_PIECE_CHARACTERS = MIB;
 /** For the whole request to arrive, head and body. */

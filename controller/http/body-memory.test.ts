@@ -10,6 +10,7 @@ import {
   HTTP_BODY_MEMORY_RETRY_SECONDS,
   HTTP_BODY_READ_FACTOR,
   HTTP_JSON_WORST_FACTOR,
+  HTTP_STRANGER_FREE_BYTES,
   HTTP_SMALL_BODY_MAX_CHARACTERS,
 } from "../../common/limits.ts";
 import { parseJson } from "../../common/json.ts";
@@ -55,9 +56,19 @@ describe("the memory for bodies", () => {
   test("of strangers counts by address, and all of them have no more than a tenant", () => {
     open(undefined, "2001:db8::1").hold(CALLER_BYTES);
     expect(() => open(undefined, "2001:db8::2").hold(1), "one network").toThrow(LIMITED);
-    open(undefined, "192.0.2.2").hold(TENANT_BYTES - CALLER_BYTES);
-    expect(() => open(undefined, "192.0.2.3").hold(1)).toThrow(LIMITED);
-    open(OTHER, "2001:db8::2").hold(MIB - TENANT_BYTES);
+    open(undefined, "192.0.2.2").hold(TENANT_BYTES - CALLER_BYTES + 2 * HTTP_STRANGER_FREE_BYTES);
+    expect(() => open(undefined, "192.0.2.3").hold(HTTP_STRANGER_FREE_BYTES + 1)).toThrow(LIMITED);
+  });
+
+  test("of a small body of a stranger is there, however much others have sent from their addresses", () => {
+    const large = new BodyMemory(64);
+    for (const remote of ["192.0.2.1", "192.0.2.2"])
+      while (large.open(remote).fits(MIB)) large.open(remote).hold(MIB);
+    const signIn = large.open("192.0.2.3");
+    signIn.hold(HTTP_STRANGER_FREE_BYTES);
+    expect(() => signIn.hold(MIB)).toThrow(LIMITED);
+    signIn.ownedBy(ADMIN);
+    signIn.hold(MIB);
   });
 
   test("moves to the caller and the tenant once they are known, and once more when they change", () => {
@@ -165,9 +176,10 @@ describe("the memory of a text once it is decoded", () => {
   });
 
   test("of a small one is that of the worst form, unless there is no room for it", async () => {
-    const text = `["${"x".repeat(10_000)}"]`;
-    expect(await heldFor(text)).toBe(text.length * HTTP_JSON_WORST_FACTOR);
-    expect(await heldFor(text, 1)).toBeLessThan(text.length * 2);
+    const small = `["${"x".repeat(4_000)}"]`;
+    expect(await heldFor(small)).toBe(small.length * HTTP_JSON_WORST_FACTOR);
+    const text = `["${"x".repeat(60_000)}"]`;
+    expect(await heldFor(text)).toBeLessThan(text.length * 2);
     expect(await heldFor(`[${"{},".repeat(30_000)}0]`)).toBeLessThan(90_000 * HTTP_JSON_WORST_FACTOR);
   });
 

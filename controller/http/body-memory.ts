@@ -4,6 +4,7 @@ import {
   HTTP_BODY_MEMORY_OF_CALLER,
   HTTP_BODY_MEMORY_OF_TENANT,
   HTTP_BODY_MEMORY_RETRY_SECONDS,
+  HTTP_STRANGER_FREE_BYTES,
 } from "../../common/limits.ts";
 import { networkOf } from "../network.ts";
 
@@ -27,12 +28,15 @@ interface Share {
 interface Shares {
   readonly caller: Share;
   readonly tenant: Share;
+  /** The first bytes of each call that the tenant's share does not count. */
+  readonly freeBytes: number;
 }
 
 /**
  * Bounds the memory that bodies of calls hold in this process, in the form they take once they are decoded. A caller
  * has `HTTP_BODY_MEMORY_OF_CALLER` of it and a tenant `HTTP_BODY_MEMORY_OF_TENANT`. A caller that is not signed in is
- * its address, and all of these together have as much as one tenant.
+ * its address, and all of these together have as much as one tenant; the first `HTTP_STRANGER_FREE_BYTES` of each of
+ * their calls count for the address alone, so that strangers with large bodies cannot keep others from signing in.
  */
 export class BodyMemory {
   readonly #process: Share;
@@ -73,6 +77,7 @@ export class BodyMemory {
     return {
       caller: this.#share(caller, maxBytes * HTTP_BODY_MEMORY_OF_CALLER),
       tenant: this.#share(tenant, maxBytes * HTTP_BODY_MEMORY_OF_TENANT),
+      freeBytes: owner === undefined ? HTTP_STRANGER_FREE_BYTES : 0,
     };
   }
 
@@ -126,8 +131,7 @@ export class CallMemory {
   /** True when so many bytes more can be held. */
   fits(bytes: number): boolean {
     if (this.#isOver) return true;
-    const shares = this.#entered();
-    return this.#parts(shares).every((share) => share.bytes + bytes <= share.maxBytes);
+    return this.#fullWith(this.#entered(), bytes) === undefined;
   }
 
   /**
@@ -165,25 +169,43 @@ export class CallMemory {
       throw limited(full);
     }
     this.#add(before, -this.#bytes);
-    this.#add(after, this.#bytes);
+    after.caller.bytes += this.#bytes;
+    after.tenant.bytes += countedOf(after, this.#bytes);
     this.#place.leave(before);
     this.#shares = after;
   }
 
   #require(shares: Shares, bytes: number): void {
     if (this.#bytes + bytes > shares.caller.maxBytes) throw tooLarge(shares.caller);
-    const full = this.#parts(shares).find((share) => share.bytes + bytes > share.maxBytes);
+    const full = this.#fullWith(shares, bytes);
     if (full !== undefined) throw limited(full);
   }
 
-  #parts({ caller, tenant }: Shares): readonly Share[] {
-    return [caller, tenant, this.#place.process];
+  /** The first share that has no room for so many bytes more. */
+  #fullWith(shares: Shares, bytes: number): Share | undefined {
+    const { caller, tenant } = shares;
+    const parts = [
+      [caller, bytes],
+      [tenant, this.#countedMore(shares, bytes)],
+      [this.#place.process, bytes],
+    ] as const;
+    return parts.find(([share, more]) => more > 0 && share.bytes + more > share.maxBytes)?.[0];
   }
 
-  #add({ caller, tenant }: Shares, bytes: number): void {
-    caller.bytes += bytes;
-    tenant.bytes += bytes;
+  /** Changes the shares by bytes that `#bytes` does not have yet. */
+  #add(shares: Shares, bytes: number): void {
+    shares.caller.bytes += bytes;
+    shares.tenant.bytes += this.#countedMore(shares, bytes);
   }
+
+  #countedMore(shares: Shares, bytes: number): number {
+    return countedOf(shares, this.#bytes + bytes) - countedOf(shares, this.#bytes);
+  }
+}
+
+/** The part of a call's bytes that its tenant's share counts. */
+function countedOf({ freeBytes }: Shares, bytes: number): number {
+  return Math.max(0, bytes - freeBytes);
 }
 
 function limited({ name, maxBytes }: Share): AppError {

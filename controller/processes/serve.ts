@@ -91,14 +91,16 @@ function report(message: Report): void {
 }
 
 function endAll(running: ReadonlyMap<number, Running>): void {
-  for (const one of running.values()) {
+  const all = [...running.values()];
+  for (const one of all) {
     kill(one, "SIGTERM");
     // Output that the controller did not take no longer has a reader.
     one.child.stdout?.destroy();
     one.child.stderr?.destroy();
   }
-  // Without a channel, the processes that still run are all that keeps this one alive.
-  setTimeout(() => [...running.values()].forEach((one) => kill(one, "SIGKILL")), SPAWNER_KILL_GRACE_MS).unref();
+  const last = setTimeout(() => all.forEach((one) => kill(one, "SIGKILL")), SPAWNER_KILL_GRACE_MS);
+  // Without a channel, single processes that still run keep this one alive; members of groups do not.
+  if (!all.some(({ isGroup }) => isGroup)) last.unref();
 }
 
 /** A group outlives its leader as long as a member holds a pipe. */

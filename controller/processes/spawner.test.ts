@@ -49,7 +49,7 @@ describe("the spawner", () => {
     expect(bytes).toBe(PIECES * PIECE_BYTES);
   });
 
-  it("reports the end before output that somebody else still holds open is closed", async () => {
+  it("reports the end before output that another process still holds open is closed", async () => {
     const process = started(spawner, "sleep 600 & echo ready", () => undefined, { isGroup: true });
     expect(await process.ended).toEqual({ code: 0, signal: null });
     process.kill("SIGKILL");
@@ -87,9 +87,20 @@ describe("the spawner", () => {
     await expect(process.ended).rejects.toMatchObject({ code: "unavailable" });
   });
 
+  it("ends a group that its leader has left behind, also where that ignores SIGTERM", async () => {
+    const pid = await new Promise<number>((resolve) => {
+      const line = `(trap "" TERM; echo $$; sh -c 'echo $PPID'; exec sleep 600) & exit 0`;
+      started(spawner, line, (piece) => resolve(Number(Buffer.from(piece).toString().trim().split("\n").at(-1))), {
+        isGroup: true,
+      });
+    });
+    await spawner.close();
+    await expect.poll(() => isAlive(pid)).toBe(false);
+  });
+
   it("that is killed is reported as lost, ends what it had started, and starts nothing more", async () => {
     const { process: orphan, pid } = await running(spawner);
-    process.kill(spawner.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(spawner), "SIGKILL");
     await spawner.lost;
     await expect(orphan.ended).rejects.toMatchObject({ code: "unavailable" });
     await expect.poll(() => isAlive(pid)).toBe(false);
@@ -98,7 +109,7 @@ describe("the spawner", () => {
 
   it("goes on after the signals that a terminal or a service manager sends to all processes", async () => {
     await running(spawner);
-    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(spawner.pid ?? 0, signal);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pidOf(spawner), signal);
     expect((await outputOf(spawner, "echo here")).text).toBe("here\n");
   });
 });
@@ -129,4 +140,10 @@ function running(spawner: Spawner): Promise<{ readonly process: StartedProcess; 
       resolve({ process, pid: Number(Buffer.from(piece).toString()) }),
     );
   });
+}
+
+function pidOf({ pid }: Spawner): number {
+  // 0 would be the group of the tests themselves.
+  if (pid === undefined) throw new Error("The spawner was not started.");
+  return pid;
 }

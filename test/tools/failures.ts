@@ -30,7 +30,9 @@ function keep(texts: readonly string[]): void {
 function failuresOf(test: TestCase): readonly string[] {
   const { project, module, fullName } = test;
   const name = `${project.name} ${module.relativeModuleId} > ${fullName}`;
-  const again = `Again: npx vitest run --project ${project.name} ${module.relativeModuleId} -t ${JSON.stringify(fullName)}`;
+  // A pattern over the names of the test and its groups, which vitest joins by blanks.
+  const pattern = fullName.replaceAll(" > ", " ").replaceAll(/[^\w ,;:%=<>/-]/g, ".");
+  const again = `Again: npx vitest run --project ${project.name} ${module.relativeModuleId} -t '${pattern}'`;
   return (test.result().errors ?? []).map((error) => `${failure(name, error)}\n${again}`);
 }
 

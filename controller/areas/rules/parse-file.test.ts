@@ -85,7 +85,7 @@ test("each line that fails is an entry of the rule's console log, with its text"
 test("a file whose records all fail is an error that names the first, and one with a good, a blank or a dropped one is none", async () => {
   await expect(parsed("\na,x\n\nb,y\n")).rejects.toMatchObject({
     code: "invalid",
-    message: `None of the 2 records of /a.csv fits the rule ${key}. Line 2: The field n is no INT: "x".`,
+    message: `No record of /a.csv could be parsed and stored by the rule ${key}; 2 failed. Line 2: The field n is no INT: "x".`,
     details: {
       failed: 2,
       errors: [
@@ -97,7 +97,7 @@ test("a file whose records all fail is an error that names the first, and one wi
   expect(await failures()).toEqual([
     'Line 2: The field n is no INT: "x".',
     'Line 4: The field n is no INT: "y".',
-    `None of the 2 records of /a.csv fits the rule ${key}. Line 2: The field n is no INT: "x".`,
+    `No record of /a.csv could be parsed and stored by the rule ${key}; 2 failed. Line 2: The field n is no INT: "x".`,
   ]);
   for (const [text, result] of [
     ["a,1\nb,y", { records: 1, failed: 1 }],

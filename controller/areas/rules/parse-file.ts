@@ -83,9 +83,13 @@ export class FileParser {
 function allFailed(filename: string, key: string, { failed, errors }: LinesResult): AppError {
   const [first] = errors;
   const why = first === undefined ? "" : ` Line ${first.line}: ${first.error}`;
-  return new AppError("invalid", `None of the ${failed} records of ${filename} fits the rule ${key}.${why}`, {
-    details: { failed, errors },
-  });
+  return new AppError(
+    "invalid",
+    `No record of ${filename} could be parsed and stored by the rule ${key}; ${failed} failed.${why}`,
+    {
+      details: { failed, errors },
+    },
+  );
 }
 
 /** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync } from "node:fs";
+import { chmodSync, mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { open, type Database, type RootDatabase } from "lmdb";
 import { AppError } from "../../../common/errors.ts";
@@ -75,6 +75,12 @@ const sortedValues = {
   },
 };
 
+/** Earlier versions made it readable to all users. A file of another owner stays as that one wants it. */
+function keepFromOthers(path: string): void {
+  const { mode, uid } = statSync(path);
+  if ((mode & 0o777) !== OWN_FILE && uid === process.geteuid?.()) chmodSync(path, OWN_FILE);
+}
+
 function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
   try {
     // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is
@@ -86,8 +92,7 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
       overlappingSync: false,
       ...{ permissionsMode: OWN_FILE },
     });
-    // Earlier versions made it readable to all users.
-    chmodSync(join(folder, "data.mdb"), OWN_FILE);
+    keepFromOthers(join(folder, "data.mdb"));
     // The library makes one more promise per commit, which is its own: rejected without a handler it would end the
     // process.
     root.on("beforecommit", () => queueMicrotask(() => void root.committed.then(undefined, () => undefined)));

@@ -9,8 +9,10 @@ import { diskFull, isFull } from "./files.ts";
  * LMDB's own number for an environment that failed while it wrote its meta page: all it does until it is opened again.
  */
 const PANIC = -30_795;
-/** A page that is not there, one of another kind than expected, another version, no file of LMDB at all. */
-const DAMAGE: ReadonlySet<number> = new Set([-30_797, -30_796, -30_794, -30_793]);
+/** A page that is not there, one of another kind than expected, no file of LMDB at all. */
+const DAMAGE: ReadonlySet<number> = new Set([-30_797, -30_796, -30_793]);
+/** The file has a form that this version of LMDB does not know. */
+const OTHER_VERSION = -30_794;
 
 /** What LMDB threw while it wrote or opened, as the seam says it; an error of the program itself as it is. */
 export function writeFault(error: unknown, folder: string): unknown {
@@ -22,6 +24,10 @@ export function writeFault(error: unknown, folder: string): unknown {
       "The store's disk failed in the middle of a commit: the controller must be started again.",
       { cause: error },
     );
+  }
+  if (error.code === OTHER_VERSION) {
+    const text = `The store in ${folder} was written by another version of LMDB: start the version of odp that wrote it.`;
+    return new AppError("unsupported", text, { cause: error });
   }
   if (DAMAGE.has(error.code))
     return storeDamaged(

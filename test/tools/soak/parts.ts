@@ -79,7 +79,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 1,
     portion: 1,
     files: [],
-    run: (count, _seed, print) => repeated(count, () => tests("areas-soak", [], {}, print)),
+    run: (count, seed, print) => repeated(count, () => tests("areas-soak", [], seeded(seed), print)),
   },
   {
     name: "calls",
@@ -87,7 +87,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 1_000_000,
     portion: 100_000,
     files: FUZZ,
-    run: (count, _seed, print) => tests("unit", FUZZ, { ODP_FUZZ_CALLS: String(count) }, print),
+    run: (count, seed, print) => tests("unit", FUZZ, { ...seeded(seed), ODP_FUZZ_CALLS: String(count) }, print),
   },
   {
     name: "histories",
@@ -111,7 +111,7 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 20,
     portion: 2,
     files: LOSSES,
-    run: (count, _seed, print) => tests("ring", LOSSES, { ODP_RING_TIMES: String(count) }, print),
+    run: (count, seed, print) => tests("ring", LOSSES, { ...seeded(seed), ODP_RING_TIMES: String(count) }, print),
   },
   {
     name: "leaders",
@@ -132,12 +132,17 @@ export const SOAK_PARTS: readonly SoakPart[] = [
   },
 ];
 
-async function grow(count: number, _seed: number, print: Print): Promise<void> {
-  const numbers = { ODP_TEST_AGE: String(count) };
+async function grow(count: number, seed: number, print: Print): Promise<void> {
+  const numbers = { ...seeded(seed), ODP_TEST_AGE: String(count) };
   await tests("cluster", OF_AGE_ON_ONE_NODE, numbers, print);
   await tests("ring", OF_AGE_ON_RING, numbers, print);
   await tests("ring", ON_RING_OF_FIVE, { ODP_RING_NODES: "5" }, print);
   await tests("ring-soak", [], { ODP_RING_NODES: "5" }, print);
+}
+
+/** The first seed of a portion, for tests that draw. */
+function seeded(seed: number): Readonly<Record<string, string>> {
+  return { ODP_TEST_SEED: String(seed) };
 }
 
 async function simulate(count: number, seed: number): Promise<void> {
