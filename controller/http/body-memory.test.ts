@@ -62,8 +62,7 @@ describe("the memory for bodies", () => {
 
   test("of a small body of a stranger is there, however much others have sent from their addresses", () => {
     const large = new BodyMemory(64);
-    for (const remote of ["192.0.2.1", "192.0.2.2"])
-      while (large.open(remote).fits(MIB)) large.open(remote).hold(MIB);
+    for (const remote of ["192.0.2.1", "192.0.2.2"]) while (large.open(remote).fits(MIB)) large.open(remote).hold(MIB);
     const signIn = large.open("192.0.2.3");
     signIn.hold(HTTP_STRANGER_FREE_BYTES);
     expect(() => signIn.hold(MIB)).toThrow(LIMITED);
