@@ -33,7 +33,7 @@ export const RULE_EXTENSION_MAX_BYTES = 128 * KIB;
 export const RULE_EXTENSION_ROWS_MAX = 10_000;
 /** Failed lines of one call that have an entry each in the console log of the rule; one more counts the others. */
 export const RULE_FAILURES_LOGGED_MAX = 1_000;
-/** Of a failed line, in its entry. */
+/** Characters of a failed line that its entry keeps. */
 export const RULE_FAILED_LINE_MAX_CHARACTERS = 1_000;
 /** A raw record longer than this is parsed as far as it goes and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;

@@ -23,7 +23,7 @@ export const EDGE_ENDINGS_WAITING_MAX = 100;
 export const WRITE_AHEAD_MAX_MS = 5 * 60_000;
 /** Objects ahead of the clock that one call tells. */
 export const AHEAD_PAGE_OBJECTS = 200;
-/** The same that `odp ahead` lists at most. */
+/** Objects ahead of the clock that `odp ahead` lists at most. */
 export const AHEAD_LISTED_MAX = 10_000;
 /** Objects ahead of the clock whose latest time one controller keeps in mind for a tenant. */
 export const WRITE_AHEAD_OBJECTS_MAX = 10_000;

@@ -37,7 +37,7 @@ export class Spawner implements Processes {
     this.lost = new Promise((resolve) => {
       void this.#exited.then(() => this.#isClosed || resolve());
     });
-    // Neither of them keeps the controller alive.
+    // The controller may end while the spawner runs.
     this.#child.unref();
     this.#child.channel?.unref();
   }

@@ -6,7 +6,7 @@ import { SOAK_PROJECTS } from "../../vitest.config.ts";
 import { PROMISES, type FailurePromise } from "../promises.ts";
 import { SOAK_PARTS } from "./soak/parts.ts";
 
-/** What each project of vitest needs; a new one needs a line. */
+/** Needs of each project of vitest; a new one needs a line. */
 const NEEDS: Readonly<Record<string, string>> = {
   unit: "Node alone; areas run over the embedded engine",
   "areas-cluster": "etcd and Cassandra: the tests of areas whose work depends on what a store can do",

@@ -28,7 +28,7 @@ interface FileOwner {
 }
 
 /**
- * A path that is closed to somebody has no file for him; a folder above open ones shows itself. The system's space shows
+ * A path that is closed to a user has no file for that user; a folder above open ones shows itself. The system's space shows
  * itself to administrators only.
  */
 const OPEN_PATHS: RowLimit = {

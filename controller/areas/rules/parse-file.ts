@@ -9,7 +9,7 @@ import type { Rules } from "./types.ts";
 /** Where `parsefile` gets its file from. */
 export interface FileSource {
   /**
-   * Of the users' space, or else of the system's; of the system's alone where that is named. `AppError("not_found")` when
+   * A file of the users' space, or else of the system's; the system's alone where that is named. `AppError("not_found")` when
    * there is no such file for this principal.
    */
   openServed(

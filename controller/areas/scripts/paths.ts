@@ -41,13 +41,13 @@ export function fileNames(paths: readonly string[], ospace: string, order: Space
   const inSpace = (space: FileName["space"]) => (path: string) => ({ path: filePath(path), space });
   const system = paths.map(inSpace("system"));
   if (order === "system") return system;
-  // Everybody runs them at the start: no file of the users' space may come before one of the system's.
+  // Every user runs them at the start: no file of the users' space may come before one of the system's.
   const isStartUp = paths.some((path) => startUpScript(path, ospace) !== undefined);
   if (order === "system first" || isStartUp) return [...system, ...paths.map(inSpace("user"))];
   return paths.flatMap((path) => [inSpace("user")(path), inSpace("system")(path)]);
 }
 
-/** By which names scripts run besides their paths: that of the platform's name space, and in `require` without `.js`. */
+/** Names by which scripts run besides their paths: that of the platform's name space, and in `require` without `.js`. */
 export const SCRIPT_NAMES: RunNames = {
   alsoHidden: (ospace, fullname) => {
     if (!isInside(FOLDER, fullname)) return [];
