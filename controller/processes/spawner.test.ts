@@ -89,8 +89,8 @@ describe("the spawner", () => {
 
   it("ends a group that its leader has left behind, also where that ignores SIGTERM", async () => {
     const pid = await new Promise<number>((resolve) => {
-      const line = `(trap "" TERM; echo $$; sh -c 'echo $PPID'; exec sleep 600) & exit 0`;
-      started(spawner, line, (piece) => resolve(Number(Buffer.from(piece).toString().trim().split("\n").at(-1))), {
+      const line = `(trap "" TERM; sh -c 'echo $PPID'; exec sleep 600) & exit 0`;
+      started(spawner, line, (piece) => resolve(Number(Buffer.from(piece).toString())), {
         isGroup: true,
       });
     });

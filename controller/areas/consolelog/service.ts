@@ -75,7 +75,7 @@ export interface SaidEntry {
   readonly level: number;
   readonly msg: string;
   readonly timeMs: number;
-  /** Of the kind `rule`: the raw record, or records, that the entry is about. */
+  /** The raw record, or records, that an entry of the kind `rule` is about. */
   readonly about?: Pick<LogEntry, "source" | "raw" | "count">;
 }
 

@@ -19,7 +19,7 @@ let rules: RuleService;
 let logs: ConsoleLogService;
 let parser: FileParser;
 let sentLines: SentLines;
-/** Of the file that is parsed; an error in its place is thrown. */
+/** Content of the file that is parsed; an error in its place is thrown. */
 let content: string | AppError;
 let size: number | undefined;
 let key = "";

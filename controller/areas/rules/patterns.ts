@@ -19,7 +19,7 @@ export interface NamedPattern extends StoredPattern {
   readonly name: string;
 }
 
-/** What a pattern captured of its sample, by name. */
+/** Texts that a pattern captured of its sample, by name. */
 export type SampleFields = Readonly<Record<string, string | number>>;
 
 export interface WrittenPattern {
