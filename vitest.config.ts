@@ -90,6 +90,8 @@ export default defineConfig({
     // A busy machine is no failure: a second, which polls have by default, may pass before anything runs.
     expect: { poll: { timeout: 30_000 } },
     setupFiles: ["test/helpers/program-flags.ts"],
+    // Projects that run after one another transform each module once.
+    experimental: { fsModuleCache: true },
     pool: "forks",
     maxWorkers: 2,
     projects: [

@@ -14,7 +14,7 @@ const FROM_MS = Date.UTC(2006, 0, 1);
 const UNTIL_MS = Date.UTC(2026, 0, 1);
 const SAMPLE = 7;
 /** Changes that are walked around in a sampled zone. */
-const SAMPLED_CHANGES = 8;
+const SAMPLED_CHANGES = 4;
 
 /** Days that never were, where a zone went over the date line. */
 const SKIPPED_DAYS: Readonly<Record<string, number>> = {

@@ -24,15 +24,29 @@ const DEADLINE_MS = 1_000;
 const TIMES = 20;
 
 /**
- * The same clock with deadlines twenty times as far away; shorter waits stay. For tests that are about something else,
+ * The real clock with deadlines twenty times as far away; shorter waits stay. For tests that are about something else,
  * which must not meet a deadline on a busy machine.
  */
-export function patientClock(clock: Clock): Clock {
-  return {
-    nowMs: () => clock.nowMs(),
-    monotonicMs: () => clock.monotonicMs(),
-    after: (delayMs, callback) => clock.after(delayMs < DEADLINE_MS ? delayMs : delayMs * TIMES, callback),
-  };
+export class PatientClock implements Clock {
+  #isOver = false;
+
+  nowMs(): number {
+    return realClock.nowMs();
+  }
+
+  monotonicMs(): number {
+    return realClock.monotonicMs();
+  }
+
+  after(delayMs: number, callback: () => void): () => void {
+    const waitMs = delayMs < DEADLINE_MS ? delayMs : delayMs * TIMES;
+    return realClock.after(this.#isOver ? 0 : waitMs, callback);
+  }
+
+  /** From here on no deadline is waited for: what is closed may still wait for something that was killed. */
+  end(): void {
+    this.#isOver = true;
+  }
 }
 
 /** The same numbers for the same seed (mulberry32). */

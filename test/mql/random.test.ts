@@ -16,8 +16,8 @@ test.each(onCluster ? [] : [{ seed: 1 }, { seed: 2, orderedMost: 6 }])(
   async ({ seed, ...options }) => {
     const drawn = await compareMany(new MemoryObjects({ nowMs: () => 0, narrows: true, ...options }), {
       seed,
-      queries: 1_000,
-      perWorld: 500,
+      queries: 500,
+      perWorld: 250,
       canKeepVersions: false,
     });
     const known = [
@@ -30,8 +30,8 @@ test.each(onCluster ? [] : [{ seed: 1 }, { seed: 2, orderedMost: 6 }])(
 );
 
 const ON_CLUSTER = [{ seed: 10, queries: 500 }];
-/** 2,000 altogether; `npm run soak` compares `--times` as many. */
-const EMBEDDED = [11, 12].map((seed) => ({ seed, queries: 1_000 }));
+/** 1,000 altogether; `npm run soak` compares `--times` as many. */
+const EMBEDDED = [11, 12].map((seed) => ({ seed, queries: 500 }));
 
 test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: TIMEOUT_MS }, ({ seed, queries }) =>
   overEngine({ seed, queries }),
@@ -56,6 +56,6 @@ async function overEngine({
   await using engine = await openTestEngine(options);
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   // Making classes takes longer on a cluster.
-  await compareMany(objects, { seed, queries, perWorld: onCluster ? 1_000 : 500 });
+  await compareMany(objects, { seed, queries, perWorld: onCluster ? 1_000 : 250 });
   await objects.close();
 }

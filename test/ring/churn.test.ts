@@ -10,7 +10,7 @@ import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 const WRITERS = 4;
 const OBJECTS_PER_WRITER = 12;
-const ROUNDS_PER_PHASE = 6 * AGE;
+const ROUNDS_PER_PHASE = 3 * AGE;
 const STATES = ["open", "closed", "lost"] as const;
 const TARGETS = 5;
 const WORDS = 4;

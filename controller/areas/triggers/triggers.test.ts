@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { patientClock, realClock, seededRandom } from "../../../test/helpers/clock.ts";
+import { PatientClock, realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { MemoryAudit, outsideHostObject } from "../../../test/helpers/audit.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
@@ -33,13 +33,14 @@ const CLASSES = `create class /matrix/box (name varchar, size int, notes list<va
   create class /matrix/event (text varchar);
   create class /matrix/line (text varchar) with kind='record'`;
 
+const patience = new PatientClock();
 let engine: TestEngine;
 let scripts: ThreadScripts;
 let controllers: Controller[] = [];
 
 beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `triggers-${process.pid}.mjs`);
-  const { clock, random, log } = testRuntime(patientClock(realClock));
+  const { clock, random, log } = testRuntime(patience);
   scripts = new ThreadScripts({
     file,
     languages: ["lua", "javascript"],
@@ -60,7 +61,11 @@ afterEach(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-afterAll(() => scripts.close());
+afterAll(async () => {
+  // Scripts of controllers that died never get the answer of their call.
+  patience.end();
+  await scripts.close();
+});
 
 class Controller {
   readonly objects: ObjectService;

@@ -33,6 +33,7 @@ const RANDOM_TESTS = [
   "test/durability",
   "test/mql/random.test.ts",
   "test/security/forms.test.ts",
+  "test/security/other-sites.test.ts",
 ];
 /** Where a row is on three nodes of five. */
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
@@ -44,7 +45,7 @@ const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const EFFECTS = ["test/e2e/effects.test.ts"];
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
 const SCHEDULES = ["test/sim/schedules.test.ts"];
-const LOSSES = ["test/ring/config.test.ts"];
+const LOSSES = ["test/ring/config.test.ts", "test/ring/loss.test.ts"];
 const LEADERS = ["test/e2e/leaders.test.ts"];
 /** For a test, and for what it starts, that states no time of its own. */
 const TEST_MAX_MS = 3_600_000;

@@ -110,7 +110,7 @@ test.each([1, 2, 3, 4])(
   (seed) => {
     const expressions = new Expressions(seed);
     let accepted = 0;
-    for (let round = 0; round < 5_000; round += 1) {
+    for (let round = 0; round < 2_500; round += 1) {
       const operand = expressions.operand(3);
       const told = `seed ${seed} round ${round}: ${printOperand(operand)}`;
       const source = planned(operand, told);
@@ -127,7 +127,7 @@ test.each([1, 2, 3, 4])(
         if (typeof value === "number") expect(Number.isFinite(value), told).toBe(true);
       }
     }
-    expect(accepted).toBeGreaterThan(1_000);
+    expect(accepted).toBeGreaterThan(500);
   },
 );
 
