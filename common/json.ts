@@ -1,4 +1,5 @@
 import { AppError, errorText } from "./errors.ts";
+import { JsonDecoder } from "./json-decoder.ts";
 import { HTTP_JSON_DEPTH_MAX } from "./limits.ts";
 
 /**
@@ -7,11 +8,20 @@ import { HTTP_JSON_DEPTH_MAX } from "./limits.ts";
  */
 const SUSPICIOUS = /__proto__|constructor|\\u/;
 
+/** A text with so many digits in a row may have a whole number that no double holds. */
+const LONG_NUMBER = /\d{16}/;
+
+/** True for a text whose numbers `JSON.parse` may alter. */
+export function hasLongNumber(text: string): boolean {
+  return LONG_NUMBER.test(text);
+}
+
 /**
- * Parses what a client sent: `AppError("syntax")` when it is no JSON; members that would reach a prototype are left
- * out.
+ * Parses a text that a client sent, all at once: whole numbers beyond 2^53 become decimal text; members that would reach
+ * a prototype are left out. `AppError("syntax")` when it is no JSON.
  */
 export function parseJson(text: string): unknown {
+  if (hasLongNumber(text)) return decoded(text);
   checkDepth(text);
   try {
     const value: unknown = JSON.parse(text);
@@ -21,6 +31,12 @@ export function parseJson(text: string): unknown {
   } catch (error) {
     throw new AppError("syntax", `Not valid JSON: ${errorText(error)}.`, { cause: error });
   }
+}
+
+function decoded(text: string): unknown {
+  const decoder = new JsonDecoder(text);
+  while (!decoder.step());
+  return decoder.value;
 }
 
 /** Whether a text could be a JSON object or list at all. */
@@ -54,6 +70,9 @@ export function checkDepth(text: string): void {
     else if (code === 123 || code === 91) depth++;
     else if (code === 125 || code === 93) depth--;
     if (depth > HTTP_JSON_DEPTH_MAX)
-      throw new AppError("too_large", `JSON nested deeper than ${String(HTTP_JSON_DEPTH_MAX)} levels.`);
+      throw new AppError(
+        "too_large",
+        `The JSON is nested deeper than ${HTTP_JSON_DEPTH_MAX} levels (HTTP_JSON_DEPTH_MAX).`,
+      );
   }
 }

@@ -26,7 +26,7 @@ import { documentSender } from "./http/compress.ts";
 import { EventStreams } from "./http/events.ts";
 import type {} from "./http/exchange.ts";
 import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/failure.ts";
-import { parseUrlEncoded } from "./http/fields.ts";
+import { parseUrlEncoded } from "./http/form-decoder.ts";
 import { HttpMetrics, type Level } from "./http/metrics.ts";
 import { openApiDocument } from "./http/openapi.ts";
 import { Peers } from "./http/peer.ts";

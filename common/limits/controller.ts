@@ -8,6 +8,9 @@ export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
 /** Unmarked content is kept this long: an upload that is under way marks it only at its end. */
 export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 
+/** Work of one call on the main thread lasts no longer than this before others have the thread. */
+export const SLICE_MAX_MS = 1;
+
 // Controllers among themselves.
 /** A controller that is paused or cut off for so long is not there any more. */
 export const CONTROLLER_LEASE_MS = 15_000;

@@ -26,8 +26,14 @@ export const CALLS_BEGUN_PER_TURN = 4;
  */
 export const CALLS_BEGUN_PER_TURN_SHARED = 1;
 export const CALLS_SHARED_TURNS = 10_000;
-/** A body of an unauthenticated request, such as a form that carries its session. */
-export const HTTP_ANONYMOUS_BODY_MAX_BYTES = MIB;
+/** A body of an endpoint that is open to everybody, unless the endpoint says more. */
+export const HTTP_PUBLIC_BODY_MAX_BYTES = 8 * KIB;
+/** The session of a caller who is known by nothing else stands in so many first bytes of the body. */
+export const HTTP_SESSION_WITHIN_BYTES = 8 * KIB;
+/** What may arrive of a multipart form before its session is seen: the network brings more than one field at once. */
+export const HTTP_STRANGER_FORM_MAX_BYTES = MIB;
+/** A body of an endpoint that takes names and settings. */
+export const HTTP_SMALL_BODY_MAX_BYTES = 64 * KIB;
 /**
  * Memory that the bodies of all calls of one controller may hold at once, in the form they take once they are decoded:
  * of the setting `body_memory_mib` the usual value and the least.
@@ -88,6 +94,12 @@ export const STRANGER_CALLS_WAITING_MAX = 256;
 export const HTTP_KEEP_ALIVE_MS = 65_000;
 export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
 export const HTTP_JSON_DEPTH_MAX = 64;
+/** Of one JSON text: members of its objects and elements of its lists together, and characters of one string. */
+export const HTTP_JSON_MEMBERS_MAX = 200_000;
+export const HTTP_JSON_ELEMENTS_MAX = 1_000_000;
+export const HTTP_JSON_STRING_MAX_CHARACTERS = 16 * MIB;
+/** A JSON text or a form up to this size is decoded in one turn of the event loop, a larger one in slices. */
+export const HTTP_TURN_TEXT_MAX_CHARACTERS = 64 * KIB;
 /** Rows up to this size are sent at once; beyond it they are streamed. */
 export const HTTP_ROWS_BUFFER_BYTES = 64 * KIB;
 export const HTTP_EVENT_STREAMS_PER_TENANT_MAX = 1_000;

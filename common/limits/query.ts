@@ -127,8 +127,6 @@ export const QUERY_ROW_LOOKED_CHARACTERS_MAX = 6 * MIB;
 export const QUERY_PATTERNS_KEPT_MAX = 100;
 /** Class trees kept, as the principals of equal rights see them. */
 export const QUERY_TREES_KEPT_MAX = 256;
-/** A query works no longer than this before it lets others have the thread. */
-export const QUERY_SLICE_MAX_MS = 1;
 /** Chains that one MATCH unites. */
 export const GRAPH_CHAINS_MAX = 64;
 /** Edges written in one chain. */

@@ -9,6 +9,7 @@ import {
   HTTP_BODY_MEMORY_OF_TENANT,
   HTTP_BODY_MEMORY_RETRY_SECONDS,
   HTTP_BODY_READ_FACTOR,
+  HTTP_SESSION_WITHIN_BYTES,
   HTTP_JSON_WORST_FACTOR,
   HTTP_STRANGER_FREE_BYTES,
   HTTP_SMALL_BODY_MAX_CHARACTERS,
@@ -274,13 +275,15 @@ describe("calls", () => {
     expect(await answered(again)).toContain(`"status":"ok"`);
   });
 
-  test("count for their address until the session in their body is known", async () => {
+  test("count for the user whom the session at the beginning of their body makes known, and end without one", async () => {
     const type = "application/x-www-form-urlencoded";
     const form = (of: string): string => `sessionid=${of}&name=${"x".repeat(PIECE)}`;
     const waiting = await begin("/held", { type, piece: form(sessions.admin) });
     await expect.poll(held).toBeGreaterThan(PIECE * HTTP_BODY_READ_FACTOR);
-    const refused = await begin("/held", { type, piece: form(sessions.viewer) });
-    expect(await answered(refused), "both are of one address").toContain(`"code":"limited"`);
+    const refused = await begin("/held", { type, piece: form(sessions.admin) });
+    expect(await answered(refused), "both are of one user").toContain(`"code":"limited"`);
+    const nameless = await begin("/held", { type, piece: `name=${"x".repeat(HTTP_SESSION_WITHIN_BYTES)}` });
+    expect(await answered(nameless)).toContain(`"status":"signin"`);
     waiting.write("0\r\n\r\n");
     await expect.poll(() => goOn).toBeDefined();
     const viewer = await begin("/taken", { type, piece: form(sessions.viewer) });

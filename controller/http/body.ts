@@ -1,9 +1,11 @@
 import type { Readable } from "node:stream";
 import { AppError } from "../../common/errors.ts";
-import { HTTP_BODY_MAX_BYTES, HTTP_BODY_READ_FACTOR } from "../../common/limits.ts";
+import type { Bound } from "../../common/json-decoder.ts";
+import { HTTP_BODY_READ_FACTOR, HTTP_SESSION_WITHIN_BYTES } from "../../common/limits.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
-import { addField, parseUrlEncoded, type Fields } from "./fields.ts";
+import { addField, type Fields } from "./fields.ts";
+import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "./input.ts";
 import { looksLikeJson, parseJson } from "../../common/json.ts";
 
@@ -24,30 +26,50 @@ type Reader = Pick<Endpoint, "path" | "input" | "body">;
 
 export interface TextOptions {
   readonly contentType: string;
-  /** `HTTP_BODY_MAX_BYTES` when absent. */
-  readonly maxBytes: number | undefined;
+  readonly bound: Bound;
   /** Holds the body from its first byte on. */
   readonly memory: CallMemory;
+  /** Of a caller who is not known yet. */
+  readonly stranger?: Stranger | undefined;
 }
 
-/** The whole body as text in the charset its type names. `AppError("too_large")` beyond `maxBytes`. */
-export async function readText(source: Readable, { contentType, maxBytes, memory }: TextOptions): Promise<string> {
-  return decode(await readBytes(source, maxBytes ?? HTTP_BODY_MAX_BYTES, memory), contentType);
+/** A caller who may be known by a session within the first `HTTP_SESSION_WITHIN_BYTES` of the body, and else is refused. */
+export interface Stranger {
+  /** The bound of the body once the caller is known by these fields; rejects when they make nobody known. */
+  readonly knownBy: (fields: Fields) => Promise<Bound>;
 }
 
-function readBytes(source: Readable, maxBytes: number, memory: CallMemory): Promise<Uint8Array> {
+/** The whole body as text in the charset its type names. `AppError("too_large")` beyond the bound. */
+export async function readText(source: Readable, options: TextOptions): Promise<string> {
+  return decode(await readBytes(source, options), options.contentType);
+}
+
+function readBytes(source: Readable, { bound: first, memory, stranger }: TextOptions): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
+    let bound = first;
+    let isKnown = stranger === undefined;
     const take = (chunk: Buffer): void => {
       size += chunk.length;
       chunks.push(chunk);
       try {
-        if (size > maxBytes) throw bodyTooLarge(maxBytes);
+        if (size > bound.max) throw bodyTooLarge(bound);
         memory.hold(chunk.length * HTTP_BODY_READ_FACTOR);
+        if (!isKnown && size > HTTP_SESSION_WITHIN_BYTES) ask();
       } catch (error) {
         refuse(error as AppError);
       }
+    };
+    const ask = (): void => {
+      isKnown = true;
+      source.pause();
+      const head = Buffer.concat(chunks).subarray(0, HTTP_SESSION_WITHIN_BYTES).toString("latin1");
+      stranger?.knownBy(sessionIn(head)).then((known) => {
+        bound = known;
+        if (size > bound.max) refuse(bodyTooLarge(bound));
+        else source.resume();
+      }, refuse);
     };
     const done = (): void => {
       leave();
@@ -55,7 +77,7 @@ function readBytes(source: Readable, maxBytes: number, memory: CallMemory): Prom
     };
     const broken = (error?: Error): void =>
       refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
-    const refuse = (error: AppError): void => {
+    const refuse = (error: Error): void => {
       leave();
       // What is still to come goes nowhere; destroying the request would take the answer's socket along.
       source.resume();
@@ -67,8 +89,20 @@ function readBytes(source: Readable, maxBytes: number, memory: CallMemory): Prom
   });
 }
 
-function bodyTooLarge(maxBytes: number): AppError {
-  return new AppError("too_large", `The body is larger than ${String(maxBytes)} bytes.`, { details: { maxBytes } });
+export function bodyTooLarge({ name, max }: Bound): AppError {
+  const details = { limit: name, maxBytes: max };
+  return new AppError("too_large", `The body is larger than ${max} bytes (${name}).`, { details });
+}
+
+const SESSION_IN_FORM = new RegExp(`(?:^|&)(${SESSION_FIELD}=[^&]*)&`);
+const SESSION_IN_JSON = new RegExp(`"${SESSION_FIELD}"\\s*:\\s*"([^"\\\\]*)"`);
+
+/** The session that the beginning of a form or of a JSON text carries, as a field. */
+function sessionIn(head: string): Fields {
+  const inForm = SESSION_IN_FORM.exec(head)?.[1];
+  if (inForm !== undefined) return parseUrlEncoded(inForm);
+  const inJson = SESSION_IN_JSON.exec(head)?.[1];
+  return new Map(inJson === undefined ? [] : [[SESSION_FIELD, [inJson]]]);
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true });
@@ -82,39 +116,55 @@ function decode(bytes: Uint8Array, contentType: string): string {
   }
 }
 
+/** The values of a text, each as the text is read: as JSON or as a form. Throws when it is none. */
+export interface Texts {
+  readonly json: (text: string) => unknown;
+  readonly form: (text: string) => Fields;
+}
+
+const AT_ONCE: Texts = { json: parseJson, form: parseUrlEncoded };
+
 /**
  * What a body means to an endpoint. The content type is only a hint, because clients send JSON as text, text as JSON,
  * and free text as a form; what is in it and what the endpoint asks for decide.
  */
-export function interpret(endpoint: Reader, text: string, contentType: string): Body {
+export function interpret(endpoint: Reader, text: string, contentType: string, texts: Texts = AT_ONCE): Body {
   if (endpoint.body === "raw") return { ...NO_BODY, text };
-  const body = meaning(endpoint, text, contentType);
+  const body = meaning(endpoint, { text, contentType, texts });
   return endpoint.body === "text" ? { ...body, text } : body;
 }
 
-function meaning(endpoint: Reader, text: string, contentType: string): Body {
+interface Incoming {
+  readonly text: string;
+  readonly contentType: string;
+  readonly texts: Texts;
+}
+
+function meaning(endpoint: Reader, incoming: Incoming): Body {
+  const { text, contentType } = incoming;
   if (text === "") return NO_BODY;
   const free = { ...NO_BODY, text };
   if (isForm(endpoint, contentType)) {
-    const form = formBody(endpoint, text);
+    const form = formBody(endpoint, incoming);
     if (form !== undefined) return form;
   }
   if (!looksLikeJson(text)) return free;
-  return jsonBody(endpoint, text, /json/i.test(contentType)) ?? free;
+  return jsonBody(endpoint, incoming) ?? free;
 }
 
-function isForm(endpoint: Reader, contentType: string): boolean {
+export function isForm(endpoint: Pick<Reader, "body">, contentType: string): boolean {
   return /^application\/x-www-form-urlencoded/i.test(contentType) || (contentType === "" && endpoint.body === "form");
 }
 
 /** Undefined when a text only calls itself a form, as MQL and LTSV texts do. */
-function formBody(endpoint: Reader, text: string): Body | undefined {
-  const fields = parseUrlEncoded(text);
+function formBody(endpoint: Reader, { text, texts }: Incoming): Body | undefined {
+  const fields = texts.form(text);
   return namesMember(endpoint, fields.keys()) ? { ...NO_BODY, fields } : undefined;
 }
 
-function jsonBody(endpoint: Reader, text: string, declared: boolean): Body | undefined {
-  const value = parsed(text, endpoint.body === "json" || (declared && endpoint.body !== "text"));
+function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Body | undefined {
+  const isDeclared = /json/i.test(contentType);
+  const value = parsed(() => texts.json(text), endpoint.body === "json" || (isDeclared && endpoint.body !== "text"));
   if (value === undefined) return undefined;
   const fields = new Map<string, unknown[]>();
   // A body that is a bare list comes as the member `items`.
@@ -127,9 +177,9 @@ function jsonBody(endpoint: Reader, text: string, declared: boolean): Body | und
   return { ...NO_BODY, fields, isJson: true };
 }
 
-function parsed(text: string, mustBeJson: boolean): object | undefined {
+function parsed(parse: () => unknown, mustBeJson: boolean): object | undefined {
   try {
-    return parseJson(text) as object;
+    return parse() as object;
   } catch (error) {
     if (mustBeJson) throw error;
     return undefined;

@@ -2,11 +2,16 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import type { Runtime } from "../runtime.ts";
-import { interpret, NO_BODY, readText, type Body } from "./body.ts";
+import type { Bound } from "../../common/json-decoder.ts";
+import { looksLikeJson } from "../../common/json.ts";
+import { decodeJson, fitsOneTurn } from "../decoding.ts";
+import type { ThreadSlices } from "../slices.ts";
+import { interpret, isForm, NO_BODY, readText, type Body, type Stranger, type Texts } from "./body.ts";
 import type { CallMemory } from "./body-memory.ts";
 import { holdDecoded, holdFields } from "./body-weight.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
+import { FormDecoder } from "./form-decoder.ts";
 import { readMultipart } from "./multipart.ts";
 
 const FOLDER_NAME_BYTES = 12;
@@ -22,8 +27,12 @@ export interface CallBodyDependencies {
 }
 
 export interface ReadOptions {
-  /** Of all but uploaded files; absent: what any endpoint takes. */
-  readonly maxBytes: number | undefined;
+  /** In which large texts are decoded. */
+  readonly slices: ThreadSlices;
+  /** Of all but uploaded files. */
+  readonly bound: Bound;
+  /** Present while the caller is not known. */
+  readonly stranger: Stranger | undefined;
   /** Called with the fields that stand before the first uploaded file; what it throws refuses the upload. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
 }
@@ -38,23 +47,40 @@ export class CallBody {
   }
 
   /** Once: the request is a stream. */
-  async read({ maxBytes, beforeFiles }: ReadOptions): Promise<Body> {
+  async read({ bound, stranger, beforeFiles, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
     if (request.isMultipart()) {
       const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
       this.#folder = join(uploads, name);
-      const form = { folder: this.#folder, beforeFiles, fieldsMaxBytes: maxBytes, memory };
+      const form = { folder: this.#folder, beforeFiles, bound, stranger, memory, slices };
       const body = await readMultipart(request, form);
       await holdFields(memory, body.fields);
       return body;
     }
     if (request.body === undefined || request.body === null) return NO_BODY;
-    const text = await readText(request.raw, { contentType, maxBytes, memory });
-    await holdDecoded(memory, text);
-    const body = interpret(endpoint, text, contentType);
+    const text = await readText(request.raw, { contentType, bound, stranger, memory });
+    const body = interpret(endpoint, text, contentType, await this.#decoded(text, slices));
     if (!body.isJson) await holdFields(memory, body.fields);
     return body;
+  }
+
+  /** Holds the values of a text, and makes them before they are asked for if it is large. */
+  async #decoded(text: string, slices: ThreadSlices): Promise<Texts | undefined> {
+    const { endpoint, request, memory } = this.#with;
+    const isJson = looksLikeJson(text) && endpoint.body !== "raw";
+    if (!isJson || fitsOneTurn(text)) await holdDecoded(memory, text);
+    if (fitsOneTurn(text) || endpoint.body === "raw") return undefined;
+    const form = isForm(endpoint, request.exchange.contentType) ? await decodeForm(text, slices) : new Map();
+    if (!isJson) return { form: () => form, json: () => undefined };
+    memory.hold(text.length);
+    const json = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) }).then(
+      (value) => () => value,
+      (error: unknown) => (): never => {
+        throw error;
+      },
+    );
+    return { form: () => form, json };
   }
 
   /** What was uploaded is gone; the call does not wait for it. */
@@ -64,4 +90,10 @@ export class CallBody {
       this.#with.runtime.log.warn({ err: error }, "an upload could not be removed");
     });
   }
+}
+
+async function decodeForm(text: string, slices: ThreadSlices): Promise<Fields> {
+  const decoder = new FormDecoder(text);
+  while (!decoder.step()) if (slices.isOverNow()) await slices.pause();
+  return decoder.fields;
 }

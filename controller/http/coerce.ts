@@ -23,13 +23,23 @@ const TRUE = new Set(["true", "1", "on", "yes"]);
 const FALSE = new Set(["false", "0", "off", "no"]);
 const validators = new WeakMap<TSchema, Validator>();
 
+export interface CoerceOptions {
+  readonly exact?: boolean;
+  /** Texts that are JSON and are wanted as values. */
+  readonly texts?: JsonTexts;
+}
+
 /**
  * One value out of everything sent under one name, made what the schema wants where that is possible; the check comes
  * later. In forms and queries the words `undefined` and `null` stand for nothing; `exact` sources mean what they say.
  */
-export function coerceMember(schema: TSchema, values: readonly unknown[], exact = false): unknown {
+export function coerceMember(
+  schema: TSchema,
+  values: readonly unknown[],
+  { exact = false, texts = new JsonTexts() }: CoerceOptions = {},
+): unknown {
   const value = gather(schema, values, exact);
-  const result = value === ABSENT ? ABSENT : coerce(schema, value);
+  const result = value === ABSENT ? ABSENT : coerce(schema, value, texts);
   return result === ABSENT && "default" in schema ? schema.default : result;
 }
 
@@ -52,9 +62,9 @@ function wantsList(schema: TSchema): boolean {
   return type === "array" || (anyOf?.some(wantsList) ?? false);
 }
 
-export function coerce(schema: TSchema, value: unknown): unknown {
+export function coerce(schema: TSchema, value: unknown, texts: JsonTexts): unknown {
   const shape = schema as Shape;
-  if (shape.anyOf !== undefined) return coerceUnion(shape.anyOf, value);
+  if (shape.anyOf !== undefined) return coerceUnion(shape.anyOf, value, texts);
   switch (shape.type) {
     case "string":
       return toText(value);
@@ -64,19 +74,19 @@ export function coerce(schema: TSchema, value: unknown): unknown {
     case "boolean":
       return toBoolean(value);
     case "array":
-      return toList(shape, value);
+      return toList(shape, value, texts);
     case "object":
-      return toObject(shape, value);
+      return toObject(shape, value, texts);
     default:
       return value;
   }
 }
 
-function coerceUnion(variants: readonly TSchema[], value: unknown): unknown {
+function coerceUnion(variants: readonly TSchema[], value: unknown, texts: JsonTexts): unknown {
   const scalarFits = variants.some((variant) => typeof value !== "object" && conforms(variant, value));
   if (scalarFits) return value;
   for (const variant of variants) {
-    const candidate = coerce(variant, value);
+    const candidate = coerce(variant, value, texts);
     if (candidate !== ABSENT && conforms(variant, candidate)) return candidate;
   }
   return value === "" ? ABSENT : value;
@@ -121,16 +131,16 @@ function toBoolean(value: unknown): unknown {
   return FALSE.has(word) ? false : value;
 }
 
-function toList(shape: Shape, value: unknown): unknown {
-  const parsed = fromJsonText(value);
+function toList(shape: Shape, value: unknown, texts: JsonTexts): unknown {
+  const parsed = texts.valueOf(value);
   if (parsed === "") return [];
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   const items = shape.items as TSchema | undefined;
-  return items === undefined ? list : list.map((item) => coerce(items, item)).filter((item) => item !== ABSENT);
+  return items === undefined ? list : list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
 }
 
-function toObject(shape: Shape, value: unknown): unknown {
-  const parsed = fromJsonText(value);
+function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
+  const parsed = texts.valueOf(value);
   if (parsed === "" || parsed === "[object Object]") return ABSENT;
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return value;
   const result: Record<string, unknown> = {};
@@ -138,7 +148,7 @@ function toObject(shape: Shape, value: unknown): unknown {
     if (name === "__proto__") continue;
     const schema = schemaOfMember(shape, name);
     if (schema === undefined) continue;
-    const coerced = schema === true ? member : member === null ? nullOf(schema) : coerce(schema, member);
+    const coerced = schema === true ? member : member === null ? nullOf(schema) : coerce(schema, member, texts);
     if (coerced !== ABSENT) result[name] = coerced;
   }
   return withDefaults(shape, result);
@@ -166,14 +176,59 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
   return more === true ? true : undefined;
 }
 
-/** The value of a text that is JSON. */
-export function fromJsonText(value: unknown): unknown {
-  if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
+/**
+ * Values of texts that are JSON and stand where a list or an object is wanted. So many characters of them are decoded
+ * where they are met. The rest is decoded in slices: `decodeMissing` does it, and the values are coerced once more.
+ */
+export class JsonTexts {
+  readonly #decoded = new Map<string, unknown>();
+  readonly #missing = new Set<string>();
+  #leftAtOnce: number;
+
+  /** Without a number every text is decoded where it is met. */
+  constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
+    this.#leftAtOnce = charactersAtOnce;
+  }
+
+  /** True when what was coerced holds a text that was not decoded. */
+  get areMissing(): boolean {
+    return this.#missing.size > 0;
+  }
+
+  /** The value of a text that is JSON; anything else as it is. */
+  valueOf(value: unknown): unknown {
+    if (typeof value !== "string" || !looksLikeJson(value) || value === "[object Object]") return value;
+    if (this.#decoded.has(value)) return this.#decoded.get(value);
+    if (value.length > this.#leftAtOnce) {
+      this.#missing.add(value);
+      return value;
+    }
+    this.#leftAtOnce -= value.length;
+    return valueOr(value, () => parseJson(value));
+  }
+
+  /** Decodes the texts that were met. Texts within them may be missing afterwards. */
+  async decodeMissing(decode: (text: string) => Promise<unknown>): Promise<void> {
+    const texts = [...this.#missing];
+    this.#missing.clear();
+    for (const text of texts) {
+      const decoded = await decode(text).then(
+        (value) => () => value,
+        (error: unknown) => (): never => {
+          throw error;
+        },
+      );
+      this.#decoded.set(text, valueOr(text, decoded));
+    }
+  }
+}
+
+/** The text itself when it is no JSON: the check that follows says what is wrong in the words of the schema. */
+function valueOr(text: string, parse: () => unknown): unknown {
   try {
-    return parseJson(value);
+    return parse();
   } catch (error) {
-    // The check that follows says what is wrong in the words of the schema.
-    if (isAppError(error, "syntax")) return value;
+    if (isAppError(error, "syntax")) return text;
     throw error;
   }
 }

@@ -36,7 +36,10 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * that is kept as it is: no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
-  /** Bound of a body that is no upload; `HTTP_BODY_MAX_BYTES` when absent. */
+  /**
+   * Bound of a body that is no upload. When absent, `HTTP_PUBLIC_BODY_MAX_BYTES` of a public endpoint,
+   * `HTTP_BODY_MAX_BYTES` of the others: those that take names and settings say less.
+   */
   readonly bodyMaxBytes?: number;
   /** Deadline of calls that wait for something long; `HTTP_CALL_DEADLINE_MS` when absent. */
   readonly deadlineMs?: (input: Static<I>) => number;

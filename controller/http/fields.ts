@@ -1,5 +1,5 @@
 import { AppError } from "../../common/errors.ts";
-import { HTTP_FORM_MAX_FIELDS, HTTP_JSON_DEPTH_MAX } from "../../common/limits.ts";
+import { HTTP_JSON_DEPTH_MAX } from "../../common/limits.ts";
 
 /**
  * Named values in the order they came: of a query, a form, a multipart body, a JSON object. A map, so that no name is
@@ -19,26 +19,6 @@ export class Bracketed {
 }
 
 const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/;
-
-/** The fields of `a=1&b[]=2&c[d]=3`. Percent signs that encode nothing stay as they are. */
-export function parseUrlEncoded(text: string): Fields {
-  requireFewFields(text);
-  const fields = new Map<string, unknown[]>();
-  for (const [name, value] of new URLSearchParams(text)) addField(fields, name, value);
-  return fields;
-}
-
-/** Counted before they are decoded: a text of millions of fields takes many times its size. */
-function requireFewFields(text: string): void {
-  let count = 0;
-  for (let at = 0; at < text.length; ) {
-    const mark = text.indexOf("&", at);
-    const end = mark < 0 ? text.length : mark;
-    if (end > at && ++count > HTTP_FORM_MAX_FIELDS)
-      throw new AppError("too_large", `More than ${String(HTTP_FORM_MAX_FIELDS)} form or query fields.`);
-    at = end + 1;
-  }
-}
 
 /** Adds under the name without its brackets. */
 export function addField(fields: Map<string, unknown[]>, name: string, value: unknown): void {

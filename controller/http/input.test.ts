@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isAppError } from "../../common/errors.ts";
 import { interpret } from "./body.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { parseUrlEncoded } from "./fields.ts";
+import { parseUrlEncoded } from "./form-decoder.ts";
 import { outputFilter } from "./filter.ts";
 import { readInput } from "./input.ts";
 import { parseJson } from "../../common/json.ts";

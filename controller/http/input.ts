@@ -1,6 +1,6 @@
 import type { TSchema } from "typebox";
 import { AppError } from "../../common/errors.ts";
-import { ABSENT, coerceMember, validatorOf } from "./coerce.ts";
+import { ABSENT, coerceMember, JsonTexts, validatorOf } from "./coerce.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 
@@ -25,7 +25,30 @@ export function pathParameters(path: string): readonly string[] {
 }
 
 /** The endpoint's input out of everything that was sent, or `AppError("invalid")` that names the member at fault. */
-export function readInput(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources): unknown {
+export function readInput(
+  endpoint: Pick<Endpoint, "input" | "body">,
+  sources: Sources,
+  texts: JsonTexts = new JsonTexts(),
+): unknown {
+  return checked(endpoint.input, coerced(endpoint, sources, texts));
+}
+
+/** The same where JSON texts among the values may be large: `decode` makes their values. */
+export async function readLargeInput(
+  endpoint: Pick<Endpoint, "input" | "body">,
+  sources: Sources,
+  { texts, decode }: { readonly texts: JsonTexts; readonly decode: (text: string) => Promise<unknown> },
+): Promise<unknown> {
+  let input = coerced(endpoint, sources, texts);
+  // A text within a text is met once the outer one is decoded, and is shorter.
+  while (texts.areMissing) {
+    await texts.decodeMissing(decode);
+    input = coerced(endpoint, sources, texts);
+  }
+  return checked(endpoint.input, input);
+}
+
+function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, texts: JsonTexts) {
   const path = { fields: sources.path, exact: true };
   const query = { fields: sources.query, exact: false };
   const body = { fields: sources.body, exact: sources.bodyIsJson };
@@ -33,10 +56,14 @@ export function readInput(endpoint: Pick<Endpoint, "input" | "body">, sources: S
   const order = endpoint.body === "text" ? [path, body, query] : [body, query, path];
   const input: Record<string, unknown> = {};
   for (const [name, schema] of memberList(endpoint.input)) {
-    const value = firstPresent(schema, name, order);
+    const value = firstPresent(schema, name, { order, texts });
     if (value !== ABSENT) input[name] = value;
   }
-  const validator = validatorOf(endpoint.input);
+  return input;
+}
+
+function checked(schema: TSchema, input: unknown): unknown {
+  const validator = validatorOf(schema);
   if (!validator.Check(input)) throw invalid(validator.Errors(input));
   return input;
 }
@@ -54,11 +81,14 @@ function memberList(schema: TSchema): MemberList {
 function firstPresent(
   schema: TSchema,
   name: string,
-  order: readonly { readonly fields: Fields; readonly exact: boolean }[],
+  {
+    order,
+    texts,
+  }: { readonly order: readonly { readonly fields: Fields; readonly exact: boolean }[]; readonly texts: JsonTexts },
 ): unknown {
   for (const { fields, exact } of order) {
     const values = fields.get(name);
-    const value = values === undefined ? ABSENT : coerceMember(schema, values, exact);
+    const value = values === undefined ? ABSENT : coerceMember(schema, values, { exact, texts });
     if (value !== ABSENT) return value;
   }
   return coerceMember(schema, []);

@@ -5,18 +5,21 @@ import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Multipart } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
+import type { Bound } from "../../common/json-decoder.ts";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
-import { parseJson } from "../../common/json.ts";
 import {
   HTTP_BODY_MAX_BYTES,
   HTTP_BODY_READ_FACTOR,
   HTTP_FORM_MAX_FIELDS,
+  HTTP_SESSION_WITHIN_BYTES,
+  HTTP_STRANGER_FORM_MAX_BYTES,
   HTTP_UPLOAD_MAX_BYTES,
   HTTP_UPLOAD_MAX_FILES,
 } from "../../common/limits.ts";
-import { NO_BODY, readText, type Body } from "./body.ts";
+import { bodyTooLarge, NO_BODY, readText, SESSION_FIELD, type Body, type Stranger } from "./body.ts";
+import { decodeJson } from "../decoding.ts";
+import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
-import { holdDecoded } from "./body-weight.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 
@@ -24,9 +27,13 @@ export interface MultipartOptions {
   /** Made when the first file comes. */
   readonly folder: string;
   /** Bytes of all fields together, files not counted. */
-  readonly fieldsMaxBytes: number | undefined;
+  readonly bound: Bound;
+  /** Present while the caller is not known. */
+  readonly stranger?: Stranger | undefined;
   /** Holds the fields from their first byte on. */
   readonly memory: CallMemory;
+  /** In which large JSON parts are decoded. */
+  readonly slices: ThreadSlices;
   /** Called once before the first file is taken in, with what came before it; may refuse by throwing. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
 }
@@ -35,10 +42,10 @@ const BROKEN = "The multipart body is broken";
 
 /** Reads a multipart body; files go to `folder` as they come, nothing of them stays in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
-  const maxBytes = options.fieldsMaxBytes ?? HTTP_BODY_MAX_BYTES;
-  const reading = new MultipartReading(options, maxBytes);
+  const reading = new MultipartReading(options);
   try {
-    const streaming = { limits: limitsOf(maxBytes), preservePath: true, isPartAFile: isStreamed };
+    const mostBytes = options.stranger === undefined ? options.bound.max : HTTP_BODY_MAX_BYTES;
+    const streaming = { limits: limitsOf(mostBytes), preservePath: true, isPartAFile: isStreamed };
     const parts = request.parts(streaming);
     request.raw.on("data", (chunk: Buffer) => reading.arrived(chunk.length));
     for (;;) {
@@ -68,6 +75,7 @@ function limitsOf(fieldsMaxBytes: number) {
   };
 }
 
+const STRANGER: Bound = { name: "HTTP_STRANGER_FORM_MAX_BYTES", max: HTTP_STRANGER_FORM_MAX_BYTES };
 const JSON_PART = /^application\/json/;
 
 /** A JSON value is read as a stream, too: `@fastify/multipart` would decode it before anything is held for it. */
@@ -79,7 +87,9 @@ class MultipartReading {
   /** Rejects when the memory of the fields is used up. */
   readonly refused: Promise<never>;
   readonly #options: MultipartOptions;
-  readonly #maxBytes: number;
+  #bound: Bound;
+  /** Absent once the caller is known. */
+  #stranger: Stranger | undefined;
   readonly #fields = new Map<string, unknown[]>();
   readonly #files: UploadedFile[] = [];
   #refuse: (reason: unknown) => void = ignore;
@@ -94,9 +104,10 @@ class MultipartReading {
   #taken = 0;
   #open = false;
 
-  constructor(options: MultipartOptions, maxBytes: number) {
+  constructor(options: MultipartOptions) {
     this.#options = options;
-    this.#maxBytes = maxBytes;
+    this.#bound = options.bound;
+    this.#stranger = options.stranger;
     this.refused = new Promise((_resolve, reject) => (this.#refuse = reject));
     this.refused.catch(ignore);
   }
@@ -106,6 +117,7 @@ class MultipartReading {
     if (this.#isStreaming) return;
     try {
       this.#hold(this.#heldBytes + bytes);
+      if (this.#stranger !== undefined && this.#heldBytes > STRANGER.max) throw bodyTooLarge(STRANGER);
     } catch (error) {
       this.#isStreaming = true;
       this.#refuse(error);
@@ -115,7 +127,7 @@ class MultipartReading {
   async take(part: Multipart): Promise<void> {
     // The types promise names that a client may leave out.
     const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
-    if (part.type === "field") return this.#takeField(name, part.value);
+    if (part.type === "field") return await this.#takeField(name, part.value);
     this.#isStreaming = true;
     this.#hold(this.#fieldBytes);
     if (filename === undefined && JSON_PART.test(part.mimetype)) await this.#takeJson(name, part.file);
@@ -123,25 +135,34 @@ class MultipartReading {
     this.#isStreaming = false;
   }
 
-  #takeField(name: string | undefined, value: unknown): void {
+  async #takeField(name: string | undefined, value: unknown): Promise<void> {
     this.#addField(name, value, typeof value === "string" ? Buffer.byteLength(value) : 0);
     this.#hold(this.#fieldBytes);
+    if (name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES) await this.#meet();
+  }
+
+  /** The caller may be known by the fields that came so far. */
+  async #meet(): Promise<void> {
+    const stranger = this.#stranger;
+    if (stranger === undefined) return;
+    this.#bound = await stranger.knownBy(this.#fields);
+    this.#stranger = undefined;
   }
 
   async #takeJson(name: string | undefined, file: Readable): Promise<void> {
-    const { memory } = this.#options;
-    const text = await readText(file, { contentType: "", maxBytes: this.#maxBytes, memory }).catch((error: unknown) => {
+    const { memory, slices } = this.#options;
+    const text = await readText(file, { contentType: "", bound: this.#bound, memory }).catch((error: unknown) => {
       throw isAppError(error, "cancelled") ? new AppError("invalid", `${BROKEN}: a part has no end.`) : error;
     });
-    await holdDecoded(memory, text);
-    this.#addField(name, parseJson(text), Buffer.byteLength(text));
+    memory.hold(text.length);
+    const value = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) });
+    this.#addField(name, value, Buffer.byteLength(text));
   }
 
   #addField(name: string | undefined, value: unknown, size: number): void {
     if (name === undefined) throw nameless();
     this.#fieldBytes += name.length + size;
-    if (this.#fieldBytes > this.#maxBytes)
-      throw new AppError("too_large", `The form's fields are larger than ${String(this.#maxBytes)} bytes.`);
+    if (this.#fieldBytes > this.#bound.max) throw bodyTooLarge(this.#bound);
     if (++this.#fieldCount > HTTP_FORM_MAX_FIELDS) throw tooManyParts();
     addField(this.#fields, name, value);
   }

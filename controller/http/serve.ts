@@ -3,14 +3,18 @@ import { AppError, isAppError } from "../../common/errors.ts";
 import {
   CALL_CHANGE_WAIT_MS,
   CALL_READ_WAIT_MS,
-  HTTP_ANONYMOUS_BODY_MAX_BYTES,
+  HTTP_BODY_MAX_BYTES,
   HTTP_CALL_DEADLINE_MS,
+  HTTP_PUBLIC_BODY_MAX_BYTES,
   HTTP_RECEIVE_DEADLINE_MS,
   HTTP_SEND_DEADLINE_MS,
+  HTTP_TURN_TEXT_MAX_CHARACTERS,
 } from "../../common/limits.ts";
+import type { Bound } from "../../common/json-decoder.ts";
 import { networkOf } from "../network.ts";
 import type { Audit } from "../areas/audit/index.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
+import { decodeJson } from "../decoding.ts";
 import type { Runtime } from "../runtime.ts";
 import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
@@ -21,13 +25,16 @@ import { CallBody } from "./call-body.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { acceptsGzip } from "./compress.ts";
 import { changedBy } from "./changed.ts";
+import { JsonTexts } from "./coerce.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
 import type { EventStreams, Listening } from "./events.ts";
 import { asAppError, logFault, sendFailure } from "./failure.ts";
-import { type Fields, parseUrlEncoded } from "./fields.ts";
+import type { Fields } from "./fields.ts";
+import { parseUrlEncoded } from "./form-decoder.ts";
 import { namesVersion } from "./head.ts";
-import { readInput } from "./input.ts";
+import { readLargeInput } from "./input.ts";
 import { maySignIn, type OwnAddress } from "./origin.ts";
+import { ThreadSlices } from "../slices.ts";
 import { cookieIn, identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
 import type { Standing } from "./standing.ts";
 import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
@@ -264,7 +271,10 @@ class ServedCall {
     const body = this.#body ?? NO_BODY;
     const path = pathFields(this.#pathNames());
     const sources = { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson };
-    const input = readInput(this.#endpoint, sources);
+    const texts = new JsonTexts(HTTP_TURN_TEXT_MAX_CHARACTERS);
+    const slices = this.#slices();
+    const decode = (text: string): Promise<unknown> => decodeJson(text, { slices });
+    const input = await readLargeInput(this.#endpoint, sources, { texts, decode });
     if (this.#isChange()) this.#changed = changedBy({ path: this.#pathNames(), input, files: body.files });
     const { deadlineMs } = this.#endpoint;
     if (!this.#lifetime.isOver && deadlineMs) this.#lifetime.setDeadline(deadlineMs(input as never));
@@ -277,8 +287,15 @@ class ServedCall {
       signal: this.#lifetime.signal,
       present: () => this.#present(),
     };
-    const ignored = [...ignoredNames(this.#endpoint, sources), ...ignoredMembers(this.#endpoint, sources)];
+    const ignored = [...ignoredNames(this.#endpoint, sources), ...ignoredMembers(this.#endpoint, sources, texts)];
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
+  }
+
+  /** Of work that the caller's tenant pays for, or its address. */
+  #slices(): ThreadSlices {
+    const { clock } = this.#dependencies.runtime;
+    const tenant = this.#identity === undefined ? networkOf(this.#remote()) : this.#principal().tenant;
+    return new ThreadSlices({ tenant, clock, signal: this.#lifetime.signal });
   }
 
   #client(): Call<unknown>["client"] {
@@ -322,16 +339,24 @@ class ServedCall {
 
   async #readBody(): Promise<void> {
     if (this.#body !== undefined) return;
-    const isStranger = this.#identity === undefined;
+    const bound = bodyBoundOf(this.#endpoint);
+    const isStranger = this.#identity === undefined && !this.#isPublic();
     this.#body = await this.#incoming.read({
-      maxBytes: isStranger ? HTTP_ANONYMOUS_BODY_MAX_BYTES : this.#endpoint.bodyMaxBytes,
+      bound: isStranger ? STRANGER_BOUND : bound,
+      stranger: isStranger ? { knownBy: async (fields) => (await this.#knownBy(fields), bound) } : undefined,
+      slices: this.#slices(),
       beforeFiles: async (fields) => {
-        await this.#signInByForm(fields);
-        if (this.#identity === undefined) throw notSignedIn();
-        requireMayChange(this.#identity.principal);
+        requireMayChange((await this.#knownBy(fields)).principal);
       },
     });
     await this.#signInByForm(this.#body.fields);
+  }
+
+  /** The caller, by these fields if by nothing else. */
+  async #knownBy(fields: Fields): Promise<Identity> {
+    await this.#signInByForm(fields);
+    if (this.#identity === undefined) throw notSignedIn();
+    return this.#identity;
   }
 
   async #signInByForm(fields: Fields): Promise<void> {
@@ -397,6 +422,15 @@ class ServedCall {
     };
     await this.#dependencies.audit.record(entry);
   }
+}
+
+/** Of a stranger, who is asked who he is when so much has come. */
+const STRANGER_BOUND: Bound = { name: "HTTP_BODY_MAX_BYTES", max: HTTP_BODY_MAX_BYTES };
+
+function bodyBoundOf({ bodyMaxBytes, permission }: Endpoint): Bound {
+  if (bodyMaxBytes !== undefined) return { name: "bodyMaxBytes", max: bodyMaxBytes };
+  if (permission === "public") return { name: "HTTP_PUBLIC_BODY_MAX_BYTES", max: HTTP_PUBLIC_BODY_MAX_BYTES };
+  return { name: "HTTP_BODY_MAX_BYTES", max: HTTP_BODY_MAX_BYTES };
 }
 
 /** The path without its query, which may carry secrets. */

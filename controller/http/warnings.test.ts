@@ -23,7 +23,7 @@ const input = Type.Object({
   hosts: Type.Optional(Type.Array(Type.String())),
   id: Type.Optional(Type.String()),
 });
-const common = { permission: "public", summary: "", output: Type.Unknown() } as const;
+const common = { permission: "public", summary: "", output: Type.Unknown(), bodyMaxBytes: 1_000_000 } as const;
 
 let http: TestHttp;
 

@@ -6,7 +6,7 @@ import {
 } from "../../common/limits.ts";
 import { nearestName } from "../../common/text/nearest.ts";
 import { SESSION_FIELD } from "./body.ts";
-import { fromJsonText, gather } from "./coerce.ts";
+import { gather, JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint } from "./endpoint.ts";
 import { membersOf, type Sources } from "./input.ts";
 
@@ -44,12 +44,13 @@ export function ignoredNames(
 export function ignoredMembers(
   { input }: Pick<Endpoint, "input">,
   { query, body, bodyIsJson }: Omit<Sources, "path">,
+  texts: JsonTexts = new JsonTexts(),
 ): readonly string[] {
   const told: string[] = [];
   for (const [name, schema] of Object.entries(membersOf(input))) {
     const [values, exact] = body.has(name) ? [body.get(name), bodyIsJson] : [query.get(name), false];
     if (values !== undefined && holdsMembers(schema))
-      collectIgnored(schema, gather(schema, values, exact), { path: name, told });
+      collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
   }
   return told;
 }
@@ -57,6 +58,7 @@ export function ignoredMembers(
 interface Collecting {
   readonly path: string;
   readonly told: string[];
+  readonly texts: JsonTexts;
 }
 
 interface Shape {
@@ -65,14 +67,14 @@ interface Shape {
   readonly anyOf?: readonly TSchema[];
 }
 
-function collectIgnored(schema: TSchema, given: unknown, { path, told }: Collecting): void {
-  const value = fromJsonText(given);
+function collectIgnored(schema: TSchema, given: unknown, { path, told, texts }: Collecting): void {
+  const value = texts.valueOf(given);
   if (typeof value !== "object" || value === null || told.length > HTTP_WARNINGS_MAX) return;
   const shapes: readonly (TSchema & Shape)[] = (schema as Shape).anyOf ?? [schema];
   if (Array.isArray(value)) {
     const items = shapes.find((shape) => shape.items !== undefined)?.items;
     if (items && holdsMembers(items))
-      value.forEach((element, at) => collectIgnored(items, element, { path: `${path}[${String(at)}]`, told }));
+      value.forEach((element, at) => collectIgnored(items, element, { path: `${path}[${String(at)}]`, told, texts }));
     return;
   }
   const objects = shapes.filter(({ type }) => type === "object");
@@ -80,7 +82,7 @@ function collectIgnored(schema: TSchema, given: unknown, { path, told }: Collect
   const members = new Map(objects.flatMap((shape) => Object.entries(membersOf(shape))));
   for (const [name, inner] of Object.entries(value)) {
     const member = members.get(name);
-    if (member) collectIgnored(member, inner, { path: `${path}.${name}`, told });
+    if (member) collectIgnored(member, inner, { path: `${path}.${name}`, told, texts });
     else if (told.length <= HTTP_WARNINGS_MAX) told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
   }
 }

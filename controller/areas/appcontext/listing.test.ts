@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { APPCONTEXT_LIST_MAX_ITEMS, QUERY_SLICE_MAX_MS } from "../../../common/limits.ts";
+import { APPCONTEXT_LIST_MAX_ITEMS, SLICE_MAX_MS } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import { Slices } from "../query/index.ts";
 import { HeldBytes } from "./held.ts";
@@ -57,7 +57,7 @@ test("all lists of a tenant hold so many bytes together, until who reads them is
 test("others work while a condition is worked out for many items", async () => {
   const clock = new TestClock();
   // Each look at the clock finds a slice over.
-  const slow = { ...shared(clock), monotonicMs: () => (clock.advance(QUERY_SLICE_MAX_MS), clock.nowMs()) };
+  const slow = { ...shared(clock), monotonicMs: () => (clock.advance(SLICE_MAX_MS), clock.nowMs()) };
   const mine = new Slices({ tenant: "matrix", clock: slow, signal: undefined });
   let turns = 0;
   let isOver = false;

@@ -11,7 +11,7 @@ import {
   ScrubStatus,
   ScrubStatusInput,
 } from "../../../common/api/cluster.ts";
-import { AHEAD_PAGE_OBJECTS } from "../../../common/limits.ts";
+import { AHEAD_PAGE_OBJECTS, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { ObjectService } from "../objects/index.ts";
 import type { RepairService } from "./repairs.ts";
@@ -23,6 +23,7 @@ export function scrubRoutes(scrubs: ScrubService): readonly Endpoint[] {
     endpoint({
       method: "POST",
       path: "/cluster/scrub",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "cluster:write",
       summary: "Begin to compare indexes, edges and contents of the tenant with what they follow from, and mend them",
       input: ScrubBegin,

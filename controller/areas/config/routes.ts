@@ -18,7 +18,7 @@ import {
 } from "../../../common/api/config.ts";
 import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CONFIG_PAGE_DEFAULT_ENTRIES } from "../../../common/limits.ts";
+import { CONFIG_PAGE_DEFAULT_ENTRIES, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import { followOnSocket } from "../../http/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
@@ -100,6 +100,7 @@ function entryRoutes({ config }: ConfigServices): readonly Endpoint[] {
     endpoint({
       method: "POST",
       path: "/config/del",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "config:write",
       summary: "Delete an entry, or a directory with everything below it",
       input: ConfigEntryKey,
@@ -168,6 +169,7 @@ function historyRoutes({ history }: ConfigServices): readonly Endpoint[] {
     endpoint({
       method: "POST",
       path: "/config/rollback",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "config:write",
       summary: "Make an entry hold what it held in an earlier version",
       input: ConfigRollback,

@@ -9,6 +9,7 @@ import {
   TokenAnswer,
   TokenInput,
 } from "../../../common/api/hosts.ts";
+import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { Entrance } from "./entrance.ts";
 import type { HostService } from "./service.ts";
@@ -72,6 +73,7 @@ function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined)
     endpoint({
       method: "POST",
       path: "/agent/token",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "hosts:write",
       summary: "A join token, good for one enrolment.",
       input: TokenInput,

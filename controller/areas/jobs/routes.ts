@@ -16,7 +16,12 @@ import {
   JobRetry,
 } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
-import { HTTP_CALL_DEADLINE_MS, JOB_CALL_GRACE_MS, JOB_MAX_S } from "../../../common/limits.ts";
+import {
+  HTTP_CALL_DEADLINE_MS,
+  HTTP_SMALL_BODY_MAX_BYTES,
+  JOB_CALL_GRACE_MS,
+  JOB_MAX_S,
+} from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint } from "../../http/endpoint.ts";
 import { followedEvents, followOnSocket, positionOf } from "../../http/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
@@ -289,6 +294,7 @@ function retryRoute(retrying: RunRetrying): Endpoint {
   return endpoint({
     method: "POST",
     path: "/job/retry/:runid",
+    bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
     permission: "jobs:run",
     summary: "Executes the job again on the hosts on which a run that has ended failed; answers the id of the new run",
     body: "form",
@@ -305,6 +311,7 @@ function cancelRoute(cancelling: RunCancelling): Endpoint {
   return endpoint({
     method: "POST",
     path: "/job/cancel/:runid",
+    bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
     permission: "jobs:run",
     summary: "Cancels a run, or its part on one host; answers whether it was not over yet",
     body: "form",

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { KeyStatus, KeyStatusInput } from "../../../common/api/keys.ts";
-import { KEY_STATUS_DEADLINE_MS } from "../../../common/limits.ts";
+import { HTTP_SMALL_BODY_MAX_BYTES, KEY_STATUS_DEADLINE_MS } from "../../../common/limits.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { KeyService } from "./service.ts";
 
@@ -19,6 +19,7 @@ export function keyRoutes(keys: KeyService): readonly Endpoint[] {
     endpoint({
       method: "POST",
       path: "/key/reload",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "tenants:write",
       body: "json",
       summary: "Has the controller read its keys again where they come from",

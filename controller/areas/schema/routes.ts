@@ -15,7 +15,7 @@ import {
 } from "../../../common/api/schema.ts";
 import type { Row } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
-import { parseUrlEncoded } from "../../http/fields.ts";
+import { parseUrlEncoded } from "../../http/form-decoder.ts";
 import { readInput } from "../../http/input.ts";
 import { looksLikeJson, parseJson } from "../../../common/json.ts";
 import type { SchemaService } from "./service.ts";

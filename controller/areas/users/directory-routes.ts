@@ -11,6 +11,7 @@ import {
   UserTreeInput,
   UserUpdateInput,
 } from "../../../common/api/users.ts";
+import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -45,6 +46,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
     endpoint({
       method: "POST",
       path: "/admin/users/new",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "users:write",
       summary: "Make a user or an organisation; answers its id",
       input: UserCreateInput,
@@ -58,6 +60,7 @@ function treeRoutes({ directory }: DirectoryRouteServices): readonly Endpoint[] 
     endpoint({
       method: "POST",
       path: "/admin/users/:userid",
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "users:write",
       summary: "Change the members that are sent; warnings tell what goes on with rights that are lost",
       input: UserUpdateInput,

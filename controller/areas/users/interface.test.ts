@@ -1,7 +1,7 @@
 import { hash } from "@node-rs/argon2";
 import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { HTTP_ANONYMOUS_BODY_MAX_BYTES } from "../../../common/limits.ts";
+import { HTTP_PUBLIC_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { ROOT_ID } from "./organizations.ts";
@@ -377,7 +377,7 @@ describe("the strength of a password", () => {
     const answer = await http.app.inject({
       method: "POST",
       url: "/user/vali_password",
-      payload: "x".repeat(HTTP_ANONYMOUS_BODY_MAX_BYTES + 1),
+      payload: "x".repeat(HTTP_PUBLIC_BODY_MAX_BYTES + 1),
     });
     expect(answer.json()).toMatchObject({ code: "too_large" });
   });

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { SignInPolicyChange, SignInPolicyReply } from "../../../common/api/users.ts";
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { SignInPolicy } from "./duties.ts";
@@ -21,6 +22,7 @@ export function policyRoutes(users: UserService): readonly Endpoint[] {
     endpoint({
       method: "POST",
       path: PATH,
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       permission: "perms:write",
       summary:
         "Change the members that are sent; users who lack what it requires can do nothing else until they have it",

@@ -1,9 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  CALLS_BEGUN_PER_TURN,
-  QUERY_ROW_LOOKED_CHARACTERS_MAX,
-  QUERY_SLICE_MAX_MS,
-} from "../../../../common/limits.ts";
+import { CALLS_BEGUN_PER_TURN, QUERY_ROW_LOOKED_CHARACTERS_MAX, SLICE_MAX_MS } from "../../../../common/limits.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { parseConditionText } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
@@ -56,11 +52,11 @@ const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve)
 test("work ends a slice, the wait for the store does not", async () => {
   const time = new TestClock();
   const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
-  time.advance(QUERY_SLICE_MAX_MS);
+  time.advance(SLICE_MAX_MS);
   expect(slices.isOverNow()).toBe(true);
   await turn();
   expect(slices.isOverNow()).toBe(false);
-  time.advance(QUERY_SLICE_MAX_MS);
+  time.advance(SLICE_MAX_MS);
   expect(slices.isOverNow()).toBe(true);
 });
 
@@ -70,7 +66,7 @@ test("queries whose answers come in one turn of the loop share a slice", async (
   await turn();
   const areOver = queries.map((slices) => {
     const isOver = slices.isOverNow();
-    time.advance(QUERY_SLICE_MAX_MS / 2);
+    time.advance(SLICE_MAX_MS / 2);
     return isOver;
   });
   expect(areOver).toEqual([false, false, true, true, true]);
@@ -82,7 +78,7 @@ test("long texts that functions read make a look at the clock due sooner", () =>
   const time = new TestClock();
   const looks = (value: string): number => {
     const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
-    time.advance(QUERY_SLICE_MAX_MS);
+    time.advance(SLICE_MAX_MS);
     for (let rows = 1; ; rows += 1) {
       THREAD_TEXT_WORK.charge({}, value);
       if (slices.isOver()) return rows;
@@ -103,7 +99,7 @@ test.each(["msg like '*nothing*'", "msg contains 'nothing'", "msg match 'nothing
     });
     const looks = (value: string): number => {
       const slices = new Slices({ tenant: "crowd", clock: time, signal: undefined });
-      time.advance(QUERY_SLICE_MAX_MS);
+      time.advance(SLICE_MAX_MS);
       for (let rows = 1; ; rows += 1) {
         expect(asked(value)).toBe(false);
         if (slices.isOver()) return rows;
@@ -148,7 +144,7 @@ test("between two rows that are made there is a pause, also where they make no r
       turns.push(turn);
       setImmediate(() => (turn += 1));
       THREAD_TEXT_WORK.charge({}, "x".repeat(1_000_000));
-      time.advance(QUERY_SLICE_MAX_MS);
+      time.advance(SLICE_MAX_MS);
       yield at === 1 ? { at } : undefined;
     }
   };

@@ -1,0 +1,353 @@
+import { AppError } from "./errors.ts";
+import {
+  HTTP_JSON_ARRAY_BYTES,
+  HTTP_JSON_DEPTH_MAX,
+  HTTP_JSON_ELEMENT_BYTES,
+  HTTP_JSON_ELEMENTS_MAX,
+  HTTP_JSON_MEMBER_BYTES,
+  HTTP_JSON_MEMBERS_MAX,
+  HTTP_JSON_OBJECT_BYTES,
+  HTTP_JSON_STRING_BYTES,
+  HTTP_JSON_STRING_MAX_CHARACTERS,
+} from "./limits.ts";
+
+/** A bound as errors tell it. */
+export interface Bound {
+  readonly name: string;
+  readonly max: number;
+}
+
+/** Bounds of one JSON text. A text beyond one of them is refused by the bound's name. */
+export interface JsonBounds {
+  /** Objects and lists within each other. */
+  readonly depth: Bound;
+  /** Members of all objects together. */
+  readonly members: Bound;
+  /** Elements of all lists together. */
+  readonly elements: Bound;
+  /** Characters of one string or name as it is written. */
+  readonly stringCharacters: Bound;
+}
+
+/** The bounds of texts that come by HTTP. */
+export const HTTP_JSON_BOUNDS: JsonBounds = {
+  depth: { name: "HTTP_JSON_DEPTH_MAX", max: HTTP_JSON_DEPTH_MAX },
+  members: { name: "HTTP_JSON_MEMBERS_MAX", max: HTTP_JSON_MEMBERS_MAX },
+  elements: { name: "HTTP_JSON_ELEMENTS_MAX", max: HTTP_JSON_ELEMENTS_MAX },
+  stringCharacters: { name: "HTTP_JSON_STRING_MAX_CHARACTERS", max: HTTP_JSON_STRING_MAX_CHARACTERS },
+};
+
+/** A piece of work ends after so many values, or so many characters of one string. */
+const PIECE_VALUES = 1_000;
+const PIECE_CHARACTERS = 262_144;
+/** V8 makes a longer part of a text without a copy, and a short string would keep a whole body in memory. */
+const COPIED_MAX_CHARACTERS = 12;
+
+const QUOTE = 34;
+const COMMA = 44;
+const MINUS = 45;
+const COLON = 58;
+const OPEN_LIST = 91;
+const BACKSLASH = 92;
+const CLOSE_LIST = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+const NUMBER = /^-?(?:0|[1-9]\d*)((?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+/** No double has so many digits that matter. */
+const NUMBER_MAX_CHARACTERS = 1_000;
+/** Such as `\u0041`. */
+const ESCAPE_MAX_CHARACTERS = 6;
+
+const WORDS = new Map<number, readonly [string, boolean | null]>([
+  [116, ["true", true]],
+  [102, ["false", false]],
+  [110, ["null", null]],
+]);
+
+type Container = Record<string, unknown> | unknown[];
+
+/**
+ * Decodes one JSON text in pieces, so that others have their turns between them. It differs from `JSON.parse` in three
+ * ways: whole numbers beyond 2^53 become their decimal text, as `Value` has them; the members `__proto__`, and those
+ * named `constructor` that hold an object with a member `prototype`, are left out; and it has bounds.
+ */
+export class JsonDecoder {
+  readonly #text: string;
+  readonly #bounds: JsonBounds;
+  #at = 0;
+  #members = 0;
+  #elements = 0;
+  #weight = 0;
+  /** Containers that are open, the innermost last, and the names under which the members of objects come. */
+  readonly #open: Container[] = [];
+  readonly #names: string[] = [];
+  /** Decoded parts of a string whose end was not reached yet. */
+  #parts: string[] | undefined;
+  #state: "value" | "first" | "name" | "string" | "named" | "after" | "end" = "value";
+  /** The string that is read is the name of a member. */
+  #isName = false;
+  #stringFrom = 0;
+  #result: unknown;
+
+  constructor(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS) {
+    this.#text = text;
+    this.#bounds = bounds;
+  }
+
+  /** The decoded value, once `step` answered true. */
+  get value(): unknown {
+    return this.#result;
+  }
+
+  /** Bytes of the values that were made since this was asked last. */
+  takeWeight(): number {
+    const weight = this.#weight;
+    this.#weight = 0;
+    return weight;
+  }
+
+  /**
+   * Does one piece of the work, of a millisecond or so, and answers true at the end of the text. `AppError("syntax")`
+   * for what is no JSON, `AppError("too_large")` for what is beyond a bound.
+   */
+  step(): boolean {
+    const end = this.#at + PIECE_CHARACTERS;
+    for (let left = PIECE_VALUES; left > 0 && this.#at < end; left--) {
+      if (this.#state === "end") return true;
+      this.#token();
+    }
+    return this.#state === "end";
+  }
+
+  #token(): void {
+    switch (this.#state) {
+      case "string":
+        return this.#goOnWithString();
+      case "value":
+        return this.#value(this.#next());
+      case "first":
+        return this.#first();
+      case "name":
+        return this.#name(this.#next());
+      case "named":
+        if (this.#next() !== COLON) throw this.#unexpected();
+        this.#at++;
+        return this.#value(this.#next());
+      default:
+        return this.#after();
+    }
+  }
+
+  /** Right behind the sign that opens a container. */
+  #first(): void {
+    const isList = Array.isArray(this.#open.at(-1));
+    const code = this.#next();
+    if (code === (isList ? CLOSE_LIST : CLOSE_OBJECT)) return this.#close();
+    if (isList) this.#value(code);
+    else this.#name(code);
+  }
+
+  /** Behind a value: one more of its container, or the container's end. */
+  #after(): void {
+    const container = this.#open.at(-1);
+    if (container === undefined) {
+      this.#skipSpace();
+      if (this.#at < this.#text.length) throw this.#unexpected();
+      this.#state = "end";
+      return;
+    }
+    const isList = Array.isArray(container);
+    const code = this.#next();
+    if (code === (isList ? CLOSE_LIST : CLOSE_OBJECT)) return this.#close();
+    if (code !== COMMA) throw this.#unexpected();
+    this.#at++;
+    if (isList) this.#value(this.#next());
+    else this.#name(this.#next());
+  }
+
+  #value(code: number): void {
+    if (code === QUOTE) this.#string(false);
+    else if (code === OPEN_OBJECT) this.#begin({}, HTTP_JSON_OBJECT_BYTES);
+    else if (code === OPEN_LIST) this.#begin([], HTTP_JSON_ARRAY_BYTES);
+    else if (code === MINUS || (code >= 48 && code <= 57)) this.#put(this.#number());
+    else this.#put(this.#word(code));
+  }
+
+  #name(code: number): void {
+    if (code !== QUOTE) throw this.#unexpected();
+    this.#string(true);
+  }
+
+  #begin(container: Container, weight: number): void {
+    const { depth } = this.#bounds;
+    if (this.#open.length >= depth.max) throw tooLarge(`is nested deeper than ${depth.max} levels`, depth);
+    this.#weight += weight;
+    this.#at++;
+    this.#open.push(container);
+    this.#state = "first";
+  }
+
+  #close(): void {
+    this.#at++;
+    this.#put(this.#open.pop());
+  }
+
+  /** Gives a value to the container it belongs to. */
+  #put(value: unknown): void {
+    this.#state = "after";
+    const container = this.#open.at(-1);
+    if (container === undefined) {
+      this.#result = value;
+      return;
+    }
+    const { members, elements } = this.#bounds;
+    if (Array.isArray(container)) {
+      if (++this.#elements > elements.max) throw tooLarge(`has more than ${elements.max} elements of lists`, elements);
+      this.#weight += HTTP_JSON_ELEMENT_BYTES;
+      container.push(value);
+      return;
+    }
+    if (++this.#members > members.max) throw tooLarge(`has more than ${members.max} members of objects`, members);
+    this.#weight += HTTP_JSON_MEMBER_BYTES;
+    const name = this.#names.pop() ?? "";
+    if (!reachesPrototype(name, value)) container[name] = value;
+    else if (name === "constructor") Reflect.deleteProperty(container, name);
+  }
+
+  #string(isName: boolean): void {
+    this.#isName = isName;
+    const from = ++this.#at;
+    const text = this.#text;
+    // Most strings are short and plain.
+    const most = from + COPIED_MAX_CHARACTERS;
+    for (let at = from; at <= most; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) {
+        this.#at = at + 1;
+        return this.#stringDone(text.slice(from, at));
+      }
+      if (code === BACKSLASH || !(code >= 32)) break;
+    }
+    this.#stringFrom = from;
+    this.#parts = undefined;
+    this.#goOnWithString();
+  }
+
+  /** Decodes the next part of a long string, or all of it. */
+  #goOnWithString(): void {
+    const from = this.#at;
+    const { end, isLast } = this.#endOfPart(from);
+    const { stringCharacters: bound } = this.#bounds;
+    if (end - this.#stringFrom > bound.max) throw tooLarge(`has a string of more than ${bound.max} characters`, bound);
+    const part = this.#unescaped(from, end);
+    this.#at = isLast ? end + 1 : end;
+    if (!isLast) {
+      (this.#parts ??= []).push(part);
+      this.#state = "string";
+      return;
+    }
+    const parts = this.#parts;
+    this.#parts = undefined;
+    this.#stringDone(parts === undefined ? part : [...parts, part].join(""));
+  }
+
+  /** The end of the string, or of a part that cuts no escape sequence. */
+  #endOfPart(from: number): { readonly end: number; readonly isLast: boolean } {
+    const text = this.#text;
+    const most = Math.min(text.length, from + PIECE_CHARACTERS);
+    for (let at = from; at < most; at++) {
+      const code = text.charCodeAt(at);
+      if (code === QUOTE) return { end: at, isLast: true };
+      if (code !== BACKSLASH) continue;
+      if (at + ESCAPE_MAX_CHARACTERS > most && most < text.length) return { end: at, isLast: false };
+      at++;
+    }
+    if (most === text.length) throw this.#ended();
+    return { end: most, isLast: false };
+  }
+
+  /** The meaning of a part of a string, made by `JSON.parse`, which is the fastest at escape sequences. */
+  #unescaped(from: number, end: number): string {
+    try {
+      return JSON.parse(`"${this.#text.slice(from, end)}"`) as string;
+    } catch {
+      throw syntax(
+        `a string has a control character or an unknown escape sequence between the characters ${from} and ${end}`,
+      );
+    }
+  }
+
+  #stringDone(text: string): void {
+    this.#weight += HTTP_JSON_STRING_BYTES;
+    if (!this.#isName) return this.#put(text);
+    this.#names.push(text);
+    this.#state = "named";
+  }
+
+  /** A number, or the text of a whole number that no double holds. */
+  #number(): number | string {
+    const from = this.#at;
+    const text = this.#text;
+    let at = from;
+    while (isOfNumber(text.charCodeAt(at))) {
+      if (++at - from > NUMBER_MAX_CHARACTERS)
+        throw syntax(`a number of more than ${NUMBER_MAX_CHARACTERS} characters`);
+    }
+    const digits = text.slice(from, at);
+    const match = NUMBER.exec(digits);
+    if (match === null) throw this.#unexpected();
+    this.#at = at;
+    const number = Number(digits);
+    const isWhole = match[1] === "";
+    return isWhole && !Number.isSafeInteger(number) ? digits : number;
+  }
+
+  #word(code: number): boolean | null {
+    const [word, value] = WORDS.get(code) ?? ["", null];
+    if (word === "" || !this.#text.startsWith(word, this.#at)) throw this.#unexpected();
+    this.#at += word.length;
+    return value;
+  }
+
+  /** The next sign that is no space; its place is `#at`. */
+  #next(): number {
+    this.#skipSpace();
+    if (this.#at >= this.#text.length) throw this.#ended();
+    return this.#text.charCodeAt(this.#at);
+  }
+
+  #skipSpace(): void {
+    while (isSpace(this.#text.charCodeAt(this.#at))) this.#at++;
+  }
+
+  #unexpected(): AppError {
+    const sign = this.#text.slice(this.#at, this.#at + 1);
+    return syntax(`unexpected ${JSON.stringify(sign)} at character ${this.#at + 1}`);
+  }
+
+  #ended(): AppError {
+    return syntax("it ends too early");
+  }
+}
+
+function isSpace(code: number): boolean {
+  return code === 32 || code === 10 || code === 13 || code === 9;
+}
+
+function isOfNumber(code: number): boolean {
+  return (code >= 48 && code <= 57) || code === MINUS || code === 43 || code === 46 || code === 101 || code === 69;
+}
+
+function reachesPrototype(name: string, value: unknown): boolean {
+  if (name === "__proto__") return true;
+  return name === "constructor" && typeof value === "object" && value !== null && "prototype" in value;
+}
+
+function syntax(what: string): AppError {
+  return new AppError("syntax", `Not valid JSON: ${what}.`);
+}
+
+function tooLarge(what: string, { name, max }: Bound): AppError {
+  return new AppError("too_large", `The JSON ${what} (${name}).`, { details: { limit: name, max } });
+}

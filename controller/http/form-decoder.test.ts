@@ -1,0 +1,80 @@
+import { expect, test } from "vitest";
+import { seededRandom } from "../../test/helpers/clock.ts";
+import { addField, type Fields } from "./fields.ts";
+import { FormDecoder } from "./form-decoder.ts";
+
+/** By the definition of URL-encoded forms, byte by byte. */
+function reference(text: string): Fields {
+  const fields = new Map<string, unknown[]>();
+  for (const field of text.split("&").filter((part) => part !== "")) {
+    const at = field.includes("=") ? field.indexOf("=") : field.length;
+    addField(fields, unescaped(field.slice(0, at)), unescaped(field.slice(at + 1)));
+  }
+  return fields;
+}
+
+function unescaped(text: string): string {
+  const bytes: number[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const plain = /^[a-z]+/.exec(text.slice(at, at + 70_000))?.[0] ?? "";
+    for (const sign of Buffer.from(plain)) bytes.push(sign);
+    at += plain.length;
+    if (at >= text.length) break;
+    const code = /^%[0-9a-f]{2}/i.exec(text.slice(at, at + 3))?.[0].slice(1);
+    const character = String.fromCodePoint(text.codePointAt(at) ?? 0);
+    if (code === undefined) bytes.push(...Buffer.from(character === "+" ? " " : character));
+    else bytes.push(Number.parseInt(code, 16));
+    at += code === undefined ? character.length - 1 : 2;
+  }
+  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+}
+
+function decode(text: string): { readonly fields: unknown; readonly steps: number } {
+  const decoder = new FormDecoder(text);
+  let steps = 1;
+  while (!decoder.step()) steps += 1;
+  return { fields: [...decoder.fields], steps };
+}
+
+test("the fields are those that the definition of such forms says, for any text", () => {
+  const random = seededRandom(3);
+  const PARTS = [
+    "a",
+    "=",
+    "&",
+    "+",
+    "%41",
+    "%",
+    "%4",
+    "%zz",
+    "%C3%A9",
+    "%C3",
+    "é",
+    "😀",
+    "[",
+    "]",
+    "[]",
+    "x",
+    "%EF%BB%BF",
+    "\ufeff",
+  ];
+  for (let round = 0; round < 5_000; round++) {
+    const length = Math.floor(random.next() * 12);
+    const text = Array.from({ length }, () => PARTS[Math.floor(random.next() * PARTS.length)]).join("");
+    expect(decode(text).fields, JSON.stringify(text)).toEqual([...reference(text)]);
+  }
+});
+
+test("a long value is decoded in pieces that cut no character, wherever one stands", () => {
+  for (const sign of ["%C3%A9", "😀", "%F0%9F%98%80", "+", "%"])
+    for (let before = 65_532; before <= 65_536; before++) {
+      const text = `a=1&b=${"x".repeat(before)}${sign}${"y".repeat(70_000)}&c=${sign}`;
+      const { fields, steps } = decode(text);
+      expect(fields).toEqual([...reference(text)]);
+      expect(steps).toBeGreaterThan(3);
+    }
+});
+
+test("more fields than there may be are refused before any is decoded", () => {
+  expect(() => new FormDecoder("a=1&".repeat(2_001))).toThrow(/More than 2000/);
+});

@@ -1,0 +1,138 @@
+import { TextDecoder } from "node:util";
+import { AppError } from "../../common/errors.ts";
+import { HTTP_FORM_MAX_FIELDS } from "../../common/limits.ts";
+import { addField, type Fields } from "./fields.ts";
+
+/** Characters of a name or a value that are decoded in one piece. */
+const PIECE_CHARACTERS = 65_536;
+const PERCENT = 37;
+
+/**
+ * Decodes the text of a URL-encoded form or query in pieces, so that others have their turns between them. Percent signs
+ * that encode nothing stay as they are. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`.
+ */
+export class FormDecoder {
+  readonly #text: string;
+  readonly #fields = new Map<string, unknown[]>();
+  #at = 0;
+  /** Where the name or the value that is read ends. */
+  #end = 0;
+  /** Where its field ends. */
+  #fieldEnd = -1;
+  /** Of the field whose value is read. */
+  #name: string | undefined;
+  #decoder: TextDecoder | undefined;
+  #parts: string[] = [];
+
+  constructor(text: string) {
+    requireFewFields(text);
+    this.#text = text;
+  }
+
+  get fields(): Fields {
+    return this.#fields;
+  }
+
+  /** Does one piece of the work, and answers true at the end of the text. */
+  step(): boolean {
+    if (this.#fieldEnd < 0 && !this.#beginField()) return true;
+    const from = this.#at;
+    this.#at = this.#endOfPiece(from);
+    this.#parts.push(this.#unescaped(from, this.#at));
+    if (this.#at === this.#end) this.#endPart();
+    return this.#fieldEnd < 0 && this.#at >= this.#text.length;
+  }
+
+  /** False at the end of the text. */
+  #beginField(): boolean {
+    const text = this.#text;
+    while (text[this.#at] === "&") this.#at++;
+    if (this.#at >= text.length) return false;
+    this.#fieldEnd = placeOf(text, "&", this.#at);
+    this.#end = Math.min(placeOf(text, "=", this.#at), this.#fieldEnd);
+    this.#name = undefined;
+    return true;
+  }
+
+  /** The end of a name or of a value. */
+  #endPart(): void {
+    const part = this.#parts.join("") + (this.#decoder?.decode() ?? "");
+    this.#parts = [];
+    this.#decoder = undefined;
+    if (this.#name === undefined && this.#end < this.#fieldEnd) {
+      this.#name = part;
+      this.#at = this.#end + 1;
+      this.#end = this.#fieldEnd;
+      return;
+    }
+    if (this.#name === undefined) addField(this.#fields, part, "");
+    else addField(this.#fields, this.#name, part);
+    this.#fieldEnd = -1;
+  }
+
+  /** Cuts neither `%41` nor the two halves of a character. */
+  #endOfPiece(from: number): number {
+    const text = this.#text;
+    let end = Math.min(from + PIECE_CHARACTERS, this.#end);
+    if (end === this.#end) return end;
+    const percent = text.lastIndexOf("%", end - 1);
+    if (percent >= end - 2) end = percent;
+    const last = text.charCodeAt(end - 1);
+    return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
+  }
+
+  #unescaped(from: number, end: number): string {
+    const plain = this.#text.slice(from, end).replaceAll("+", " ");
+    const isWhole = this.#parts.length === 0 && end === this.#end;
+    if (isWhole && !plain.includes("%")) return plain;
+    this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
+    return this.#decoder.decode(unescapedBytes(plain), { stream: true });
+  }
+}
+
+/** The bytes of a text in which `%41` is one. */
+function unescapedBytes(text: string): Uint8Array {
+  const bytes = Buffer.from(text);
+  let to = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const escaped = bytes[at] === PERCENT ? hexByte(bytes[at + 1], bytes[at + 2]) : -1;
+    bytes[to++] = escaped < 0 ? (bytes[at] ?? 0) : escaped;
+    if (escaped >= 0) at += 2;
+  }
+  return bytes.subarray(0, to);
+}
+
+/** -1 for what are no two hexadecimal digits. */
+function hexByte(high = 0, low = 0): number {
+  const [upper, lower] = [hexDigit(high), hexDigit(low)];
+  return upper < 0 || lower < 0 ? -1 : upper * 16 + lower;
+}
+
+function hexDigit(code: number): number {
+  if (code >= 48 && code <= 57) return code - 48;
+  const letter = code | 32;
+  return letter >= 97 && letter <= 102 ? letter - 87 : -1;
+}
+
+/** Counted before they are decoded: a text of millions of fields takes many times its size. */
+function requireFewFields(text: string): void {
+  let count = 0;
+  for (let at = 0; at < text.length; ) {
+    const end = placeOf(text, "&", at);
+    if (end > at && ++count > HTTP_FORM_MAX_FIELDS)
+      throw new AppError("too_large", `More than ${String(HTTP_FORM_MAX_FIELDS)} form or query fields.`);
+    at = end + 1;
+  }
+}
+
+/** The fields of `a=1&b[]=2&c[d]=3`, decoded at once. */
+export function parseUrlEncoded(text: string): Fields {
+  const decoder = new FormDecoder(text);
+  while (!decoder.step());
+  return decoder.fields;
+}
+
+function placeOf(text: string, sign: string, from: number): number {
+  const place = text.indexOf(sign, from);
+  return place < 0 ? text.length : place;
+}

@@ -1,0 +1,60 @@
+import { setImmediate } from "node:timers/promises";
+import { AppError } from "../common/errors.ts";
+import { SLICE_MAX_MS } from "../common/limits.ts";
+import type { Clock } from "../common/time.ts";
+import { THREAD_TURNS } from "./turns.ts";
+
+export interface SliceContext {
+  /** The tenant that pays for the work, or the address of a caller that is not signed in. */
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Keeps one call's work from holding the thread, and ends it when its caller is gone. In each turn of the event loop a
+ * few paused works continue and a few calls begin, tenants in rotation: a short call waits for a slice or two, however
+ * many there are. Waiting for the store does not hold the thread. Works whose answers came in one turn share one slice;
+ * the work that finds it over pauses.
+ */
+export class ThreadSlices {
+  readonly #context: SliceContext;
+  #beganMs: number;
+  #turn = THREAD_TURNS.number;
+
+  constructor(context: SliceContext) {
+    this.#context = context;
+    this.#beganMs = context.clock.monotonicMs();
+  }
+
+  /** The tenant that pays for the work. */
+  get tenant(): string {
+    return this.#context.tenant;
+  }
+
+  /** When true, await `pause`. */
+  isOverNow(): boolean {
+    const nowMs = this.#context.clock.monotonicMs();
+    if (this.#turn !== THREAD_TURNS.number) this.#begin(THREAD_TURNS.beganMs(nowMs));
+    return nowMs - this.#beganMs >= SLICE_MAX_MS;
+  }
+
+  async pause(): Promise<void> {
+    await setImmediate();
+    await THREAD_TURNS.next(this.#context.tenant);
+    this.check();
+    this.#begin(this.#context.clock.monotonicMs());
+  }
+
+  check(): void {
+    const { signal } = this.#context;
+    if (!signal?.aborted) return;
+    const reason: unknown = signal.reason;
+    throw reason instanceof AppError ? reason : new AppError("cancelled", "[Exec] query Timed out!", { cause: reason });
+  }
+
+  #begin(atMs: number): void {
+    this.#beganMs = atMs;
+    this.#turn = THREAD_TURNS.number;
+  }
+}
