@@ -95,9 +95,11 @@ export const HTTP_KEEP_ALIVE_MS = 65_000;
 export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
 export const HTTP_JSON_DEPTH_MAX = 64;
 /** Of one JSON text: members of its objects and elements of its lists together, and characters of one string. */
-export const HTTP_JSON_MEMBERS_MAX = 200_000;
-export const HTTP_JSON_ELEMENTS_MAX = 1_000_000;
+export const HTTP_JSON_MEMBERS_MAX = 100_000;
+export const HTTP_JSON_ELEMENTS_MAX = 500_000;
 export const HTTP_JSON_STRING_MAX_CHARACTERS = 16 * MIB;
+/** A list of more items is made to fit its schema in slices. */
+export const HTTP_TURN_LIST_MAX_ITEMS = 1_000;
 /** A JSON text or a form up to this size is decoded in one turn of the event loop, a larger one in slices. */
 export const HTTP_TURN_TEXT_MAX_CHARACTERS = 64 * KIB;
 /** Rows up to this size are sent at once; beyond it they are streamed. */

@@ -1,6 +1,8 @@
 import type { TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { isAppError } from "../../common/errors.ts";
+import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
+import type { ThreadSlices } from "../slices.ts";
 import { assemble, Bracketed } from "./fields.ts";
 import { looksLikeJson, parseJson } from "../../common/json.ts";
 
@@ -14,6 +16,9 @@ interface Shape {
   readonly anyOf?: readonly TSchema[];
   readonly default?: unknown;
 }
+
+/** Items of a long list between two looks at the clock. */
+const ITEMS_PER_LOOK = 32;
 
 /** What stands for "nothing was sent". */
 export const ABSENT = Symbol("absent");
@@ -86,7 +91,7 @@ function coerceUnion(variants: readonly TSchema[], value: unknown, texts: JsonTe
   const scalarFits = variants.some((variant) => typeof value !== "object" && conforms(variant, value));
   if (scalarFits) return value;
   for (const variant of variants) {
-    const candidate = coerce(variant, value, texts);
+    const candidate = texts.atOnce(() => coerce(variant, value, texts));
     if (candidate !== ABSENT && conforms(variant, candidate)) return candidate;
   }
   return value === "" ? ABSENT : value;
@@ -136,13 +141,16 @@ function toList(shape: Shape, value: unknown, texts: JsonTexts): unknown {
   if (parsed === "") return [];
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   const items = shape.items as TSchema | undefined;
-  return items === undefined ? list : list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
+  if (items === undefined) return list;
+  if (list.length > HTTP_TURN_LIST_MAX_ITEMS && texts.takesLists) return texts.later(list, items);
+  return list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
 }
 
 function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
   const parsed = texts.valueOf(value);
   if (parsed === "" || parsed === "[object Object]") return ABSENT;
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return value;
+  if (takesAnyMembers(shape)) return parsed;
   const result: Record<string, unknown> = {};
   for (const [name, member] of Object.entries(parsed)) {
     if (name === "__proto__") continue;
@@ -152,6 +160,14 @@ function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
     if (coerced !== ABSENT) result[name] = coerced;
   }
   return withDefaults(shape, result);
+}
+
+/** Whether an object fits as it is: no member of it has a name or a schema. */
+function takesAnyMembers({ properties, patternProperties }: Shape): boolean {
+  const [pattern, ...more] = Object.entries(patternProperties ?? {});
+  return (
+    properties === undefined && more.length === 0 && pattern?.[0] === "^.*$" && Object.keys(pattern[1]).length === 0
+  );
 }
 
 function nullOf(schema: TSchema): unknown {
@@ -185,9 +201,50 @@ export class JsonTexts {
   readonly #missing = new Set<string>();
   #leftAtOnce: number;
 
-  /** Without a number every text is decoded where it is met. */
+  readonly #lists: { readonly list: unknown[]; readonly items: TSchema }[] = [];
+  #takesLists: boolean;
+
+  /** Without a number every text is decoded, and every list coerced, where it is met. */
   constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
     this.#leftAtOnce = charactersAtOnce;
+    this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
+  }
+
+  /** True when long lists are left to `coerceLists`. */
+  get takesLists(): boolean {
+    return this.#takesLists;
+  }
+
+  /** Work whose result is looked at before `coerceLists`: no list is left to it. */
+  atOnce<T>(work: () => T): T {
+    const before = this.#takesLists;
+    this.#takesLists = false;
+    try {
+      return work();
+    } finally {
+      this.#takesLists = before;
+    }
+  }
+
+  /** A copy of the list whose items `coerceLists` makes fit the schema. */
+  later(list: readonly unknown[], items: TSchema): readonly unknown[] {
+    const copy = [...list];
+    this.#lists.push({ list: copy, items });
+    return copy;
+  }
+
+  /** Coerces the items of long lists, as their schemas say. */
+  async coerceLists(slices: Pick<ThreadSlices, "isOverNow" | "pause">): Promise<void> {
+    for (let next = this.#lists.pop(); next !== undefined; next = this.#lists.pop()) {
+      const { list, items } = next;
+      let kept = 0;
+      for (const item of list) {
+        const coerced = coerce(items, item, this);
+        if (coerced !== ABSENT) list[kept++] = coerced;
+        if (kept % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
+      }
+      list.length = kept;
+    }
   }
 
   /** True when what was coerced holds a text that was not decoded. */

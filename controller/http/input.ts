@@ -1,6 +1,9 @@
 import type { TSchema } from "typebox";
 import { AppError } from "../../common/errors.ts";
-import { ABSENT, coerceMember, JsonTexts, validatorOf } from "./coerce.ts";
+import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
+import { decodeJson } from "../decoding.ts";
+import type { ThreadSlices } from "../slices.ts";
+import { ABSENT, coerceMember, conforms, JsonTexts, validatorOf } from "./coerce.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 
@@ -33,19 +36,19 @@ export function readInput(
   return checked(endpoint.input, coerced(endpoint, sources, texts));
 }
 
-/** The same where JSON texts among the values may be large: `decode` makes their values. */
+/** The same where texts among the values may be large JSON, and lists long: the work is done in slices. */
 export async function readLargeInput(
   endpoint: Pick<Endpoint, "input" | "body">,
   sources: Sources,
-  { texts, decode }: { readonly texts: JsonTexts; readonly decode: (text: string) => Promise<unknown> },
+  { texts, slices }: { readonly texts: JsonTexts; readonly slices: ThreadSlices },
 ): Promise<unknown> {
-  let input = coerced(endpoint, sources, texts);
-  // A text within a text is met once the outer one is decoded, and is shorter.
-  while (texts.areMissing) {
-    await texts.decodeMissing(decode);
-    input = coerced(endpoint, sources, texts);
+  for (;;) {
+    const input = coerced(endpoint, sources, texts);
+    await texts.coerceLists(slices);
+    if (!texts.areMissing) return checked(endpoint.input, input);
+    // A text within a text is met once the outer one is decoded, and is shorter.
+    await texts.decodeMissing((text) => decodeJson(text, { slices }));
   }
-  return checked(endpoint.input, input);
 }
 
 function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, texts: JsonTexts) {
@@ -64,8 +67,25 @@ function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, t
 
 function checked(schema: TSchema, input: unknown): unknown {
   const validator = validatorOf(schema);
-  if (!validator.Check(input)) throw invalid(validator.Errors(input));
+  if (!validator.Check(input)) throw invalid(problemsOf(schema, input as Record<string, unknown>));
   return input;
+}
+
+/** Of long lists only the first item that does not fit is looked at: to find all takes much longer than the check. */
+function problemsOf(schema: TSchema, input: Record<string, unknown>): readonly Problem[] {
+  const short = { ...input };
+  for (const [name, member] of memberList(schema)) {
+    const value = input[name];
+    const { items } = member as { readonly items?: TSchema };
+    if (!Array.isArray(value) || value.length <= HTTP_TURN_LIST_MAX_ITEMS || items === undefined) continue;
+    const at = value.findIndex((item) => !conforms(items, item));
+    if (at >= 0)
+      return validatorOf(items)
+        .Errors(value[at])
+        .map((problem) => ({ ...problem, instancePath: `/${name}/${at}${problem.instancePath}` }));
+    short[name] = [];
+  }
+  return validatorOf(schema).Errors(short);
 }
 
 type MemberList = readonly (readonly [name: string, schema: TSchema])[];

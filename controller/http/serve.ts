@@ -14,7 +14,6 @@ import type { Bound } from "../../common/json-decoder.ts";
 import { networkOf } from "../network.ts";
 import type { Audit } from "../areas/audit/index.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
-import { decodeJson } from "../decoding.ts";
 import type { Runtime } from "../runtime.ts";
 import { CallDeadline } from "../store/call-deadline.ts";
 import type { Admission } from "./admission.ts";
@@ -273,8 +272,7 @@ class ServedCall {
     const sources = { path, query: this.#query, body: body.fields, bodyIsJson: body.isJson };
     const texts = new JsonTexts(HTTP_TURN_TEXT_MAX_CHARACTERS);
     const slices = this.#slices();
-    const decode = (text: string): Promise<unknown> => decodeJson(text, { slices });
-    const input = await readLargeInput(this.#endpoint, sources, { texts, decode });
+    const input = await readLargeInput(this.#endpoint, sources, { texts, slices });
     if (this.#isChange()) this.#changed = changedBy({ path: this.#pathNames(), input, files: body.files });
     const { deadlineMs } = this.#endpoint;
     if (!this.#lifetime.isOver && deadlineMs) this.#lifetime.setDeadline(deadlineMs(input as never));
@@ -287,7 +285,8 @@ class ServedCall {
       signal: this.#lifetime.signal,
       present: () => this.#present(),
     };
-    const ignored = [...ignoredNames(this.#endpoint, sources), ...ignoredMembers(this.#endpoint, sources, texts)];
+    const members = await ignoredMembers(this.#endpoint, sources, { texts, slices });
+    const ignored = [...ignoredNames(this.#endpoint, sources), ...members];
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
   }
 

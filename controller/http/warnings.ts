@@ -6,7 +6,8 @@ import {
 } from "../../common/limits.ts";
 import { nearestName } from "../../common/text/nearest.ts";
 import { SESSION_FIELD } from "./body.ts";
-import { gather, JsonTexts } from "./coerce.ts";
+import type { ThreadSlices } from "../slices.ts";
+import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint } from "./endpoint.ts";
 import { membersOf, type Sources } from "./input.ts";
 
@@ -15,6 +16,9 @@ import { membersOf, type Sources } from "./input.ts";
  * user and system.
  */
 const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", "_csrf", "csrf", "issys", "$issys", "callback"]);
+
+/** Items of a list that are looked at in one step. */
+const ITEMS_PER_STEP = 32;
 
 /**
  * One text for each name of query and body that the endpoint does not know: it was ignored, which is told instead of
@@ -37,20 +41,26 @@ export function ignoredNames(
   return Array.from(ignored, (name) => ignoredName(name, known));
 }
 
+interface Ignoring {
+  readonly texts: JsonTexts;
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
+}
+
 /**
  * The same for members of objects inside what was sent, in whatever depth: `fields[2].colum is not known here and was
  * ignored.`
  */
-export function ignoredMembers(
+export async function ignoredMembers(
   { input }: Pick<Endpoint, "input">,
   { query, body, bodyIsJson }: Omit<Sources, "path">,
-  texts: JsonTexts = new JsonTexts(),
-): readonly string[] {
+  { texts, slices }: Ignoring,
+): Promise<readonly string[]> {
   const told: string[] = [];
   for (const [name, schema] of Object.entries(membersOf(input))) {
     const [values, exact] = body.has(name) ? [body.get(name), bodyIsJson] : [query.get(name), false];
-    if (values !== undefined && holdsMembers(schema))
-      collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
+    if (values === undefined || !holdsMembers(schema)) continue;
+    const work = collectIgnored(schema, gather(schema, values, exact), { path: name, told, texts });
+    while (!work.next().done) if (slices.isOverNow()) await slices.pause();
   }
   return told;
 }
@@ -67,24 +77,53 @@ interface Shape {
   readonly anyOf?: readonly TSchema[];
 }
 
-function collectIgnored(schema: TSchema, given: unknown, { path, told, texts }: Collecting): void {
+/** Ends when enough is told; others may have their turns between its steps. */
+function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting): Generator<undefined> {
+  const { path, told, texts } = collecting;
   const value = texts.valueOf(given);
   if (typeof value !== "object" || value === null || told.length > HTTP_WARNINGS_MAX) return;
-  const shapes: readonly (TSchema & Shape)[] = (schema as Shape).anyOf ?? [schema];
+  const { items, members } = innerOf(schema);
   if (Array.isArray(value)) {
-    const items = shapes.find((shape) => shape.items !== undefined)?.items;
-    if (items && holdsMembers(items))
-      value.forEach((element, at) => collectIgnored(items, element, { path: `${path}[${String(at)}]`, told, texts }));
+    if (items === undefined) return;
+    for (const [at, element] of value.entries()) {
+      yield* collectIgnored(items, element, { ...collecting, path: `${path}[${String(at)}]` });
+      if (at % ITEMS_PER_STEP === 0) yield;
+    }
     return;
   }
-  const objects = shapes.filter(({ type }) => type === "object");
-  if (objects.length === 0 || objects.some((shape) => knownNames(shape) === undefined)) return;
-  const members = new Map(objects.flatMap((shape) => Object.entries(membersOf(shape))));
+  if (members === undefined) return;
   for (const [name, inner] of Object.entries(value)) {
     const member = members.get(name);
-    if (member) collectIgnored(member, inner, { path: `${path}.${name}`, told, texts });
-    else if (told.length <= HTTP_WARNINGS_MAX) told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
+    if (member && holdsMembers(member))
+      yield* collectIgnored(member, inner, { ...collecting, path: `${path}.${name}` });
+    else if (!member && told.length <= HTTP_WARNINGS_MAX)
+      told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
   }
+}
+
+/** What stands within a value of that schema. */
+interface Inner {
+  /** Of the items of a list that may hold members; undefined when there is nothing to look for. */
+  readonly items: TSchema | undefined;
+  /** Of an object that names its members; undefined for one that takes any. */
+  readonly members: ReadonlyMap<string, TSchema> | undefined;
+}
+
+const inners = new WeakMap<TSchema, Inner>();
+
+function innerOf(schema: TSchema): Inner {
+  let inner = inners.get(schema);
+  if (inner !== undefined) return inner;
+  const shapes: readonly (TSchema & Shape)[] = (schema as Shape).anyOf ?? [schema];
+  const items = shapes.find((shape) => shape.items !== undefined)?.items;
+  const objects = shapes.filter(({ type }) => type === "object");
+  const takesAny = objects.length === 0 || objects.some((shape) => knownNames(shape) === undefined);
+  inner = {
+    items: items !== undefined && holdsMembers(items) ? items : undefined,
+    members: takesAny ? undefined : new Map(objects.flatMap((shape) => Object.entries(membersOf(shape)))),
+  };
+  inners.set(schema, inner);
+  return inner;
 }
 
 /** Whether objects with names of their own can be in it. */

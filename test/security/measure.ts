@@ -32,6 +32,11 @@ export async function held(world: World, request: HostileRequest): Promise<Held>
   const text = request.text();
   const values = request.values?.();
   const cursor = request.cursor?.();
+  return heldBy(() => outcomeOf(() => ask(world, request, { text, values, cursor })));
+}
+
+/** What some work does to them; it answers what became of it. */
+export async function heldBy(work: () => Promise<string>): Promise<Held> {
   collectGarbage();
   const before = process.memoryUsage().heapUsed;
   const seen = { stopMs: 0, heapMb: 0, last: now() };
@@ -44,7 +49,7 @@ export async function held(world: World, request: HostileRequest): Promise<Held>
   await turn();
   seen.last = now();
   const timer = setInterval(look, SAMPLE_MS);
-  const outcome = await outcomeOf(() => ask(world, request, { text, values, cursor }));
+  const outcome = await work();
   await turn();
   look();
   clearInterval(timer);
