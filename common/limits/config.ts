@@ -27,6 +27,8 @@ export const CONFIG_PAGE_DEFAULT_ENTRIES = 200;
 /** Keys that one import or one delete of a directory changes. */
 export const CONFIG_CHANGE_MAX_KEYS = 100_000;
 export const CONFIG_IMPORT_MAX_BYTES = 16 * MIB;
+/** Members of all objects in the text of an import. */
+export const CONFIG_IMPORT_MAX_MEMBERS = 1_000_000;
 /** Up to so many keys are read one by one, more by listing what lies around them. */
 export const CONFIG_SINGLE_READS_MAX = 200;
 /** Faults of one import that are told together, and keys of a plan that are named. */

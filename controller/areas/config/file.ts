@@ -1,11 +1,18 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { parseJson } from "../../../common/json.ts";
-import { CONFIG_CHANGE_MAX_KEYS, CONFIG_FAULTS_MAX } from "../../../common/limits.ts";
+import { HTTP_JSON_BOUNDS, type JsonBounds } from "../../../common/json-decoder.ts";
+import { CONFIG_CHANGE_MAX_KEYS, CONFIG_FAULTS_MAX, CONFIG_IMPORT_MAX_MEMBERS } from "../../../common/limits.ts";
+import { decodeJson } from "../../decoding.ts";
 import type { Slices } from "../query/index.ts";
 import { below, entryKey } from "./keys.ts";
 import { namedKey, placing } from "./placing.ts";
 import type { ShownRecord } from "./rights.ts";
 import { expiryOf as ttlExpiry, type Wanted } from "./values.ts";
+
+/** An import has many more entries than one call. */
+const BOUNDS: JsonBounds = {
+  ...HTTP_JSON_BOUNDS,
+  members: { name: "CONFIG_IMPORT_MAX_MEMBERS", max: CONFIG_IMPORT_MAX_MEMBERS },
+};
 
 /**
  * The file of an export: a JSON list of entries, one to a line, in byte order of keys. The same entries give the same
@@ -96,7 +103,7 @@ async function namedEntries(text: string, options: ReadOptions): Promise<NamedEn
   const named: NamedEntry[] = [];
   const faults: NamedEntries["faults"] = [];
   let at = 0;
-  for (const item of itemsOf(parseJson(text))) {
+  for (const item of itemsOf(await decodeJson(text, { slices: options.slices, bounds: BOUNDS }))) {
     at += 1;
     if (options.slices.isOver()) await options.slices.pause();
     const fault = faultIn(() => named.push({ ...entryOf(item, options), at }));
