@@ -5,16 +5,14 @@ import {
   SCRIPT_DEPTH_MAX,
   SCRIPT_SOURCE_MAX_BYTES,
   SCRIPT_STANDING_AFTER_MS,
-  SCRIPT_STANDING_THREADS,
   SCRIPT_STOP_GRACE_MS,
-  SCRIPT_TENANT_STANDING_THREADS,
-  SCRIPT_TENANT_THREADS,
   SCRIPT_THREADS,
   WORKER_CLOSE_DEADLINE_MS,
 } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
 import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
+import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";
 import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask } from "./task.ts";
 import type {
   HostFunctionName,
@@ -123,6 +121,7 @@ export class ThreadScripts implements ScriptEngine {
     try {
       const report = await pool.run(call.language, this.#input(call, runs, line), {
         tenant: call.tenant,
+        share: shareOf(call),
         timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
         signal: end.signal,
         stands: () => stands,
@@ -187,12 +186,7 @@ export class ThreadScripts implements ScriptEngine {
       clock,
       log,
       data: { functions: functions() },
-      limits: {
-        tenantThreads: SCRIPT_TENANT_THREADS,
-        standingThreads: SCRIPT_STANDING_THREADS,
-        tenantStandingThreads: SCRIPT_TENANT_STANDING_THREADS,
-        ...limits,
-      },
+      limits: { ...SCRIPT_POOL_LIMITS, ...limits },
     });
     this.#pools.set(depth, pool);
     return pool;

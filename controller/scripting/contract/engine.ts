@@ -70,6 +70,8 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
 
     const callOf = (source: string, input: Value = null, options: Partial<ScriptCall> = {}): ScriptCall => ({
       tenant: "mine",
+      kind: "serverjs",
+      user: "anna",
       language: texts.language,
       name: "/ns/a.js",
       source,

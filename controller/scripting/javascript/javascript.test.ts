@@ -9,6 +9,7 @@ import type { ScriptHost, ThreadScripts } from "../index.ts";
 
 const open = await threadScripts("javascript");
 const RUNS = 1_500;
+const BY = { kind: "serverjs", user: "anna" } as const;
 
 scriptEngineContract(open, {
   language: "javascript",
@@ -75,7 +76,7 @@ describe("JavaScript", () => {
     },
   };
   const run = async (source: string, input: Value = null): Promise<Value | undefined> => {
-    const call = { tenant: "t", language: "javascript", name: "/ns/a.js", source, globals: { INPUT: input } } as const;
+    const call = { tenant: "t", ...BY, language: "javascript", name: "/ns/a.js", source, globals: { INPUT: input } } as const;
     return (await engine.run({ ...call, results: ["OUTPUT"], timeoutMs: 3_600_000 }, host)).results["OUTPUT"];
   };
   const refused = (source: string): Promise<AppError> =>
@@ -142,7 +143,7 @@ describe("JavaScript", () => {
     for (let at = 0; at < RUNS; at++) {
       const source = `${LEAK}\n${ENDS[at % ENDS.length]}`;
       const tenant = tenants[Math.floor(at / 7) % tenants.length] ?? "";
-      const call = { tenant, language: "javascript", name: "/ns/a.js", source, globals: {} } as const;
+      const call = { tenant, ...BY, language: "javascript", name: "/ns/a.js", source, globals: {} } as const;
       const ran = await engine.run({ ...call, results: ["OUTPUT"], timeoutMs: 3_600_000 }, host).catch(() => undefined);
       if (ran) expect(ran.results["OUTPUT"]).toBe("undefinedundefinedundefined");
     }
