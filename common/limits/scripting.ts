@@ -13,6 +13,12 @@ export const SCRIPT_MACHINES_KEPT_MAX = 4;
 export const SCRIPT_SOURCE_MAX_BYTES = 2 * MIB;
 /** What a script answers, as JSON. */
 export const SCRIPT_OUTPUT_MAX_CHARACTERS = 24 * MIB;
+/** Lists and objects within each other, in what a script answers and in arguments of host calls; as in Lua's own JSON. */
+export const SCRIPT_VALUE_MAX_DEPTH = 100;
+/** Members of objects and entries of lists, all together, in what a script answers or gives to one host call. */
+export const SCRIPT_VALUE_MAX_MEMBERS = 250_000;
+/** The text of an error that a script throws; the rest is cut off, and the text says so. Details beyond are left out. */
+export const SCRIPT_ERROR_MAX_CHARACTERS = 4_096;
 /** Arguments of one host call, and its answer, as JSON. */
 export const SCRIPT_CALL_MAX_CHARACTERS = 24 * MIB;
 export const SCRIPT_CALLS_MAX = 10_000;
@@ -43,6 +49,14 @@ export const SCRIPT_QUEUE_KIND_MAX_TASKS = 256;
 export const SCRIPT_QUEUE_USER_MAX_TASKS = 192;
 /** A script that is told to stop has so long; then its thread is ended. */
 export const SCRIPT_STOP_GRACE_MS = 1_000;
+/**
+ * A script that goes on for so long without a moment at which it can be stopped is ended with its thread. Such moments
+ * come in Lua after 1,000 instructions each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls,
+ * and within its regular expressions; between them lie built-in functions, such as `string.find` of Lua.
+ */
+export const SCRIPT_NATIVE_MAX_MS = { lua: 3_000, javascript: 10_000 } as const;
+/** How often the other thread looks within that time: one that was held up itself ends no script by one look. */
+export const SCRIPT_NATIVE_LOOKS = 5;
 /**
  * How often the run of a rule's body for one record may be asked whether it is to stop: in Lua after 1,000 instructions
  * each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls.
@@ -103,7 +117,7 @@ export const RULE_DIAL_MAX_SECONDS = 10;
 export const SCRIPT_RUN_DEADLINE_MS = 100_000;
 /** Entries that one run leaves in its console log; what is beyond is counted in one more. */
 export const SCRIPT_LOG_MAX_ENTRIES = 1_000;
-/** Of one entry; the rest is cut off. */
+/** Of one entry; the rest is cut off, and the entry says so. */
 export const SCRIPT_LOG_ENTRY_MAX_CHARACTERS = 8_192;
 /** Each text of a frame that a script sends. */
 export const SCRIPT_MESSAGE_MAX_CHARACTERS = 65_536;

@@ -89,8 +89,9 @@ export interface ScriptEngine {
   /**
    * Errors: `syntax` when the text does not parse; `invalid` with what the script threw, or what a host call threw in
    * it (its code is kept); both with details `file`, `line`, `column` as far as known. `too_large` with the name of the
-   * limit on memory, output or calls; `deadline`, with `SCRIPT_NATIVE_MAX_MS` where it could not be stopped; `cancelled` by the signal; `limited` while the queue is full, and
-   * beyond `SCRIPT_DEPTH_MAX`; `unsupported` for a language that is not offered; `unavailable` when the engine closes.
+   * limit on memory, output or calls; `deadline`, with `SCRIPT_NATIVE_MAX_MS` where the script could not be stopped;
+   * `cancelled` by the signal; `limited` while the queue is full, and beyond `SCRIPT_DEPTH_MAX`; `unsupported` for a
+   * language that is not offered; `unavailable` when the engine closes.
    */
   run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome>;
   /**
