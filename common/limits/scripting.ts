@@ -13,22 +13,50 @@ export const SCRIPT_MACHINES_KEPT_MAX = 4;
 export const SCRIPT_SOURCE_MAX_BYTES = 2 * MIB;
 /** What a script answers, as JSON. */
 export const SCRIPT_OUTPUT_MAX_CHARACTERS = 24 * MIB;
+/** Lists and objects within each other, in what a script answers and in arguments of host calls; as in Lua's own JSON. */
+export const SCRIPT_VALUE_MAX_DEPTH = 100;
+/** Members of objects and entries of lists, all together, in what a script answers or gives to one host call. */
+export const SCRIPT_VALUE_MAX_MEMBERS = 250_000;
+/** The text of an error that a script throws; the rest is cut off, and the text says so. Details beyond are left out. */
+export const SCRIPT_ERROR_MAX_CHARACTERS = 4_096;
 /** Arguments of one host call, and its answer, as JSON. */
 export const SCRIPT_CALL_MAX_CHARACTERS = 24 * MIB;
 export const SCRIPT_CALLS_MAX = 10_000;
 /** A host call may run a script whose host calls run scripts, so many steps deep. */
 export const SCRIPT_DEPTH_MAX = 16;
-/** Threads for the scripts of one step; those of deeper steps have threads of their own. */
-export const SCRIPT_THREADS = 4;
-/** Threads of one step that scripts of one tenant have at once. */
-export const SCRIPT_TENANT_THREADS = 2;
+/**
+ * Threads for the scripts of one step; those of deeper steps have threads of their own. Of them a tenant has at most
+ * `SCRIPT_TENANT_THREADS`, each kind of script in it (scripts, triggers, rule bodies) `SCRIPT_KIND_THREADS`, each user
+ * within a kind `SCRIPT_USER_THREADS`. A tenant, kind or user with n threads gets another one only while more than n are
+ * free around it: of four threads of a kind a user has two, a second user then one, and the last one is for a third.
+ */
+export const SCRIPT_THREADS = 32;
+/** More than the kinds of a tenant have together, so that none of them waits for another. */
+export const SCRIPT_TENANT_THREADS = 16;
+export const SCRIPT_KIND_THREADS = 4;
+export const SCRIPT_USER_THREADS = 2;
 /** A script whose host call takes longer stands still: what it waits for may need a thread of the same step. */
 export const SCRIPT_STANDING_AFTER_MS = 20;
-/** Threads of one step there may be besides, while as many scripts stand still; in all, and of one tenant. */
+/** Threads of one step there may be besides, while as many scripts stand still; in all, of a tenant, a kind, a user. */
 export const SCRIPT_STANDING_THREADS = 32;
 export const SCRIPT_TENANT_STANDING_THREADS = 16;
+export const SCRIPT_KIND_STANDING_THREADS = 12;
+export const SCRIPT_USER_STANDING_THREADS = 8;
+/** Scripts of one step that wait for a thread; in all, of a tenant, a kind, a user. */
+export const SCRIPT_QUEUE_MAX_TASKS = 2_048;
+export const SCRIPT_QUEUE_TENANT_MAX_TASKS = 768;
+export const SCRIPT_QUEUE_KIND_MAX_TASKS = 256;
+export const SCRIPT_QUEUE_USER_MAX_TASKS = 192;
 /** A script that is told to stop has so long; then its thread is ended. */
 export const SCRIPT_STOP_GRACE_MS = 1_000;
+/**
+ * A script that goes on for so long without a moment at which it can be stopped is ended with its thread. Such moments
+ * come in Lua after 1,000 instructions each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls,
+ * and within its regular expressions; between them lie built-in functions, such as `string.find` of Lua.
+ */
+export const SCRIPT_NATIVE_MAX_MS = { lua: 3_000, javascript: 10_000 } as const;
+/** How often the other thread looks within that time: one that was held up itself ends no script by one look. */
+export const SCRIPT_NATIVE_LOOKS = 5;
 /**
  * How often the run of a rule's body for one record may be asked whether it is to stop: in Lua after 1,000 instructions
  * each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls.
@@ -89,7 +117,7 @@ export const RULE_DIAL_MAX_SECONDS = 10;
 export const SCRIPT_RUN_DEADLINE_MS = 100_000;
 /** Entries that one run leaves in its console log; what is beyond is counted in one more. */
 export const SCRIPT_LOG_MAX_ENTRIES = 1_000;
-/** Of one entry; the rest is cut off. */
+/** Of one entry; the rest is cut off, and the entry says so. */
 export const SCRIPT_LOG_ENTRY_MAX_CHARACTERS = 8_192;
 /** Each text of a frame that a script sends. */
 export const SCRIPT_MESSAGE_MAX_CHARACTERS = 65_536;

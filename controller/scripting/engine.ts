@@ -4,17 +4,17 @@ import {
   SCRIPT_CALL_MAX_CHARACTERS,
   SCRIPT_DEPTH_MAX,
   SCRIPT_SOURCE_MAX_BYTES,
+  SCRIPT_NATIVE_MAX_MS,
   SCRIPT_STANDING_AFTER_MS,
-  SCRIPT_STANDING_THREADS,
   SCRIPT_STOP_GRACE_MS,
-  SCRIPT_TENANT_STANDING_THREADS,
-  SCRIPT_TENANT_THREADS,
   SCRIPT_THREADS,
   WORKER_CLOSE_DEADLINE_MS,
 } from "../../common/limits.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
 import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
+import { watchNative } from "./native.ts";
+import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";
 import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask } from "./task.ts";
 import type {
   HostFunctionName,
@@ -119,10 +119,15 @@ export class ThreadScripts implements ScriptEngine {
     };
     const cancel = (): void => stop(new AppError("cancelled", `${call.name} was cancelled.`));
     const late = clock.after(call.timeoutMs, () => stop(tooLate(call)));
+    const unwatch = watchNative({ clock, line, maxMs: SCRIPT_NATIVE_MAX_MS[call.language] }, () => {
+      stop(outOfReach(call));
+      end.abort();
+    });
     call.signal?.addEventListener("abort", cancel, { once: true });
     try {
       const report = await pool.run(call.language, this.#input(call, runs, line), {
         tenant: call.tenant,
+        share: shareOf(call),
         timeoutMs: call.timeoutMs + 2 * SCRIPT_STOP_GRACE_MS,
         signal: end.signal,
         stands: () => stands,
@@ -134,6 +139,7 @@ export class ThreadScripts implements ScriptEngine {
       throw reason ?? error;
     } finally {
       late();
+      unwatch();
       forget();
       call.signal?.removeEventListener("abort", cancel);
       over.abort();
@@ -187,12 +193,7 @@ export class ThreadScripts implements ScriptEngine {
       clock,
       log,
       data: { functions: functions() },
-      limits: {
-        tenantThreads: SCRIPT_TENANT_THREADS,
-        standingThreads: SCRIPT_STANDING_THREADS,
-        tenantStandingThreads: SCRIPT_TENANT_STANDING_THREADS,
-        ...limits,
-      },
+      limits: { ...SCRIPT_POOL_LIMITS, ...limits },
     });
     this.#pools.set(depth, pool);
     return pool;
@@ -233,14 +234,14 @@ function callFailure(error: unknown): CallFailure {
 }
 
 function errorOf(failure: ScriptFailure): AppError {
-  const { kind, message, code, details, file, line, column } = failure;
+  const { kind, message, limit = "", code, details, file, line, column } = failure;
   if (kind === "stopped") return new AppError("internal", message);
   if (kind === "memory") return tooLarge(message, "SCRIPT_MEMORY_MAX_BYTES");
   if (kind === "endless") return tooLarge(message, "RULE_STEPS_MAX");
-  if (kind === "output") return tooLarge(message, "SCRIPT_OUTPUT_MAX_CHARACTERS");
+  if (kind === "output") return tooLarge(message, limit);
   const place = file === undefined ? {} : { file, line, column };
   const where = file === undefined ? "" : `${file}:${line}:${column}: `;
-  const known = code !== undefined && code in ERROR_CODES ? (code as ErrorCode) : "invalid";
+  const known = code !== undefined && Object.hasOwn(ERROR_CODES, code) ? (code as ErrorCode) : "invalid";
   return new AppError(kind === "syntax" ? "syntax" : known, `${where}${message}`, {
     details: { ...details, ...place },
   });
@@ -248,6 +249,11 @@ function errorOf(failure: ScriptFailure): AppError {
 
 function tooLarge(message: string, limit: string): AppError {
   return new AppError("too_large", message, { details: { limit } });
+}
+
+function outOfReach({ name, language }: Pick<ScriptCall, "name" | "language">): AppError {
+  const message = `${name} was ended: for more than ${SCRIPT_NATIVE_MAX_MS[language]} ms it was in built-in functions, where it cannot be stopped. Patterns that can be tried in many ways, and functions over long texts, take such times.`;
+  return new AppError("deadline", message, { details: { limit: "SCRIPT_NATIVE_MAX_MS" } });
 }
 
 function tooLate({ name, timeoutMs }: Pick<ScriptCall, "name" | "timeoutMs">): AppError {

@@ -10,6 +10,5 @@ export {
   type HostRun,
   membersOf,
   refusedFunction,
-  type ScriptKind,
 } from "./objects.ts";
 export type * from "./types.ts";

@@ -4,10 +4,7 @@ import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";
-import type { HostCall, HostFunctionName, ScriptHost, ScriptLanguage } from "./types.ts";
-
-/** What runs a script, and decides which host objects it finds. */
-export type ScriptKind = "serverjs" | "trigger" | "rule";
+import type { HostCall, HostFunctionName, ScriptHost, ScriptKind, ScriptLanguage } from "./types.ts";
 
 export interface HostParameter {
   readonly name: string;

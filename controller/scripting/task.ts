@@ -34,6 +34,8 @@ export interface ScriptFailure {
   /** `stopped`: by the deadline or the signal; `endless`: by `stepsMax`. */
   readonly kind: "syntax" | "thrown" | "memory" | "output" | "stopped" | "endless";
   readonly message: string;
+  /** The bound that an `output` passes. */
+  readonly limit?: string | undefined;
   /** Of what a host call threw. */
   readonly code?: string | undefined;
   readonly details?: { readonly [name: string]: string | number | boolean } | undefined;

@@ -3,10 +3,17 @@ import type { Value } from "../../common/value.ts";
 
 export type ScriptLanguage = "javascript" | "lua";
 
+/** What runs a script, and decides which host objects it finds. */
+export type ScriptKind = "serverjs" | "trigger" | "rule";
+
 /** One run of one script. */
 export interface ScriptCall {
-  /** Whose run it is: tenants get the threads in rotation. */
+  /** The tenant whose run it is: tenants get the threads in rotation. */
   readonly tenant: string;
+  /** Each kind of a tenant has its share of the threads. What a user waits for is `serverjs`, whatever its text is. */
+  readonly kind: ScriptKind;
+  /** The user with whose rights it runs. Each user has a share of the threads of a kind. */
+  readonly user: string;
   readonly language: ScriptLanguage;
   /** For errors and positions: the path of its file, or another name. */
   readonly name: string;
@@ -82,8 +89,9 @@ export interface ScriptEngine {
   /**
    * Errors: `syntax` when the text does not parse; `invalid` with what the script threw, or what a host call threw in
    * it (its code is kept); both with details `file`, `line`, `column` as far as known. `too_large` with the name of the
-   * limit on memory, output or calls; `deadline`; `cancelled` by the signal; `limited` while the queue is full, and
-   * beyond `SCRIPT_DEPTH_MAX`; `unsupported` for a language that is not offered; `unavailable` when the engine closes.
+   * limit on memory, output or calls; `deadline`, with `SCRIPT_NATIVE_MAX_MS` where the script could not be stopped;
+   * `cancelled` by the signal; `limited` while the queue is full, and beyond `SCRIPT_DEPTH_MAX`; `unsupported` for a
+   * language that is not offered; `unavailable` when the engine closes.
    */
   run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome>;
   /**

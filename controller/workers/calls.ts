@@ -8,6 +8,11 @@ export interface CallLine {
   /** For the task's input, and to be transferred with it. */
   readonly port: MessagePort;
   readonly state: SharedArrayBuffer;
+  /**
+   * Counts the moments at which the task could be stopped. Undefined while none is to be expected: outside of
+   * `within`, and while the task waits for an answer.
+   */
+  readonly pulse: number | undefined;
   /** Wakes a task that waits. No call is made from here on, also none that is on its way. */
   stop(): void;
   /** Stops it, if it is not. */
@@ -24,7 +29,9 @@ export interface CallRequest {
 /** Cells of the shared state. */
 const ANSWERS = 0;
 const STOPPED = 1;
-const CELLS = 2;
+const BEATS = 2;
+const EXPECTED = 3;
+const CELLS = 4;
 
 /** `answer` must not throw. */
 export function openCallLine(answer: (request: CallRequest) => Promise<string>): CallLine {
@@ -50,6 +57,9 @@ export function openCallLine(answer: (request: CallRequest) => Promise<string>):
   return {
     port: port2,
     state,
+    get pulse() {
+      return Atomics.load(cells, EXPECTED) === 1 ? Atomics.load(cells, BEATS) : undefined;
+    },
     stop,
     close: () => {
       stop();
@@ -68,12 +78,39 @@ export class CallEnd {
     this.#cells = new Int32Array(state);
   }
 
+  /** To be asked at every moment at which the task can be stopped. */
   get stopped(): boolean {
+    Atomics.add(this.#cells, BEATS, 1);
     return Atomics.load(this.#cells, STOPPED) === 1;
+  }
+
+  /** Does work in which such moments are to be expected. */
+  within<T>(work: () => T): T {
+    this.#expect(1);
+    try {
+      return work();
+    } finally {
+      this.#expect(0);
+    }
   }
 
   /** Waits for the answer; undefined when the line is stopped. */
   call(request: CallRequest): string | undefined {
+    const expected = Atomics.load(this.#cells, EXPECTED);
+    this.#expect(0);
+    try {
+      return this.#answer(request);
+    } finally {
+      this.#expect(expected);
+    }
+  }
+
+  #expect(expected: number): void {
+    Atomics.add(this.#cells, BEATS, 1);
+    Atomics.store(this.#cells, EXPECTED, expected);
+  }
+
+  #answer(request: CallRequest): string | undefined {
     if (this.stopped) return undefined;
     this.#port.postMessage(request);
     for (;;) {

@@ -8,6 +8,7 @@ import { bundle } from "../../test/helpers/bundle.ts";
 import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
 import type { TestTasks } from "../../test/helpers/worker-tasks.ts";
 import { WorkerPool, type PoolOptions } from "./pool.ts";
+import type { ShareLimits } from "./shares.ts";
 
 const MIB = 1_024 * 1_024;
 const FOR_EVER_MS = 3_600_000;
@@ -31,6 +32,11 @@ function open(options: Partial<PoolOptions> = {}): WorkerPool<TestTasks> {
   const pool = new WorkerPool<TestTasks>({ file, threads: 1, clock: new TestClock(), log, ...options });
   pools.push(pool);
   return pool;
+}
+
+/** The bounds of a tenant. */
+function tenantShare(share: Partial<ShareLimits>): PoolOptions["limits"] {
+  return { shares: [{ threads: 9, standingThreads: 0, tasks: 99, tasksLimit: "TENANT_MAX", ...share }] };
 }
 
 interface HeldThread {
@@ -120,7 +126,7 @@ test("so many tasks run at once as there are threads", async () => {
 });
 
 test("a tenant has at most its share of the threads, and others get the rest", async () => {
-  const pool = open({ threads: 2, limits: { tenantThreads: 1 } });
+  const pool = open({ threads: 2, limits: tenantShare({ threads: 1 }) });
   const held = await holdThread(pool);
   const second = pool.run("add", { a: 1, b: 1 }, MINE);
   expect(await pool.run("add", { a: 1, b: 2 }, OTHER)).toBe(3);
@@ -130,7 +136,7 @@ test("a tenant has at most its share of the threads, and others get the rest", a
 });
 
 test("a task that stands still leaves its thread to others, as far as the limits go", async () => {
-  const pool = open({ limits: { tenantThreads: 1, standingThreads: 2, tenantStandingThreads: 1 } });
+  const pool = open({ limits: { ...tenantShare({ threads: 1, standingThreads: 1 }), standingThreads: 2 } });
   const mark = new SharedArrayBuffer(4);
   let stands = false;
   const standing = pool.run("hold", mark, { ...MINE, stands: () => stands });
@@ -248,12 +254,12 @@ test("what cannot be sent fails its task alone", async () => {
 });
 
 test("a full queue of a tenant refuses that tenant, a full queue of all everybody", async () => {
-  const pool = open({ limits: { tenantTasks: 2, tasks: 3 } });
+  const pool = open({ limits: { ...tenantShare({ tasks: 2 }), tasks: 3 } });
   const add = (options: typeof MINE): Promise<number> => pool.run("add", { a: 1, b: 2 }, options);
   const held = await holdThread(pool);
   const waiting = [add(MINE), add(MINE)];
   const limited = (limit: string) => ({ code: "limited", details: { limit } });
-  expect(await errorOf(add(MINE))).toMatchObject(limited("WORKER_QUEUE_TENANT_MAX_TASKS"));
+  expect(await errorOf(add(MINE))).toMatchObject(limited("TENANT_MAX"));
   waiting.push(add(OTHER));
   expect(await errorOf(add(OTHER))).toMatchObject(limited("WORKER_QUEUE_MAX_TASKS"));
   held.release();

@@ -10,7 +10,8 @@ import {
   WORKER_TASK_THREADS_MAX,
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
-import { TenantQueue } from "./queue.ts";
+import { type QueueBound, ShareQueue } from "./queue.ts";
+import { type ShareLimits, Shares } from "./shares.ts";
 import { cancelled, Task } from "./task.ts";
 import { isOutOfMemory, TaskThread } from "./thread.ts";
 import type { CloneableTasks, Input, Output, RunOptions, Tasks, ThreadMessage, ThrownError, Workers } from "./types.ts";
@@ -28,24 +29,28 @@ export interface PoolOptions {
   readonly limits?: Partial<PoolLimits>;
 }
 
-export interface PoolLimits {
-  readonly tenantTasks: number;
-  readonly tasks: number;
+export interface PoolLimits extends QueueBound {
   readonly heapBytes: number;
-  /** Threads that tasks of one tenant have at once. */
-  readonly tenantThreads: number;
-  /** Threads there may be besides, while as many stand still; in all, and of one tenant. */
+  /** Threads there may be besides, while as many stand still. */
   readonly standingThreads: number;
-  readonly tenantStandingThreads: number;
+  /** What a tenant has at most, then each part of one that `share` of a task names. A level without an entry has no bound. */
+  readonly shares: readonly ShareLimits[];
 }
 
+/** Bounds of a pool in which a tenant may have all threads. */
 const LIMITS: PoolLimits = {
-  tenantTasks: WORKER_QUEUE_TENANT_MAX_TASKS,
   tasks: WORKER_QUEUE_MAX_TASKS,
+  tasksLimit: "WORKER_QUEUE_MAX_TASKS",
   heapBytes: WORKER_HEAP_MAX_BYTES,
-  tenantThreads: Number.POSITIVE_INFINITY,
   standingThreads: 0,
-  tenantStandingThreads: 0,
+  shares: [
+    {
+      threads: Number.POSITIVE_INFINITY,
+      standingThreads: 0,
+      tasks: WORKER_QUEUE_TENANT_MAX_TASKS,
+      tasksLimit: "WORKER_QUEUE_TENANT_MAX_TASKS",
+    },
+  ],
 };
 
 /** A thread and the task it has. */
@@ -59,27 +64,23 @@ interface Place {
 }
 
 /**
- * Runs tasks in threads, one at a time in each, the tenants in rotation. A task is stopped by ending its thread.
+ * Runs tasks in threads, one at a time in each, the tenants and the parts of each in rotation. A task is stopped by ending its thread.
  * Whatever ends a thread fails the task that it had begun and no other: the next ones get a new thread.
  */
 export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<T> {
   readonly #options: PoolOptions;
   readonly #limits: PoolLimits;
-  readonly #queue: TenantQueue<Task>;
+  readonly #queue: ShareQueue<Task>;
   /** Threads that are not gone, also those that are told to end. */
   readonly #places = new Set<Place>();
   readonly #idle = new Set<Place>();
-  readonly #mayBegin = (tenant: string): boolean => {
-    const { tenantThreads, tenantStandingThreads } = this.#limits;
-    return counted(this.#tasksOf(tenant), tenantStandingThreads) < tenantThreads;
-  };
   #ended = 0;
   #closed = false;
 
   constructor(options: PoolOptions) {
     this.#options = options;
     this.#limits = { ...LIMITS, ...options.limits };
-    this.#queue = new TenantQueue(this.#limits);
+    this.#queue = new ShareQueue(this.#limits);
   }
 
   /** Tasks that a thread has. */
@@ -144,23 +145,22 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
 
   #dispatch(): void {
     while (this.#queue.size > 0) {
-      const [idle] = this.#idle;
-      if (counted(this.#busy(), this.#limits.standingThreads) >= this.#options.threads) return;
-      const task = this.#queue.take(this.#mayBegin);
+      const shares = this.#shares();
+      if (!shares.hasRoom) return;
+      const task = this.#queue.take((path) => shares.mayBegin(path));
       if (!task) return;
-      this.#begin(task, idle);
+      // The one that was used last: those that only a peak needed come to their end.
+      this.#begin(task, [...this.#idle].at(-1));
     }
   }
 
-  /** Of each thread that is not idle the task it has; those that end count until they are gone. */
-  #busy(): readonly (Task | undefined)[] {
-    return Array.from(this.#places)
+  /** Threads that end count until they are gone. */
+  #shares(): Shares {
+    const busy = Array.from(this.#places)
       .filter((place) => !this.#idle.has(place))
-      .map(({ task }) => task);
-  }
-
-  #tasksOf(tenant: string): readonly (Task | undefined)[] {
-    return this.#busy().filter((task) => task?.tenant === tenant);
+      .map(({ task }) => ({ path: task?.path ?? [], stands: task?.stands === true }));
+    const { standingThreads, shares } = this.#limits;
+    return new Shares({ threads: this.#options.threads, standingThreads }, shares, busy);
   }
 
   #newPlace(): Place {
@@ -258,11 +258,6 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     const message = `The task ${name} needs more than the ${this.#limits.heapBytes} bytes that a thread's heap has.`;
     return new AppError("too_large", message, { cause, details: { limit: "WORKER_HEAP_MAX_BYTES" } });
   }
-}
-
-/** Without those that stand still, as far as these may be left out. */
-function counted(tasks: readonly (Task | undefined)[], standingMax: number): number {
-  return tasks.length - Math.min(standingMax, tasks.filter((task) => task?.stands).length);
 }
 
 function closing(): AppError {

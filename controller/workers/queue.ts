@@ -1,65 +1,123 @@
 import { AppError } from "../../common/errors.ts";
 
-export interface QueueLimits {
-  readonly tenantTasks: number;
+/** A bound on waiting tasks, and the name that an error tells. */
+export interface QueueBound {
   readonly tasks: number;
+  readonly tasksLimit: string;
 }
 
-/** Tasks that wait: each tenant's in their order, the tenants in rotation. */
-export class TenantQueue<T extends { readonly tenant: string }> {
+export interface QueueLimits extends QueueBound {
+  /** Bounds of a tenant, of a part of a tenant, and so on, as far as paths go; a level without an entry has none. */
+  readonly shares: readonly QueueBound[];
+}
+
+export interface Queued {
+  /** The tenant, then the parts of the tenant, from the larger to the smaller. */
+  readonly path: readonly string[];
+}
+
+interface Branch<T> {
+  size: number;
+  readonly tasks: Set<T>;
+  /** In the order of their turns; no part without a task. */
+  parts: Map<string, Branch<T>>;
+}
+
+/** Waiting tasks. Tenants take turns, and so do the parts of each; tasks of one path keep their order. */
+export class ShareQueue<T extends Queued> {
   readonly #limits: QueueLimits;
-  /** By tenant, in the order of their turns; no tenant without a task. */
-  #waiting = new Map<string, Set<T>>();
-  #size = 0;
+  readonly #root: Branch<T> = branch();
 
   constructor(limits: QueueLimits) {
     this.#limits = limits;
   }
 
   get size(): number {
-    return this.#size;
+    return this.#root.size;
   }
 
   /** `AppError("limited")` names the bound that is reached. */
   add(task: T): void {
-    const ofTenant = this.#waiting.get(task.tenant) ?? new Set();
-    const { tenantTasks, tasks } = this.#limits;
-    if (ofTenant.size >= tenantTasks) throw full("WORKER_QUEUE_TENANT_MAX_TASKS", tenantTasks);
-    if (this.#size >= tasks) throw full("WORKER_QUEUE_MAX_TASKS", tasks);
-    this.#waiting.set(task.tenant, ofTenant.add(task));
-    this.#size += 1;
+    let at: Branch<T> | undefined = this.#root;
+    for (const [level, name] of task.path.entries()) {
+      at = at?.parts.get(name);
+      const bound = this.#limits.shares[level];
+      if (at && bound && at.size >= bound.tasks) throw full(bound);
+    }
+    if (this.#root.size >= this.#limits.tasks) throw full(this.#limits);
+    this.#enter(task, (parts, name, part) => parts.set(name, part)).tasks.add(task);
   }
 
   /** A task that was taken already: it is the next one, whatever the bounds. */
   putBack(task: T): void {
-    const { tenant } = task;
-    const ofTenant = new Set([task, ...(this.#waiting.get(tenant) ?? [])]);
-    this.#waiting.delete(tenant);
-    this.#waiting = new Map([[tenant, ofTenant], ...this.#waiting]);
-    this.#size += 1;
+    const { tasks } = this.#enter(task, (parts, name, part) => {
+      parts.delete(name);
+      return new Map([[name, part], ...parts]);
+    });
+    const others = [...tasks];
+    tasks.clear();
+    for (const one of [task, ...others]) tasks.add(one);
   }
 
-  /** The next task of the next tenant that may have one. */
-  take(may: (tenant: string) => boolean = () => true): T | undefined {
-    for (const [tenant, ofTenant] of this.#waiting) {
-      const [task] = ofTenant;
-      if (!task || !may(tenant)) continue;
-      this.delete(task);
+  /** The next task in turn. `may` is asked for a path and each path that leads to it: whether a task of it may begin. */
+  take(may: (path: readonly string[]) => boolean = () => true): T | undefined {
+    return this.#takeFrom(this.#root, [], may);
+  }
+
+  delete(task: T): void {
+    const branches = [this.#root];
+    for (const name of task.path) {
+      const part = branches.at(-1)?.parts.get(name);
+      if (!part) return;
+      branches.push(part);
+    }
+    if (!branches.at(-1)?.tasks.delete(task)) return;
+    for (const [level, one] of branches.entries()) {
+      one.size -= 1;
+      if (one.size === 0) branches[level - 1]?.parts.delete(task.path[level - 1] ?? "");
+    }
+  }
+
+  #takeFrom(from: Branch<T>, path: readonly string[], may: (path: readonly string[]) => boolean): T | undefined {
+    const [own] = from.tasks;
+    if (own) {
+      this.delete(own);
+      return own;
+    }
+    for (const [name, part] of from.parts) {
+      const inner = [...path, name];
+      const task = may(inner) ? this.#takeFrom(part, inner, may) : undefined;
+      if (!task) continue;
       // At the end of the rotation.
-      if (this.#waiting.delete(tenant)) this.#waiting.set(tenant, ofTenant);
+      if (from.parts.delete(name)) from.parts.set(name, part);
       return task;
     }
     return undefined;
   }
 
-  delete(task: T): void {
-    const ofTenant = this.#waiting.get(task.tenant);
-    if (!ofTenant?.delete(task)) return;
-    this.#size -= 1;
-    if (ofTenant.size === 0) this.#waiting.delete(task.tenant);
+  /** Counts a task along its path, where `put` says at which turn each part then is; answers the last branch. */
+  #enter(
+    { path }: T,
+    put: (parts: Map<string, Branch<T>>, name: string, part: Branch<T>) => Map<string, Branch<T>>,
+  ): Branch<T> {
+    let at = this.#root;
+    at.size += 1;
+    for (const name of path) {
+      const part = at.parts.get(name) ?? branch<T>();
+      at.parts = put(at.parts, name, part);
+      part.size += 1;
+      at = part;
+    }
+    return at;
   }
 }
 
-function full(limit: string, tasks: number): AppError {
-  return new AppError("limited", `${tasks} tasks wait for a thread: come back later.`, { details: { limit } });
+function branch<T>(): Branch<T> {
+  return { size: 0, tasks: new Set(), parts: new Map() };
+}
+
+function full({ tasks, tasksLimit }: QueueBound): AppError {
+  return new AppError("limited", `${tasks} tasks wait for a thread: come back later.`, {
+    details: { limit: tasksLimit },
+  });
 }

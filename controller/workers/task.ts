@@ -16,6 +16,8 @@ export class Task {
   readonly input: unknown;
   readonly transfer: RunOptions["transfer"];
   readonly tenant: string;
+  /** The tenant, then the parts of it whose task it is. */
+  readonly path: readonly string[];
   readonly #stands: RunOptions["stands"];
   readonly answer: Promise<unknown>;
   /** Threads it was given. */
@@ -27,11 +29,12 @@ export class Task {
   #reject!: (error: AppError) => void;
   readonly #release: () => void;
 
-  constructor({ name, input, transfer, tenant, timeoutMs, signal, stands, clock, onGivenUp }: TaskOptions) {
+  constructor({ name, input, transfer, tenant, share = [], timeoutMs, signal, stands, clock, onGivenUp }: TaskOptions) {
     this.name = name;
     this.input = input;
     this.transfer = transfer;
     this.tenant = tenant;
+    this.path = [tenant, ...share];
     this.#stands = stands;
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;

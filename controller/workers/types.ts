@@ -40,6 +40,8 @@ export type CloneableTasks<T extends Tasks> = {
 export interface RunOptions {
   /** Whose task it is: tenants get the threads in rotation. */
   readonly tenant: string;
+  /** Parts of the tenant whose task it is, from the larger to the smaller: each has its share of the threads. */
+  readonly share?: readonly string[];
   /** From the call to the answer, waiting included. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;

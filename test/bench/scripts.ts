@@ -60,6 +60,8 @@ async function engineFigure(): Promise<Figure> {
   first.dispose();
   const script = {
     tenant: "matrix",
+    kind: "serverjs",
+    user: "matrix",
     language: "javascript",
     name: "/bench.js",
     source: TRIVIAL,
@@ -94,7 +96,7 @@ async function waysOutFigure(): Promise<Figure> {
   const { clock, random, log } = testRuntime(realClock);
   const file = join(process.cwd(), "dist/controller-script-worker.js");
   const languages = ["javascript", "lua"] as const;
-  const limits = { tenantThreads: CORES };
+  const limits = { shares: [] };
   const scripts = new ThreadScripts({
     file,
     languages,
@@ -114,7 +116,8 @@ async function waysOutFigure(): Promise<Figure> {
     delay.enable();
     // They end in errors of theirs; that none gets out is what the tests of the sandboxes prove.
     await perSecond(all.length, CORES, async (n) => {
-      const script = { tenant: "matrix", name: "/bench", timeoutMs: WAY_OUT_MAX_MS, globals: {}, results: ["OUT"] };
+      const by = { tenant: "matrix", kind: "serverjs", user: "matrix" } as const;
+      const script = { ...by, name: "/bench", timeoutMs: WAY_OUT_MAX_MS, globals: {}, results: ["OUT"] };
       await scripts.run({ ...script, ...all[n]! }, host).catch(() => undefined);
     });
     delay.disable();

@@ -22,8 +22,8 @@ test("of a run its begin, its first entries, its failure and the number of other
   const timeMs = beganMs + 10;
   expect(entries).toEqual([
     { level: levelOf("info"), msg: "one", timeMs },
-    { level: levelOf("info"), msg: "2".repeat(30), timeMs },
-    { level: levelOf("error"), msg: "!".repeat(30), timeMs },
+    { level: levelOf("info"), msg: `${"2".repeat(18)} … (cut off)`, timeMs },
+    { level: levelOf("error"), msg: `${"!".repeat(18)} … (cut off)`, timeMs },
     { level: levelOf("warn"), msg: "2 more entries were left out.", timeMs },
   ]);
 });

@@ -1,4 +1,5 @@
 import { SCRIPT_LOG_ENTRY_MAX_CHARACTERS, SCRIPT_LOG_MAX_ENTRIES } from "../../../common/limits.ts";
+import { cutText } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -10,7 +11,7 @@ import type { ConsoleLogService, SaidEntry } from "./service.ts";
 export interface RunLogBounds {
   /** What is beyond is counted in one more. */
   readonly entries: number;
-  /** Of one entry; the rest is cut off. */
+  /** Of one entry; the rest is cut off, and the entry says so. */
   readonly characters: number;
 }
 
@@ -52,7 +53,7 @@ export class RunLog {
   }
 
   #entry(level: number, message: string): SaidEntry {
-    return { level, msg: message.slice(0, this.#bounds.characters), timeMs: this.#clock.nowMs() };
+    return { level, msg: cutText(message, this.#bounds.characters), timeMs: this.#clock.nowMs() };
   }
 }
 

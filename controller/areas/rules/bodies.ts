@@ -10,7 +10,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { HostObjects, ScriptEngine, ScriptOutcome } from "../../scripting/index.ts";
+import type { HostObjects, ScriptEngine, ScriptKind, ScriptOutcome } from "../../scripting/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
@@ -25,6 +25,8 @@ import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule, Rules } from
 export interface BodyDependencies {
   /** Absent: no body runs here, and its records are errors. */
   readonly engine?: Pick<ScriptEngine, "runEach"> | undefined;
+  /** Whose share of the threads the bodies have; that of rules when absent. */
+  readonly kind?: ScriptKind;
   readonly hostObjects: () => Pick<HostObjects, "bind">;
   /** The user with his present rights; `undefined` unless he is there and active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
@@ -110,6 +112,8 @@ export class RuleBodies {
     });
     const call = {
       tenant,
+      kind: this.#with.kind ?? "rule",
+      user: author.user,
       language: run.body.language,
       name: rule.key,
       source: run.body.script,

@@ -27,6 +27,8 @@ async function setBy(language: Language, source: string): Promise<Value> {
   const [outcome] = await scripts.runEach(
     {
       tenant: "matrix",
+      kind: "rule",
+      user: "anna",
       language,
       name: "/matrix/rules/body",
       source,

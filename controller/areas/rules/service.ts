@@ -278,6 +278,8 @@ export class RuleService implements Rules {
     await this.#engine.run(
       {
         tenant,
+        kind: "serverjs",
+        user,
         language: body.language,
         name: key,
         source: checkedOnly(body),

@@ -205,6 +205,8 @@ export class RuleTrials {
     const reader = readingOnly(principal, "A trial of a rule changes nothing.");
     return new RuleBodies({
       engine,
+      // A user waits for it: no record of a policy waits for a trial.
+      kind: "serverjs",
       hostObjects: () => ({ bind: (run) => withoutEffect(hostObjects(), run, notCalled) }),
       author: () => Promise.resolve(reader),
       objects,

@@ -138,6 +138,8 @@ export class ScriptService {
     });
     const call = {
       tenant: principal.tenant,
+      kind: "serverjs",
+      user: principal.user,
       language: "javascript",
       name,
       source,

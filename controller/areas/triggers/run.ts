@@ -55,7 +55,8 @@ export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOp
 export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void> {
   const { begin, check, end } = FRAMES[trigger.language];
   const source = begin + check + trigger.text + end;
-  await of.engine.run({ ...callOf(trigger, of.principal), source, globals: {}, results: [] }, of.host);
+  const call = { ...callOf(trigger, of.principal), kind: "serverjs" } as const;
+  await of.engine.run({ ...call, source, globals: {}, results: [] }, of.host);
 }
 
 /** Whether the text is not to blame: the same run may succeed later. */
@@ -66,6 +67,8 @@ export function isPassing(error: unknown): boolean {
 function callOf(trigger: Text, { tenant, user, scriptDepth = 0 }: Principal) {
   return {
     tenant,
+    kind: "trigger",
+    user,
     language: trigger.language,
     name: triggerName(trigger),
     timeoutMs: TRIGGER_RUN_MAX_MS,

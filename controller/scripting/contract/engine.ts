@@ -4,8 +4,13 @@ import { AppError } from "../../../common/errors.ts";
 import {
   SCRIPT_CALLS_MAX,
   SCRIPT_DEPTH_MAX,
+  SCRIPT_ERROR_MAX_CHARACTERS,
+  SCRIPT_NATIVE_LOOKS,
+  SCRIPT_NATIVE_MAX_MS,
   SCRIPT_SOURCE_MAX_BYTES,
   SCRIPT_STOP_GRACE_MS,
+  SCRIPT_VALUE_MAX_DEPTH,
+  SCRIPT_VALUE_MAX_MEMBERS,
 } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { Value } from "../../../common/value.ts";
@@ -44,6 +49,14 @@ export interface LanguageTexts {
   readonly greedy: readonly string[];
   /** Answers a text of `IN` characters. */
   readonly long: string;
+  /** Answers lists within each other, `IN` of them. */
+  readonly deep: string;
+  /** Answers a list of `IN` entries. */
+  readonly many: string;
+  /** Calls `host.add` with such a list, catches its error and answers the message. */
+  readonly handing: string;
+  /** Throws a text of `IN` characters. */
+  readonly shouting: string;
   /** Calls `host.add(1, 1)` `IN` times. */
   readonly calls: string;
   /** Throws for `IN` = "throw", never ends for "endless", uses up memory for "greedy", calls `host.refuse()` for "refused"; else `OUT = IN`. */
@@ -70,6 +83,8 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
 
     const callOf = (source: string, input: Value = null, options: Partial<ScriptCall> = {}): ScriptCall => ({
       tenant: "mine",
+      kind: "serverjs",
+      user: "anna",
       language: texts.language,
       name: "/ns/a.js",
       source,
@@ -117,11 +132,14 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
     });
 
     /** A run that tells when it has begun. */
-    const begin = (source: string): { readonly began: Promise<void>; readonly answer: Promise<AppError> } => {
+    const begin = (
+      source: string,
+      timeoutMs = DEADLINE_MS,
+    ): { readonly began: Promise<void>; readonly answer: Promise<AppError> } => {
       let answer!: Promise<AppError>;
       const began = new Promise<void>((resolve) => {
         const host: ScriptHost = { call: async () => (resolve(), null) };
-        answer = refused(engine.run(callOf(`${texts.calls}\n${source}`, 1, { timeoutMs: DEADLINE_MS }), host));
+        answer = refused(engine.run(callOf(`${texts.calls}\n${source}`, 1, { timeoutMs }), host));
       });
       return { began, answer };
     };
@@ -189,6 +207,21 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       expect(engine.ended).toBe(1);
     });
 
+    test("a script that cannot be stopped is ended at the bound of such times, and its place is free", async () => {
+      const stuck = Array.from({ length: THREADS }, () => begin(texts.stuck, FOR_EVER_MS));
+      await Promise.all(stuck.map(({ began }) => began));
+      const waiting = run(texts.add, [1, 1], { user: "ben" });
+      let left = stuck.length;
+      const answers = stuck.map(async ({ answer }) => answer.finally(() => (left -= 1)));
+      while (left > 0) {
+        clock.advance(SCRIPT_NATIVE_MAX_MS[texts.language] / SCRIPT_NATIVE_LOOKS);
+        await turn();
+      }
+      const ended = { code: "deadline", details: { limit: "SCRIPT_NATIVE_MAX_MS" } };
+      expect(await Promise.all(answers)).toMatchObject(stuck.map(() => ended));
+      expect(await waiting).toBe(2);
+    });
+
     test.each(texts.greedy)("a script that wants all memory fails, and no other with it: %s", async (source) => {
       const [greedy, other] = await Promise.all([refused(run(source)), run(texts.add, [1, 2], { tenant: "other" })]);
       expect(greedy.code).toMatch(/^(too_large|invalid)$/);
@@ -198,6 +231,29 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
     test("an answer of 16 MiB passes, one that is too large is refused", async () => {
       expect(await run(texts.long, 16 * 1_024 * 1_024)).toHaveLength(16 * 1_024 * 1_024);
       expect(await refused(run(texts.long, 25 * 1_024 * 1_024))).toMatchObject({ code: "too_large" });
+    });
+
+    test("an answer has so many members and levels, and what is beyond is refused by name", async () => {
+      expect(await run(texts.many, SCRIPT_VALUE_MAX_MEMBERS)).toHaveLength(SCRIPT_VALUE_MAX_MEMBERS);
+      const tooLarge = (limit: string) => ({ code: "too_large", details: { limit } });
+      const many = run(texts.many, SCRIPT_VALUE_MAX_MEMBERS + 1);
+      expect(await refused(many)).toMatchObject(tooLarge("SCRIPT_VALUE_MAX_MEMBERS"));
+      expect(JSON.stringify(await run(texts.deep, SCRIPT_VALUE_MAX_DEPTH))).toHaveLength(2 * SCRIPT_VALUE_MAX_DEPTH);
+      for (const depth of [SCRIPT_VALUE_MAX_DEPTH + 1, 5_000, 200_000])
+        expect(await refused(run(texts.deep, depth))).toMatchObject(tooLarge("SCRIPT_VALUE_MAX_DEPTH"));
+    });
+
+    test("arguments of a host call have so many members, and what is beyond is thrown at the call", async () => {
+      expect(await run(texts.handing, SCRIPT_VALUE_MAX_MEMBERS)).toBeUndefined();
+      expect(await run(texts.handing, SCRIPT_VALUE_MAX_MEMBERS + 1)).toContain(
+        `host.add is called with has more than ${SCRIPT_VALUE_MAX_MEMBERS} members`,
+      );
+    });
+
+    test("the text of an error is cut off, and says so", async () => {
+      const error = await refused(run(texts.shouting, 20_000_000));
+      expect(error).toMatchObject({ code: "invalid", message: expect.stringMatching(/x{99} … \(cut off\)$/) });
+      expect(error.message.length).toBeLessThan(2 * SCRIPT_ERROR_MAX_CHARACTERS);
     });
 
     test("host calls, depth and the text have bounds", async () => {

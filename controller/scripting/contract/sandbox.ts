@@ -25,7 +25,8 @@ export function sandboxContract(
     const builtIns = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));
 
     const run = async (source: string, timeoutMs: number): Promise<unknown> => {
-      const call = { tenant: "mine", language, name: "/ns/a", source, globals: {}, results: ["OUT"], timeoutMs };
+      const by = { tenant: "mine", kind: "serverjs", user: "anna" } as const;
+      const call = { ...by, language, name: "/ns/a", source, globals: {}, results: ["OUT"], timeoutMs };
       return (await engine.run(call, HOST)).results["OUT"];
     };
 

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import type { Clock } from "../../../common/time.ts";
 import { bundle } from "../../../test/helpers/bundle.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
+import type { PoolLimits } from "../../workers/index.ts";
 import { ThreadScripts, type HostFunctionName, type ScriptLanguage } from "../index.ts";
 
 export const CONTRACT_FUNCTIONS: readonly HostFunctionName[] = [
@@ -12,13 +13,20 @@ export const CONTRACT_FUNCTIONS: readonly HostFunctionName[] = [
   { object: "host", name: "where", positioned: true },
 ];
 
-/** Opens engines of one language, whose one tenant may have all threads. */
+interface EngineOptions {
+  readonly clock: Clock;
+  /** As many as there are outside of tests when absent. */
+  readonly threads?: number;
+  /** When absent, one user may have all threads. */
+  readonly limits?: Partial<PoolLimits>;
+}
+
+/** Opens engines of one language. */
 export async function threadScripts(language: ScriptLanguage) {
   const main = join(import.meta.dirname, "../../script-worker.ts");
   const file = await bundle(main, `scripts/${language}-${process.pid}.mjs`);
-  return ({ clock, threads }: { readonly clock: Clock; readonly threads: number }): ThreadScripts => {
+  return ({ clock, threads, limits = { shares: [] } }: EngineOptions): ThreadScripts => {
     const { log, random } = testRuntime();
-    const limits = { tenantThreads: threads };
     return new ThreadScripts({
       file,
       languages: [language],
@@ -27,7 +35,7 @@ export async function threadScripts(language: ScriptLanguage) {
       log,
       limits,
       clock,
-      threads,
+      ...(threads !== undefined && { threads }),
     });
   };
 }

@@ -9,6 +9,7 @@ import type { ScriptHost, ThreadScripts } from "../index.ts";
 
 const open = await threadScripts("javascript");
 const RUNS = 1_500;
+const BY = { kind: "serverjs", user: "anna" } as const;
 
 scriptEngineContract(open, {
   language: "javascript",
@@ -42,6 +43,10 @@ scriptEngineContract(open, {
     "(function f() { f() })()",
   ],
   long: "OUT = 'x'.repeat(IN)",
+  deep: "var o = []; for (var n = 1; n < IN; n++) o = [o]; OUT = o",
+  many: "OUT = new Array(IN).fill(1)",
+  handing: "try { host.add(new Array(IN).fill(1)) } catch (error) { OUT = error.message }",
+  shouting: "throw new Error('x'.repeat(IN))",
   calls: "for (var n = 0; n < IN; n++) host.add(1, 1);",
   asTold: `if (IN === "throw") throw new Error("no"); if (IN === "endless") for (;;);
     if (IN === "greedy") { var a = [], s = "x".repeat(1e6); for (;;) a.push(s + a.length); }
@@ -75,7 +80,14 @@ describe("JavaScript", () => {
     },
   };
   const run = async (source: string, input: Value = null): Promise<Value | undefined> => {
-    const call = { tenant: "t", language: "javascript", name: "/ns/a.js", source, globals: { INPUT: input } } as const;
+    const call = {
+      tenant: "t",
+      ...BY,
+      language: "javascript",
+      name: "/ns/a.js",
+      source,
+      globals: { INPUT: input },
+    } as const;
     return (await engine.run({ ...call, results: ["OUTPUT"], timeoutMs: 3_600_000 }, host)).results["OUTPUT"];
   };
   const refused = (source: string): Promise<AppError> =>
@@ -129,6 +141,11 @@ describe("JavaScript", () => {
     ["(async () => { throw new Error('later') })()", { message: expect.stringContaining("later") }],
     ["Promise.reject(new Error('later'))", { message: expect.stringContaining("later") }],
     ["return 1", { code: "syntax" }],
+    ["var e = new Error('no'); e.code = 'constructor'; throw e", { code: "invalid" }],
+    ["var e = new Error('no'); e.details = { a: 'x'.repeat(1e5) }; throw e", { details: { cut: expect.anything() } }],
+    ["var e = new Error('no'); e.name = 'N'.repeat(1e6); throw e", { message: expect.stringMatching(/^.{0,5000}$/) }],
+    ["var e = new Error('no'); e.stack = '\\n at ' + 'f'.repeat(1e6) + ':1:1'; throw e", { details: {} }],
+    ["var d = {}; for (var i = 0; i < 1e5; i++) d = { d }; throw d", { code: "invalid" }],
   ];
   test.each(FAILURES)("%s fails", async (source, error) => {
     expect(await refused(source)).toMatchObject(error);
@@ -142,7 +159,7 @@ describe("JavaScript", () => {
     for (let at = 0; at < RUNS; at++) {
       const source = `${LEAK}\n${ENDS[at % ENDS.length]}`;
       const tenant = tenants[Math.floor(at / 7) % tenants.length] ?? "";
-      const call = { tenant, language: "javascript", name: "/ns/a.js", source, globals: {} } as const;
+      const call = { tenant, ...BY, language: "javascript", name: "/ns/a.js", source, globals: {} } as const;
       const ran = await engine.run({ ...call, results: ["OUTPUT"], timeoutMs: 3_600_000 }, host).catch(() => undefined);
       if (ran) expect(ran.results["OUTPUT"]).toBe("undefinedundefinedundefined");
     }

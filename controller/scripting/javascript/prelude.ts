@@ -131,10 +131,12 @@ export const PRELUDE = String.raw`(function (functions, host, compile, global) {
           if (typeof thrown.code === "string") about.code = thrown.code;
           if (typeof thrown.details === "object") about.details = thrown.details;
         } else about.message = typeof thrown === "string" ? thrown : stringify(thrown) || TextOf(thrown);
+        return stringify(about);
       } catch (error) {
+        about = bare();
         about.message = "What the script threw cannot be shown.";
+        return stringify(about);
       }
-      return stringify(about);
     },
   };
 })`;

@@ -1,11 +1,17 @@
 import { JSException, type JSValueHandle } from "quickjs-wasi";
-import {
-  SCRIPT_CALL_MAX_CHARACTERS,
-  SCRIPT_CALLS_MAX,
-  SCRIPT_MACHINES_KEPT_MAX,
-  SCRIPT_OUTPUT_MAX_CHARACTERS,
-} from "../../../common/limits.ts";
+import { errorText } from "../../../common/errors.ts";
+import { SCRIPT_CALLS_MAX, SCRIPT_ERROR_MAX_CHARACTERS, SCRIPT_MACHINES_KEPT_MAX } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
+import {
+  bounded,
+  charactersMax,
+  passedByArguments,
+  passedByValues,
+  refused,
+  shortened,
+  tooDeep,
+  tooLong,
+} from "../handover.ts";
 import { steps, type Steps } from "../steps.ts";
 import type { RunReport, ScriptFailure, ScriptInput, ScriptReport, ScriptTask, ScriptThreadData } from "../task.ts";
 import { Machine, type MachineHost, prepareMachine, type PreparedMachine, UnhandledRejection } from "./machine.ts";
@@ -125,28 +131,42 @@ interface Ran {
   readonly isSound: boolean;
 }
 
-function run(machine: Machine, input: RunInput, { end, taken, host }: Bounds): Ran {
-  const { name, source, results, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
+function run(machine: Machine, input: RunInput, bounds: Bounds): Ran {
+  return bounds.end.within(() => runWithin(machine, input, bounds));
+}
+
+function runWithin(machine: Machine, input: RunInput, { end, taken, host }: Bounds): Ran {
+  const { name, source } = input;
+  let isFinishing = false;
   try {
     machine.begin(input, host);
     machine.evaluate(source, name);
-    const text = machine.finish(results);
+    isFinishing = true;
+    const text = machine.finish(input.results);
     // A call that was not answered any more may have left it with half of what it needs.
     if (end.stopped) return { report: stopped(name), isSound: false };
-    if (text.length <= outputMaxCharacters) return { report: { results: text }, isSound: true };
-    return {
-      report: { failure: { kind: "output", message: `${name} answers more than a script may.` } },
-      isSound: true,
-    };
+    return { report: answered(text, input), isSound: true };
   } catch (error) {
     if (end.stopped) return { report: stopped(name), isSound: false };
     if (taken.isOver) {
       const message = `${name} takes too many steps for one record.`;
       return { report: { failure: { kind: "endless", message } }, isSound: false };
     }
-    const failure = failureOf(machine, error, name);
-    return { report: { failure }, isSound: handleOf(error) !== undefined && failure.kind !== "memory" };
+    const thrown = thrownBy(machine, error);
+    const failure = failureOf(thrown, error, name);
+    const isSound = thrown.isWhole && failure.kind !== "memory";
+    // Of the results, as nothing else of the script runs then but what it puts into them itself.
+    if (isFinishing && STACK_OVERFLOW.test(failure.message))
+      return { report: refused(name, tooDeep()), isSound: false };
+    return { report: { failure: bounded(failure) }, isSound };
   }
+}
+
+const STACK_OVERFLOW = /^(\w+: )?Maximum call stack size exceeded$/;
+
+function answered(text: string, { name, outputMaxCharacters }: RunInput): RunReport {
+  const passed = text.length > charactersMax(outputMaxCharacters) ? tooLong(outputMaxCharacters) : passedByValues(text);
+  return passed ? refused(name, passed) : { results: text };
 }
 
 function stopped(name: string): RunReport {
@@ -167,9 +187,10 @@ function limitedCalls(end: CallEnd): (name: string, args: string, at: string) =>
   return (name, args, at) => {
     calls += 1;
     if (calls > SCRIPT_CALLS_MAX) return refusal("SCRIPT_CALLS_MAX", `More than ${SCRIPT_CALLS_MAX} host calls.`);
-    if (args.length > SCRIPT_CALL_MAX_CHARACTERS)
-      return refusal("SCRIPT_CALL_MAX_CHARACTERS", `The arguments of ${name} are too large.`);
-    return end.call({ name, args, at }) ?? "";
+    const handed = shortened(name, args);
+    const passed = passedByArguments(handed);
+    if (passed) return refusal(passed.limit, `What ${name} is called with ${passed.message}.`);
+    return end.call({ name, args: handed, at }) ?? "";
   };
 }
 
@@ -178,6 +199,8 @@ function refusal(limit: string, message: string): string {
 }
 
 interface Thrown {
+  /** The machine itself says what was thrown: nothing broke off within it. */
+  readonly isWhole: boolean;
   readonly name?: string;
   readonly message: string;
   readonly stack?: string;
@@ -185,23 +208,28 @@ interface Thrown {
   readonly details?: ScriptFailure["details"];
 }
 
-function failureOf(machine: Machine, error: unknown, main: string): ScriptFailure {
-  const thrown = thrownBy(machine, error);
+function failureOf(thrown: Thrown, error: unknown, main: string): ScriptFailure {
   const { name, message, stack = "", code, details } = thrown;
   if (/^(InternalError: )?out of memory$/.test(message) || (error as Error).name === "RuntimeError")
     return { kind: "memory", message: `${main} needs more memory than a script has.` };
   const kind = name === "SyntaxError" && code === undefined ? "syntax" : "thrown";
   const title = name === undefined || name === "Error" ? "" : `${name}: `;
-  return { kind, message: `${title}${clientText(message)}`, code, details, ...positionIn(stack, main) };
+  return {
+    kind,
+    message: `${title}${clientText(message)}`,
+    code,
+    details,
+    ...positionIn(stack.slice(0, SCRIPT_ERROR_MAX_CHARACTERS), main),
+  };
 }
 
 function thrownBy(machine: Machine, error: unknown): Thrown {
   const handle = handleOf(error);
-  if (handle === undefined) return { message: error instanceof Error ? error.message : String(error) };
+  if (handle === undefined) return { isWhole: false, message: errorText(error) };
   try {
-    return JSON.parse(machine.describe(handle)) as Thrown;
+    return { ...(JSON.parse(machine.describe(handle)) as Omit<Thrown, "isWhole">), isWhole: true };
   } catch (failed) {
-    return { message: failed instanceof Error ? failed.message : String(failed) };
+    return { isWhole: false, message: errorText(failed) };
   }
 }
 

@@ -1,8 +1,11 @@
-import { LUA_ANSWERS_MAX_CHARACTERS, LUA_NAMES_KEPT_MAX } from "../../../common/limits.ts";
+import { LUA_ANSWERS_MAX_CHARACTERS, LUA_NAMES_KEPT_MAX, SCRIPT_VALUE_MAX_DEPTH } from "../../../common/limits.ts";
 import { LUA_LIBRARIES } from "./libraries.ts";
 
 /** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
 export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
+
+/** What is said of a table that has no JSON as it is nested too deeply. */
+export const TOO_DEEP = `a table is nested more than ${SCRIPT_VALUE_MAX_DEPTH} deep, or holds itself`;
 
 /**
  * Runs once in each Lua VM, before any text of a user. Answers the functions `compile` and `run`, takes away what
@@ -41,7 +44,7 @@ local function resume(...) return passed(rawresume(...)) end
 
 -- JSON ------------------------------------------------------------------------------------------------------------
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f", ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t" }
-local DEPTH_MAX = 100
+local DEPTH_MAX = ${SCRIPT_VALUE_MAX_DEPTH}
 
 local function escaped(c) return ESCAPES[c] or format("\\u%04x", byte(c)) end
 local function quoted(text)
@@ -93,7 +96,7 @@ local function putList(parts, last, value, count, depth)
   return last + 1
 end
 local function putTable(parts, last, value, depth)
-  if depth > DEPTH_MAX then error("a table is nested too deeply, or holds itself", 0) end
+  if depth > DEPTH_MAX then error("${TOO_DEEP}", 0) end
   local length = lengthOf(value)
   if length then return putList(parts, last, value, length, depth) end
   local before = "{"
@@ -127,9 +130,9 @@ function put(parts, last, value, depth)
   return last + 1
 end
 
-local function encode(value)
+local function encode(value, depth)
   local parts = {}
-  return concat(parts, "", 1, put(parts, 0, value, 1))
+  return concat(parts, "", 1, put(parts, 0, value, depth or 1))
 end
 
 local UNESCAPES = { ['"'] = '"', ["\\"] = "\\", ["/"] = "/", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
@@ -348,7 +351,7 @@ local function all(chunk, globals, wanted)
   if framed.finish then framed.finish(env) end
   local values = {}
   for at = 1, #wanted do values[wanted[at]] = rawget(env, wanted[at]) end
-  return encode(values)
+  return encode(values, 0)
 end
 
 -- The wanted variables by name as JSON, O when that is too much, or E and the text of the error as JSON; and whether

@@ -29,6 +29,10 @@ scriptEngineContract(open, {
   stuck: "local s = ('a'):rep(1e4) s:find(('a*'):rep(8) .. 'b')",
   greedy: ["local t = {} for i = 1, 1e9 do t[i] = {i} end", "local s = 'xxxxxxxx' while true do s = s .. s end"],
   long: "local t = {} for i = 1, 1000 do t[i] = 'x' end local s = table.concat(t) local n = {} for i = 1, IN / 1000 do n[i] = s end OUT = table.concat(n) .. s:sub(1, IN % 1000)",
+  deep: "local o = {} for n = 2, IN do o = {o} end OUT = o",
+  many: "OUT = {} for n = 1, IN do OUT[n] = 1 end",
+  handing: "local t = {} for n = 1, IN do t[n] = 1 end local ok, e = pcall(host.add, t) if not ok then OUT = e end",
+  shouting: "error(('x'):rep(IN))",
   calls: "for n = 1, IN do host.add(1, 1) end",
   asTold: `if IN == "throw" then error("no") elseif IN == "endless" then while true do end
     elseif IN == "greedy" then local s = "xxxxxxxx" while true do s = s .. s end

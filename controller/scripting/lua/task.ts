@@ -2,12 +2,20 @@ import { createHash } from "node:crypto";
 import {
   LUA_VM_KEPT_MAX_BYTES,
   LUA_VMS_PER_THREAD_MAX,
-  SCRIPT_CALL_MAX_CHARACTERS,
   SCRIPT_CALLS_MAX,
   SCRIPT_MEMORY_MAX_BYTES,
-  SCRIPT_OUTPUT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import { CallEnd } from "../../workers/index.ts";
+import {
+  bounded,
+  charactersMax,
+  passedByArguments,
+  passedByValues,
+  refused,
+  shortened,
+  tooDeep,
+  tooLong,
+} from "../handover.ts";
 import { steps, type Steps } from "../steps.ts";
 import type {
   CallFailure,
@@ -18,6 +26,7 @@ import type {
   ScriptTask,
   ScriptThreadData,
 } from "../task.ts";
+import { TOO_DEEP } from "./bootstrap.ts";
 import { LuaVm, type LuaReport, type LuaRun } from "./vm.ts";
 
 /** Runs Lua 5.1. Texts of one owner that are the same share a VM; every run has variables of its own. */
@@ -46,7 +55,7 @@ class Machines {
     while (reports.length < each.length) {
       const vm = await this.#take(input, key);
       const piece = each.slice(reports.length, reports.length + atOnce);
-      const made = runIn(vm, { ...input, each: piece, end });
+      const made = end.within(() => runIn(vm, { ...input, each: piece, end }));
       this.#keep(input, key, vm);
       if ("failure" in made) return made;
       reports.push(...made.reports);
@@ -87,20 +96,20 @@ function runIn(
   vm: LuaVm,
   input: Piece,
 ): { readonly reports: readonly RunReport[] } | { readonly failure: ScriptFailure } {
-  const { name, source, each, results, end, stepsMax, outputMaxCharacters = SCRIPT_OUTPUT_MAX_CHARACTERS } = input;
+  const { name, source, each, results, end, stepsMax, outputMaxCharacters } = input;
   const wrong = vm.compile(name, source);
-  if (wrong !== undefined) return { failure: { kind: "syntax", ...placed(wrong, name) } };
+  if (wrong !== undefined) return { failure: bounded({ kind: "syntax", ...placed(wrong, name) }) };
   const runs = each.map(() => ({ failures: new Map<string, CallFailure>(), taken: steps(stepsMax), calls: 0 }));
   const made = vm.run(name, {
     each,
     results,
-    outputMaxCharacters,
+    outputMaxCharacters: charactersMax(outputMaxCharacters),
     host: limitedCalls(end, runs),
     isOver: (at) => end.stopped || runs[at]?.taken.more() === true,
   });
   // A call that was not answered any more may have left it with half of what it needs.
   if (end.stopped) return { failure: { kind: "stopped", message: `${name} was stopped.` } };
-  return { reports: made.map((report, at) => reportOf(report, { name, run: runs[at] })) };
+  return { reports: made.map((report, at) => reportOf(report, { name, outputMaxCharacters, run: runs[at] })) };
 }
 
 /** What came of one run besides its report. */
@@ -113,18 +122,27 @@ interface Run {
 
 function reportOf(
   report: LuaReport,
-  { name, run }: { readonly name: string; readonly run: Run | undefined },
+  {
+    name,
+    outputMaxCharacters,
+    run,
+  }: Pick<ScriptInput, "name" | "outputMaxCharacters"> & { readonly run: Run | undefined },
 ): RunReport {
   if (run?.taken.isOver)
     return { failure: { kind: "endless", message: `${name} takes too many steps for one record.` } };
-  if ("results" in report) return report;
-  if (report.kind === "output")
-    return { failure: { kind: "output", message: `${name} answers more than a script may.` } };
+  if ("results" in report) return answered(report, name);
+  if (report.kind === "output") return refused(name, tooLong(outputMaxCharacters));
   if (report.kind === "memory")
     return { failure: { kind: "memory", message: `${name} needs more memory than a script has.` } };
+  if (report.message === TOO_DEEP) return refused(name, tooDeep());
   const thrown = placed(report.message, name);
   const { code, details } = run?.failures.get(thrown.message) ?? {};
-  return { failure: { kind: "thrown", ...thrown, code, details } };
+  return { failure: bounded({ kind: "thrown", ...thrown, code, details }) };
+}
+
+function answered(report: { readonly results: string }, name: string): RunReport {
+  const passed = passedByValues(report.results);
+  return passed ? refused(name, passed) : report;
 }
 
 /** Lua says where something went wrong before what did. */
@@ -146,9 +164,10 @@ function limitedCalls(end: CallEnd, runs: readonly Run[]): LuaRun["host"] {
     run.calls += 1;
     if (run.calls > SCRIPT_CALLS_MAX)
       return refusal(tooMuch(`More than ${SCRIPT_CALLS_MAX} host calls.`, "SCRIPT_CALLS_MAX"));
-    if (args.length > SCRIPT_CALL_MAX_CHARACTERS)
-      return refusal(tooMuch(`The arguments of ${name} are too large.`, "SCRIPT_CALL_MAX_CHARACTERS"));
-    const answer = end.call({ name, args, at: "" }) ?? "";
+    const handed = shortened(name, args);
+    const passed = passedByArguments(handed);
+    if (passed) return refusal(tooMuch(`What ${name} is called with ${passed.message}.`, passed.limit));
+    const answer = end.call({ name, args: handed, at: "" }) ?? "";
     return answer.startsWith("!") ? refusal(JSON.parse(answer.slice(1)) as CallFailure) : answer;
   };
 }

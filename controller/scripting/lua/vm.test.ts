@@ -83,7 +83,7 @@ describe("a text of Lua 5.1", () => {
     ["local x\nx.y = 1", /^lua:2: attempt to index local 'x' \(a nil value\)$/],
     ["error({code = 5})", /^\{"code":5\}$/],
     ["answer = function() end", /a function has no JSON/],
-    ["answer = {} answer[1] = answer", /nested too deeply/],
+    ["answer = {} answer[1] = answer", /nested more than 100 deep/],
     ["answer = 0 / 0", /has no JSON/],
     ["\u001bLua", /no bytecode/],
     ["json.parse('[1,')", /no JSON at character/],

@@ -59,6 +59,8 @@ async function computedPiece(
   const outcomes = await engine.runEach(
     {
       tenant: principal.tenant,
+      kind: "serverjs",
+      user: principal.user,
       language: "lua",
       name: `search field ${field}`,
       source: `RESULT = (function() ${source}\nend)()`,
