@@ -1,6 +1,5 @@
 import { AppError, errorText } from "./errors.ts";
-import { JsonDecoder } from "./json-decoder.ts";
-import { HTTP_JSON_DEPTH_MAX } from "./limits.ts";
+import { type Bound, HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "./json-decoder.ts";
 
 /**
  * Anything that could spell `__proto__` or `constructor`, escaped or not: only such texts pay for the check of every
@@ -20,9 +19,9 @@ export function hasLongNumber(text: string): boolean {
  * Parses a text that a client sent, all at once: whole numbers beyond 2^53 become decimal text; members that would reach
  * a prototype are left out. `AppError("syntax")` when it is no JSON.
  */
-export function parseJson(text: string): unknown {
-  if (hasLongNumber(text)) return decoded(text);
-  checkDepth(text);
+export function parseJson(text: string, bounds: JsonBounds = HTTP_JSON_BOUNDS): unknown {
+  if (hasLongNumber(text)) return decoded(text, bounds);
+  checkDepth(text, bounds.depth);
   try {
     const value: unknown = JSON.parse(text);
     // No reviver: V8 keeps a second tree for one, which takes several times the memory of the values.
@@ -33,8 +32,8 @@ export function parseJson(text: string): unknown {
   }
 }
 
-function decoded(text: string): unknown {
-  const decoder = new JsonDecoder(text);
+function decoded(text: string, bounds: JsonBounds): unknown {
+  const decoder = new JsonDecoder(text, bounds);
   while (!decoder.step());
   return decoder.value;
 }
@@ -58,7 +57,7 @@ function hasPrototype(value: unknown): boolean {
 }
 
 /** `AppError("too_large")` for what is nested deeper than `HTTP_JSON_DEPTH_MAX`. */
-export function checkDepth(text: string): void {
+export function checkDepth(text: string, bound: Bound = HTTP_JSON_BOUNDS.depth): void {
   let depth = 0;
   let quoted = false;
   for (let at = 0; at < text.length; at++) {
@@ -69,10 +68,7 @@ export function checkDepth(text: string): void {
     } else if (code === 34) quoted = true;
     else if (code === 123 || code === 91) depth++;
     else if (code === 125 || code === 93) depth--;
-    if (depth > HTTP_JSON_DEPTH_MAX)
-      throw new AppError(
-        "too_large",
-        `The JSON is nested deeper than ${HTTP_JSON_DEPTH_MAX} levels (HTTP_JSON_DEPTH_MAX).`,
-      );
+    if (depth > bound.max)
+      throw new AppError("too_large", `The JSON is nested deeper than ${bound.max} levels (${bound.name}).`);
   }
 }

@@ -9,9 +9,15 @@ import {
   SCRIPT_STOP_GRACE_MS,
   SCRIPT_THREADS,
   WORKER_CLOSE_DEADLINE_MS,
+  SCRIPT_VALUE_MAX_DEPTH,
+  SCRIPT_VALUE_MAX_MEMBERS,
+  SCRIPT_OUTPUT_MAX_CHARACTERS,
 } from "../../common/limits.ts";
+import type { JsonBounds } from "../../common/json-decoder.ts";
 import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
+import { decodeJson, encodeJson } from "../decoding.ts";
+import { ThreadSlices } from "../slices.ts";
 import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
 import { watchNative } from "./native.ts";
 import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";
@@ -25,6 +31,14 @@ import type {
   ScriptOutcome,
   ScriptSeries,
 } from "./types.ts";
+
+/** The thread's bounds are told to the script; a list of arguments and an object of results are around what they bound. */
+const HANDED_OVER: JsonBounds = {
+  depth: { name: "SCRIPT_VALUE_MAX_DEPTH", max: SCRIPT_VALUE_MAX_DEPTH + 2 },
+  members: { name: "SCRIPT_VALUE_MAX_MEMBERS", max: 2 * SCRIPT_VALUE_MAX_MEMBERS },
+  elements: { name: "SCRIPT_VALUE_MAX_MEMBERS", max: 2 * SCRIPT_VALUE_MAX_MEMBERS },
+  stringCharacters: { name: "SCRIPT_CALL_MAX_CHARACTERS", max: SCRIPT_OUTPUT_MAX_CHARACTERS },
+};
 
 type LanguageTasks = { readonly [language in ScriptLanguage]: ScriptTask };
 
@@ -73,7 +87,7 @@ export class ThreadScripts implements ScriptEngine {
 
   async run(call: ScriptCall, host: ScriptHost): Promise<ScriptOutcome> {
     const report = await this.#report(call, { globals: JSON.stringify(call.globals) }, host);
-    if ("results" in report) return outcomeOf(report.results);
+    if ("results" in report) return outcomeOf(report.results, this.#slices(call));
     throw new AppError("internal", `${call.name} was run as a series.`);
   }
 
@@ -83,7 +97,13 @@ export class ThreadScripts implements ScriptEngine {
     const runs = { globals: "{}", frame, each: lines, stepsMax, outputMaxCharacters };
     const report = await this.#report(series, runs, host);
     if (!("reports" in report)) throw new AppError("internal", `${series.name} was not run as a series.`);
-    return report.reports.map((one) => ("results" in one ? outcomeOf(one.results) : errorOf(one.failure)));
+    const slices = this.#slices(series);
+    const outcomes: (ScriptOutcome | AppError)[] = [];
+    for (const one of report.reports) {
+      outcomes.push("results" in one ? await outcomeOf(one.results, slices) : errorOf(one.failure));
+      if (slices.isOverNow()) await slices.pause();
+    }
+    return outcomes;
   }
 
   /** What a thread made of it; throws why all of it failed. */
@@ -102,7 +122,8 @@ export class ThreadScripts implements ScriptEngine {
         stands = true;
         pool.heed();
       });
-      const answer = await answerOf(host, request, over.signal);
+      const slices = this.#slices({ tenant: call.tenant, signal: over.signal });
+      const answer = await answerOf(host, request, { signal: over.signal, slices });
       leave();
       stands = false;
       return answer;
@@ -145,6 +166,10 @@ export class ThreadScripts implements ScriptEngine {
       over.abort();
       line.close();
     }
+  }
+
+  #slices({ tenant, signal }: Pick<ScriptCall, "tenant" | "signal">): ThreadSlices {
+    return new ThreadSlices({ tenant, clock: this.#options.clock, signal });
   }
 
   async close(): Promise<void> {
@@ -208,15 +233,29 @@ export class ThreadScripts implements ScriptEngine {
 
 type RunsInput = Pick<ScriptInput, "globals" | "frame" | "each" | "stepsMax" | "outputMaxCharacters">;
 
-function outcomeOf(results: string): ScriptOutcome {
-  return { results: JSON.parse(results) as Record<string, Value> };
+async function outcomeOf(results: string, slices: ThreadSlices): Promise<ScriptOutcome> {
+  return { results: (await handedOver(results, slices)) as Record<string, Value> };
 }
 
-async function answerOf(host: ScriptHost, { name, args, at }: CallRequest, signal: AbortSignal): Promise<string> {
+/** What came from a script's thread, which keeps the bounds of what it hands over. */
+function handedOver(text: string, slices: ThreadSlices): Promise<unknown> {
+  return decodeJson(text, { slices, bounds: HANDED_OVER });
+}
+
+interface Answering {
+  readonly signal: AbortSignal;
+  readonly slices: ThreadSlices;
+}
+
+async function answerOf(
+  host: ScriptHost,
+  { name, args, at }: CallRequest,
+  { signal, slices }: Answering,
+): Promise<string> {
   try {
-    const value = await host.call({ name, args: JSON.parse(args) as readonly Value[], at, signal });
+    const value = await host.call({ name, args: (await handedOver(args, slices)) as readonly Value[], at, signal });
     if (value === undefined) return "";
-    const text = JSON.stringify(value);
+    const text = await encodeJson(value, slices);
     if (text.length > SCRIPT_CALL_MAX_CHARACTERS)
       throw tooLarge(`The answer of ${name} is too large.`, "SCRIPT_CALL_MAX_CHARACTERS");
     return `=${text}`;
