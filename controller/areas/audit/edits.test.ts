@@ -13,7 +13,7 @@ import type { Head } from "./heads.ts";
  * which edits have to be found, and which cannot be: the end of a run that no head covers, and what is about to expire.
  */
 
-const SEEDS = onCluster ? 40 : 400;
+const SEEDS = onCluster ? 40 : 150;
 const EDITS = 6;
 
 let engine: TestEngine;

@@ -45,6 +45,7 @@ interface TenantHeads {
   /** The present run. */
   current?: string;
   isBehind: boolean;
+  isAdopting: boolean;
   failure?: string;
   /** The run whose trail says that its heads are late, and when it said so; it does so once a day. */
   excused?: { readonly run: string; readonly timeMs: number };
@@ -131,11 +132,16 @@ export class Heading {
 
   /** Begins, in the background, to make heads of the runs of earlier versions, unless that was done. */
   adopt(tenant: string): void {
-    if (this.#state(tenant).register?.adoptedMs !== undefined) return;
+    const state = this.#state(tenant);
+    if (state.isAdopting || state.register?.adoptedMs !== undefined) return;
+    state.isAdopting = true;
     this.#adopting = this.#adopting.then(() =>
-      this.#adopt(tenant).catch((error: unknown) =>
-        this.#options.runtime.log.warn({ err: error, tenant }, "earlier runs of the audit trail get their heads later"),
-      ),
+      this.#adopt(tenant, state)
+        .catch((error: unknown) => {
+          const { log } = this.#options.runtime;
+          log.warn({ err: error, tenant }, "earlier runs of the audit trail get their heads later");
+        })
+        .finally(() => (state.isAdopting = false)),
     );
   }
 
@@ -217,9 +223,8 @@ export class Heading {
     else await this.#update(tenant, state, (register) => register);
   }
 
-  async #adopt(tenant: string): Promise<void> {
-    const state = this.#state(tenant);
-    if (this.#stopping.signal.aborted) return;
+  async #adopt(tenant: string, state: TenantHeads): Promise<void> {
+    if (this.#stopping.signal.aborted || this.#tenants.get(tenant) !== state) return;
     await this.open(tenant);
     if (state.register?.adoptedMs !== undefined) return;
     const [runs, adoptedMs] = [new OldRuns(), this.#nowMs()];
@@ -280,7 +285,7 @@ export class Heading {
   #state(tenant: string): TenantHeads {
     let state = this.#tenants.get(tenant);
     if (state === undefined) {
-      state = { writing: Promise.resolve(), live: new Map(), isBehind: false };
+      state = { writing: Promise.resolve(), live: new Map(), isBehind: false, isAdopting: false };
       this.#tenants.set(tenant, state);
     }
     return state;

@@ -2,6 +2,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import {
+  AUDIT_CLOCK_SLACK_MS,
   AUDIT_HEAD_INTERVAL_MS,
   AUDIT_HEADS_TOGETHER_MAX,
   AUDIT_KEEP_SECONDS,
@@ -9,9 +10,10 @@ import {
 } from "../../../common/limits.ts";
 import { AuditWorld, madePlain, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
-import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
+import { hashOf } from "./chain.ts";
 import { HEADS_LATE } from "./types.ts";
 
 let engine: TestEngine;
@@ -42,13 +44,22 @@ function withKv(change: (kv: KvStore) => Partial<KvStore>): Stores {
   };
 }
 
+/** A store that refuses heads when it is told to. */
+function refusing() {
+  let refuses = false;
+  const stores = withKv((kv) => ({
+    put: (...put) => (refuses ? Promise.reject(new AppError("unavailable", "no space")) : kv.put(...put)),
+  }));
+  return { stores, fail: (value: boolean): void => void (refuses = value) };
+}
+
 describe("heads are sealed", () => {
   test("at the beginning of a run, every minute in which there were entries, at its end, and never per entry", async () => {
     const { audit } = world.controller();
     audit.start();
     await audit.adopted();
     await Promise.all(Array.from({ length: 700 }, () => audit.write(world.entry())));
-    await expect.poll(() => world.version(), "the register, and the first head").toBe(2);
+    await expect.poll(() => world.version()).toBe(2);
     await Promise.all(Array.from({ length: 700 }, () => audit.write(world.entry())));
     await expect.poll(() => world.clock.waiting).toBe(1);
     expect(await world.version()).toBe(2);
@@ -121,6 +132,15 @@ test("a run that lost all but its last entry is broken, anchored or not", async 
     ]);
 });
 
+test("an end that was written anew with the key is noticed by its head", async () => {
+  const one = world.controller();
+  await world.write(one, 3);
+  await one.audit.close();
+  const body = { ...records()[2]!, user: "forged" };
+  records().splice(2, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect(await world.verify()).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
+});
+
 test("a trail is sound on every day of its expiry, and broken by what was removed before", async () => {
   const one = world.controller();
   for (let day = 0; day < 5; day++) {
@@ -158,16 +178,13 @@ describe("a controller that was killed", () => {
 
   test("after heads could not be stored for long leaves a sound trail that says so", async () => {
     const said: unknown[] = [];
-    let isAway = false;
-    const stores = withKv((kv) => ({
-      put: (...put) => (isAway ? Promise.reject(new AppError("unavailable", "no space")) : kv.put(...put)),
-    }));
+    const { stores, fail } = refusing();
     const log = pino({ level: "error" }, { write: (line: string) => void said.push(JSON.parse(line)) });
     Object.assign(world.runtime, { log });
     const one = world.controller({ stores });
     await world.write(one);
     await one.audit.writeHeads();
-    isAway = true;
+    fail(true);
     for (let minute = 0; minute < 20; minute++) {
       world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
       await world.write(one);
@@ -175,13 +192,32 @@ describe("a controller that was killed", () => {
     }
     expect(said).toEqual([expect.objectContaining({ msg: expect.stringContaining("NO NEW HEADS") })]);
     expect(one.audit.headsFailing).toBe(1);
-    expect(await world.verify()).toMatchObject({ uncovered: 21, problems: [] });
-    const excuses = records().filter(({ action }) => action === HEADS_LATE);
-    expect(excuses).toHaveLength(1);
-    isAway = false;
+    await expect.poll(async () => (await world.verify()).uncovered).toBe(21);
+    expect(await world.verify()).toMatchObject({ problems: [] });
+    expect(records().filter(({ action }) => action === HEADS_LATE)).toHaveLength(1);
+    fail(false);
     await one.audit.close();
     expect(one.audit.headsFailing).toBe(0);
     expect(await world.verify()).toMatchObject({ uncovered: 0, problems: [] });
+  });
+
+  test("after heads could not be stored for days leaves a trail that is sound while it expires", async () => {
+    const { stores, fail } = refusing();
+    const one = world.controller({ stores });
+    await world.write(one);
+    await one.audit.writeHeads();
+    fail(true);
+    const excuses = () => records().filter(({ action }) => action === HEADS_LATE).length;
+    for (let day = 0; day < 9; day += 3) {
+      await world.write(one);
+      await one.audit.writeHeads();
+      await expect.poll(excuses).toBe(1 + day / 3);
+      world.clock.advance(3 * AUDIT_MARK_INTERVAL_MS);
+    }
+    // The first day has expired; the next entries are of the fourth.
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 8 * AUDIT_MARK_INTERVAL_MS);
+    records().splice(0, 3);
+    expect(await world.verify()).toMatchObject({ entries: 4, problems: [] });
   });
 });
 
@@ -209,12 +245,23 @@ describe("of a store in which trail and heads are put back together to an earlie
   test("one with an anchor notices both", async () => {
     await putBack();
     const { problems, notes } = await world.verify({ anchored: true });
-    expect(problems.sort()).toEqual([
+    expect([...problems].sort()).toEqual([
       expect.stringMatching(/^Entries 4 to 6 of run .* are cut off at its end\.$/),
       expect.stringContaining("they were put back or removed"),
     ]);
     expect(notes).toEqual([]);
   });
+});
+
+test("heads that were sealed anew with the key, in the place of others, are noticed by an anchor", async () => {
+  const one = world.controller();
+  await world.write(one, 3);
+  await one.audit.close();
+  await one.anchor();
+  expect(await world.verify({ anchored: true })).toMatchObject({ problems: [] });
+  const { revision, register } = await world.heads.read("matrix");
+  await world.heads.write("matrix", revision, { ...register!, heads: [] });
+  expect((await world.verify({ anchored: true })).first).toMatchObject({ kind: "heads" });
 });
 
 describe("heads that are put back alone", () => {
@@ -252,6 +299,27 @@ describe("heads that are put back alone", () => {
     await one.audit.writeHeads();
     expect(await world.verify()).toMatchObject({ first: { kind: "heads" }, problems: { length: 1 } });
   });
+});
+
+test("heads that were removed are noticed after others were sealed in their place", async () => {
+  const one = world.controller();
+  await world.write(one, 5);
+  await one.audit.close();
+  await (await world.kv()).delete(REGISTER_KEY);
+  world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
+  const [entry] = records().splice(4, 1);
+  records().splice(0, Infinity);
+  await world.write(world.controller());
+  records().unshift(entry!);
+  const { problems } = await world.verify();
+  expect(problems).toContainEqual(expect.stringContaining("the sealed heads of that time were removed"));
+  records().shift();
+  const next = world.controller();
+  await (await world.kv()).delete(REGISTER_KEY);
+  await world.write(next);
+  expect((await world.verify()).problems, "by the controller that seals anew").toContain(
+    "The sealed heads were removed.",
+  );
 });
 
 describe("a trail that an earlier version made", () => {
@@ -312,6 +380,18 @@ describe("a trail that an earlier version made", () => {
     expect(await world.verify()).toMatchObject({ unkeyed: 4, problems: [] });
     records().splice(4, 0, ...forged(plainMs));
     expect((await world.verify()).first, "also when it is dated back").toMatchObject({ kind: "unkeyed" });
+  });
+
+  test("gets no more runs of that version, also not one that was there before it was sealed", async () => {
+    await earlier();
+    const again = records().splice(4, 4);
+    const one = world.controller();
+    world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
+    one.audit.maintain("matrix");
+    await one.audit.adopted();
+    expect(await world.verify()).toMatchObject({ problems: [] });
+    records().push(...again);
+    expect((await world.verify()).first).toMatchObject({ kind: "added", sequence: 1 });
   });
 
   test("has entries of controllers that are not upgraded yet", async () => {
