@@ -4,21 +4,29 @@ export interface Anchor {
   readonly timeMs: number;
   /** Empty: the installation itself. */
   readonly tenant: string;
+  /** Empty: the sealed heads of all runs. */
   readonly run: string;
+  /** Of an entry; the version of heads. */
   readonly sequence: number;
-  /** Of that entry, and so of all before it in its run. */
+  /** Of that entry, and so of all before it in its run; the seal of heads. */
   readonly hash: string;
 }
 
+/** `Anchor.run` of the sealed heads of a tenant's trail. */
+export const ANCHOR_OF_HEADS = "";
+
 /** One line of an anchor file, with its end. */
-export function anchorLine({ timeMs, ...rest }: Anchor): string {
-  return `${JSON.stringify({ time: new Date(timeMs).toISOString(), ...rest })}\n`;
+export function anchorLine({ timeMs, tenant, run, sequence, hash }: Anchor): string {
+  const time = new Date(timeMs).toISOString();
+  const what = run === ANCHOR_OF_HEADS ? { heads: sequence } : { run, sequence };
+  return `${JSON.stringify({ time, tenant, ...what, hash })}\n`;
 }
 
 /** Undefined of what is no such line: one that was cut off when a disk was full, or changed. */
 export function anchorOf(line: string): Anchor | undefined {
   try {
-    const { time, tenant, run, sequence, hash } = JSON.parse(line) as Record<string, unknown>;
+    const { time, tenant, hash, heads, ...entry } = JSON.parse(line) as Record<string, unknown>;
+    const { run, sequence } = heads === undefined ? entry : { run: ANCHOR_OF_HEADS, sequence: heads };
     const timeMs = typeof time === "string" ? Date.parse(time) : Number.NaN;
     if (typeof tenant !== "string" || typeof run !== "string" || typeof hash !== "string") return undefined;
     if (!Number.isSafeInteger(sequence) || Number.isNaN(timeMs)) return undefined;

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, partsOf, type Area } from "./area.ts";
-import { AnchorFile, Anchoring, auditArea, AuditService, StoredTrail } from "./areas/audit/index.ts";
+import { AnchorFile, Anchoring, auditArea, AuditService, HeadStore, StoredTrail } from "./areas/audit/index.ts";
 import { clusterArea, ClusterService, Membership, RepairService, ScrubService } from "./areas/cluster/index.ts";
 import {
   configArea,
@@ -154,14 +154,15 @@ export async function assemble(options: AssemblyOptions) {
     bornMs,
     ...(anchoring && { anchoring }),
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
+    heads: new HeadStore({ stores, keys: secrets, random: runtime.random }),
   });
-  const groups = new GroupService({
+  const groups: GroupService = new GroupService({
     runtime,
     stores,
     seenNames: (principal) => users.directory.reader.seenNames(principal),
     left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
   });
-  const users = new UserService({
+  const users: UserService = new UserService({
     runtime,
     stores,
     tenants,

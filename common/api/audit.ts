@@ -7,10 +7,13 @@ export const AuditBreak = Type.Object({
   kind: Type.String({
     description:
       "altered: its content was changed; missing: entries were taken out; doubled, reordered: put in or moved; unknown_key: made with a key that the key file lacks; " +
-      "truncated: the end was cut off; replaced: written anew with the key",
+      "truncated: the end was cut off; replaced: written anew with the key; unkeyed: a digest that needs no key where all have one; " +
+      "added: an earlier run that was not there; heads: the sealed heads were changed, removed or put back",
   }),
-  run: Type.String({ description: "one run of one controller" }),
-  sequence: Type.Integer({ description: "its number in the run; of entries that are gone the first" }),
+  run: Type.String({ description: "one run of one controller; empty: the sealed heads of all" }),
+  sequence: Type.Integer({
+    description: "its number in the run; of entries that are gone the first; of heads their version",
+  }),
   timeMs: Type.Number(),
   text: Type.String(),
 });
@@ -20,6 +23,10 @@ export const AuditReport = Type.Object({
   runs: Type.Integer(),
   /** Entries of earlier versions. Their hash needs no key, so they prove nothing. */
   unkeyed: Type.Integer(),
+  uncovered: Type.Integer({
+    description: "entries that no sealed head names: of the last minute, and of controllers that were killed",
+  }),
+  beforeHeads: Type.Integer({ description: "entries of runs that earlier versions made, without sealed heads" }),
   anchors: Type.Integer({ description: "runs that were compared with what is kept of them outside the store" }),
   anchorFault: Type.Optional(
     Type.String({ description: "why digests are not, or cannot be read, outside the store; absent: they are" }),
@@ -27,6 +34,8 @@ export const AuditReport = Type.Object({
   first: Type.Optional(AuditBreak),
   /** What does not hold, the oldest first; empty for a sound trail. */
   problems: Type.Array(Type.String()),
+  /** What this verification cannot notice. */
+  notes: Type.Array(Type.String({ description: "what this verification cannot notice, in words" })),
 });
 export type AuditReport = Static<typeof AuditReport>;
 

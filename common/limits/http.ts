@@ -274,6 +274,29 @@ export const AUDIT_ANCHOR_INTERVAL_MS = 60_000;
 export const AUDIT_ANCHOR_READ_BYTES = 64 * 1_024;
 /** Runs whose digests one call may bring along. */
 export const AUDIT_ANCHORS_GIVEN_MAX = 10_000;
+/** How often a controller seals the heads of its runs: so much of a run has no head when a controller is killed. */
+export const AUDIT_HEAD_INTERVAL_MS = 60_000;
+/**
+ * Entries of one run without a head may span this much, silences longer than a head's interval left out. More means
+ * that heads were put back.
+ */
+export const AUDIT_HEAD_LATE_MS = 300_000;
+/** A head says for every such span of its run which entry was the first: so exactly is told which may have expired. */
+export const AUDIT_MARK_INTERVAL_MS = 24 * 3_600_000;
+/** Entries may be gone so long before they expire: clocks differ, and reading a trail takes time. */
+export const AUDIT_EXPIRY_SLACK_MS = 3_600_000;
+/** Clocks of controllers differ by less, where it is asked what was made first. */
+export const AUDIT_CLOCK_SLACK_MS = 300_000;
+/** Heads in the entry that is written every interval; the older half of more of them goes to a page. */
+export const AUDIT_HEADS_TOGETHER_MAX = 64;
+/** Heads of one page: less than `KV_VALUE_MAX_BYTES`. */
+export const AUDIT_HEADS_PAGE_MAX_BYTES = 256 * KIB;
+/** Each attempt to write heads that fails loses to another controller. */
+export const AUDIT_HEAD_ATTEMPTS_MAX = 16;
+/** Tenants whose heads are written at the same time. */
+export const AUDIT_HEAD_WRITES_MAX = 8;
+/** Faults of heads that are remembered; the oldest are kept. */
+export const AUDIT_HEAD_FAULTS_MAX = 20;
 
 // Secrets.
 /** An external command that gives the keys: a start waits so long for it. */

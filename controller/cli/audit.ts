@@ -73,13 +73,15 @@ async function anchorsOf(files: readonly string[], tenant: string): Promise<read
   return newest.all.map((anchor) => anchorLine(anchor).trimEnd());
 }
 
-function textOf({ entries, runs, unkeyed, anchors, anchorFault, first, problems }: AuditReport): string {
+/** A controller of an earlier version has no notes. */
+type Report = Omit<AuditReport, "notes"> & Partial<Pick<AuditReport, "notes">>;
+
+function textOf({ entries, runs, anchors, anchorFault, first, problems, notes = [] }: Report): string {
   const lines = [
     first === undefined ? "The trail is sound." : `THE TRAIL IS BROKEN (${first.kind}): ${first.text}`,
     ...problems.slice(1).map((problem) => `  also: ${problem}`),
     `${entries} entries of ${runs} runs, ${anchors} of them compared with what is kept outside the store.`,
-    ...(anchors === 0 ? ["Without an anchor (audit_anchor_file) it is not noticed when the newest are cut off."] : []),
-    ...(unkeyed > 0 ? [`${unkeyed} entries of earlier versions prove nothing.`] : []),
+    ...notes,
     ...(anchorFault === undefined ? [] : [`NOT ANCHORED: ${anchorFault}`]),
   ];
   return `${lines.join("\n")}\n`;

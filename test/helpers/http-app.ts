@@ -31,8 +31,12 @@ export class MemoryTrail implements AuditTrail {
     return Promise.resolve();
   }
 
+  /** Entries of one page of an answer. */
+  pageEntries = Infinity;
+
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
-    yield await Promise.resolve(this.records.filter((record) => record.tenant === tenant).reverse());
+    let rest = await Promise.resolve(this.records.filter((record) => record.tenant === tenant).reverse());
+    for (; rest.length > 0; rest = rest.slice(this.pageEntries)) yield rest.slice(0, this.pageEntries);
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Anchor } from "../../../common/audit-anchor.ts";
+import { ANCHOR_OF_HEADS, type Anchor } from "../../../common/audit-anchor.ts";
 import { errorText } from "../../../common/errors.ts";
 import { AUDIT_ANCHOR_INTERVAL_MS } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
@@ -18,7 +18,7 @@ export interface AnchoringOptions {
 export class Anchoring {
   readonly file: AnchorFile;
   readonly #runtime: AnchoringOptions["runtime"];
-  /** By run: of one that is over, until it is in the file. */
+  /** By tenant and run: of a run that is over, until it is in the file. */
   readonly #waiting = new Map<string, Anchor>();
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -30,13 +30,14 @@ export class Anchoring {
     this.#runtime = runtime;
   }
 
-  /** The entry is durable in the store. */
+  /** The entry, or what is sealed of all runs, is durable in the store. */
   kept(anchor: Anchor): void {
-    this.#waiting.set(anchor.run, anchor);
+    this.#waiting.set(placeOf(anchor), anchor);
   }
 
+  /** Runs with entries that are not in the file. */
   get waiting(): number {
-    return this.#waiting.size;
+    return [...this.#waiting.values()].filter(({ run }) => run !== ANCHOR_OF_HEADS).length;
   }
 
   /** Why the last write failed; undefined when it did not. */
@@ -75,7 +76,8 @@ export class Anchoring {
     if (anchors.length === 0) return;
     try {
       await this.file.append(anchors);
-      for (const anchor of anchors) if (this.#waiting.get(anchor.run) === anchor) this.#waiting.delete(anchor.run);
+      for (const anchor of anchors)
+        if (this.#waiting.get(placeOf(anchor)) === anchor) this.#waiting.delete(placeOf(anchor));
       this.#failure = undefined;
     } catch (error) {
       this.#failure = errorText(error);
@@ -85,4 +87,8 @@ export class Anchoring {
       );
     }
   }
+}
+
+function placeOf({ tenant, run }: Anchor): string {
+  return `${tenant}/${run}`;
 }

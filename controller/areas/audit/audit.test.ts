@@ -90,7 +90,7 @@ describe("the chain", () => {
     expect(trail.records.map(({ action }) => action)).toEqual(Array.from({ length: 100 }, (_, at) => String(at)));
     expect(trail.records.map(({ sequence }) => sequence)).toEqual(Array.from({ length: 100 }, (_, at) => at + 1));
     expect(trail.appends).toBe(1);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({
+    expect(await audit.verifyChain(testPrincipal())).toMatchObject({
       entries: 100,
       runs: 1,
       unkeyed: 0,
@@ -304,7 +304,7 @@ describe("while it cannot be written", () => {
       "audit resumed; 1 entries may be missing",
       "POST /host",
     ]);
-    expect(await audit.verifyChain(testPrincipal())).toEqual({
+    expect(await audit.verifyChain(testPrincipal())).toMatchObject({
       entries: 3,
       runs: 2,
       unkeyed: 0,
@@ -367,14 +367,14 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   await audit.ready("matrix");
   await Promise.all(Array.from({ length: 1_200 }, (_, at) => audit.write(entry({ action: String(at) }))));
   await audit.write(entry({ tenant: "second" }));
-  expect(await audit.verifyChain(testPrincipal())).toEqual({
+  expect(await audit.verifyChain(testPrincipal())).toMatchObject({
     entries: 1_201,
     runs: 1,
     unkeyed: 0,
     anchors: 0,
     problems: [],
   });
-  expect(await audit.verifyChain(testPrincipal("administrator", "second"))).toEqual({
+  expect(await audit.verifyChain(testPrincipal("administrator", "second"))).toMatchObject({
     entries: 1,
     runs: 1,
     unkeyed: 0,
@@ -436,7 +436,7 @@ test("what belongs to no tenant lies in the system store, page after page", asyn
   const trail = new StoredTrail({ clock, stores: engine, objects: undefined as never, ospaceOf: nobody });
   const audit = new AuditService({ runtime: testRuntime(clock), trail, keys: TEST_SECRETS });
   await Promise.all(Array.from({ length: 1_500 }, (_, at) => audit.write(entry({ tenant: "", action: String(at) }))));
-  expect(await audit.verifyChain(testPrincipal("administrator", ""))).toEqual({
+  expect(await audit.verifyChain(testPrincipal("administrator", ""))).toMatchObject({
     entries: 1_500,
     runs: 1,
     unkeyed: 0,

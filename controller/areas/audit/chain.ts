@@ -75,6 +75,11 @@ export class Chain {
 export const KEY_CONTEXT = "audit/chain";
 const HASH = /^([0-9a-f]+):[0-9a-f]{64}$/;
 
+/** True of a digest that needed no key, as earlier versions made it. */
+export function isPlain(hash: string): boolean {
+  return /^[0-9a-f]{64}$/.test(hash);
+}
+
 /** By the present key when `keyId` names no other. */
 export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys, keyId = keys.keyId): string {
   return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(textOf(record)).digest("hex")}`;
@@ -83,6 +88,12 @@ export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys, keyId
 /** The key a hash was made with; undefined of a hash that needed none. */
 export function keyIdOf(hash: string): string | undefined {
   return HASH.exec(hash)?.[1];
+}
+
+/** Seals an object as JSON under the same key. Entries are hashed as arrays, so neither passes for the other. */
+export function sealOf(text: string, keys: ChainKeys, keyId = keys.keyId): string {
+  if (!text.startsWith("{")) throw new Error("Only objects are sealed.");
+  return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(text).digest("hex")}`;
 }
 
 /** As earlier versions made it. */

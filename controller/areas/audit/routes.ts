@@ -53,7 +53,7 @@ async function verified(
 ): Promise<Answer<AuditReport>> {
   if (stream) return answer(verifyLines(audit, principal, options));
   const report = await audit.verifyChain(principal, options);
-  return { message: { ...report, problems: [...report.problems] } };
+  return { message: { ...report, problems: [...report.problems], notes: [...report.notes] } };
 }
 
 async function* verifyLines(audit: AuditService, principal: Principal, options: VerifyOptions): AsyncGenerator<string> {

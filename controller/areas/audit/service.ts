@@ -3,6 +3,7 @@ import { NewestAnchors, type Anchor } from "../../../common/audit-anchor.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import {
   AUDIT_BATCH_MAX_ENTRIES,
+  AUDIT_EXPIRY_SLACK_MS,
   AUDIT_KEEP_SECONDS,
   AUDIT_PATIENCE_MS,
   AUDIT_PROBE_MS,
@@ -16,8 +17,12 @@ import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
 import type { Anchoring } from "./anchoring.ts";
 import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
-import { AUDIT_CLASS_PATH, type Audit, type AuditEntry } from "./types.ts";
-import { ChainVerifier, type ChainReport } from "./verify.ts";
+import type { HeadStore } from "./head-store.ts";
+import { Heading } from "./heading.ts";
+import { headedRun } from "./heads.ts";
+import { AUDIT_CLASS_PATH, HEADS_LATE, type Audit, type AuditEntry } from "./types.ts";
+import { ChainVerifier } from "./verify.ts";
+import type { ChainReport } from "./verify-report.ts";
 
 const PROBLEMS_LOGGED_MAX = 10;
 /** What calls are told they wait for. */
@@ -38,6 +43,8 @@ export interface AuditDependencies {
   readonly keys: ChainKeys;
   /** Keeps digests outside the store; none when absent. */
   readonly anchoring?: Anchoring;
+  /** Where what each run has is sealed; absent: runs have no heads, as those of earlier versions. */
+  readonly heads?: HeadStore;
   /** When the tenant was made: anchors before are of another one of its name. */
   readonly bornMs?: (tenant: string) => Promise<number>;
 }
@@ -69,14 +76,56 @@ interface Anchored {
 export class AuditService implements Audit {
   readonly #dependencies: AuditDependencies;
   readonly #writers = new Map<string, TrailWriter>();
+  readonly #heading: Heading | undefined;
 
   constructor(dependencies: AuditDependencies) {
     this.#dependencies = dependencies;
+    const { runtime, heads, trail, anchoring } = dependencies;
+    this.#heading =
+      heads &&
+      new Heading({
+        runtime,
+        store: heads,
+        read: (tenant) => trail.read(tenant),
+        late: (tenant) => this.record(systemEntry(tenant, HEADS_LATE)),
+        ...(anchoring && { anchoring }),
+      });
+  }
+
+  /** Heads are sealed from time to time. */
+  start(): void {
+    this.#heading?.start();
+  }
+
+  /** Runs of earlier versions get heads, in the background, unless they have them. */
+  maintain(tenant: string): void {
+    this.#heading?.adopt(tenant);
+  }
+
+  /** Runs of earlier versions have their heads, where that was begun. */
+  async adopted(): Promise<void> {
+    await this.#heading?.adopted;
+  }
+
+  /** Seals what is not sealed yet, of every tenant; never throws. */
+  async writeHeads(): Promise<void> {
+    await this.#heading?.write();
+  }
+
+  /** The last heads are sealed, or it is told that they are not. */
+  async close(): Promise<void> {
+    await this.#heading?.close();
+  }
+
+  /** Tenants whose heads cannot be stored. */
+  get headsFailing(): number {
+    return this.#heading?.failing ?? 0;
   }
 
   /** The tenant is there no more; its chain ends with what is written. */
   leave(tenant: string): void {
     this.#writers.delete(tenant);
+    this.#heading?.leave(tenant);
   }
 
   ready(tenant: string): Promise<void> {
@@ -117,13 +166,16 @@ export class AuditService implements Audit {
     const { tenant } = principal;
     // Before the trail: what is anchored meanwhile has no place in what was read already.
     const { anchors, fault } = await this.#anchorsOf(tenant, options.anchors ?? []);
-    const verifier = new ChainVerifier({ keys: this.#dependencies.keys, anchors, keptSinceMs: this.#keptSinceMs() });
+    const heads = await this.#heading?.of(tenant);
+    const { keys } = this.#dependencies;
+    const kept = { keptSinceMs: this.#keptSinceMs() };
+    const verifier = new ChainVerifier({ keys, anchors, ...kept, ...(heads && { heads }) });
     for await (const records of this.#dependencies.trail.read(tenant)) {
       options.signal?.throwIfAborted();
       for (const record of records) verifier.add(record);
       yield verifier.entries;
     }
-    return { ...verifier.report(), ...(fault !== undefined && { anchorFault: fault }) };
+    return { ...verifier.report(this.#keptSinceMs()), ...(fault !== undefined && { anchorFault: fault }) };
   }
 
   /**
@@ -154,13 +206,15 @@ export class AuditService implements Audit {
   }
 
   #keptSinceMs(): number {
-    return this.#dependencies.runtime.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000;
+    return this.#dependencies.runtime.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000 + AUDIT_EXPIRY_SLACK_MS;
   }
 
   /** Checks the newest entries of a tenant's trail and says loudly what does not hold. */
   async verifyNewest(tenant: string): Promise<ChainReport> {
     const { trail, keys, runtime } = this.#dependencies;
-    const verifier = new ChainVerifier({ keys });
+    const heads = await this.#heading?.of(tenant);
+    const kept = { keptSinceMs: this.#keptSinceMs(), isPart: true };
+    const verifier = new ChainVerifier({ keys, ...kept, ...(heads && { heads }) });
     for await (const records of trail.read(tenant)) {
       for (const record of records) verifier.add(record);
       if (verifier.entries >= AUDIT_VERIFIED_AT_START_ENTRIES) break;
@@ -177,11 +231,15 @@ export class AuditService implements Audit {
   #writer(tenant: string): TrailWriter {
     let writer = this.#writers.get(tenant);
     if (writer === undefined) {
-      writer = new TrailWriter(tenant, this.#dependencies);
+      writer = new TrailWriter(tenant, { ...this.#dependencies, heading: this.#heading });
       this.#writers.set(tenant, writer);
     }
     return writer;
   }
+}
+
+interface WriterDependencies extends AuditDependencies {
+  readonly heading: Heading | undefined;
 }
 
 interface Waiting {
@@ -196,7 +254,7 @@ interface Waiting {
  */
 class TrailWriter {
   readonly #tenant: string;
-  readonly #dependencies: AuditDependencies;
+  readonly #dependencies: WriterDependencies;
   #chain: Chain;
   #waiting: Waiting[] = [];
   #writing = false;
@@ -210,7 +268,7 @@ class TrailWriter {
   #writingMs: number | undefined;
   #probe: Promise<void> | undefined;
 
-  constructor(tenant: string, dependencies: AuditDependencies) {
+  constructor(tenant: string, dependencies: WriterDependencies) {
     this.#tenant = tenant;
     this.#dependencies = dependencies;
     this.#chain = this.#newChain();
@@ -284,6 +342,7 @@ class TrailWriter {
       this.#chain.kept(records);
       const newest = records.at(-1);
       if (newest !== undefined) this.#dependencies.anchoring?.kept(anchorOf(newest));
+      this.#dependencies.heading?.kept(this.#tenant, records);
       this.#writable = true;
       this.#failure = undefined;
       this.#lost = 0;
@@ -302,26 +361,20 @@ class TrailWriter {
 
   /** The same records twice are the same rows, so an unknown outcome is simply tried again. */
   async #append(records: readonly AuditRecord[]): Promise<void> {
-    const { trail } = this.#dependencies;
+    const { trail, heading } = this.#dependencies;
+    await heading?.open(this.#tenant);
     await trail.append(this.#tenant, records).catch(() => trail.append(this.#tenant, records));
   }
 
   #opening(): AuditEntry {
     const action = this.#lost === 0 ? "audit opened" : `audit resumed; ${String(this.#lost)} entries may be missing`;
-    return {
-      tenant: this.#tenant,
-      user: "system",
-      permission: "audit:write",
-      action,
-      outcome: "ok",
-      code: "ok",
-      remote: "",
-      traceparent: "",
-    };
+    return systemEntry(this.#tenant, action);
   }
 
   #newChain(): Chain {
-    return new Chain(Buffer.from(this.#dependencies.runtime.random.bytes(12)).toString("hex"), this.#dependencies.keys);
+    const { runtime, keys, heading } = this.#dependencies;
+    const name = Buffer.from(runtime.random.bytes(12)).toString("hex");
+    return new Chain(heading === undefined ? name : headedRun(name), keys);
   }
 
   #nowMs(): number {
@@ -336,6 +389,11 @@ function notWritable(cause: unknown): AppError {
     `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
+}
+
+function systemEntry(tenant: string, action: string): AuditEntry {
+  const who = { tenant, user: "system", permission: "audit:write" };
+  return { ...who, action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
 }
 
 function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {

@@ -7,6 +7,7 @@ import { ObjectService } from "../objects/index.ts";
 import { AnchorFile } from "./anchor-file.ts";
 import { Anchoring } from "./anchoring.ts";
 import { hashOf, type AuditRecord } from "./chain.ts";
+import { HeadStore } from "./head-store.ts";
 import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 
@@ -38,7 +39,8 @@ function controller(seed: number) {
   const bytes = (count: number) => Uint8Array.from({ length: count }, () => seed);
   const random = { next: () => 0.5, bytes };
   const anchoring = new Anchoring({ runtime, file: new AnchorFile(ANCHORS, files) });
-  const audit = new AuditService({ runtime: { ...runtime, random }, trail, keys: TEST_SECRETS, anchoring });
+  const heads = new HeadStore({ stores: engine, keys: TEST_SECRETS, random });
+  const audit = new AuditService({ runtime: { ...runtime, random }, trail, keys: TEST_SECRETS, anchoring, heads });
   return { audit, anchoring };
 }
 
@@ -91,15 +93,17 @@ async function putIn(records: readonly AuditRecord[]): Promise<void> {
 
 test("whatever is done to a trail of 10,000 entries is noticed, with the first entry that does not hold", async () => {
   const [one, two] = [controller(1), controller(2)];
-  const [runOne, runTwo] = ["01".repeat(12), "02".repeat(12)];
+  const [runOne, runTwo] = [`h${"01".repeat(12)}`, `h${"02".repeat(12)}`];
   await two.audit.ready("matrix");
   await write(two.audit, 20);
   await write(one.audit, ENTRIES);
+  await Promise.all([one.audit.writeHeads(), two.audit.writeHeads()]);
   await Promise.all([one.anchoring.close(), two.anchoring.close()]);
   // Made after the last anchor, as by a controller that is killed before the next.
   await one.audit.write(entryOf("not anchored"));
   const check = () => two.audit.verifyChain(auditor);
-  expect(await check()).toEqual({ entries: ENTRIES + 22, runs: 2, unkeyed: 0, anchors: 2, problems: [] });
+  const whole = { entries: ENTRIES + 22, runs: 2, unkeyed: 0, uncovered: 1, beforeHeads: 0, anchors: 2, problems: [] };
+  expect(await check()).toMatchObject(whole);
 
   const made: AuditRecord[] = [];
   for await (const records of two.audit.export(auditor, {})) made.push(...records.filter(({ run }) => run === runOne));
@@ -138,4 +142,7 @@ test("whatever is done to a trail of 10,000 entries is noticed, with the first e
     first: { kind: "truncated", run: runTwo, sequence: 1 },
     problems: { length: 4 },
   });
+
+  await takeOutOf(runOne, (sequence) => sequence < 200);
+  expect((await check()).problems).toContain(`Entries 1 to 6 of run ${runOne} are missing at its beginning.`);
 }, 120_000);

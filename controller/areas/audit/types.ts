@@ -1,6 +1,9 @@
 /** Where the entries of a tenant are objects, below its name space. */
 export const AUDIT_CLASS_PATH = "/system/audit";
 
+/** Action of the entry that says that heads of this run cannot be stored: entries without a head are expected. */
+export const HEADS_LATE = "audit heads late";
+
 /** One line of the audit trail: every change and every denial. */
 export interface AuditEntry {
   readonly tenant: string;

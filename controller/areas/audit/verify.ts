@@ -1,36 +1,16 @@
-import type { Anchor } from "../../../common/audit-anchor.ts";
+import { ANCHOR_OF_HEADS, type Anchor } from "../../../common/audit-anchor.ts";
 import { isAppError } from "../../../common/errors.ts";
-import { FIRST, hashOf, keyIdOf, plainHashOf, type AuditRecord, type ChainKeys } from "./chain.ts";
-
-/** How a trail is broken: what was done to it, as far as it can be told from what is left. */
-export type BreakKind = "altered" | "missing" | "doubled" | "reordered" | "unknown_key" | "truncated" | "replaced";
-
-/** One place where a trail does not hold. */
-export interface Break {
-  readonly kind: BreakKind;
-  readonly run: string;
-  /** The entry it is seen at; of entries that are gone the first of them. */
-  readonly sequence: number;
-  /** Of that entry, or of the next that is there. */
-  readonly timeMs: number;
-  /** In words. */
-  readonly text: string;
-}
-
-export interface ChainReport {
-  readonly entries: number;
-  readonly runs: number;
-  /** Entries of earlier versions, which any writer of the store could have made: they prove nothing. */
-  readonly unkeyed: number;
-  /** Digests kept outside the store that the trail was compared with. */
-  readonly anchors: number;
-  /** The oldest place where the trail does not hold; absent of a sound one. */
-  readonly first?: Break;
-  /** What does not hold, in words, the oldest first; empty for a sound trail. */
-  readonly problems: readonly string[];
-}
-
-const BREAKS_SHOWN_MAX = 100;
+import {
+  AUDIT_CLOCK_SLACK_MS,
+  AUDIT_HEAD_INTERVAL_MS,
+  AUDIT_HEAD_LATE_MS,
+  AUDIT_MARK_INTERVAL_MS,
+} from "../../../common/limits.ts";
+import { FIRST, hashOf, isPlain, keyIdOf, plainHashOf, type AuditRecord, type ChainKeys } from "./chain.ts";
+import { firstDue, isHeaded, type Head } from "./heads.ts";
+import type { KnownHeads } from "./heading.ts";
+import { HEADS_LATE } from "./types.ts";
+import { Breaks, notesOf, type Break, type BreakKind, type ChainReport } from "./verify-report.ts";
 
 interface Link extends Pick<AuditRecord, "sequence" | "previous" | "hash" | "timeMs"> {
   readonly keyed: boolean;
@@ -45,6 +25,11 @@ interface Run {
   newest: number;
   /** By sequence. */
   readonly anchors: Map<number, Anchor>;
+  readonly head: Head | undefined;
+  /** Time that entries without a head span, silences left out. */
+  lateMs: number;
+  /** The newest entry that says that heads cannot be stored. */
+  excused: number;
 }
 
 export interface VerifierOptions {
@@ -53,114 +38,234 @@ export interface VerifierOptions {
   readonly anchors?: readonly Anchor[];
   /** Entries made earlier may have expired. */
   readonly keptSinceMs?: number;
+  /** Read before the trail. Absent: there is nothing to hold it against. */
+  readonly heads?: KnownHeads;
+  /** Only the newest entries are read. */
+  readonly isPart?: boolean;
 }
 
 /**
- * Checks records that come newest first, in memory for the runs and not for the entries. The oldest of a run may have
- * expired; what is cut off at the very end of a run is noticed by an anchor only.
+ * Checks records that come newest first, in memory for the runs and not for the entries. Heads say where a run has to
+ * begin and to end, as far as it has not expired; anchors where it has to end, and which heads there were.
  */
 export class ChainVerifier {
   readonly #runs = new Map<string, Run>();
-  readonly #breaks: Break[] = [];
+  readonly #breaks = new Breaks();
   readonly #keys: ChainKeys;
+  readonly #heads: KnownHeads | undefined;
+  readonly #headsByRun: ReadonlyMap<string, Head>;
+  readonly #anchorOfHeads: Anchor | undefined;
   readonly #anchors: number;
+  readonly #isPart: boolean;
+  readonly #keptSinceMs: number;
   readonly #seen = new Set<Run>();
+  #oldestMs = Number.POSITIVE_INFINITY;
   #entries = 0;
   #unkeyed = 0;
+  #uncovered = 0;
+  #beforeHeads = 0;
 
-  constructor({ keys, anchors = [], keptSinceMs = 0 }: VerifierOptions) {
+  constructor({ keys, anchors = [], keptSinceMs = 0, heads, isPart = false }: VerifierOptions) {
     this.#keys = keys;
-    const kept = anchors.filter(({ timeMs }) => timeMs > keptSinceMs);
-    this.#anchors = kept.length;
-    for (const anchor of kept) this.#run(anchor.run).anchors.set(anchor.sequence, anchor);
+    this.#heads = heads;
+    this.#isPart = isPart;
+    this.#keptSinceMs = keptSinceMs;
+    this.#headsByRun = new Map(heads?.heads.map((head) => [head.run, head]));
+    const ofRuns = anchors.filter(({ run, timeMs }) => run !== ANCHOR_OF_HEADS && timeMs > keptSinceMs);
+    // Heads do not expire.
+    this.#anchorOfHeads = anchors.find(({ run }) => run === ANCHOR_OF_HEADS);
+    this.#anchors = ofRuns.length;
+    for (const anchor of ofRuns) this.#run(anchor.run).anchors.set(anchor.sequence, anchor);
+    for (const run of this.#headsByRun.keys()) this.#run(run);
   }
 
   get entries(): number {
     return this.#entries;
   }
 
-  get broken(): boolean {
-    return this.#breaks.length > 0;
-  }
-
   add(record: AuditRecord): void {
     this.#entries++;
     const { run: name, sequence, previous, hash, timeMs } = record;
-    const keyed = !/^[0-9a-f]{64}$/.test(hash);
+    const keyed = !isPlain(hash);
     if (!keyed) this.#unkeyed++;
-    this.#checkContent(record, keyed);
     const run = this.#run(name);
     this.#seen.add(run);
-    this.#compare(record, run.anchors.get(sequence));
+    if (this.#checkContent(record, keyed)) this.#checkOrder(record);
+    this.#compare(record, run);
     run.newest = Math.max(run.newest, sequence);
+    if (record.action === HEADS_LATE && keyed) run.excused = Math.max(run.excused, sequence);
     const last = run.group[0];
     if (last !== undefined && timeMs < last.timeMs) this.#settle(name, run);
     run.group.push({ sequence, previous, hash, timeMs, keyed });
   }
 
-  report(): ChainReport {
+  /** Entries made until `keptSinceMs` may have expired meanwhile. */
+  report(keptSinceMs = this.#keptSinceMs): ChainReport {
+    const sinceMs = this.#isPart ? Math.max(keptSinceMs, this.#oldestMs) : keptSinceMs;
     for (const [name, run] of this.#runs) {
       this.#settle(name, run);
-      if (run.after?.sequence === 1 && run.after.previous !== FIRST)
-        this.#note("missing", name, run.after, `Run ${name} does not begin at its beginning.`);
-      this.#findTruncation(name, run);
+      this.#checkBeginning(name, run, sinceMs);
+      this.#findTruncation(name, run, sinceMs);
+      this.#checkLateness(name, run);
     }
-    const breaks = this.#breaks.sort((one, other) => one.timeMs - other.timeMs || one.sequence - other.sequence);
-    const [first] = breaks;
-    return {
+    this.#checkHeads();
+    const { first, problems } = this.#breaks;
+    const counts = {
       entries: this.#entries,
       runs: this.#seen.size,
       unkeyed: this.#unkeyed,
+      uncovered: this.#uncovered,
+      beforeHeads: this.#beforeHeads,
       anchors: this.#anchors,
-      ...(first && { first }),
-      problems: breaks.slice(0, BREAKS_SHOWN_MAX).map(({ text }) => text),
     };
+    const { sinceMs: headsSinceMs, adoptedMs } = this.#heads?.register ?? {};
+    return { ...counts, ...(first && { first }), problems, notes: notesOf(counts, { headsSinceMs, adoptedMs }) };
   }
 
   #run(name: string): Run {
     const known = this.#runs.get(name);
     if (known !== undefined) return known;
-    const run: Run = { group: [], after: undefined, newest: 0, anchors: new Map() };
+    const head = this.#headsByRun.get(name);
+    const run = { group: [], after: undefined, newest: 0, anchors: new Map(), head, lateMs: 0, excused: 0 };
     this.#runs.set(name, run);
     return run;
   }
 
-  #checkContent(record: AuditRecord, keyed: boolean): void {
+  /** Answers whether its hash is its own. */
+  #checkContent(record: AuditRecord, keyed: boolean): boolean {
     const { run, sequence } = record;
     try {
       const own = keyed ? keyedHash(record, this.#keys) : plainHashOf(record);
-      if (own !== record.hash) this.#note("altered", run, record, `Entry ${sequence} of run ${run} was changed.`);
+      if (own === record.hash) return true;
+      this.#note("altered", run, record, `Entry ${sequence} of run ${run} was changed.`);
     } catch (error) {
       if (!isAppError(error, "unavailable")) throw error;
       const text = `Entry ${sequence} of run ${run} names the key ${keyIdOf(record.hash)}, which the key file does not have.`;
       this.#note("unknown_key", run, record, text);
     }
+    return false;
   }
 
-  #compare(record: AuditRecord, anchor: Anchor | undefined): void {
-    if (anchor === undefined || anchor.hash === record.hash) return;
-    const { run, sequence } = record;
-    const text = `Entry ${sequence} of run ${run} is another one than was there at ${when(anchor)}: the run was written anew.`;
+  /** The trail is read from its newest entry to its oldest, whatever run they are of. */
+  #checkOrder(record: AuditRecord): void {
+    const { run, sequence, timeMs } = record;
+    if (timeMs > this.#oldestMs)
+      this.#note("reordered", run, record, `Entry ${sequence} of run ${run} lies before older ones.`);
+    this.#oldestMs = Math.min(this.#oldestMs, timeMs);
+  }
+
+  #compare(record: AuditRecord, { anchors, head }: Run): void {
+    const { run, sequence, hash } = record;
+    const anchor = anchors.get(sequence);
+    const known = anchor !== undefined && anchor.hash !== hash ? anchor : head?.last === sequence ? head : undefined;
+    if (known === undefined || known.hash === hash) return;
+    const text = `Entry ${sequence} of run ${run} is another one than was there at ${when(known)}: the run was written anew.`;
     this.#note("replaced", run, record, text);
   }
 
-  /** Whole runs, too: of them the anchor is all there is. */
-  #findTruncation(name: string, run: Run): void {
+  #checkBeginning(name: string, run: Run, sinceMs: number): void {
+    const oldest = run.after;
+    if (oldest === undefined) return;
+    if (oldest.sequence === 1 && oldest.previous !== FIRST)
+      this.#note("missing", name, oldest, `Run ${name} does not begin at its beginning.`);
+    if (run.head === undefined) this.#checkStranger(name, oldest);
+    const due = (run.head && firstDue(run.head, sinceMs)) ?? this.#firstWithoutHead(name, run, sinceMs);
+    if (due === undefined || oldest.sequence <= due) return;
+    const text = `Entries ${due} to ${oldest.sequence - 1} of run ${name} are missing at its beginning.`;
+    this.#note("missing", name, { sequence: due, timeMs: oldest.timeMs }, text);
+  }
+
+  /** What no head names was made within minutes, so that all of it is there, unless it is about to expire. */
+  #firstWithoutHead(name: string, { head, after, excused }: Run, sinceMs: number): number | undefined {
+    const register = this.#heads?.register;
+    if (this.#isPart || register === undefined || after === undefined) return undefined;
+    if (!isHeaded(name) && register.adoptedMs === undefined) return undefined;
+    const last = head?.last ?? 0;
+    if (excused > last) return undefined;
+    return after.timeMs > sinceMs + AUDIT_MARK_INTERVAL_MS ? last + 1 : undefined;
+  }
+
+  #checkStranger(name: string, oldest: Link): void {
+    const register = this.#heads?.register;
+    const fromMs = isHeaded(name) ? register?.sinceMs : register?.adoptedMs;
+    if (fromMs === undefined || oldest.timeMs >= fromMs - AUDIT_CLOCK_SLACK_MS) return;
+    const at = `Run ${name} has entries of ${when(oldest)}`;
+    if (isHeaded(name))
+      this.#note("heads", name, oldest, `${at} and no head: the sealed heads of that time were removed.`);
+    else this.#note("added", name, oldest, `${at} that were not there when earlier runs were sealed.`);
+  }
+
+  /** Whole runs, too: of them the anchor or the head is all there is. */
+  #findTruncation(name: string, run: Run, sinceMs: number): void {
     const newest = Math.max(0, ...run.anchors.keys());
     const anchor = run.anchors.get(newest);
-    if (anchor === undefined || newest <= run.newest) return;
-    const lost = `Entries ${run.newest + 1} to ${newest} of run ${name}`;
-    const text = `${lost}, which were there at ${when(anchor)}, are cut off at its end.`;
-    this.#note("truncated", name, { sequence: run.newest + 1, timeMs: anchor.timeMs }, text);
+    const head = run.head !== undefined && run.head.timeMs > sinceMs ? run.head : undefined;
+    const last = Math.max(newest, head?.last ?? 0);
+    if (last <= run.newest) return;
+    const { timeMs } = newest === last && anchor ? anchor : (head ?? { timeMs: 0 });
+    const due = run.head === undefined ? 1 : (firstDue(run.head, sinceMs) ?? 1);
+    const sequence = Math.max(run.newest + 1, Math.min(due, last));
+    const text = `Entries ${sequence} to ${last} of run ${name}, which were there at ${when({ timeMs })}, are cut off at its end.`;
+    this.#note("truncated", name, { sequence, timeMs }, text);
   }
 
   /** The entries of one millisecond are all there: they follow each other, and what came after follows them. */
   #settle(name: string, run: Run): void {
     for (const link of run.group.sort((one, other) => other.sequence - one.sequence)) {
       if (run.after !== undefined) this.#checkPair(name, link, run.after);
+      this.#checkCovered(name, link, run);
       run.after = link;
     }
     run.group = [];
+  }
+
+  #checkCovered(name: string, link: Link, run: Run): void {
+    const register = this.#heads?.register;
+    if (!isHeaded(name)) this.#beforeHeads++;
+    const isCovered = link.sequence <= (run.head?.last ?? 0);
+    const isAdopted = register?.adoptedMs !== undefined;
+    if (register !== undefined && !link.keyed && (link.timeMs > register.keyedSinceMs || (isAdopted && !isCovered))) {
+      const text = `Entry ${link.sequence} of run ${name} has a digest that needs no key, as none had after ${when({ timeMs: register.keyedSinceMs })}.`;
+      this.#note("unkeyed", name, link, text);
+    }
+    if (isCovered || register === undefined || !(isHeaded(name) || isAdopted)) return;
+    this.#uncovered++;
+    // An entry that says why may have expired.
+    if (link.timeMs <= this.#keptSinceMs + AUDIT_MARK_INTERVAL_MS) return;
+    const silenceMs = run.after === undefined ? 0 : run.after.timeMs - link.timeMs;
+    run.lateMs += Math.max(0, Math.min(silenceMs, AUDIT_HEAD_INTERVAL_MS));
+  }
+
+  /** A controller that lives, and stores entries, stores heads, or says that it cannot. */
+  #checkLateness(name: string, run: Run): void {
+    const { head, lateMs, excused, newest, after } = run;
+    if (!isHeaded(name) || lateMs <= AUDIT_HEAD_LATE_MS || excused > (head?.last ?? 0) || after === undefined) return;
+    const from = (head?.last ?? 0) + 1;
+    const text = `Entries ${from} to ${newest} of run ${name} have no head, though heads are sealed every minute: the sealed heads were put back to an earlier state.`;
+    this.#note("heads", name, { sequence: from, timeMs: head?.timeMs ?? after.timeMs }, text);
+  }
+
+  #checkHeads(): void {
+    if (this.#heads === undefined) return;
+    const { register, seal, faults } = this.#heads;
+    for (const { timeMs, text } of faults) this.#note("heads", "", { sequence: register?.version ?? 0, timeMs }, text);
+    const headed = [...this.#runs].find(([name, run]) => isHeaded(name) && this.#seen.has(run));
+    if (register === undefined && faults.length === 0 && headed !== undefined) {
+      const [name, { after }] = headed;
+      const at = { sequence: 0, timeMs: after?.timeMs ?? 0 };
+      this.#note("heads", name, at, "The sealed heads were removed: there are runs that had one.");
+    }
+    const anchor = this.#anchorOfHeads;
+    if (anchor === undefined) return;
+    const version = register?.version ?? 0;
+    const [now, then] = [
+      `The sealed heads are of version ${version}`,
+      `at ${when(anchor)} there was ${anchor.sequence}`,
+    ];
+    if (version < anchor.sequence)
+      this.#note("heads", "", anchor, `${now}, and ${then}: they were put back or removed.`);
+    else if (version === anchor.sequence && seal !== anchor.hash)
+      this.#note("heads", "", anchor, `${now}, and another one than was there at ${when(anchor)}.`);
   }
 
   #checkPair(name: string, link: Link, after: Link): void {
@@ -178,11 +283,7 @@ export class ChainVerifier {
   }
 
   #note(kind: BreakKind, run: string, at: Pick<Break, "sequence" | "timeMs">, text: string): void {
-    const { sequence, timeMs } = at;
-    this.#breaks.push({ kind, run, sequence, timeMs, text });
-    // The oldest are kept, whatever is found first.
-    if (this.#breaks.length < 2 * BREAKS_SHOWN_MAX) return;
-    this.#breaks.sort((one, other) => one.timeMs - other.timeMs).length = BREAKS_SHOWN_MAX;
+    this.#breaks.add({ kind, run, sequence: at.sequence, timeMs: at.timeMs, text });
   }
 }
 
@@ -191,6 +292,6 @@ function keyedHash(record: AuditRecord, keys: ChainKeys): string | undefined {
   return keyId && hashOf(record, keys, keyId);
 }
 
-function when({ timeMs }: Anchor): string {
+function when({ timeMs }: Pick<Anchor, "timeMs">): string {
   return new Date(timeMs).toISOString();
 }

@@ -1,0 +1,427 @@
+import { pino } from "pino";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
+import {
+  AUDIT_CLOCK_SLACK_MS,
+  AUDIT_HEAD_INTERVAL_MS,
+  AUDIT_HEADS_TOGETHER_MAX,
+  AUDIT_KEEP_SECONDS,
+  AUDIT_MARK_INTERVAL_MS,
+} from "../../../common/limits.ts";
+import { AuditWorld, madePlain, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/runtime.ts";
+import type { Stores } from "../../store/engine.ts";
+import type { KvStore } from "../../store/kv.ts";
+import { hashOf } from "./chain.ts";
+import { HEADS_LATE } from "./types.ts";
+
+let engine: TestEngine;
+beforeAll(async () => {
+  engine = await openTestEngine();
+});
+afterAll(() => engine.close());
+
+let world: AuditWorld;
+beforeEach(async () => {
+  world = new AuditWorld(engine);
+  const kv = await world.kv();
+  for (const { key } of (await kv.list("audit/")).entries) await kv.delete(key);
+});
+
+const records = () => world.trail.records;
+
+/** Stores in which only the KvStore of the tenant is another one. */
+function withKv(change: (kv: KvStore) => Partial<KvStore>): Stores {
+  return {
+    system: () => engine.system(),
+    tenant: async (name) => {
+      const store = await engine.tenant(name);
+      const { kv } = store;
+      const all = { get: kv.get.bind(kv), put: kv.put.bind(kv), delete: kv.delete.bind(kv), list: kv.list.bind(kv) };
+      return { ...store, kv: { ...all, ...change(kv) } as KvStore };
+    },
+  };
+}
+
+/** A store that refuses heads when it is told to. */
+function refusing() {
+  let refuses = false;
+  const stores = withKv((kv) => ({
+    put: (...put) => (refuses ? Promise.reject(new AppError("unavailable", "no space")) : kv.put(...put)),
+  }));
+  return { stores, fail: (value: boolean): void => void (refuses = value) };
+}
+
+describe("heads are sealed", () => {
+  test("at the beginning of a run, every minute in which there were entries, at its end, and never per entry", async () => {
+    const { audit } = world.controller();
+    audit.start();
+    await audit.adopted();
+    await Promise.all(Array.from({ length: 700 }, () => audit.write(world.entry())));
+    await expect.poll(() => world.version()).toBe(2);
+    await Promise.all(Array.from({ length: 700 }, () => audit.write(world.entry())));
+    await expect.poll(() => world.clock.waiting).toBe(1);
+    expect(await world.version()).toBe(2);
+    world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+    await expect.poll(() => world.version()).toBe(3);
+    await expect.poll(() => world.clock.waiting).toBe(1);
+    world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+    await audit.write(world.entry());
+    await audit.close();
+    expect(await world.version(), "nothing in a minute without entries").toBe(4);
+    const [head] = [...(await world.storedHeads()).values()];
+    const newest = records().at(-1);
+    expect(head).toMatchObject({ run: newest?.run, last: 1_401, hash: newest?.hash, timeMs: newest?.timeMs });
+    expect(head?.marks).toEqual([{ sequence: 1, timeMs: records()[0]?.timeMs }]);
+    expect(await world.verify()).toMatchObject({ entries: 1_401, uncovered: 0, problems: [] });
+  });
+
+  test("by several controllers at once, and none is lost", async () => {
+    const controllers = Array.from({ length: 8 }, () => world.controller());
+    await Promise.all(controllers.map((one) => world.write(one, 3)));
+    await Promise.all(controllers.map(({ audit }) => audit.close()));
+    expect((await world.storedHeads()).size).toBe(8);
+    expect(await world.verify()).toMatchObject({ runs: 8, uncovered: 0, problems: [] });
+  });
+
+  test("of what belongs to no tenant, in the system store", async () => {
+    const installation = new AuditWorld(engine, "");
+    const one = installation.controller();
+    await installation.write(one, 3);
+    await one.audit.close();
+    installation.trail.records.splice(0, 1);
+    expect((await installation.verify()).first).toMatchObject({ kind: "missing", sequence: 1 });
+  });
+
+  test("of more runs than fit together in pages, which go when they have expired", async () => {
+    const kv = await world.kv();
+    const runs = AUDIT_HEADS_TOGETHER_MAX + 10;
+    for (let run = 0; run < runs; run++) {
+      const one = world.controller();
+      await world.write(one);
+      await one.audit.writeHeads();
+    }
+    expect(await world.verify()).toMatchObject({ runs, uncovered: 0, problems: [] });
+    const [page] = (await kv.list(`${REGISTER_KEY}/`)).entries;
+    const [first] = records().splice(0, 1);
+    expect((await world.verify()).first).toMatchObject({ kind: "truncated", run: first?.run, sequence: 1 });
+    records().unshift(first!);
+    await kv.delete(page?.key ?? "");
+    expect((await world.verify()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("Page") });
+    await kv.put(page?.key ?? "", page?.value ?? new Uint8Array());
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 + 2 * AUDIT_MARK_INTERVAL_MS);
+    records().splice(0);
+    const late = world.controller();
+    await world.write(late);
+    await late.audit.close();
+    expect((await kv.list(`${REGISTER_KEY}/`)).entries).toEqual([]);
+    expect(await world.verify()).toMatchObject({ runs: 1, problems: [] });
+  });
+});
+
+test("a run that lost all but its last entry is broken, anchored or not", async () => {
+  const one = world.controller();
+  await world.write(one, 10);
+  await one.audit.close();
+  await one.anchor();
+  records().splice(0, 9);
+  for (const anchored of [true, false])
+    expect((await world.verify({ anchored })).problems).toEqual([
+      expect.stringMatching(/^Entries 1 to 9 of run .* are missing at its beginning\.$/),
+    ]);
+});
+
+test("an end that was written anew with the key is noticed by its head", async () => {
+  const one = world.controller();
+  await world.write(one, 3);
+  await one.audit.close();
+  const body = { ...records()[2]!, user: "forged" };
+  records().splice(2, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect(await world.verify()).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
+});
+
+test("a trail is sound on every day of its expiry, and broken by what was removed before", async () => {
+  const one = world.controller();
+  for (let day = 0; day < 5; day++) {
+    await world.write(one, 5);
+    await one.audit.writeHeads();
+    world.clock.advance(AUDIT_MARK_INTERVAL_MS);
+  }
+  await one.audit.close();
+  world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 5 * AUDIT_MARK_INTERVAL_MS);
+  for (let day = 0; day < 5; day++) {
+    const keptMs = world.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000;
+    const left = records().findIndex(({ timeMs }) => timeMs > keptMs);
+    records().splice(0, left < 0 ? Infinity : left);
+    expect((await world.verify()).problems, `day ${day}`).toEqual([]);
+    // The day that expires next is not due any more when it begins to expire.
+    const removed = records().splice(0, 6);
+    if (removed.length === 6) expect((await world.verify()).first).toMatchObject({ kind: "missing" });
+    records().unshift(...removed);
+    world.clock.advance(AUDIT_MARK_INTERVAL_MS);
+  }
+});
+
+describe("a controller that was killed", () => {
+  test("between two heads leaves a sound trail, and it is told how many entries no head covers", async () => {
+    const killed = world.controller();
+    await world.write(killed, 2);
+    await killed.audit.writeHeads();
+    await world.write(killed, 3);
+    const report = await world.verify();
+    expect(report).toMatchObject({ entries: 5, uncovered: 3, problems: [] });
+    expect(report.notes).toContainEqual(expect.stringMatching(/^No sealed head covers 3 entries: .*killed/));
+    records().splice(1, 1);
+    expect((await world.verify()).first).toMatchObject({ kind: "missing", sequence: 2 });
+  });
+
+  test("after heads could not be stored for long leaves a sound trail that says so", async () => {
+    const said: unknown[] = [];
+    const { stores, fail } = refusing();
+    const log = pino({ level: "error" }, { write: (line: string) => void said.push(JSON.parse(line)) });
+    Object.assign(world.runtime, { log });
+    const one = world.controller({ stores });
+    await world.write(one);
+    await one.audit.writeHeads();
+    fail(true);
+    for (let minute = 0; minute < 20; minute++) {
+      world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+      await world.write(one);
+      await one.audit.writeHeads();
+    }
+    expect(said).toEqual([expect.objectContaining({ msg: expect.stringContaining("NO NEW HEADS") })]);
+    expect(one.audit.headsFailing).toBe(1);
+    await expect.poll(async () => (await world.verify()).uncovered).toBe(21);
+    expect(await world.verify()).toMatchObject({ problems: [] });
+    expect(records().filter(({ action }) => action === HEADS_LATE)).toHaveLength(1);
+    fail(false);
+    await one.audit.close();
+    expect(one.audit.headsFailing).toBe(0);
+    expect(await world.verify()).toMatchObject({ uncovered: 0, problems: [] });
+  });
+
+  test("after heads could not be stored for days leaves a trail that is sound while it expires", async () => {
+    const { stores, fail } = refusing();
+    const one = world.controller({ stores });
+    await world.write(one);
+    await one.audit.writeHeads();
+    fail(true);
+    const excuses = () => records().filter(({ action }) => action === HEADS_LATE).length;
+    for (let day = 0; day < 9; day += 3) {
+      await world.write(one);
+      await one.audit.writeHeads();
+      await expect.poll(excuses).toBe(1 + day / 3);
+      world.clock.advance(3 * AUDIT_MARK_INTERVAL_MS);
+    }
+    // The first day has expired; the next entries are of the fourth.
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 8 * AUDIT_MARK_INTERVAL_MS);
+    records().splice(0, 3);
+    expect(await world.verify()).toMatchObject({ entries: 4, problems: [] });
+  });
+});
+
+describe("of a store in which trail and heads are put back together to an earlier state", () => {
+  async function putBack(): Promise<void> {
+    const kv = await world.kv();
+    const one = world.controller();
+    await world.write(one, 3);
+    await one.audit.writeHeads();
+    const earlier = await kv.get(REGISTER_KEY);
+    await world.write(one, 3);
+    await one.audit.close();
+    await one.anchor();
+    records().splice(3);
+    await kv.put(REGISTER_KEY, earlier?.value ?? new Uint8Array());
+  }
+
+  test("a verification without an anchor notices nothing, and says that it cannot", async () => {
+    await putBack();
+    const { problems, notes } = await world.verify();
+    expect(problems).toEqual([]);
+    expect(notes).toEqual([expect.stringContaining("the trail and its sealed heads are put back together")]);
+  });
+
+  test("one with an anchor notices both", async () => {
+    await putBack();
+    const { problems, notes } = await world.verify({ anchored: true });
+    expect([...problems].sort()).toEqual([
+      expect.stringMatching(/^Entries 4 to 6 of run .* are cut off at its end\.$/),
+      expect.stringContaining("they were put back or removed"),
+    ]);
+    expect(notes).toEqual([]);
+  });
+});
+
+test("heads that were sealed anew with the key, in the place of others, are noticed by an anchor", async () => {
+  const one = world.controller();
+  await world.write(one, 3);
+  await one.audit.close();
+  await one.anchor();
+  expect(await world.verify({ anchored: true })).toMatchObject({ problems: [] });
+  const { revision, register } = await world.heads.read("matrix");
+  await world.heads.write("matrix", revision, { ...register!, heads: [] });
+  expect((await world.verify({ anchored: true })).first).toMatchObject({ kind: "heads" });
+});
+
+describe("heads that are put back alone", () => {
+  test("are noticed by the entries of more than five minutes that have none then", async () => {
+    const kv = await world.kv();
+    const one = world.controller();
+    await world.write(one);
+    await one.audit.writeHeads();
+    const earlier = await kv.get(REGISTER_KEY);
+    for (let minute = 0; minute < 10; minute++) {
+      world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+      await world.write(one);
+    }
+    await one.audit.close();
+    await kv.put(REGISTER_KEY, earlier?.value ?? new Uint8Array());
+    expect((await world.verify()).first).toMatchObject({ kind: "heads", sequence: 2 });
+  });
+
+  test("are noticed, as those that are removed, by a controller that sealed them, and it is on record", async () => {
+    const kv = await world.kv();
+    const one = world.controller();
+    await world.write(one);
+    await one.audit.writeHeads();
+    const earlier = await kv.get(REGISTER_KEY);
+    await world.write(one);
+    await one.audit.writeHeads();
+    const seen = () => one.audit.verifyChain(testPrincipal());
+    expect(await seen()).toMatchObject({ problems: [] });
+    await kv.put(REGISTER_KEY, earlier?.value ?? new Uint8Array());
+    expect((await seen()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("put back") });
+    await kv.delete(REGISTER_KEY);
+    expect((await seen()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("removed") });
+    await one.audit.close();
+    await world.write(one);
+    await one.audit.writeHeads();
+    expect(await world.verify()).toMatchObject({ first: { kind: "heads" }, problems: { length: 1 } });
+  });
+});
+
+test("heads that were removed are noticed after others were sealed in their place", async () => {
+  const one = world.controller();
+  await world.write(one, 5);
+  await one.audit.close();
+  await (await world.kv()).delete(REGISTER_KEY);
+  world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
+  const [entry] = records().splice(4, 1);
+  records().splice(0, Infinity);
+  await world.write(world.controller());
+  records().unshift(entry!);
+  const { problems } = await world.verify();
+  expect(problems).toContainEqual(expect.stringContaining("the sealed heads of that time were removed"));
+  records().shift();
+  const next = world.controller();
+  await (await world.kv()).delete(REGISTER_KEY);
+  await world.write(next);
+  expect((await world.verify()).problems, "by the controller that seals anew").toContain(
+    "The sealed heads were removed.",
+  );
+});
+
+describe("a trail that an earlier version made", () => {
+  async function earlier(): Promise<void> {
+    const old = world.controller({ heads: true });
+    await world.write(old, 4);
+    records().splice(0, 4, ...madePlain(records()));
+    world.clock.advance(1_000);
+    await world.write(world.controller({ heads: true }), 4);
+    world.clock.advance(1_000);
+  }
+
+  test("verifies as before, and it is told what cannot be noticed", async () => {
+    await earlier();
+    const report = await world.verify();
+    expect(report).toMatchObject({ entries: 8, unkeyed: 4, uncovered: 0, beforeHeads: 8, problems: [] });
+    expect(report.notes.join("\n")).toMatch(/8 entries are of runs that an earlier version made, without sealed heads/);
+    records().splice(0, 2);
+    expect(await world.verify()).toMatchObject({ problems: [] });
+  });
+
+  test("has heads after the upgrade: what is removed then is noticed", async () => {
+    await earlier();
+    const whole = [...records()];
+    const one = world.controller();
+    one.audit.maintain("matrix");
+    await one.audit.adopted();
+    expect(await world.verify()).toMatchObject({ beforeHeads: 8, uncovered: 0, problems: [] });
+    for (const [at, kind] of [
+      [0, "missing"],
+      [3, "truncated"],
+      [4, "missing"],
+      [7, "truncated"],
+    ] as const) {
+      records().splice(at, 1);
+      expect((await world.verify()).first, `entry ${at}`).toMatchObject({ kind });
+      records().splice(0, Infinity, ...whole);
+    }
+  });
+
+  test("has no more plain digests after the change to keyed ones, whose time is sealed", async () => {
+    await earlier();
+    const forged = (timeMs: number) =>
+      madePlain([{ ...records()[7]!, run: "ab".repeat(12), sequence: 1, user: "forged", timeMs }]);
+    const one = world.controller();
+    await world.write(one);
+    const openedMs = world.clock.nowMs();
+    expect((await world.heads.read("matrix")).register?.keyedSinceMs).toBe(openedMs);
+    const whole = [...records()];
+    world.clock.advance(1_000);
+    records().push(...forged(world.clock.nowMs()));
+    expect((await world.verify()).first).toMatchObject({ kind: "unkeyed", run: "ab".repeat(12) });
+    records().splice(0, Infinity, ...whole);
+    one.audit.maintain("matrix");
+    await one.audit.adopted();
+    const plainMs = records()[3]?.timeMs ?? 0;
+    expect((await world.heads.read("matrix")).register?.keyedSinceMs, "of the newest plain one").toBe(plainMs);
+    expect(await world.verify()).toMatchObject({ unkeyed: 4, problems: [] });
+    records().splice(4, 0, ...forged(plainMs));
+    expect((await world.verify()).first, "also when it is dated back").toMatchObject({ kind: "unkeyed" });
+  });
+
+  test("gets no more runs of that version, also not one that was there before it was sealed", async () => {
+    await earlier();
+    const again = records().splice(4, 4);
+    const one = world.controller();
+    world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
+    one.audit.maintain("matrix");
+    await one.audit.adopted();
+    expect(await world.verify()).toMatchObject({ problems: [] });
+    records().push(...again);
+    expect((await world.verify()).first).toMatchObject({ kind: "added", sequence: 1 });
+  });
+
+  test("has entries of controllers that are not upgraded yet", async () => {
+    const [old, upgraded] = [world.controller({ heads: true }), world.controller()];
+    await world.write(old, 3);
+    upgraded.audit.maintain("matrix");
+    await upgraded.audit.adopted();
+    for (let minute = 0; minute < 10; minute++) {
+      world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+      await world.write(old);
+      await world.write(upgraded);
+      await upgraded.audit.writeHeads();
+    }
+    await world.write(world.controller({ heads: true }), 2);
+    expect(await world.verify()).toMatchObject({ beforeHeads: 15, uncovered: 12, problems: [] });
+  });
+});
+
+test("a start looks at the newest entries, and at the heads of just these", async () => {
+  const one = world.controller();
+  for (let at = 0; at < 30; at++) {
+    await world.write(one, 100);
+    world.clock.advance(1_000);
+  }
+  await one.audit.close();
+  const newest = () => world.controller().audit.verifyNewest("matrix");
+  world.trail.pageEntries = 100;
+  expect(await newest()).toMatchObject({ entries: 1_000, problems: [] });
+  records().splice(0, 1);
+  expect(await newest()).toMatchObject({ problems: [] });
+  records().splice(-1, 1);
+  expect((await newest()).first).toMatchObject({ kind: "truncated", sequence: 3_000 });
+});
