@@ -155,7 +155,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(anchoring && { anchoring }),
     trail: new StoredTrail({ clock: runtime.clock, stores, objects, ospaceOf }),
   });
-  const groups = new GroupService({
+  const groups: GroupService = new GroupService({
     runtime,
     stores,
     seenNames: (principal) => users.directory.reader.seenNames(principal),

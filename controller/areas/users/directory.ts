@@ -101,8 +101,7 @@ export class UserDirectory {
     checkName(username);
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
-    // Groups may name a user before there is one.
-    await this.#powers.requireAtLeast(principal, { tenant: principal.tenant, username, rights, groups });
+    await this.#powers.requireMaking(principal, { tenant: principal.tenant, username, rights, groups });
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
       tenant: principal.tenant,

@@ -10,6 +10,7 @@ import {
   owing,
   requireMayChange,
   requireNoDuty,
+  requireNoPartToken,
   requirePermission,
   systemPrincipal,
   type Principal,
@@ -280,6 +281,7 @@ export class UserService implements Users {
     change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
   ): Promise<SignInPolicy> {
     requirePermission(principal, "perms:write");
+    requireNoPartToken(principal);
     const policy = await this.#duties.setPolicy(principal.tenant, change);
     for (const listener of this.#listeners) listener({ tenant: principal.tenant });
     return policy;
