@@ -41,7 +41,7 @@ async function present(username: string): Promise<Principal> {
 const BEYOND = { code: "denied", message: expect.stringContaining("beyond the own") as string };
 
 describe("who may change groups, and has not what one gives,", () => {
-  test.each([
+  test.each<readonly [string, () => Promise<unknown>]>([
     ["joins it", () => http.groups.update(keeper, { name: "operators", member: ["U/keeper"] })],
     ["adds another user to it", () => http.groups.update(keeper, { name: "store", member: ["U/bob", "U/keeper"] })],
     ["adds the own group to it", () => http.groups.update(keeper, { name: "store", member: ["G/shop"] })],
@@ -60,7 +60,7 @@ describe("who may change groups, and has not what one gives,", () => {
     ["widens an API permission", () => http.groups.setPaths(keeper, "open", ["/app/more", "/opt"])],
     ["replaces closed paths", () => http.groups.setPaths(keeper, "closed", ["/app/more"])],
     ["removes closed paths", () => http.groups.removeApiPermission(keeper, "closed")],
-  ] as const)("never %s", async (_way, change) => {
+  ])("never %s", async (_way, change) => {
     const before = JSON.stringify([await http.groups.list(admin), await http.groups.apiPermissions(admin)]);
     await expect(change()).rejects.toMatchObject(BEYOND);
     expect(JSON.stringify([await http.groups.list(admin), await http.groups.apiPermissions(admin)])).toBe(before);

@@ -11,6 +11,7 @@ export {
   requireDefining,
   requireMayChange,
   requireNoDuty,
+  requireNoDutyOfProgram,
   requireOneOf,
   requirePath,
   requirePermission,

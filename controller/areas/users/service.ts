@@ -10,6 +10,7 @@ import {
   owing,
   requireMayChange,
   requireNoDuty,
+  requireNoDutyOfProgram,
   requireNoPartToken,
   requirePermission,
   systemPrincipal,
@@ -19,13 +20,14 @@ import type { Tenants } from "../tenants/index.ts";
 import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
-import { Duties, type SignInPolicy } from "./duties.ts";
+import { Duties, type PolicyChange, type SignInPolicy } from "./duties.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { LeftWork } from "./left-work.ts";
 import { LinkStore } from "./link-store.ts";
 import { Passwords } from "./passwords.ts";
 import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
+import { StopsByPolicy, type PolicyStops } from "./policy-stops.ts";
 import { ProviderSignIns } from "./provider-signins.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
@@ -69,6 +71,11 @@ export interface UserDependencies {
   readonly passwordWords?: readonly string[];
 }
 
+/** A policy after a change, with the programs that stop by it. */
+export interface ChangedPolicy extends SignInPolicy {
+  readonly stops: PolicyStops;
+}
+
 export interface Administrator {
   readonly username: string;
   /** The generated password of a new administrator: to be shown once. */
@@ -98,6 +105,7 @@ export class UserService implements Users {
   readonly #tokens: Tokens;
   readonly #factors: SecondFactors;
   readonly #duties: Duties;
+  readonly #stops: StopsByPolicy;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
@@ -140,6 +148,13 @@ export class UserService implements Users {
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
     this.#tokens = new Tokens({ stores, runtime });
+    this.#stops = new StopsByPolicy({
+      duties: this.#duties,
+      users: this.#users,
+      powers: this.#powers,
+      tokens: this.#tokens,
+      reader: this.directory.reader,
+    });
     this.#factors = new SecondFactors({ store: new FactorStore(stores, this.#users), runtime, secrets });
     this.#changes = new UserChanges({
       stores,
@@ -272,19 +287,25 @@ export class UserService implements Users {
     return this.#duties.policy(principal.tenant);
   }
 
+  /** The policy as the change would leave it, and which programs would stop. Changes nothing. */
+  async previewSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
+    requirePermission(principal, "perms:read");
+    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    return { ...after, stops: await this.#stops.between(principal, { before, after }) };
+  }
+
   /**
-   * Of the caller's tenant, for administrators: calls by open sessions are held to it as well. Members that are absent
-   * stay.
+   * Of the caller's tenant, for administrators: calls by open sessions, tokens and Basic are held to it as well. Members
+   * that are absent stay. Answers which programs stop by the change.
    */
-  async setSignInPolicy(
-    principal: Principal,
-    change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
-  ): Promise<SignInPolicy> {
+  async setSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:write");
     requireNoPartToken(principal);
+    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    const stops = await this.#stops.between(principal, { before, after });
     const policy = await this.#duties.setPolicy(principal.tenant, change);
     for (const listener of this.#listeners) listener({ tenant: principal.tenant });
-    return policy;
+    return { ...policy, stops };
   }
 
   /**
@@ -367,15 +388,29 @@ export class UserService implements Users {
     return found && this.#principalOf(record, found.ospace, "");
   }
 
-  /** For the sign-in gate: the user who made the token, confined to its scopes. */
+  /**
+   * For the sign-in gate: the user who made the token, confined to its scopes. `AppError("action_required")` for a user
+   * who has something to do first.
+   */
   async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
     const record = await this.#tokens.use(token);
     if (record === undefined) return undefined;
     this.#changes.follow(record.tenant);
     const user = (await this.#users.recent(record.tenant, record.username))?.record;
     if (user === undefined || !user.active || user.id !== record.userId) return undefined;
-    const principal = await this.#principalOf(user, record.ospace, traceparent);
-    return principal && confined(principal, record.scopes);
+    return this.#programOf(user, record, traceparent);
+  }
+
+  /** The rights of a program that signed in as the user. `AppError("action_required")` for a user who owes a duty. */
+  async #programOf(
+    user: UserRecord,
+    { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
+    traceparent: string,
+  ): Promise<Principal | undefined> {
+    const principal = await this.#principalOf(user, ospace, traceparent);
+    if (principal === undefined) return undefined;
+    requireNoDutyOfProgram({ user: principal.user, owes: await this.#duties.of(user, principal) });
+    return scopes === undefined ? principal : confined(principal, scopes);
   }
 
   /**
@@ -482,16 +517,13 @@ export class UserService implements Users {
     }
   }
 
-  /** For the sign-in gate: `login` is `<company>.<username>`. */
+  /** For the sign-in gate: `login` is `<company>.<username>`. `AppError("action_required")` as `byToken`. */
   async byPassword(credentials: BasicCredentials, traceparent: string): Promise<Principal | undefined> {
     const { login, password } = credentials;
     const token = await this.#byTokenOf(login, password, traceparent);
     if (token !== undefined) return token;
     const verified = await this.#credentials.ofBasic(credentials, traceparent);
-    const principal = verified && (await this.#principalOf(verified.user, verified.tenant.ospace, traceparent));
-    if (verified && principal)
-      requireNoDuty({ user: principal.user, owes: await this.#duties.of(verified.user, principal) });
-    return principal;
+    return verified && this.#programOf(verified.user, verified.tenant, traceparent);
   }
 
   /**
