@@ -64,7 +64,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/tenants/{companies,routes}.test.ts",
   "controller/areas/transfer/{sheets,triggered}.test.ts",
   "controller/areas/triggers/lanes.test.ts",
-  "controller/areas/users/{account-pages,directory,duties,interface,recent,second-factor,users}.test.ts",
+  "controller/areas/users/{account-pages,directory,duties,interface,organizations,recent,second-factor,users}.test.ts",
   "controller/grpc/server.test.ts",
   "test/security/ways-out.test.ts",
 ];

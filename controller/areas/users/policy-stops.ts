@@ -1,5 +1,6 @@
 import { POLICY_STOPS_SHOWN_MAX } from "../../../common/limits.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { Activity } from "./activity.ts";
 import type { DirectoryReader } from "./directory-reader.ts";
 import type { Duties, SignInPolicy } from "./duties.ts";
 import type { UserPowers } from "./powers.ts";
@@ -17,6 +18,7 @@ export interface PolicyStops {
 }
 
 interface Dependencies {
+  readonly activity: Activity;
   readonly duties: Pick<Duties, "under">;
   readonly users: Pick<UserStore, "pages">;
   readonly powers: Pick<UserPowers, "of">;
@@ -41,13 +43,13 @@ export class StopsByPolicy {
   ): Promise<PolicyStops> {
     // A first password is one by the policy of the moment when it is set: the switch itself makes none.
     if (before.secondFactor === after.secondFactor) return NOTHING;
-    const { duties, users, powers, tokens, reader } = this.#with;
+    const { activity, duties, users, powers, tokens, reader } = this.#with;
     const sees = await reader.seenNames(principal);
     const tokensOf = await tokens.namesIn(principal.tenant);
     const stopped: string[] = [];
     for await (const page of users.pages(principal.tenant)) {
       for (const { record } of page) {
-        if (!record.active || !sees(record.username)) continue;
+        if (!sees(record.username) || !(await activity.isActive(record))) continue;
         const given = await powers.of(record);
         if (given === undefined || duties.under(before, record, given) !== undefined) continue;
         if (duties.under(after, record, given) !== undefined) stopped.push(record.username);

@@ -17,6 +17,7 @@ import {
   type Principal,
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
+import { Activity } from "./activity.ts";
 import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
@@ -97,6 +98,8 @@ export class UserService implements Users {
   readonly #powers: UserPowers;
   readonly #left: LeftWork;
   readonly #users: UserStore;
+  readonly #tree: TreeStore;
+  readonly #activity: Activity;
   readonly #homes: Homes;
   readonly #sessions: Sessions;
   readonly #credentials: Credentials;
@@ -128,13 +131,15 @@ export class UserService implements Users {
     this.#powers = new UserPowers(groups);
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
+    this.#tree = new TreeStore(stores, runtime);
+    this.#activity = new Activity(this.#tree);
     const passwords = new Passwords(this.passwordFault);
     this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
     this.#left = new LeftWork({ begun, audit });
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
-      tree: new TreeStore(stores, runtime.random),
+      tree: this.#tree,
       passwords,
       authored,
       left: this.#left,
@@ -149,6 +154,7 @@ export class UserService implements Users {
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
     this.#tokens = new Tokens({ stores, runtime });
     this.#stops = new StopsByPolicy({
+      activity: this.#activity,
       duties: this.#duties,
       users: this.#users,
       powers: this.#powers,
@@ -171,6 +177,7 @@ export class UserService implements Users {
       users: this.#users,
       passwords,
       factors: this.#factors,
+      activity: this.#activity,
       tickets: secrets && new Tickets(secrets, runtime.clock),
       current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
     });
@@ -183,6 +190,7 @@ export class UserService implements Users {
       directory: this.directory,
       powers: this.#powers,
       credentials: this.#credentials,
+      activity: this.#activity,
       open: (verified, request) => this.#opened(verified, request),
     });
     groups?.onChange(({ tenant, isRefresh }) => {
@@ -231,13 +239,17 @@ export class UserService implements Users {
   #changed({ tenant, user, digest }: ChangedUser): void {
     if (digest === undefined) this.#users.forget(tenant, user);
     else this.#forget(digest);
-    if (user === undefined) this.#duties.forget(tenant);
+    if (user === undefined) {
+      this.#duties.forget(tenant);
+      this.#tree.forget(tenant);
+    }
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
   }
 
   /** Nothing that is kept in memory of who signed in is used any more: it is read, and passwords are checked, anew. */
   #drop(tenant: string): void {
     this.#users.forget(tenant, undefined);
+    this.#tree.forget(tenant);
     this.#duties.forget(tenant);
     this.#credentials.forget(tenant);
     this.#forget(undefined);
@@ -274,7 +286,9 @@ export class UserService implements Users {
     { tenant, user }: Verified,
     { remember = false, redirect = "", remote, replaced }: Opening,
   ): Promise<SignedIn> {
-    const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
+    const epoch = await this.#activity.epochOf(user);
+    if (epoch === undefined) throw new AppError("denied", `${user.username} was made inactive meanwhile.`);
+    const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote, epoch });
     if (replaced !== undefined) await this.#sessions.close(replaced);
     const home = (await this.#owes(user))
       ? ACCOUNT_PATH
@@ -383,7 +397,7 @@ export class UserService implements Users {
   /** With the rights the user has now, for what was stored by it; `undefined` for one that is unknown or inactive. */
   async present(tenant: string, username: string): Promise<Principal | undefined> {
     const record = (await this.#users.recent(tenant, username))?.record;
-    if (!record?.active) return undefined;
+    if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
     const found = await this.#tenants.get(tenant);
     return found && this.#principalOf(record, found.ospace, "");
   }
@@ -397,7 +411,7 @@ export class UserService implements Users {
     if (record === undefined) return undefined;
     this.#changes.follow(record.tenant);
     const user = (await this.#users.recent(record.tenant, record.username))?.record;
-    if (user === undefined || !user.active || user.id !== record.userId) return undefined;
+    if (user === undefined || user.id !== record.userId || !(await this.#activity.isActive(user))) return undefined;
     return this.#programOf(user, record, traceparent);
   }
 
@@ -552,14 +566,16 @@ export class UserService implements Users {
 
   /**
    * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
-   * which is answered. Every session of the user ends, a second factor stays. Refused while it could not be put on
-   * record.
+   * which is answered. Every session of the user ends, a second factor stays. Where the tenant has no active
+   * administrator, the organisations above this one are made active. Refused while it could not be put on record.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
     await this.directory.setPassword(principal, username, password, true);
+    const opened = await this.directory.reopen(principal, username);
+    for (const name of opened) await this.#recordOperator(tenant, username, `make the organisation ${name} active`);
     await this.#recordOperator(tenant, username, `reset the password of ${username}`);
     return password;
   }
@@ -622,7 +638,7 @@ export class UserService implements Users {
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
     this.#changes.follow(tenant);
     const record = (await this.#users.recent(tenant, username))?.record;
-    return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
+    return record !== undefined && (await this.#activity.epochOf(record)) === epoch ? record : undefined;
   }
 
   async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
