@@ -50,7 +50,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/config/{many,mql,schema,wire}.test.ts",
   "controller/areas/consolelog/{oldest,routes,run-log}.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces}.test.ts",
-  "controller/areas/groups/explain.test.ts",
+  "controller/areas/groups/{explain,giving}.test.ts",
   "controller/areas/hosts/{agent,credentials,room,routes}.test.ts",
   "controller/areas/ingest/{bodies,hints,sent-policies}.test.ts",
   "controller/areas/jobs/{choosing,contexts,definitions,following,groups,interface,kept-rights,places,proxied,retention,run-access,run-rows,scripted,stream}.test.ts",
@@ -64,7 +64,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/tenants/{companies,routes}.test.ts",
   "controller/areas/transfer/{sheets,triggered}.test.ts",
   "controller/areas/triggers/lanes.test.ts",
-  "controller/areas/users/{account-pages,directory,duties,interface,recent,second-factor,users}.test.ts",
+  "controller/areas/users/{account-pages,directory,duties,interface,organizations,recent,second-factor,users}.test.ts",
   "controller/grpc/server.test.ts",
   "test/security/ways-out.test.ts",
 ];

@@ -9,6 +9,10 @@ export const ERROR_CODES = {
   syntax: { status: 400, meaning: "A text in one of our languages does not parse; the message names line and column." },
   signin: { status: 401, meaning: "Nobody is signed in." },
   denied: { status: 403, meaning: "The signed-in user may not do this." },
+  action_required: {
+    status: 403,
+    meaning: "The user has to do something first; until then tokens and Basic sign-in of that user are refused.",
+  },
   not_found: { status: 404, meaning: "The thing named does not exist." },
   conflict: { status: 409, meaning: "The thing exists already, is in use, or was changed by somebody else meanwhile." },
   compacted: { status: 410, meaning: "The history asked for is no longer kept: list again." },

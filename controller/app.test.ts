@@ -648,6 +648,10 @@ describe("metrics", () => {
     for (const address of ["127.0.0.1", "::1", "::ffff:127.0.0.1"])
       expect(await read(http, address)).toContain("odp_http_calls_total");
     expect(await read(http, "192.0.2.1")).toMatch(/"code":"denied"/);
+    for (const host of ["localhost:8080", "127.0.0.1:8080", "[::1]:8080"])
+      expect(await read(http, "127.0.0.1", { host }), host).toContain("odp_http_calls_total");
+    for (const host of ["evil.example:8080", "127.0.0.1.evil.example"])
+      expect(await read(http, "127.0.0.1", { host }), "by DNS rebinding").toMatch(/"code":"denied"/);
     expect(await read(http, "127.0.0.1", { "x-forwarded-for": "127.0.0.1" }), "through a proxy nobody trusts").toMatch(
       /"code":"denied"/,
     );

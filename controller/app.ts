@@ -29,6 +29,7 @@ import { asAppError, failureEnvelope, logFault, sendFailure } from "./http/failu
 import { parseUrlEncoded } from "./http/form-decoder.ts";
 import { HttpMetrics, type Level } from "./http/metrics.ts";
 import { openApiDocument } from "./http/openapi.ts";
+import { namesOwnHost } from "./http/origin.ts";
 import { Peers } from "./http/peer.ts";
 import { Pipelines } from "./http/pipeline.ts";
 import { pathOf, serve } from "./http/serve.ts";
@@ -114,7 +115,7 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   observe(app, beginning, metrics);
   answerFailures(app, runtime);
   addProbes(app, services, runtime.clock);
-  addMetrics(app, metrics, new Networks(settings.metricsReaders ?? LOOPBACK));
+  addMetrics(app, metrics, { readers: new Networks(settings.metricsReaders ?? LOOPBACK), publicNames });
   // Made once, and the same bytes for everyone: it is large, and needs no sign-in.
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
   app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
@@ -265,14 +266,23 @@ function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): 
 
 const LOOPBACK = ["127.0.0.0/8", "::1"];
 
-/** Scrapers have no password, and the figures name tenants and routes: the address decides. */
-function addMetrics(app: FastifyInstance, metrics: HttpMetrics, readers: Networks): void {
+interface MetricsAccess {
+  readonly readers: Networks;
+  readonly publicNames: readonly string[];
+}
+
+/** Scrapers have no password, and the figures name tenants and routes: address and named host decide. */
+function addMetrics(app: FastifyInstance, metrics: HttpMetrics, { readers, publicNames }: MetricsAccess): void {
   const text = shared(() => metrics.text());
   app.get("/metrics", async (request, reply) => {
-    const { remote, isForwardedByOthers } = request.exchange.peer;
+    const { remote, host, isForwardedByOthers } = request.exchange.peer;
     // Through a proxy that is not trusted the whole world comes from the proxy's address.
     if (!readers.includes(remote) || isForwardedByOthers)
       throw new AppError("denied", `${remote} may not read metrics: the setting metrics_readers says who may.`);
+    if (!namesOwnHost({ host, publicNames })) {
+      const text = "Metrics are read by an address, localhost or one of public_names: the request names another host.";
+      throw new AppError("denied", text);
+    }
     return reply.type(metrics.contentType).send(await text());
   });
 }

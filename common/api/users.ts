@@ -211,6 +211,20 @@ const firstpasswords = Type.Union([Type.Literal("lasting"), Type.Literal("once")
 
 export const SignInPolicyReply = Type.Object({ secondfactor, firstpasswords });
 
+const stops = Type.Object(
+  {
+    users: Type.Array(Type.String(), { description: "Names of users whose Basic sign-in is refused" }),
+    usercount: Type.Integer({ description: "How many there are; `users` names the first of them" }),
+    tokens: Type.Array(Type.Object({ user: Type.String(), name: Type.String() }), {
+      description: "Tokens that are refused",
+    }),
+    tokencount: Type.Integer({ description: "How many there are; `tokens` names the first of them" }),
+  },
+  { description: "Programs that stop until their user has done what the policy requires, by this change" },
+);
+
+export const ChangedSignInPolicyReply = Type.Object({ secondfactor, firstpasswords, stops });
+
 export const SignInPolicyChange = Type.Object({
   secondfactor: Type.Optional(secondfactor),
   firstpasswords: Type.Optional(firstpasswords),

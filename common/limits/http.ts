@@ -161,6 +161,8 @@ export const BASIC_CACHE_MAX_ENTRIES = 10_000;
 export const SIGN_IN_CACHE_MS = 1_000;
 export const SIGN_IN_CACHE_MAX_ENTRIES = 10_000;
 export const TOKENS_PER_USER_MAX = 100;
+/** Users, and tokens, that the preview of a sign-in policy names. */
+export const POLICY_STOPS_SHOWN_MAX = 1_000;
 export const TOKEN_DAYS_DEFAULT = 90;
 export const TOKEN_DAYS_MAX = 366;
 /** Grants a token is confined to. */

@@ -10,6 +10,7 @@ import {
 import type { Clock } from "../../common/time.ts";
 import type { ServerEvent } from "./endpoint.ts";
 import type { Filter } from "./filter.ts";
+import { stillMay } from "./standing.ts";
 
 export const EVENTS_TYPE = "text/event-stream";
 const HEARTBEAT = ":\n\n";
@@ -113,7 +114,7 @@ class EventTexts {
     const arrival = this.#arrival;
     if (over.aborted) return undefined;
     // An outage of the store ends no idle stream, but nothing is told without rights.
-    if (arrival === undefined) return (await stillAllowed().catch(() => true)) ? HEARTBEAT : undefined;
+    if (arrival === undefined) return (await stillMay(stillAllowed())) ? HEARTBEAT : undefined;
     if ("error" in arrival) throw arrival.error;
     if (arrival.done === true || !(await stillAllowed())) return undefined;
     this.#ask();

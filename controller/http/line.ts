@@ -7,6 +7,7 @@ import {
 } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type { LineEnd, SocketLine } from "./socket.ts";
+import { stillMay } from "./standing.ts";
 
 /** Close codes of RFC 6455 and its registry. */
 const GOING_AWAY = 1001;
@@ -76,7 +77,7 @@ export class Line implements SocketLine {
 
   /** Ends the line unless it is still allowed. An outage of the store ends none. */
   async ask(): Promise<void> {
-    if (!(await this.#options.stillAllowed().catch(() => true))) this.end("signed out");
+    if (!(await stillMay(this.#options.stillAllowed()))) this.end("signed out");
   }
 
   /** The controller goes; the client should find another one. */

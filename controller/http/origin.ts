@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from "node:http";
+import { isIP } from "node:net";
 
 /** What a client believes it called: the origin of our own pages, as far as it is known. */
 export interface OwnAddress {
@@ -34,6 +35,19 @@ export function provesOrigin(headers: IncomingHttpHeaders, own: OwnAddress, cred
 export function maySignIn(headers: IncomingHttpHeaders, own: OwnAddress): boolean {
   const proof = proofIn(headers, own);
   return proof === "proven" || (proof === "unknown" && headers.referer === undefined);
+}
+
+/**
+ * Whether the host that the request names is this installation: an address, `localhost` or a public name. For what is
+ * open by the caller's address alone: a page whose own name was made to resolve to this machine (DNS rebinding) calls
+ * from an address that may, and gives itself away by that name. Browsers always name a host.
+ */
+export function namesOwnHost({ host, publicNames }: Pick<OwnAddress, "host" | "publicNames">): boolean {
+  if (host === "") return true;
+  if (!URL.canParse(`http://${host}`)) return false;
+  const { hostname } = new URL(`http://${host}`);
+  const isAddress = isIP(hostname.replace(/^\[|\]$/g, "")) !== 0;
+  return isAddress || hostname === "localhost" || publicNames.some((name) => name.toLowerCase() === hostname);
 }
 
 /**

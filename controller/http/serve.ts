@@ -35,7 +35,7 @@ import { readLargeInput } from "./input.ts";
 import { maySignIn, type OwnAddress } from "./origin.ts";
 import { ThreadSlices } from "../slices.ts";
 import { cookieIn, identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
-import type { Standing } from "./standing.ts";
+import { stillMay, type Standing } from "./standing.ts";
 import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
 
 export interface ServeDependencies {
@@ -236,8 +236,7 @@ class ServedCall {
   }
 
   async #ask(): Promise<void> {
-    // An outage of the store ends no call.
-    const isAllowed = await this.#isStillAllowed().catch(() => true);
+    const isAllowed = await stillMay(this.#isStillAllowed());
     if (!isAllowed) this.#lifetime.end(new AppError("denied", "The user is signed out, or lost the permission."));
   }
 

@@ -1,3 +1,17 @@
+import { isAppError } from "../../common/errors.ts";
+
+/**
+ * Whether what goes on still may, by an answer to that question. A refusal ends it; an outage of the store, after which
+ * nobody knows, does not.
+ */
+export async function stillMay(answer: Promise<boolean>): Promise<boolean> {
+  try {
+    return await answer;
+  } catch (error) {
+    return !isAppError(error, "denied", "action_required", "signin");
+  }
+}
+
 /** Whose rights changed, or ended. */
 export interface RightsChange {
   readonly tenant: string;

@@ -85,6 +85,12 @@ export class Definitions {
     const named = groups.flatMap((name) => this.#groups.get(name)?.id ?? this.named(name)?.id ?? []);
     for (const id of named) if (!FILLED_BY_THEMSELVES.has(id)) found.add(id);
     for (const id of this.#holders.get(`U/${username}`) ?? []) found.add(id);
+    return this.#withHolders(found);
+  }
+
+  /** The groups with all that have them as members, on whatever way. */
+  #withHolders(ids: Iterable<string>): ReadonlySet<string> {
+    const found = new Set(ids);
     // A set may grow while it is gone through: what is added is met later, and once, so that circles end.
     for (const id of found) for (const holder of this.#holders.get(`G${id}`) ?? []) found.add(holder);
     return found;
@@ -115,6 +121,11 @@ export class Definitions {
     const rights = this.#rightsOfSet([id], NOTHING);
     this.#groupRights.set(id, rights);
     return rights;
+  }
+
+  /** What a member of the group has by it, and by the groups that it is a member of. */
+  rightsThrough(id: string): Rights {
+    return this.#rightsOfSet([...this.#withHolders([id])].sort(), NOTHING);
   }
 
   /**

@@ -9,11 +9,12 @@ import {
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { requireNoPartToken, requirePermission, type Principal } from "../permissions/index.ts";
 import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
 import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
+import { type GivenChange, requireHoldingAll } from "./giving.ts";
 import { isNarrower } from "./narrowing.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
@@ -115,7 +116,7 @@ export class GroupService {
   /** Answers the new group. `AppError("conflict")` when there is one of that name. */
   async create(principal: Principal, group: NewGroup): Promise<Group> {
     requirePermission(principal, "perms:write");
-    return this.#change(principal.tenant, (definitions) => {
+    return this.#change(principal, (definitions) => {
       checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
       const record = edited(definitions, this.#newId(definitions), { ...group });
       return { change: { groups: [record] }, answer: (after) => after.view(record) };
@@ -129,7 +130,7 @@ export class GroupService {
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const sees = await this.#sight(principal);
-    const { group, ...change } = await this.#change(principal.tenant, (before) => {
+    const { group, ...change } = await this.#change(principal, (before) => {
       const id = idOf(before, edit);
       const record = edited(before, id, withUnseen(before.get(id), edit, sees));
       const answer = (after: Definitions) => ({ group: withSeen(after.view(record), sees), before, after });
@@ -144,7 +145,7 @@ export class GroupService {
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    const change = await this.#change(principal.tenant, (definitions) => {
+    const change = await this.#change(principal, (definitions) => {
       const group = definitions.get(id) ?? groupIn(definitions, id);
       const { fullname, hasChildren } = definitions.view(group);
       if (BUILT_IN_GROUPS.some((one) => one.id === group.id))
@@ -161,7 +162,7 @@ export class GroupService {
     const isNamed = (member: string): boolean => member.startsWith("U") && member.endsWith(`/${username}`);
     let left = true;
     while (left) {
-      left = await this.#change(tenant, ({ stored }) => {
+      left = await this.#written(tenant, ({ stored }) => {
         const naming = stored.groups.filter(({ member }) => member.some(isNamed));
         const groups = naming.slice(0, GROUPS_PER_CHANGE_MAX).map((group) => {
           return { ...group, member: group.member.filter((member) => !isNamed(member)) };
@@ -189,7 +190,7 @@ export class GroupService {
     requirePermission(principal, "perms:write");
     checkName(name, API_NAME);
     const record = { name, paths: apiPaths(paths), groups: [] };
-    await this.#change(principal.tenant, ({ stored }) => {
+    await this.#change(principal, ({ stored }) => {
       checkCount(stored.paths, API_PERMISSIONS_PER_TENANT_MAX, "API_PERMISSIONS_PER_TENANT_MAX");
       if (stored.paths.some((one) => one.name === name))
         throw new AppError("conflict", `There is already an API permission ${name}.`);
@@ -201,14 +202,14 @@ export class GroupService {
   async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
-    const change = await this.#changePaths(principal.tenant, name, (record) => ({ ...record, paths: wanted }));
+    const change = await this.#changePaths(principal, name, (record) => ({ ...record, paths: wanted }));
     return this.#toldLeft(principal, change);
   }
 
   /** Opens its paths to these groups, beside those that have it already. */
   async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
-    await this.#changePaths(principal.tenant, name, (record, definitions) => {
+    await this.#changePaths(principal, name, (record, definitions) => {
       const ids = groups.map((group) => groupIn(definitions, group).id);
       return { ...record, groups: [...new Set([...record.groups, ...ids])] };
     });
@@ -217,7 +218,7 @@ export class GroupService {
   /** Takes it from these groups, also from one that does not have it; answers what goes on with its paths. */
   async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    const change = await this.#changePaths(principal.tenant, name, (record, definitions) => {
+    const change = await this.#changePaths(principal, name, (record, definitions) => {
       const ids = new Set(groups.map((group) => groupIn(definitions, group).id));
       return { ...record, groups: record.groups.filter((id) => !ids.has(id)) };
     });
@@ -227,7 +228,7 @@ export class GroupService {
   /** Answers what goes on with its paths. */
   async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
-    const change = await this.#change(principal.tenant, (before) => {
+    const change = await this.#change(principal, (before) => {
       pathsIn(before, name);
       return { change: { gonePaths: [name] }, answer: (after) => ({ name, before, after }) };
     });
@@ -241,7 +242,7 @@ export class GroupService {
   async refresh(principal: Principal): Promise<void> {
     requirePermission(principal, "perms:write");
     const { tenant } = principal;
-    await this.#change(tenant, () => ({ change: { refresh: true }, answer: () => undefined }));
+    await this.#written(tenant, () => ({ change: { refresh: true }, answer: () => undefined }));
     this.#of(tenant).drop();
     this.#tell({ tenant, isRefresh: true });
   }
@@ -289,11 +290,11 @@ export class GroupService {
   }
 
   #changePaths(
-    tenant: string,
+    principal: Principal,
     name: string,
     edit: (record: PathRecord, definitions: Definitions) => PathRecord,
   ): Promise<Changed> {
-    return this.#change(tenant, (before) => {
+    return this.#change(principal, (before) => {
       const record = edit(pathsIn(before, name), before);
       return { change: { paths: [record] }, answer: (after) => ({ name, before, after }) };
     });
@@ -304,14 +305,26 @@ export class GroupService {
     return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
   }
 
+  /** Every change that a caller makes: of what gives him no more than he has, before and after. */
+  #change<T>(principal: Principal, make: (definitions: Definitions) => Change<T>): Promise<T> {
+    requireNoPartToken(principal);
+    return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
+  }
+
   /** After a lost race the change is made again, on what the other one left. */
-  async #change<T>(tenant: string, make: (definitions: Definitions) => Change<T>): Promise<T> {
+  async #written<T>(
+    tenant: string,
+    make: (definitions: Definitions) => Change<T>,
+    check: (change: GivenChange) => void = () => {},
+  ): Promise<T> {
     for (let attempt = 0; attempt < GROUP_CHANGE_ATTEMPTS_MAX; attempt++) {
       const on = new Definitions(await this.#store.load(tenant));
       const { change, answer } = make(on);
+      const after = changed(on, change);
+      check({ change, before: on, after });
       const mark = Buffer.from(this.#runtime.random.bytes(MARK_BYTES)).toString("base64url");
       try {
-        if (await this.#store.change(tenant, on.stored, { change, mark })) return answer(changed(on, change));
+        if (await this.#store.change(tenant, on.stored, { change, mark })) return answer(after);
       } finally {
         this.#of(tenant).doubt();
       }

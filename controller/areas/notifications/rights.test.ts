@@ -176,6 +176,25 @@ test("a row that moves out of sight is gone to who saw it, and to nobody else", 
   expect(await eve.heard()).toEqual([change("DELETE", "box:moving", {})]);
 });
 
+test("of a row that moves out of sight nothing is told to whom its former state hid what the frame shows", async () => {
+  const data = (hidden: readonly string[]): readonly DataRule[] => [
+    { class: "/matrix/ent", access: "read", where: "owner = 'ann'", hidden },
+  ];
+  const frame: Notification = {
+    ...{ keyspace: "/matrix", source: "secret of a", subject: "datachange", title: "", reply: "", msg: "{}" },
+    about: {
+      ...{ permission: "objects:read", class: "/matrix/ent/box", id: "box:a", vtimeMs: 2, ctimeMs: 1 },
+      values: { host: "a", owner: "bob" },
+      before: { values: { owner: "ann" }, vtimeMs: 1, msg: '"gone"' },
+      told: ["secret"],
+    },
+  };
+  const seen = (hidden: readonly string[]) => rights.visible({ ...admin, data: data(hidden) }, frame);
+  expect(await seen([])).toMatchObject({ source: "secret of a", msg: '"gone"' });
+  expect(await seen(["size"])).toMatchObject({ msg: '"gone"' });
+  expect(await seen(["secret"])).toBeUndefined();
+});
+
 test("records are told like entities, and what is removed of them too", async () => {
   await mql("create class /matrix/ent/line (owner varchar, secret varchar) with kind='record'");
   const bob = await listener(BOB);

@@ -1,5 +1,6 @@
 export { classAccess, decidingRules, isUnrestricted, rowLimit, seesAll, seesWhole } from "./access.ts";
 export { currentRights } from "./current.ts";
+export { hasGrant, holds, requireHolding, requireNoPartToken, type GivenRights } from "./holding.ts";
 export {
   allows,
   pathAllowed,
@@ -10,6 +11,7 @@ export {
   requireDefining,
   requireMayChange,
   requireNoDuty,
+  requireNoDutyOfProgram,
   requireOneOf,
   requirePath,
   requirePermission,

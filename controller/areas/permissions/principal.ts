@@ -60,10 +60,22 @@ export function owing(principal: Principal, duty: NonNullable<Principal["owes"]>
 /** Throws `AppError("denied")` for a user who has something to do first: for what takes no permission. */
 export function requireNoDuty({ owes, user }: Pick<Principal, "owes" | "user">): void {
   if (owes === undefined) return;
+  throw new AppError("denied", `${dutyText(user, owes)}.`, { details: { owes } });
+}
+
+/**
+ * As `requireNoDuty`, for a program that signs in by a token or by Basic. The code `action_required` tells it that no
+ * permission is missing and that a person has to act.
+ */
+export function requireNoDutyOfProgram({ owes, user }: Pick<Principal, "owes" | "user">): void {
+  if (owes === undefined) return;
+  const text = `${dutyText(user, owes)}: until then tokens and Basic sign-in of ${user} are refused.`;
+  throw new AppError("action_required", text, { details: { owes } });
+}
+
+function dutyText(user: string, owes: NonNullable<Principal["owes"]>): string {
   const first = owes === "password" ? "change the first password" : "set up a second factor";
-  throw new AppError("denied", `${user} must ${first} before anything else, on the page /user/account.`, {
-    details: { owes },
-  });
+  return `${user} must ${first} before anything else, on the page /user/account`;
 }
 
 /**

@@ -7,6 +7,7 @@ import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Engine, TenantStore as TenantStores } from "../../store/engine.ts";
 import { AuditService } from "../audit/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import { passwordFault, UserService } from "../users/index.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS } from "../../../test/helpers/runtime.ts";
@@ -166,6 +167,20 @@ test("administrators of other tenants see their own and manage none, users of fe
       await expect(change()).rejects.toMatchObject({ code: "denied" });
   }
   await expect(one.companies.remove(admin, "matrix")).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("nobody is told the password of an administrator who is none, by grants or by a part of them", async () => {
+  const { companies } = await (await begin()).controller("a");
+  const few: readonly Principal[] = [
+    { ...admin, grants: ["tenants:*"], data: [] },
+    { ...admin, paths: ["/home/few"] },
+    { ...admin, grants: ["tenants:*"], byToken: "part" },
+  ];
+  for (const principal of few)
+    await expect(companies.create(principal, { name: "made" })).rejects.toMatchObject({ code: "denied" });
+  expect(await names(companies.list(admin))).toEqual(["matrix"]);
+  await companies.create({ ...admin, byToken: "whole" }, { name: "made" });
+  expect(await names(companies.list(admin))).toEqual(["made", "matrix"]);
 });
 
 test("members that cannot be kept are refused by name, and nothing is begun", async () => {

@@ -2,7 +2,15 @@ import { AppError } from "../../../common/errors.ts";
 import { TENANT_GRACE_MS, TENANT_LEAVE_WAIT_MS, TENANTS_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Engine } from "../../store/engine.ts";
-import { allows, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import {
+  allows,
+  requireHolding,
+  requireNoPartToken,
+  requirePermission,
+  ROLES,
+  systemPrincipal,
+  type Principal,
+} from "../permissions/index.ts";
 import { checkChange, replicationFactorOf } from "./checks.ts";
 import type { TenantGate } from "./gate.ts";
 import { checkOspace, checkTenantName, isTenantName, PHASES, tenantNotFound } from "./service.ts";
@@ -79,6 +87,9 @@ export class CompanyService implements Companies {
   async create(principal: Principal, wanted: NewCompany): Promise<NewAdministrator> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);
+    // The caller names, or is told, the password of an administrator.
+    requireNoPartToken(principal);
+    requireHolding(principal, ROLES.administrator, "an administrator");
     const { name, ospace = `/${name}` } = wanted;
     checkTenantName(name);
     checkOspace(ospace);

@@ -88,21 +88,25 @@ async function session(username = "ann"): Promise<string> {
 }
 
 /** A socket, a stream and a long call of one session, all of them under way; and how they end. */
-async function standing(id: string) {
-  const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${id}`);
+const standing = async (id: string) => (await begun({ query: `?sessionid=${id}` })).over;
+
+/** Resolves when all of them are under way. */
+async function begun({ query = "", authorization }: { readonly query?: string; readonly authorization?: string }) {
+  const headers = authorization === undefined ? {} : { authorization };
+  const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket${query}`, { headers });
   await once(socket, "open");
   const closed = once(socket, "close").then(([code]) => code as number);
-  const ask = request({ port, path: `/stream?sessionid=${id}` }).end();
+  const ask = request({ port, path: `/stream${query}`, headers }).end();
   const [stream] = (await once(ask, "response")) as [IncomingMessage];
   await once(stream, "data");
   stream.resume();
   const streamed = once(stream, "end").then(() => "over");
   const working = new Promise<void>((resolve) => (reached = resolve));
   const called = http.app
-    .inject({ url: `/long?sessionid=${id}` })
+    .inject({ url: `/long${query}`, headers })
     .then((answer) => answer.json<{ code: string }>().code);
   await working;
-  return Promise.all([closed, streamed, called]);
+  return { over: Promise.all([closed, streamed, called]) };
 }
 
 const idOf = async (name: string) => (await other.directory.reader.subtree(admin, `/${name}`)).id;
@@ -112,6 +116,14 @@ describe("at another controller", () => {
   const ends: readonly (readonly [string, (id: string) => Promise<unknown>])[] = [
     ["the user is deleted", async () => other.directory.remove(admin, await idOf("ann"))],
     ["the user is made inactive", async () => other.directory.change(admin, await idOf("ann"), { active: false })],
+    [
+      "an organisation above the user is made inactive",
+      async () => {
+        const plant = await other.directory.createOrganization(admin, { username: "plant" });
+        await other.directory.move(admin, await idOf("ann"), plant);
+        await other.directory.change(admin, plant, { active: false });
+      },
+    ],
     ["the password changes", () => other.setPassword(admin, "ann", "another password")],
     ["the rights change", () => other.update(admin, "ann", { rights: { grants: ["hosts:read"], data: [] } })],
     ["the session ends", (id) => other.signOut(principal, id)],
@@ -139,6 +151,19 @@ describe("at another controller", () => {
     await other.setSignInPolicy(admin, { secondFactor: "everybody" });
     expect(await over).toEqual([1008, "over", "denied"]);
     expect(await http.users.bySession(id, "")).toMatchObject({ user: "ann", owes: "second factor" });
+  });
+
+  test.each(["token", "Basic"])("a second factor becomes required: what a program has open by %s ends", async (way) => {
+    const scopes = ["*:read"];
+    const token = await http.users.makeToken(
+      { ...principal, grants: scopes },
+      { name: "t", scopes, days: 1, remote: "" },
+    );
+    const login = Buffer.from(`matrix.ann:${PASSWORD}`).toString("base64");
+    const { over } = await begun({ authorization: way === "token" ? `Bearer ${token}` : `Basic ${login}` });
+    await started();
+    await other.setSignInPolicy(admin, { secondFactor: "everybody" });
+    expect(await over).toEqual([1008, "over", "denied"]);
   });
 
   test("a change that leaves rights as they are ends nothing", async () => {
@@ -197,7 +222,7 @@ test("a tenant that is deleted is told once by each watch, however often it is a
   const asked: Promise<unknown>[] = [];
   users.start();
   await users.bySession(id, "");
-  await expect.poll(() => ends.length).toBe(2);
+  await expect.poll(() => ends.length).toBe(3);
   users.onChange((change) => {
     told.push(change);
     asked.push(users.bySession(id, ""));
@@ -207,7 +232,7 @@ test("a tenant that is deleted is told once by each watch, however often it is a
   await expect.poll(() => told.length).toBeGreaterThan(0);
   for (let asking = 0; asking < 5; asking++) expect(await users.bySession(id, "")).toBeUndefined();
   await Promise.all(asked);
-  expect(told).toEqual([{ tenant: "matrix" }, { tenant: "matrix" }]);
+  expect(told).toEqual([{ tenant: "matrix" }, { tenant: "matrix" }, { tenant: "matrix" }]);
   await users.stop();
 });
 
@@ -241,8 +266,8 @@ test("what a broken watch may have missed is asked again when it is there again"
   users.onChange((change) => changes.push(change));
   users.start();
   await users.bySession(await session(), "");
-  // That of users and that of the sign-in policy.
-  await expect.poll(() => watches.length).toBe(2);
+  // Those of users, of organisations and of the sign-in policy.
+  await expect.poll(() => watches.length).toBe(3);
   const before = changes.length;
   await http.users.update(admin, "ann", { active: false });
   const waiting = clock.waiting;

@@ -6,6 +6,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { KvEvent, KvStore } from "../../store/kv.ts";
 import { SIGN_IN_POLICY } from "./duties.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
+import { ORGANIZATIONS } from "./tree-store.ts";
 
 /** A user, or all of a tenant when that is not known. */
 export interface ChangedUser {
@@ -34,7 +35,7 @@ interface ChangesOptions {
 }
 
 /**
- * Watches users and sign-in policies of the tenants that are used here, and sessions and tokens of all, from `start` to
+ * Watches users, organisations and sign-in policies of the tenants that are used here, and sessions and tokens of all, from `start` to
  * `stop`. What a broken watch misses is told as a change of all.
  */
 export class UserChanges {
@@ -78,12 +79,8 @@ export class UserChanges {
       prefix: USERS,
       tell: (event) => told({ tenant, user: (event.kind === "put" ? event.entry.key : event.key).slice(USERS.length) }),
     });
-    this.#follow({
-      ...common,
-      name: `${SIGN_IN_POLICY}/${tenant}`,
-      prefix: SIGN_IN_POLICY,
-      tell: () => told({ tenant }),
-    });
+    for (const prefix of [SIGN_IN_POLICY, ORGANIZATIONS])
+      this.#follow({ ...common, name: `${prefix}/${tenant}`, prefix, tell: () => told({ tenant }) });
   }
 
   async stop(): Promise<void> {

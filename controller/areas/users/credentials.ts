@@ -7,6 +7,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
+import type { Activity } from "./activity.ts";
 import { isName } from "./places.ts";
 import { requireFresh } from "./duties.ts";
 import type { Passwords } from "./passwords.ts";
@@ -27,6 +28,7 @@ interface Dependencies {
   readonly factors: SecondFactors;
   /** Absent: a code is taken with the password only. */
   readonly tickets: Tickets | undefined;
+  readonly activity: Activity;
   /** The user while active and unchanged since `epoch`. */
   readonly current: (tenant: string, username: string, epoch: string) => Promise<UserRecord | undefined>;
 }
@@ -81,6 +83,7 @@ export class Credentials {
   readonly #passwords: Passwords;
   readonly #factors: SecondFactors;
   readonly #tickets: Tickets | undefined;
+  readonly #activity: Activity;
   readonly #current: Dependencies["current"];
   readonly #sessions: Dependencies["sessions"];
   readonly #slowdown: SignInSlowdown;
@@ -98,6 +101,7 @@ export class Credentials {
     this.#passwords = passwords;
     this.#factors = factors;
     this.#tickets = tickets;
+    this.#activity = dependencies.activity;
     this.#current = current;
     this.#sessions = dependencies.sessions;
     this.#slowdown = new SignInSlowdown(stores, runtime);
@@ -121,7 +125,8 @@ export class Credentials {
     const ticket = this.#tickets?.open(text);
     const tenant = ticket && (await this.#tenants.get(ticket.tenant));
     const user = ticket && (await this.#users.get(ticket.tenant, ticket.username))?.record;
-    if (!ticket || !tenant || !user?.active || user.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
+    if (!ticket || !tenant || user?.epoch !== ticket.epoch || !user.secondFactor) throw tooLate();
+    if (!(await this.#activity.isActive(user))) throw tooLate();
     await this.#requireCode({ tenant, user }, ticket, { code, remote, traceparent });
     return { tenant, user, ticket };
   }
@@ -140,7 +145,7 @@ export class Credentials {
     const known = await this.#cachedLogin(digest);
     const verified = known ?? (await this.#basic({ login, password, remote }, traceparent));
     if (verified === undefined) return undefined;
-    if (known === undefined) this.#keepLogin(digest, verified);
+    if (known === undefined) await this.#keepLogin(digest, verified);
     requireOneFactor(verified.user);
     requireFresh(verified.user, this.#runtime.clock.nowMs());
     return verified;
@@ -223,7 +228,8 @@ export class Credentials {
     const user =
       tenant === undefined || !isName(username) ? undefined : (await this.#users.get(tenant.name, username))?.record;
     const matches = await this.#passwords.matches(password, user?.hash);
-    return tenant !== undefined && user !== undefined && matches && user.active ? { tenant, user } : undefined;
+    const isRight = tenant !== undefined && user !== undefined && matches;
+    return isRight && (await this.#activity.isActive(user)) ? { tenant, user } : undefined;
   }
 
   #guess(tenant: Tenant | undefined, username: string, remote: string): Guess {
@@ -287,13 +293,15 @@ export class Credentials {
     return undefined;
   }
 
-  #keepLogin(digest: string, { tenant, user }: Verified): void {
+  async #keepLogin(digest: string, { tenant, user }: Verified): Promise<void> {
+    const epoch = await this.#activity.epochOf(user);
+    if (epoch === undefined) return;
     const [oldest] = this.#logins.keys();
     if (this.#logins.size >= BASIC_CACHE_MAX_ENTRIES && oldest !== undefined) this.#logins.delete(oldest);
     this.#logins.set(digest, {
       tenant,
       username: user.username,
-      epoch: user.epoch,
+      epoch,
       untilMs: this.#runtime.clock.monotonicMs() + BASIC_CACHE_MS,
     });
   }

@@ -11,6 +11,7 @@ import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
 import { isNarrower, ofUser, type LeftWork } from "./left-work.ts";
 import { linkKey, putLink } from "./link-store.ts";
+import { isActiveAdministrator, Members } from "./members.ts";
 import { OrganizationChanges } from "./organization-changes.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { Passwords } from "./passwords.ts";
@@ -34,7 +35,7 @@ import {
   type UserPowers,
 } from "./powers.ts";
 import { USERS, type UserRecord, type UserStore } from "./store.ts";
-import { idKey, memberKey, type TreeStore, type TreeView } from "./tree-store.ts";
+import { idKey, isOpen, memberKey, type TreeStore, type TreeView } from "./tree-store.ts";
 import type { AuthoredWork, NewOrganization, NewUser, NodeChange, User, UserChange } from "./types.ts";
 
 export interface DirectoryDependencies extends DirectoryReaderDependencies {
@@ -72,6 +73,7 @@ export class UserDirectory {
   readonly #authored: readonly AuthoredWork[];
   readonly #left: LeftWork;
   readonly #organizations: OrganizationChanges;
+  readonly #members: Members;
   readonly #powers: UserPowers;
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
@@ -87,7 +89,8 @@ export class UserDirectory {
     this.#authored = authored;
     this.#left = dependencies.left;
     this.#groups = groups;
-    this.#organizations = new OrganizationChanges(runtime, tree);
+    this.#members = new Members(users, dependencies.powers);
+    this.#organizations = new OrganizationChanges({ runtime, tree, members: this.#members, left: dependencies.left });
     this.reader = new DirectoryReader(dependencies);
     this.#powers = powers;
     this.#again = again;
@@ -101,8 +104,7 @@ export class UserDirectory {
     checkName(username);
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
-    // Groups may name a user before there is one.
-    await this.#powers.requireAtLeast(principal, { tenant: principal.tenant, username, rights, groups });
+    await this.#powers.requireMaking(principal, { tenant: principal.tenant, username, rights, groups });
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
       tenant: principal.tenant,
@@ -256,11 +258,11 @@ export class UserDirectory {
     const { username } = found;
     const ends = await Promise.all(this.#authored.map((work) => work.endsWith(principal, username)));
     await this.#users.written({ tenant: principal.tenant, username }, () =>
-      this.#tree.restructure(principal.tenant, async () => {
+      this.#tree.restructure(principal.tenant, async (tree) => {
         const { record, revision } = await required(this.#users, principal.tenant, username);
         if (record.id !== id) throw unknownNode(id);
         await this.#powers.requireAtLeast(principal, record);
-        await this.#requireOther(record);
+        await this.#requireOther(record, tree);
         // First: `directory.test.ts`, "that cannot leave its groups stays".
         await this.#groups?.forget(principal.tenant, username);
         const own = [factorKey(id), ...(record.openId ? [linkKey(record.openId)] : [])];
@@ -290,6 +292,18 @@ export class UserDirectory {
     const { otype, username } = await this.reader.located(principal, id);
     if (otype === "org") throw new AppError("invalid", `${username} is an organisation.`);
     return username;
+  }
+
+  /**
+   * For an operator: where no administrator can sign in, the organisations above this one are made active. Answers their
+   * paths.
+   */
+  reopen(principal: Principal, username: string): Promise<readonly string[]> {
+    requirePermission(principal, "users:write");
+    return this.#organizations.reopenAbove(principal.tenant, async () => {
+      const { record } = await required(this.#users, principal.tenant, username);
+      return isActiveAdministrator(record) ? record.parent : undefined;
+    });
   }
 
   /** The page that signing in leads the caller to; an empty path: the tenant's. Takes no permission, and no token. */
@@ -335,10 +349,10 @@ export class UserDirectory {
   /** A change of the tree, so that of two administrators who take each other's role at once one is left. */
   #demote(tenant: string, username: string, edit: Edit): Promise<User> {
     return this.#users.written({ tenant, username }, () =>
-      this.#tree.restructure(tenant, async () => {
+      this.#tree.restructure(tenant, async (tree) => {
         const { record, revision } = await required(this.#users, tenant, username);
         const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
-        await this.#requireOther(record);
+        await this.#requireOther(record, tree);
         const put = { kind: "put", key: USERS + username, value: encodeJson(changed) } as const;
         return { if: [{ key: USERS + username, revision }], then: [put], users: 0, answer: shown(changed) };
       }),
@@ -346,11 +360,9 @@ export class UserDirectory {
   }
 
   /** Without an administrator the tenant could not be managed any more. */
-  async #requireOther(record: UserRecord): Promise<void> {
-    if (!isActiveAdministrator(record)) return;
-    for await (const page of this.#users.pages(record.tenant))
-      if (page.some((one) => one.record.username !== record.username && isActiveAdministrator(one.record))) return;
-    throw new AppError("conflict", `${record.username} is the last active administrator.`);
+  async #requireOther(record: UserRecord, { organizations }: TreeView): Promise<void> {
+    const { tenant, username } = record;
+    if (isActiveAdministrator(record)) await this.#members.requireAdministrator(tenant, organizations, username);
   }
 
   async #moveUser(
@@ -364,6 +376,7 @@ export class UserDirectory {
     const parent = parentIn(tree, to);
     const condition: KvCondition = { key: USERS + username, revision };
     if (parent === record.parent) return { if: [condition], then: [], users: 0, answer: id };
+    if (!isOpen(tree.organizations, parent)) await this.#requireOther(record, tree);
     await requireFree(tree, memberKey(parent, username), `There is already a ${username} there.`);
     const leave = deletion(memberKey(record.parent, username));
     return { if: [condition], then: [leave, ...placing({ ...record, parent })], users: 0, answer: id };
@@ -409,8 +422,4 @@ function hasOtherPowers(before: UserRecord, after: UserRecord): boolean {
     before.active !== after.active ||
     JSON.stringify([before.rights, before.groups]) !== JSON.stringify([after.rights, after.groups])
   );
-}
-
-function isActiveAdministrator({ active, rights }: User): boolean {
-  return active && isAdministrator(rights);
 }

@@ -10,6 +10,7 @@ import { UserService } from "./service.ts";
 const SECOND = "another long enough one";
 const principal = testPrincipal();
 const OWES_FACTOR = { code: "denied", message: expect.stringContaining("must set up a second factor") as string };
+const PROGRAM_OWES_FACTOR = { ...OWES_FACTOR, code: "action_required" };
 const OWES_PASSWORD = { code: "denied", message: expect.stringContaining("must change the first password") as string };
 
 let http: TestHttp;
@@ -23,6 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => http[Symbol.asyncDispose]());
 
+const PROGRAM_OWES_PASSWORD = { ...OWES_PASSWORD, code: "action_required" };
 const call = (session: string, method: "GET" | "POST", url: string, payload?: object) =>
   http.call(session, { method, url, ...(payload && { payload }) } as InjectOptions & { url: string });
 const setPolicy = (change: object) => http.users.setSignInPolicy(principal, change);
@@ -33,6 +35,10 @@ const basic = (username: string, password = PASSWORD) =>
     url: "/user/tokens",
     headers: { authorization: `Basic ${Buffer.from(`matrix.${username}:${password}`).toString("base64")}` },
   });
+const byToken = async (token: unknown, options: Partial<InjectOptions> = {}) =>
+  (
+    await http.app.inject({ url: "/admin/users", ...options, headers: { authorization: `Bearer ${String(token)}` } })
+  ).json<object>();
 const newUser = (username: string) =>
   http.users.create(principal, { username, password: PASSWORD, rights: { role: "viewer" } });
 
@@ -57,12 +63,12 @@ test("a required second factor leaves a user nothing but setting it up, by open 
   expect(page.body).toContain("Your company requires a second factor");
   const start = await http.app.inject({ url: `/?sessionid=${session}`, headers: { accept: "text/html" } });
   expect(start.headers.location).toBe("/user/account");
-  // Programs repeat what they send: their tokens go on, the password alone does not.
-  expect((await basic("required")).json()).toMatchObject(OWES_FACTOR);
-  const bearer = { authorization: `Bearer ${token as string}` };
-  expect((await http.app.inject({ url: "/admin/users", headers: bearer })).json()).toMatchObject({ status: "ok" });
+  expect((await basic("required")).json()).toMatchObject(PROGRAM_OWES_FACTOR);
+  expect(await byToken(token)).toMatchObject(PROGRAM_OWES_FACTOR);
+  expect((await basic("required", token as string)).json()).toMatchObject(PROGRAM_OWES_FACTOR);
   await enrol(session);
   expect(await call(session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
+  expect(await byToken(token)).toMatchObject({ status: "ok" });
   await setPolicy({ secondFactor: "optional" });
 });
 
@@ -85,6 +91,63 @@ test("a factor that only administrators need leaves others alone, and is theirs 
   });
 });
 
+test("no token switches off what its user owes, and a problem says so with a status of its own", async () => {
+  const scopes = ["*:read", "*:write", "*:run"];
+  await http.users.create(principal, { username: "boss", password: PASSWORD, rights: { role: "administrator" } });
+  const { session } = await signIn("boss");
+  const { message: token } = await call(session, "POST", "/user/tokens", { name: "all", scopes });
+  await setPolicy({ secondFactor: "administrators" });
+  const change = { method: "POST", url: "/admin/signinpolicy", payload: { secondfactor: "optional" } } as const;
+  expect(await byToken(token, change)).toMatchObject(PROGRAM_OWES_FACTOR);
+  expect(await http.users.signInPolicy(principal)).toMatchObject({ secondFactor: "administrators" });
+  const headers = { authorization: `Bearer ${String(token)}`, accept: "application/problem+json" };
+  const problem = await http.app.inject({ url: "/admin/users", headers });
+  expect([problem.statusCode, problem.json<{ code: string }>().code]).toEqual([403, "action_required"]);
+  await setPolicy({ secondFactor: "optional" });
+  expect(await byToken(token)).toMatchObject({ status: "ok" });
+});
+
+test("before the switch it is told which tokens and Basic users stop, and nothing is changed by asking", async () => {
+  const before = await http.users.create(principal, {
+    username: "robot",
+    password: PASSWORD,
+    rights: { grants: ["perms:write"], data: [] },
+  });
+  const { session } = await signIn("robot");
+  await call(session, "POST", "/user/tokens", { name: "backup", scopes: ["perms:write"] });
+  await http.users.create(principal, {
+    username: "idle",
+    password: PASSWORD,
+    rights: { role: "viewer" },
+    active: false,
+  });
+  const second = await http.signIn("admin", "second");
+  await call(second, "POST", "/user/tokens", { name: "theirs", scopes: ["*:read"] });
+  await newUser("factored");
+  await enrol((await signIn("factored")).session);
+  const asked = (query: string) => call(viewer, "GET", `/admin/signinpolicy/preview?${query}`);
+  const viewer = await http.signIn("viewer");
+  const few = await asked("secondfactor=administrators");
+  expect(few).toMatchObject({ message: { secondfactor: "administrators", firstpasswords: "lasting" } });
+  const { stops } = few.message as { stops: { users: string[]; tokens: { user: string; name: string }[] } };
+  expect(stops.users).toContain("robot");
+  expect(stops.users).not.toContain("viewer");
+  expect(stops.tokens).toContainEqual({ user: "robot", name: "backup" });
+  expect(stops).toMatchObject({ usercount: stops.users.length, tokencount: stops.tokens.length });
+  const all = (await asked("secondfactor=everybody")).message as { stops: { users: string[]; tokens: object[] } };
+  expect(all.stops.users).toEqual(expect.arrayContaining(["robot", "viewer"]));
+  for (const name of ["idle", "factored"]) expect(all.stops.users).not.toContain(name);
+  expect(JSON.stringify(all.stops.tokens)).not.toContain("theirs");
+  expect((await asked("firstpasswords=once")).message).toMatchObject({ stops: { users: [], tokens: [] } });
+  expect(await http.users.signInPolicy(principal)).toMatchObject({ secondFactor: "optional" });
+  expect(await setPolicy({ secondFactor: "administrators" })).toMatchObject({ stops: { users: stops.users } });
+  // Who stopped before is not told of again.
+  expect((await http.users.previewSignInPolicy(principal, { secondFactor: "everybody" })).stops.users).not.toContain(
+    before.username,
+  );
+  await setPolicy({ secondFactor: "optional" });
+});
+
 test("another controller holds its users to it within what it keeps of a sign-in", async () => {
   await newUser("elsewhere");
   const { engine: stores, tenants, audit, groups } = http;
@@ -103,7 +166,7 @@ test("a first password signs in to its change only, not by Basic, and to nothing
   const { session, home } = await signIn("fresh");
   expect(home).toBe("/user/account");
   expect(await call(session, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
-  expect((await basic("fresh")).json()).toMatchObject(OWES_PASSWORD);
+  expect((await basic("fresh")).json()).toMatchObject(PROGRAM_OWES_PASSWORD);
   const change = { password: PASSWORD, newpassword: PASSWORD };
   expect(await call(session, "POST", "/user/password", change)).toMatchObject({ code: "invalid" });
   expect(await call(session, "POST", "/user/password", { ...change, newpassword: SECOND })).toMatchObject({

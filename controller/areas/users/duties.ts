@@ -16,6 +16,9 @@ export interface SignInPolicy {
   readonly firstPasswords: "lasting" | "once";
 }
 
+/** Members that are absent stay as they are. */
+export type PolicyChange = { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined };
+
 interface StoredPolicy {
   readonly policy: SignInPolicy;
   readonly revision: number;
@@ -44,18 +47,19 @@ export class Duties {
     return (await this.#read(tenant)).policy;
   }
 
-  /** Members that are absent stay. */
-  async setPolicy(
+  /** As it is, and as `change` would leave it. */
+  async previewed(
     tenant: string,
-    change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
-  ): Promise<SignInPolicy> {
+    change: PolicyChange,
+  ): Promise<{ readonly before: SignInPolicy; readonly after: SignInPolicy }> {
+    const { policy } = await this.#read(tenant);
+    return { before: policy, after: this.#changed(policy, change) };
+  }
+
+  /** Members that are absent stay. */
+  async setPolicy(tenant: string, change: PolicyChange): Promise<SignInPolicy> {
     const { policy, revision } = await this.#read(tenant);
-    const next = {
-      secondFactor: change.secondFactor ?? policy.secondFactor,
-      firstPasswords: change.firstPasswords ?? policy.firstPasswords,
-    };
-    if (next.secondFactor !== "optional" && !this.#mayEnrol)
-      throw new AppError("unavailable", "There is no key to seal second factors with.");
+    const next = this.#changed(policy, change);
     const { kv } = await this.#stores.tenant(tenant);
     const put = { key: SIGN_IN_POLICY, value: encodeJson(next), ifRevision: revision };
     if (!(await this.#recent.written(tenant, () => putOnce(kv, put, repeated))).ok)
@@ -74,6 +78,13 @@ export class Duties {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
     const { policy } = (await this.#recent.read(user.tenant, () => this.#read(user.tenant))) ?? NO_POLICY;
+    return this.under(policy, user, powers);
+  }
+
+  /** What the user would have to do under that policy. */
+  under(policy: SignInPolicy, user: UserRecord, powers: Pick<Principal, "grants">): Principal["owes"] {
+    if (user.firstPasswordUntilMs !== undefined) return "password";
+    if (user.secondFactor || !this.#mayEnrol) return undefined;
     const isRequired =
       policy.secondFactor === "everybody" ||
       (policy.secondFactor === "administrators" && allows(powers, "perms:write"));
@@ -83,6 +94,16 @@ export class Duties {
   /** What another controller changed is read again. */
   forget(tenant: string): void {
     this.#recent.forget(tenant);
+  }
+
+  #changed(policy: SignInPolicy, change: PolicyChange): SignInPolicy {
+    const next = {
+      secondFactor: change.secondFactor ?? policy.secondFactor,
+      firstPasswords: change.firstPasswords ?? policy.firstPasswords,
+    };
+    if (next.secondFactor !== "optional" && !this.#mayEnrol)
+      throw new AppError("unavailable", "There is no key to seal second factors with.");
+    return next;
   }
 
   async #read(tenant: string): Promise<StoredPolicy> {

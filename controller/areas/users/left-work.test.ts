@@ -191,6 +191,21 @@ test.each(CASES)("$work of a user who is $loss goes on with the rights of its st
   expect(await goOn()).toEqual(of.whole);
 });
 
+test("users of an organisation that is made inactive go on with what they began, and that is told", async () => {
+  await secondQuery.rows(admin, "delete from /matrix/box");
+  const { id, username, principal } = await newUser();
+  const plant = await users().directory.createOrganization(admin, { username: `plant of ${username}` });
+  await users().directory.move(admin, id, plant);
+  const { told, goOn } = await run(principal);
+  expect(await users().directory.change(admin, plant, { details: { remark: "x" } })).toEqual([]);
+  expect(await users().directory.change(admin, plant, { active: false })).toEqual([expect.stringMatching(told)]);
+  expect(http.trail.records.at(-1)).toMatchObject({
+    action: "leave going on what users of an organisation began",
+    object: expect.stringMatching(new RegExp(`^/plant of ${username}, \\w+ \\(`)) as string,
+  });
+  expect(await goOn()).toEqual(["ok", "ok"]);
+});
+
 test("what is over, what others began, and what a change does not narrow is not told", async () => {
   const { id } = await newUser();
   const { principal: other } = await newUser();

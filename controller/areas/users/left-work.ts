@@ -7,9 +7,9 @@ import type { BegunWork } from "./types.ts";
 
 /** Who lost rights, of whose work is told. */
 export interface Narrowed {
-  /** The user or the group that was changed. */
+  /** The user, the group or the organisation that was changed. */
   readonly name: string;
-  readonly what: "user" | "group";
+  readonly what: "user" | "group" | "organisation";
   readonly includes: (username: string) => Promise<boolean>;
 }
 
@@ -41,14 +41,20 @@ export class LeftWork {
     const { tenant, user, remote = "", traceparent } = principal;
     return this.#with.audit.record({
       ...{ tenant, user, remote, traceparent },
-      permission: what === "user" ? "users:write" : "perms:write",
-      action: `leave going on what ${what === "user" ? "a user" : "members of a group"} began`,
+      permission: what === "group" ? "perms:write" : "users:write",
+      action: `leave going on what ${BEGINNERS[what]} began`,
       object: listed([name, ...named]),
       outcome: "ok",
       code: "ok",
     });
   }
 }
+
+const BEGINNERS: Readonly<Record<Narrowed["what"], string>> = {
+  user: "a user",
+  group: "members of a group",
+  organisation: "users of an organisation",
+};
 
 export function ofUser(name: string): Narrowed {
   return { name, what: "user", includes: (username) => Promise.resolve(username === name) };

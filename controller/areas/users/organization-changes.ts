@@ -5,8 +5,11 @@ import { encodeJson } from "../../store/format.ts";
 import type { KvOperation } from "../../store/kv.ts";
 import type { Principal } from "../permissions/index.ts";
 import { NO_DETAILS } from "./details.ts";
+import type { LeftWork } from "./left-work.ts";
+import type { Members } from "./members.ts";
 import { checkName, deletion, newNodeId, parentIn, requireFree, tooMany, unknownNode } from "./places.ts";
 import {
+  isOpen,
   memberKey,
   membersOf,
   organizationKey,
@@ -16,14 +19,27 @@ import {
 } from "./tree-store.ts";
 import type { Details, NewOrganization, NodeChange } from "./types.ts";
 
-/** Changes of organisations, whose caller may make them. */
+const EPOCH_BYTES = 12;
+
+export interface OrganizationDependencies {
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  readonly tree: TreeStore;
+  readonly members: Members;
+  readonly left: LeftWork;
+}
+
+/** Changes of organisations, by callers who have at least the rights of every user below. */
 export class OrganizationChanges {
   readonly #runtime: Pick<Runtime, "clock" | "random">;
   readonly #tree: TreeStore;
+  readonly #members: Members;
+  readonly #left: LeftWork;
 
-  constructor(runtime: Pick<Runtime, "clock" | "random">, tree: TreeStore) {
+  constructor({ runtime, tree, members, left }: OrganizationDependencies) {
     this.#runtime = runtime;
     this.#tree = tree;
+    this.#members = members;
+    this.#left = left;
   }
 
   /** Answers the id. */
@@ -51,18 +67,49 @@ export class OrganizationChanges {
     });
   }
 
-  /** Answers warnings. */
+  /**
+   * Answers warnings, and what goes on of users that are inactive by it. `AppError("conflict")` where no active
+   * administrator would be left.
+   */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
-    const { details, active } = change;
-    await this.#tree.restructure(principal.tenant, async ({ organizations }) => {
+    const { tenant } = principal;
+    const closed = await this.#tree.restructure(tenant, async ({ organizations }) => {
       const record = organizations.get(id);
       if (record === undefined) throw unknownNode(id);
-      const changedMs = this.#runtime.clock.nowMs();
-      const merged: Details = { ...record.details, ...details };
-      const changed = { ...record, details: merged, active: active ?? record.active, changedMs };
-      return { if: [], then: [putOrganization(changed)], users: 0, answer: undefined };
+      await this.#members.requireAtLeast(principal, organizations, id);
+      const changed = this.#changed(record, change);
+      const closes = record.active && !changed.active;
+      if (closes) await this.#members.requireAdministrator(tenant, organizations.with(changed));
+      return { if: [], then: [putOrganization(changed)], users: 0, answer: closes ? organizations : undefined };
     });
-    return ignoredMembers(change);
+    return [...ignoredMembers(change), ...(closed ? await this.#told(principal, closed, id) : [])];
+  }
+
+  #changed(record: OrganizationRecord, { details, active = record.active }: NodeChange): OrganizationRecord {
+    const changedMs = this.#runtime.clock.nowMs();
+    const merged: Details = { ...record.details, ...details };
+    const epoch = Buffer.from(this.#runtime.random.bytes(EPOCH_BYTES)).toString("base64url");
+    return { ...record, details: merged, active, ...(record.active && !active && { epoch }), changedMs };
+  }
+
+  async #told(principal: Principal, tree: TreeView["organizations"], id: string): Promise<readonly string[]> {
+    const names = await this.#members.namesBelow(principal.tenant, tree, id);
+    const includes = (username: string): Promise<boolean> => Promise.resolve(names.has(username));
+    return this.#left.told(principal, { name: tree.pathOf(id) ?? id, what: "organisation", includes });
+  }
+
+  /**
+   * Where the tenant has no active administrator: makes the organisations active that the answered one is in, itself
+   * included. Answers their paths.
+   */
+  reopenAbove(tenant: string, find: () => Promise<string | undefined>): Promise<readonly string[]> {
+    return this.#tree.restructure(tenant, async ({ organizations }) => {
+      const id = await find();
+      const isNeeded = id !== undefined && !(await this.#members.hasAdministrator(tenant, organizations));
+      const closed = isNeeded ? organizations.above(id).filter(({ active }) => !active) : [];
+      const then = closed.map((record) => putOrganization({ ...record, active: true }));
+      return { if: [], then, users: 0, answer: closed.map((one) => organizations.pathOf(one.id) ?? one.id) };
+    });
   }
 
   async remove(principal: Principal, id: string): Promise<void> {
@@ -78,7 +125,13 @@ export class OrganizationChanges {
 
   /** With all below it. Answers the id. */
   move(principal: Principal, id: string, to: string): Promise<string> {
-    return this.#tree.restructure(principal.tenant, (tree) => moveOrganization(tree, id, to));
+    const { tenant } = principal;
+    return this.#tree.restructure(tenant, async (tree) => {
+      await this.#members.requireAtLeast(principal, tree.organizations, id);
+      const { after, ...move } = await moveOrganization(tree, id, to);
+      if (after && !isOpen(after, id)) await this.#members.requireAdministrator(tenant, after);
+      return move;
+    });
   }
 }
 
@@ -100,11 +153,13 @@ async function moveOrganization(tree: TreeView, id: string, to: string) {
   const parent = parentIn(tree, to);
   if (organizations.isInside(parent, id))
     throw new AppError("conflict", `${record.username} cannot be moved into itself.`);
-  if (parent === record.parent) return { if: [], then: [], users: 0, answer: id };
+  if (parent === record.parent) return { if: [], then: [], users: 0, answer: id, after: undefined };
   requireDepth(organizations.depthOf(parent) + organizations.heightOf(id));
   await requireFree(tree, memberKey(parent, record.username), `There is already a ${record.username} there.`);
   const leave = deletion(memberKey(record.parent, record.username));
-  return { if: [], then: [leave, ...placingOrganization({ ...record, parent })], users: 0, answer: id };
+  const moved = { ...record, parent };
+  const then = [leave, ...placingOrganization(moved)];
+  return { if: [], then, users: 0, answer: id, after: organizations.with(moved) };
 }
 
 function requireDepth(depth: number): void {

@@ -37,6 +37,21 @@ export class Organizations<T extends PlacedOrganization> {
     return id === ROOT_ID || this.#byId.has(id);
   }
 
+  /** With that one in place of what has its id. */
+  with(organization: T): Organizations<T> {
+    return new Organizations([...this.#byId.values()].filter(({ id }) => id !== organization.id).concat(organization));
+  }
+
+  /** The organisation and those it is in, from the lowest up, without the root. */
+  above(id: string): readonly T[] {
+    const found: T[] = [];
+    for (let at = this.#byId.get(id); at !== undefined; at = this.#byId.get(at.parent)) {
+      found.push(at);
+      if (found.length > USER_TREE_DEPTH_MAX) break;
+    }
+    return found;
+  }
+
   /** Undefined for one that is not there, or not below the root. */
   pathOf(id: string): string | undefined {
     const known = this.#paths.get(id);

@@ -1,10 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
-import { isInside } from "../../../common/paths.ts";
 import type { GroupService, Member } from "../groups/index.ts";
 import {
   allows,
-  isUnrestricted,
+  type GivenRights,
+  hasGrant,
+  holds,
+  requireHolding,
   requireMayChange,
+  requireNoPartToken,
   ROLES,
   sharedGrant,
   type DataRule,
@@ -14,6 +17,7 @@ import type { Rights, User } from "./types.ts";
 
 /** What a user has who was given nothing. */
 export const NO_RIGHTS: Rights = { grants: [], data: [] };
+const NO_RIGHTS_AT_ALL: GivenRights = { grants: [], data: [], paths: [] };
 
 export function isAdministrator(rights: Rights): boolean {
   return "role" in rights && rights.role === "administrator";
@@ -48,17 +52,29 @@ export class UserPowers {
    */
   async requireAtLeast(principal: Principal, user: Empowered): Promise<void> {
     if (hasAll(principal)) return;
-    const { tenant, username } = user;
+    const { powers, everyones } = await this.#compared(user);
+    requireHolding(joined(principal, everyones, user.username), powers);
+  }
+
+  /**
+   * As `requireAtLeast`, for a user who is about to be made: groups may name a user before there is one. A token with a
+   * part of its user's rights makes none who has more than everybody.
+   */
+  async requireMaking(principal: Principal, user: Empowered): Promise<void> {
+    await this.requireAtLeast(principal, user);
+    if (principal.byToken !== "part") return;
+    const { powers, everyones } = await this.#compared(user);
+    if (!holds(joined(everyones, everyones, user.username), powers)) requireNoPartToken(principal);
+  }
+
+  /** What the user has, and what everybody has. */
+  async #compared(user: Empowered): Promise<{ readonly powers: Powers; readonly everyones: Powers }> {
+    const { tenant } = user;
     const powers = await this.of(user);
     const everyones = await this.of({ tenant, username: "", rights: NO_RIGHTS, groups: [] });
     if (powers === undefined || everyones === undefined)
       throw new AppError("not_found", `There is no tenant ${tenant}.`);
-    const paths = principal.paths && [...principal.paths, ...(everyones.paths ?? []), `/home/${username}`];
-    const grants = [...principal.grants, ...everyones.grants];
-    requireAllOf(
-      { ...principal, grants, data: [...principal.data, ...everyones.data], ...(paths && { paths }) },
-      powers,
-    );
+    return { powers, everyones };
   }
 
   /** As groups ask for his rights; the same for a record that is kept. */
@@ -74,34 +90,40 @@ export class UserPowers {
   }
 }
 
+/** With what everybody has, and the home folder of that user. */
+function joined<T extends GivenRights>(one: T, everyones: GivenRights, username: string): T {
+  const grants = [...one.grants, ...everyones.grants];
+  const data = [...one.data, ...everyones.data];
+  if (one.paths === undefined) return { ...one, grants, data };
+  return { ...one, grants, data, paths: [...one.paths, ...(everyones.paths ?? []), `/home/${username}`] };
+}
+
 function ownOf(rights: Rights): Pick<Principal, "grants" | "data"> {
   return "role" in rights ? ROLES[rights.role] : rights;
 }
 
 function hasAll(principal: Principal): boolean {
-  const hasGrants = ROLES.administrator.grants.every((grant) => principal.grants.includes(grant));
-  return hasGrants && principal.paths === undefined && isUnrestricted(principal, "/");
+  return holds(principal, ROLES.administrator);
 }
 
-/** Throws `AppError("denied")` unless the principal has all that these rights give. */
+/** Throws `AppError("denied")` unless the principal may give these rights: has all of them, and not a part by a token. */
 export function requireRights(principal: Principal, rights: Rights): void {
-  if (!hasAll(principal)) requireAllOf(principal, { ...ownOf(rights), paths: [] });
+  if (holds(NO_RIGHTS_AT_ALL, givenBy(rights))) return;
+  requireNoPartToken(principal);
+  requireHolding(principal, givenBy(rights));
 }
 
-function requireAllOf(principal: Principal, { grants, data, paths }: Omit<Powers, "groups">): void {
-  const held = new Set(principal.data.map((rule) => JSON.stringify(rule)));
-  const open = principal.paths;
-  const hasPaths = open === undefined || (paths?.every((path) => open.some((one) => isInside(one, path))) ?? false);
-  // Rules of groups add up, so whoever has them too has as much. A user's own ones narrow each other.
-  const hasData = data.every((rule) => rule.group !== undefined && held.has(JSON.stringify(rule)));
-  if (hasPaths && hasData && grants.every((grant) => covers(principal, grant))) return;
-  throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones.`);
+/** Administrators are not narrowed by paths; other rights of one's own open none. */
+function givenBy(rights: Rights): GivenRights {
+  return isAdministrator(rights) ? ROLES.administrator : { ...ownOf(rights), paths: [] };
 }
 
 /** Groups give rights as well. */
 export function requireGrouping(principal: Principal, user: Pick<User, "groups">, groups: readonly string[]): void {
   const isSame = groups.length === user.groups.length && groups.every((group) => user.groups.includes(group));
-  if (isSame || hasAll(principal)) return;
+  if (isSame) return;
+  requireNoPartToken(principal);
+  if (hasAll(principal)) return;
   throw new AppError("denied", `${principal.user} may not change groups: that is for administrators.`);
 }
 
@@ -139,16 +161,6 @@ export function requireScopes(principal: Principal, scopes: readonly string[]): 
   const wrong = scopes.find((scope) => !/^(\*|[a-z]+):(\*|read|write|run)$/.test(scope) || scope === "*:*");
   if (wrong !== undefined)
     throw new AppError("invalid", `${wrong} is no scope: these are like hosts:read, hosts:* or *:read.`);
-  const foreign = scopes.find((scope) => !covers(principal, scope));
+  const foreign = scopes.find((scope) => !hasGrant(principal, scope));
   if (foreign !== undefined) throw new AppError("denied", `${principal.user} does not have ${foreign}.`);
-}
-
-function covers(principal: Principal, grant: string): boolean {
-  const [area = "", verb = ""] = grant.split(":");
-  const verbs = verb === "*" ? ["read", "write", "run"] : [verb];
-  return (
-    principal.grants.includes(grant) ||
-    principal.grants.includes(`${area}:*`) ||
-    verbs.every((one) => principal.grants.includes(`*:${one}`) || principal.grants.includes(`${area}:${one}`))
-  );
 }

@@ -4,6 +4,7 @@ import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import { requireNoDuty, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import type { Tenant, Tenants } from "../tenants/index.ts";
+import type { Activity } from "./activity.ts";
 import type { Credentials, Verified } from "./credentials.ts";
 import type { UserDirectory } from "./directory.ts";
 import type { LinkStore } from "./link-store.ts";
@@ -21,6 +22,7 @@ interface Dependencies {
   readonly directory: UserDirectory;
   readonly powers: UserPowers;
   readonly credentials: Credentials;
+  readonly activity: Activity;
   readonly open: (verified: Verified, request: Opening) => Promise<SignedIn>;
 }
 
@@ -39,6 +41,7 @@ export class ProviderSignIns {
   readonly #directory: UserDirectory;
   readonly #powers: UserPowers;
   readonly #credentials: Credentials;
+  readonly #activity: Activity;
   readonly #open: Dependencies["open"];
 
   constructor(parts: Dependencies) {
@@ -51,6 +54,7 @@ export class ProviderSignIns {
     this.#directory = directory;
     this.#powers = powers;
     this.#credentials = credentials;
+    this.#activity = parts.activity;
     this.#open = open;
   }
 
@@ -62,7 +66,7 @@ export class ProviderSignIns {
     const tenant = await this.#tenants.get(request.tenant);
     if (tenant === undefined) throw new AppError("unavailable", `The tenant ${request.tenant} is not there.`);
     const found = await this.#userOf(tenant, request);
-    if (!found?.active) {
+    if (found === undefined || !(await this.#activity.isActive(found))) {
       await this.#record(request, found?.username ?? "", "denied");
       throw refused();
     }
@@ -89,7 +93,7 @@ export class ProviderSignIns {
     const { tenant, username, epoch } = pending;
     const user = (await this.#users.get(tenant, username))?.record;
     const isSame = principal.tenant === tenant && principal.user === username;
-    if (!isSame || !user?.active || user.epoch !== epoch)
+    if (!isSame || user?.epoch !== epoch || !(await this.#activity.isActive(user)))
       throw new AppError("deadline", "That took too long, or another is signed in: begin again.");
     await this.#changing(principal, "link an account of the OpenID provider", () => this.#links.link(user, account));
   }

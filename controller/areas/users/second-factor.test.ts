@@ -264,6 +264,16 @@ describe("the end of a second factor", () => {
       await expect(http.users.resetSecondFactor("matrix", user)).rejects.toMatchObject({ code: "not_found" });
   });
 
+  test("of one who has more is not taken by who may change users", async () => {
+    await enrolled();
+    const id = (await http.users.find(testPrincipal(), "viewer"))?.id ?? "";
+    const few = { ...testPrincipal(), user: "few", grants: ["users:*"], data: [] };
+    await expect(http.users.dropSecondFactor(few, id)).rejects.toMatchObject({ code: "denied" });
+    expect(await signIn()).toMatch(NEEDED);
+    await http.users.dropSecondFactor(testPrincipal(), id);
+    expect(await signIn()).toBe("in");
+  });
+
   test("stays when an operator replaces a lost password", async () => {
     await enrolled();
     const password = await http.users.resetPassword("matrix", "viewer");

@@ -10,21 +10,25 @@ import {
   owing,
   requireMayChange,
   requireNoDuty,
+  requireNoDutyOfProgram,
+  requireNoPartToken,
   requirePermission,
   systemPrincipal,
   type Principal,
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
+import { Activity } from "./activity.ts";
 import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
-import { Duties, type SignInPolicy } from "./duties.ts";
+import { Duties, type PolicyChange, type SignInPolicy } from "./duties.ts";
 import { FactorStore } from "./factor-store.ts";
 import { Homes } from "./homes.ts";
 import { LeftWork } from "./left-work.ts";
 import { LinkStore } from "./link-store.ts";
 import { Passwords } from "./passwords.ts";
 import { passwordPolicy, type PasswordPolicy } from "./policy.ts";
+import { StopsByPolicy, type PolicyStops } from "./policy-stops.ts";
 import { ProviderSignIns } from "./provider-signins.ts";
 import { SecondFactors } from "./second-factor.ts";
 import { Sessions } from "./sessions.ts";
@@ -68,6 +72,11 @@ export interface UserDependencies {
   readonly passwordWords?: readonly string[];
 }
 
+/** A policy after a change, with the programs that stop by it. */
+export interface ChangedPolicy extends SignInPolicy {
+  readonly stops: PolicyStops;
+}
+
 export interface Administrator {
   readonly username: string;
   /** The generated password of a new administrator: to be shown once. */
@@ -89,6 +98,8 @@ export class UserService implements Users {
   readonly #powers: UserPowers;
   readonly #left: LeftWork;
   readonly #users: UserStore;
+  readonly #tree: TreeStore;
+  readonly #activity: Activity;
   readonly #homes: Homes;
   readonly #sessions: Sessions;
   readonly #credentials: Credentials;
@@ -97,6 +108,7 @@ export class UserService implements Users {
   readonly #tokens: Tokens;
   readonly #factors: SecondFactors;
   readonly #duties: Duties;
+  readonly #stops: StopsByPolicy;
   readonly #listeners: ((change: ChangedUser) => void)[] = [];
   #cancelSweep: () => void = () => {};
 
@@ -119,13 +131,15 @@ export class UserService implements Users {
     this.#powers = new UserPowers(groups);
     this.#users = new UserStore(stores, runtime.clock);
     this.#homes = new Homes(stores);
+    this.#tree = new TreeStore(stores, runtime);
+    this.#activity = new Activity(this.#tree);
     const passwords = new Passwords(this.passwordFault);
     this.#duties = new Duties(stores, runtime.clock, secrets !== undefined);
     this.#left = new LeftWork({ begun, audit });
     this.directory = new UserDirectory({
       runtime,
       users: this.#users,
-      tree: new TreeStore(stores, runtime.random),
+      tree: this.#tree,
       passwords,
       authored,
       left: this.#left,
@@ -139,6 +153,14 @@ export class UserService implements Users {
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
     this.#tokens = new Tokens({ stores, runtime });
+    this.#stops = new StopsByPolicy({
+      activity: this.#activity,
+      duties: this.#duties,
+      users: this.#users,
+      powers: this.#powers,
+      tokens: this.#tokens,
+      reader: this.directory.reader,
+    });
     this.#factors = new SecondFactors({ store: new FactorStore(stores, this.#users), runtime, secrets });
     this.#changes = new UserChanges({
       stores,
@@ -155,6 +177,7 @@ export class UserService implements Users {
       users: this.#users,
       passwords,
       factors: this.#factors,
+      activity: this.#activity,
       tickets: secrets && new Tickets(secrets, runtime.clock),
       current: (tenant, username, epoch) => this.#current(tenant, username, epoch),
     });
@@ -167,6 +190,7 @@ export class UserService implements Users {
       directory: this.directory,
       powers: this.#powers,
       credentials: this.#credentials,
+      activity: this.#activity,
       open: (verified, request) => this.#opened(verified, request),
     });
     groups?.onChange(({ tenant, isRefresh }) => {
@@ -215,13 +239,17 @@ export class UserService implements Users {
   #changed({ tenant, user, digest }: ChangedUser): void {
     if (digest === undefined) this.#users.forget(tenant, user);
     else this.#forget(digest);
-    if (user === undefined) this.#duties.forget(tenant);
+    if (user === undefined) {
+      this.#duties.forget(tenant);
+      this.#tree.forget(tenant);
+    }
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
   }
 
   /** Nothing that is kept in memory of who signed in is used any more: it is read, and passwords are checked, anew. */
   #drop(tenant: string): void {
     this.#users.forget(tenant, undefined);
+    this.#tree.forget(tenant);
     this.#duties.forget(tenant);
     this.#credentials.forget(tenant);
     this.#forget(undefined);
@@ -258,7 +286,9 @@ export class UserService implements Users {
     { tenant, user }: Verified,
     { remember = false, redirect = "", remote, replaced }: Opening,
   ): Promise<SignedIn> {
-    const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote });
+    const epoch = await this.#activity.epochOf(user);
+    if (epoch === undefined) throw new AppError("denied", `${user.username} was made inactive meanwhile.`);
+    const session = await this.#sessions.open(user, { ospace: tenant.ospace, remember, remote, epoch });
     if (replaced !== undefined) await this.#sessions.close(replaced);
     const home = (await this.#owes(user))
       ? ACCOUNT_PATH
@@ -271,18 +301,25 @@ export class UserService implements Users {
     return this.#duties.policy(principal.tenant);
   }
 
+  /** The policy as the change would leave it, and which programs would stop. Changes nothing. */
+  async previewSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
+    requirePermission(principal, "perms:read");
+    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    return { ...after, stops: await this.#stops.between(principal, { before, after }) };
+  }
+
   /**
-   * Of the caller's tenant, for administrators: calls by open sessions are held to it as well. Members that are absent
-   * stay.
+   * Of the caller's tenant, for administrators: calls by open sessions, tokens and Basic are held to it as well. Members
+   * that are absent stay. Answers which programs stop by the change.
    */
-  async setSignInPolicy(
-    principal: Principal,
-    change: { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined },
-  ): Promise<SignInPolicy> {
+  async setSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:write");
+    requireNoPartToken(principal);
+    const { before, after } = await this.#duties.previewed(principal.tenant, change);
+    const stops = await this.#stops.between(principal, { before, after });
     const policy = await this.#duties.setPolicy(principal.tenant, change);
     for (const listener of this.#listeners) listener({ tenant: principal.tenant });
-    return policy;
+    return { ...policy, stops };
   }
 
   /**
@@ -360,20 +397,34 @@ export class UserService implements Users {
   /** With the rights the user has now, for what was stored by it; `undefined` for one that is unknown or inactive. */
   async present(tenant: string, username: string): Promise<Principal | undefined> {
     const record = (await this.#users.recent(tenant, username))?.record;
-    if (!record?.active) return undefined;
+    if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
     const found = await this.#tenants.get(tenant);
     return found && this.#principalOf(record, found.ospace, "");
   }
 
-  /** For the sign-in gate: the user who made the token, confined to its scopes. */
+  /**
+   * For the sign-in gate: the user who made the token, confined to its scopes. `AppError("action_required")` for a user
+   * who has something to do first.
+   */
   async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
     const record = await this.#tokens.use(token);
     if (record === undefined) return undefined;
     this.#changes.follow(record.tenant);
     const user = (await this.#users.recent(record.tenant, record.username))?.record;
-    if (user === undefined || !user.active || user.id !== record.userId) return undefined;
-    const principal = await this.#principalOf(user, record.ospace, traceparent);
-    return principal && confined(principal, record.scopes);
+    if (user === undefined || user.id !== record.userId || !(await this.#activity.isActive(user))) return undefined;
+    return this.#programOf(user, record, traceparent);
+  }
+
+  /** The rights of a program that signed in as the user. `AppError("action_required")` for a user who owes a duty. */
+  async #programOf(
+    user: UserRecord,
+    { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
+    traceparent: string,
+  ): Promise<Principal | undefined> {
+    const principal = await this.#principalOf(user, ospace, traceparent);
+    if (principal === undefined) return undefined;
+    requireNoDutyOfProgram({ user: principal.user, owes: await this.#duties.of(user, principal) });
+    return scopes === undefined ? principal : confined(principal, scopes);
   }
 
   /**
@@ -480,16 +531,13 @@ export class UserService implements Users {
     }
   }
 
-  /** For the sign-in gate: `login` is `<company>.<username>`. */
+  /** For the sign-in gate: `login` is `<company>.<username>`. `AppError("action_required")` as `byToken`. */
   async byPassword(credentials: BasicCredentials, traceparent: string): Promise<Principal | undefined> {
     const { login, password } = credentials;
     const token = await this.#byTokenOf(login, password, traceparent);
     if (token !== undefined) return token;
     const verified = await this.#credentials.ofBasic(credentials, traceparent);
-    const principal = verified && (await this.#principalOf(verified.user, verified.tenant.ospace, traceparent));
-    if (verified && principal)
-      requireNoDuty({ user: principal.user, owes: await this.#duties.of(verified.user, principal) });
-    return principal;
+    return verified && this.#programOf(verified.user, verified.tenant, traceparent);
   }
 
   /**
@@ -518,14 +566,16 @@ export class UserService implements Users {
 
   /**
    * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
-   * which is answered. Every session of the user ends, a second factor stays. Refused while it could not be put on
-   * record.
+   * which is answered. Every session of the user ends, a second factor stays. Where the tenant has no active
+   * administrator, the organisations above this one are made active. Refused while it could not be put on record.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
     await this.#audit.ready(tenant);
     const password = this.#newPassword();
     await this.directory.setPassword(principal, username, password, true);
+    const opened = await this.directory.reopen(principal, username);
+    for (const name of opened) await this.#recordOperator(tenant, username, `make the organisation ${name} active`);
     await this.#recordOperator(tenant, username, `reset the password of ${username}`);
     return password;
   }
@@ -588,7 +638,7 @@ export class UserService implements Users {
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
     this.#changes.follow(tenant);
     const record = (await this.#users.recent(tenant, username))?.record;
-    return record !== undefined && record.active && record.epoch === epoch ? record : undefined;
+    return record !== undefined && (await this.#activity.epochOf(record)) === epoch ? record : undefined;
   }
 
   async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {

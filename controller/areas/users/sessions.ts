@@ -8,6 +8,8 @@ export interface SessionDependencies {
 }
 
 interface OpenOptions {
+  /** See `Activity.epochOf`. */
+  readonly epoch: string;
   readonly ospace: string;
   readonly remember: boolean;
   readonly remote: string;
@@ -28,8 +30,8 @@ export class Sessions {
     const id = Buffer.from(this.#runtime.random.bytes(32)).toString("base64url");
     const createdMs = this.#nowMs();
     const idleMs = options.remember ? SESSION_REMEMBERED_MS : SESSION_IDLE_MS;
-    const { tenant, username, epoch } = user;
-    const { ospace, remote } = options;
+    const { tenant, username } = user;
+    const { ospace, remote, epoch } = options;
     const record = { tenant, ospace, username, epoch, createdMs, idleMs, expiresMs: createdMs + idleMs };
     await this.#store.add(id, record, { createdMs, remote });
     return id;

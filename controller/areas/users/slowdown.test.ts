@@ -103,6 +103,34 @@ describe("who guesses through several controllers", () => {
   });
 });
 
+describe("from a network that has to wait", () => {
+  const KNOWN = "matrix/known";
+  const known = () => controller({}, [KNOWN]);
+  async function fill(one: Controller, count: number): Promise<void> {
+    for (let at = 0; at < count; at++) expect(await one.guess("wrong", `matrix/filling${String(at)}`)).toBe("wrong");
+  }
+
+  test("a user who is known there has one try in all for each wait, through however many controllers", async () => {
+    const first = known();
+    await fill(first, SIGN_IN_FREE_FAILURES_PER_ADDRESS + 1);
+    for (let at = 0; at <= SIGN_IN_FREE_FAILURES_PER_USER; at++)
+      expect(await first.guess("wrong", KNOWN)).toBe("wrong");
+    // The user's own wait is over then, and that of the network is not.
+    aheadMs += SIGN_IN_DELAY_MIN_MS;
+    expect(await controller().guess("right", "matrix/stranger")).toBe("limited");
+    const answers = await Promise.all([known(), known(), known()].map(({ guess }) => guess("wrong", KNOWN)));
+    expect(checked(answers)).toBe(1);
+    aheadMs += 2 * SIGN_IN_DELAY_MIN_MS;
+    expect(await known().guess("right", KNOWN)).toBe("right");
+  });
+
+  test("strangers have one try in all when it begins to wait", async () => {
+    await fill(controller(), SIGN_IN_FREE_FAILURES_PER_ADDRESS);
+    const others = ["a", "b", "c"].map((name) => controller().guess("wrong", `matrix/${name}`));
+    expect(checked(await Promise.all(others))).toBe(1);
+  });
+});
+
 test("a right password forgives the user's failures at all controllers, and half of a sign-in itself alone", async () => {
   const [one, other] = [controller(), controller()];
   for (let at = 0; at < SIGN_IN_FREE_FAILURES_PER_USER; at++) expect(await one.guess("wrong")).toBe("wrong");

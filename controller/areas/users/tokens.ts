@@ -3,10 +3,11 @@ import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, TOKENS_PER_USER_MAX } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { txnOnce } from "../../store/once.ts";
 import { RecentReads } from "./recent.ts";
-import { repeated, signInOf, signInsOf } from "./store.ts";
+import { repeated, signInOf, SIGN_INS, signInsOf } from "./store.ts";
 import type { NewToken, TokenView, User } from "./types.ts";
 
 export interface TokenRecord {
@@ -80,6 +81,19 @@ export class Tokens {
   async list(user: Pick<User, "tenant" | "username">): Promise<readonly TokenView[]> {
     const { entries } = await (await this.#stores.system()).kv.list(signInsOf(user) + KIND);
     return entries.map(({ key, value }) => ({ id: signInOf(key)?.digest ?? "", ...decodeStored<Kept>(value) }));
+  }
+
+  /** Names of tokens by user, of a whole tenant. */
+  async namesIn(tenant: string): Promise<ReadonlyMap<string, readonly string[]>> {
+    const names = new Map<string, string[]>();
+    const { kv } = await this.#stores.system();
+    for await (const { key, value } of entriesUnder(kv, `${SIGN_INS}${tenant}/`)) {
+      const found = signInOf(key);
+      if (found === undefined || !key.startsWith(signInsOf(found) + KIND)) continue;
+      const { name } = decodeStored<Kept>(value);
+      names.set(found.username, [...(names.get(found.username) ?? []), name]);
+    }
+    return names;
   }
 
   /** False when that user has no such token. */

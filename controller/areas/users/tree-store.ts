@@ -2,19 +2,24 @@ import { AppError } from "../../../common/errors.ts";
 import { KeyedQueue } from "../../../common/keyed-queue.ts";
 import { USER_TREE_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import type { Random } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvCondition, KvOperation, KvStore } from "../../store/kv.ts";
 import { txnOnce } from "../../store/once.ts";
 import { Organizations, type PlacedOrganization } from "./organizations.ts";
+import { RecentReads } from "./recent.ts";
 import { repeated } from "./store.ts";
 import type { Details, NodeKind } from "./types.ts";
 
 /** An organisation as kept. */
 export interface OrganizationRecord extends PlacedOrganization {
   readonly details: Details;
+  /** Users below an inactive one cannot sign in, and what they have open ends. */
   readonly active: boolean;
+  /** New whenever it is made inactive: sessions of before are over. Absent: it never was. */
+  readonly epoch?: string;
   readonly createdMs: number;
   readonly changedMs: number;
 }
@@ -48,8 +53,14 @@ interface Guard {
   readonly change: string;
 }
 
+interface Loaded {
+  /** Of the guard. */
+  readonly revision: number;
+  readonly organizations: Organizations<OrganizationRecord>;
+}
+
 const GUARD = "usertree";
-const ORGANIZATIONS = "organizations/";
+export const ORGANIZATIONS = "organizations/";
 const IDS = "userids/";
 const MEMBERS = "members/";
 const CHANGE_BYTES = 9;
@@ -68,10 +79,25 @@ export class TreeStore {
   readonly #stores: Stores;
   readonly #random: Random;
   readonly #queue = new KeyedQueue();
+  readonly #recent: RecentReads<Loaded>;
+  /** What was read last, by tenant: read again only when the guard changed. */
+  readonly #loaded = new Map<string, Loaded>();
 
-  constructor(stores: Stores, random: Random) {
+  constructor(stores: Stores, { clock, random }: Pick<Runtime, "clock" | "random">) {
     this.#stores = stores;
     this.#random = random;
+    this.#recent = new RecentReads(clock);
+  }
+
+  /** For every call: organisations as they were at most `SIGN_IN_CACHE_MS` ago. */
+  async recent(tenant: string): Promise<Organizations<OrganizationRecord>> {
+    const loaded = await this.#recent.read(tenant, () => this.#load(tenant));
+    return loaded?.organizations ?? new Organizations([]);
+  }
+
+  /** What another controller changed is read again. */
+  forget(tenant: string): void {
+    this.#recent.forget(tenant);
   }
 
   async organizations(tenant: string): Promise<Organizations<OrganizationRecord>> {
@@ -86,6 +112,10 @@ export class TreeStore {
 
   /** `plan` is called anew when another controller changed the tree meanwhile; what it throws ends the change. */
   restructure<T>(tenant: string, plan: (tree: TreeView) => Promise<Restructuring<T>>): Promise<T> {
+    return this.#recent.written(tenant, () => this.#restructured(tenant, plan));
+  }
+
+  #restructured<T>(tenant: string, plan: (tree: TreeView) => Promise<Restructuring<T>>): Promise<T> {
     return this.#queue.run([tenant], async () => {
       const { kv } = await this.#stores.tenant(tenant);
       for (let attempt = 1; attempt <= USER_TREE_ATTEMPTS_MAX; attempt++) {
@@ -107,6 +137,16 @@ export class TreeStore {
     });
   }
 
+  async #load(tenant: string): Promise<Loaded> {
+    const known = this.#loaded.get(tenant);
+    this.#loaded.delete(tenant);
+    const { kv } = await this.#stores.tenant(tenant);
+    const revision = (await kv.get(GUARD))?.revision ?? 0;
+    const loaded = known?.revision === revision ? known : { revision, organizations: await organizationsIn(kv) };
+    this.#loaded.set(tenant, loaded);
+    return loaded;
+  }
+
   #newChange(): string {
     return Buffer.from(this.#random.bytes(CHANGE_BYTES)).toString("base64url");
   }
@@ -117,6 +157,11 @@ export async function located(kv: KvStore, id: string): Promise<Located | undefi
   if (user !== undefined) return { otype: "usr", username: decodeStored<{ username: string }>(user.value).username };
   if (organization === undefined) return undefined;
   return { otype: "org", username: decodeStored<OrganizationRecord>(organization.value).username };
+}
+
+/** Whether that organisation, and every one it is in, is active. */
+export function isOpen(organizations: Organizations<OrganizationRecord>, id: string): boolean {
+  return organizations.above(id).every(({ active }) => active);
 }
 
 async function organizationsIn(kv: KvStore): Promise<Organizations<OrganizationRecord>> {

@@ -44,6 +44,15 @@ describe("signing in", () => {
     });
   });
 
+  test("anew ends the session that the browser had, and no other", async () => {
+    const [replaced, other] = [await signIn({ company: "matrix" }), await signIn({ company: "matrix" })];
+    const { session } = await signIn({ company: "matrix", replaced: replaced.session });
+    expect(await user(replaced.session)).toBeUndefined();
+    for (const stays of [other.session, session]) expect(await user(stays)).toBe("admin");
+    await signIn({ company: "matrix", password: "wrong", replaced: session }).catch(() => {});
+    expect(await user(session)).toBe("admin");
+  });
+
   test("says the same for every kind of wrong", async () => {
     const wrong = [
       { company: "matrix", password: "wrong" },

@@ -1,0 +1,76 @@
+import { AppError } from "../../../common/errors.ts";
+import { isInside } from "../../../common/paths.ts";
+import { decidingRules, isUnrestricted } from "./access.ts";
+import type { DataRule, Principal } from "./types.ts";
+
+/** What a user, a group, an API permission or a role gives. Without `paths`: all of them. */
+export type GivenRights = Pick<Principal, "grants" | "data" | "paths">;
+
+/**
+ * Whether the holder may do all that `wanted` opens. Rights that cannot be compared, such as two row conditions, count
+ * as missing.
+ */
+export function holds(holder: GivenRights, wanted: GivenRights): boolean {
+  if (!wanted.grants.every((grant) => hasGrant(holder, grant))) return false;
+  return hasPaths(holder.paths, wanted.paths) && hasData(holder, wanted);
+}
+
+/**
+ * Throws `AppError("denied")` unless the principal has all that `wanted` gives. Every call that gives rights or changes
+ * somebody who has them asks this, so that no user gains rights by way of another user, a group or a tenant.
+ */
+export function requireHolding(principal: Principal, wanted: GivenRights, what = ""): void {
+  if (holds(principal, wanted)) return;
+  const more = what === "" ? "" : `: ${what} opens more`;
+  throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones${more}.`);
+}
+
+/** Throws `AppError("denied")` for a token with a part of its user's rights: it changes the rights of nobody. */
+export function requireNoPartToken(principal: Principal): void {
+  if (principal.byToken !== "part") return;
+  const text = `This changes rights, which a token with a part of the rights of ${principal.user} may not: sign in, or use a token with all of them.`;
+  throw new AppError("denied", text);
+}
+
+/** Whether the grants include this one, which may stand for several by `*`. */
+export function hasGrant({ grants }: Pick<Principal, "grants">, grant: string): boolean {
+  const [area = "", verb = ""] = grant.split(":");
+  const verbs = verb === "*" ? ["read", "write", "run"] : [verb];
+  return (
+    grants.includes(grant) ||
+    grants.includes(`${area}:*`) ||
+    verbs.every((one) => grants.includes(`*:${one}`) || grants.includes(`${area}:${one}`))
+  );
+}
+
+function hasPaths(open: Principal["paths"], wanted: Principal["paths"]): boolean {
+  if (open === undefined) return true;
+  return wanted?.every((path) => open.some((one) => isInside(one, path))) ?? false;
+}
+
+function hasData(holder: GivenRights, wanted: GivenRights): boolean {
+  // What rules open changes at these paths alone.
+  const paths = new Set([...holder.data, ...wanted.data].map((rule) => rule.class));
+  return [...paths].every((path) => {
+    // Defining classes takes one group that opens all of a tree: what several open together is less.
+    if (isUnrestricted(wanted, path) && !isUnrestricted(holder, path)) return false;
+    const own = decidingRules(holder, path);
+    const asked = decidingRules(wanted, path).filter(({ access }) => access !== "none");
+    return asked.every((one) => own.some((rule) => opensAsMuch(rule, one)));
+  });
+}
+
+function opensAsMuch(rule: DataRule, wanted: DataRule): boolean {
+  if (rule.access === "none" || (wanted.access === "write" && rule.access === "read")) return false;
+  return hasRowsOf(rule, wanted) && hasColumnsOf(rule, wanted);
+}
+
+function hasRowsOf(rule: DataRule, wanted: DataRule): boolean {
+  const conditions = ({ where, anywhere, rowsOnly }: DataRule): string => JSON.stringify([where, anywhere, rowsOnly]);
+  return conditions(rule) === conditions({ class: "/", access: "read" }) || conditions(rule) === conditions(wanted);
+}
+
+function hasColumnsOf({ hidden = [], shown }: DataRule, wanted: DataRule): boolean {
+  const hidesNoMore = hidden.every((column) => wanted.hidden?.includes(column));
+  return hidesNoMore && (shown === undefined || (wanted.shown?.every((column) => shown.includes(column)) ?? false));
+}
