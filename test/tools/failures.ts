@@ -7,19 +7,35 @@ export const FAILURES_FILE = "TEST_FAILURES_FILE";
 /** Characters kept of one failure: those who look at the end of a log see several. */
 const FAILURE_SHOWN_MAX = 1_200;
 
-/** A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. */
+/**
+ * A reporter of vitest that keeps what failed, so that `npm test` can print it after all projects have ended. Where
+ * everything has to run, as in CI, a file of which every test was skipped has failed: a tool is missing there.
+ */
 export default class Failures implements Reporter {
   /** At once: a run that is ended early has them as well. */
   onTestModuleEnd(module: TestModule): void {
     keep([
       ...module.errors().map((error) => failure(module.relativeModuleId, error)),
       ...[...module.children.allTests("failed")].flatMap(failuresOf),
+      ...(mustRun && isSkipped(module) ? [skipped(module)] : []),
     ]);
   }
 
   onTestRunEnd(_modules: readonly TestModule[], errors: readonly SerializedError[]): void {
     keep(errors.map((error) => failure("outside of every test", error)));
   }
+}
+
+const mustRun = process.env["ODP_REQUIRE_CLUSTER"] === "1";
+
+function isSkipped(module: TestModule): boolean {
+  const tests = [...module.children.allTests()];
+  return tests.length > 0 && tests.every((test) => test.result().state === "skipped");
+}
+
+function skipped({ project, relativeModuleId }: TestModule): string {
+  process.exitCode = 1;
+  return `SKIPPED ${project.name} ${relativeModuleId}: every test of it was skipped.`;
 }
 
 function keep(texts: readonly string[]): void {
