@@ -1,5 +1,5 @@
 import { AnchorFile, Anchoring, AuditService, HeadStore, type AuditEntry } from "../../controller/areas/audit/index.ts";
-import { plainHashOf, type AuditRecord } from "../../controller/areas/audit/chain.ts";
+import { plainHashOf, type AuditRecord, type ChainKeys } from "../../controller/areas/audit/chain.ts";
 import type { Head } from "../../controller/areas/audit/heads.ts";
 import type { Stores } from "../../controller/store/engine.ts";
 import type { Runtime } from "../../controller/runtime.ts";
@@ -13,6 +13,14 @@ export interface Controller {
   readonly audit: AuditService;
   /** The newest digests go outside the store. */
   readonly anchor: () => Promise<void>;
+}
+
+export interface ControllerOptions {
+  /** False: of an earlier version. */
+  readonly hasHeads?: boolean;
+  readonly isAnchored?: boolean;
+  readonly stores?: Stores;
+  readonly keys?: ChainKeys;
 }
 
 /** A trail in memory whose heads are in a real store, and controllers that write it. */
@@ -34,18 +42,15 @@ export class AuditWorld {
     return new HeadStore({ stores: this.#stores, keys: TEST_SECRETS, random: this.runtime.random });
   }
 
-  /** `without`: of an earlier version. */
-  controller(
-    without: { readonly heads?: boolean; readonly anchors?: boolean; readonly stores?: Stores } = {},
-  ): Controller {
+  controller(options: ControllerOptions = {}): Controller {
     const { runtime, trail } = this;
     const anchoring = new Anchoring({ runtime, file: new AnchorFile("/outside/anchors", this.#disk) });
-    const stores = without.stores ?? this.#stores;
-    const heads = new HeadStore({ stores, keys: TEST_SECRETS, random: runtime.random });
+    const { stores = this.#stores, keys = TEST_SECRETS } = options;
+    const heads = new HeadStore({ stores, keys, random: runtime.random });
     const audit = new AuditService({
-      ...{ runtime, trail, keys: TEST_SECRETS },
-      ...(without.anchors !== true && { anchoring }),
-      ...(without.heads !== true && { heads }),
+      ...{ runtime, trail, keys },
+      ...(options.isAnchored !== false && { anchoring }),
+      ...(options.hasHeads !== false && { heads }),
     });
     return { audit, anchor: () => anchoring.write() };
   }
@@ -61,8 +66,8 @@ export class AuditWorld {
   }
 
   /** By a controller that remembers nothing. */
-  verify(options: { readonly anchored?: boolean } = {}) {
-    const { audit } = this.controller({ anchors: options.anchored !== true });
+  verify({ anchored = false }: { readonly anchored?: boolean } = {}) {
+    const { audit } = this.controller({ isAnchored: anchored });
     return audit.verifyChain(testPrincipal("administrator", this.tenant));
   }
 

@@ -1,5 +1,4 @@
 import type { Area } from "../../area.ts";
-import type { Level } from "../../http/metrics.ts";
 import type { Anchoring } from "./anchoring.ts";
 import { KEY_CONTEXT } from "./chain.ts";
 import { auditRoutes } from "./routes.ts";
@@ -35,7 +34,7 @@ export function auditArea(audit: AuditService, anchoring?: Anchoring): Area {
   };
 }
 
-function levelsOf(anchoring: Anchoring): readonly Level[] {
+function levelsOf(anchoring: Anchoring): NonNullable<Area["levels"]> {
   return [
     {
       name: "odp_audit_anchor_failing",

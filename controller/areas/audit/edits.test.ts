@@ -82,7 +82,7 @@ async function history(draw: Draw): Promise<History> {
 async function earlierRuns(world: AuditWorld, draw: Draw): Promise<void> {
   for (let runs = draw(3); runs > 0; runs--) {
     const before = world.trail.records.length;
-    const earlier = world.controller({ heads: true });
+    const earlier = world.controller({ hasHeads: false });
     for (let step = 1 + draw(4); step > 0; step--) {
       await world.write(earlier, 1 + draw(3));
       world.clock.advance(SPANS[1 + draw(SPANS.length - 1)] ?? 0);

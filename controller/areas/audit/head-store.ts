@@ -1,4 +1,5 @@
 import { AUDIT_HEADS_PAGE_MAX_BYTES, AUDIT_HEADS_TOGETHER_MAX } from "../../../common/limits.ts";
+import { isAppError } from "../../../common/errors.ts";
 import type { Random } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -24,6 +25,8 @@ export interface StoredRegister {
   readonly register?: HeadRegister;
   readonly seal?: string;
   readonly fault?: string;
+  /** The key file does not have the key of its seal: it may hold, so nothing may take its place. */
+  readonly isLocked?: boolean;
 }
 
 export interface Written {
@@ -59,11 +62,18 @@ export class HeadStore {
     const entry = await kv.get(REGISTER);
     if (entry === undefined) return { revision: 0 };
     const { revision } = entry;
+    const keyId = this.#missingKey(entry);
+    if (keyId !== undefined)
+      return {
+        revision,
+        isLocked: true,
+        fault: `The sealed heads name the key ${keyId}, which the key file does not have.`,
+      };
     const opened = this.#opened<HeadRegister>(entry);
     if (opened?.value.tenant !== tenant || typeof opened.value.version !== "number")
       return {
         revision,
-        fault: "The sealed heads were changed, or sealed with a key that the key file does not have.",
+        fault: "The sealed heads were changed.",
       };
     return { revision, register: opened.value, seal: opened.seal };
   }
@@ -122,6 +132,19 @@ export class HeadStore {
     return { seal: sealOf(text, this.#options.keys), text };
   }
 
+  /** Key of a seal that cannot be checked; undefined of one that can. */
+  #missingKey(entry: KvEntry): string | undefined {
+    const keyId = keyIdOf(sealIn(entry));
+    if (keyId === undefined) return undefined;
+    try {
+      sealOf("{}", this.#options.keys, keyId);
+      return undefined;
+    } catch (error) {
+      if (isAppError(error, "unavailable")) return keyId;
+      throw error;
+    }
+  }
+
   /** Undefined when its seal does not hold. */
   #opened<T>(entry: KvEntry): { readonly value: T; readonly seal: string } | undefined {
     try {
@@ -138,6 +161,15 @@ export class HeadStore {
   async #kv(tenant: string): Promise<KvStore> {
     const { stores } = this.#options;
     return (await (tenant === "" ? stores.system() : stores.tenant(tenant))).kv;
+  }
+}
+
+/** Empty when there is none. */
+function sealIn(entry: KvEntry): string {
+  try {
+    return String(decodeStored<Sealed>(entry.value).seal);
+  } catch {
+    return "";
   }
 }
 

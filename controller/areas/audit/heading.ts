@@ -26,7 +26,7 @@ export interface HeadingOptions {
   readonly anchoring?: Anchoring;
 }
 
-/** What a verification holds a trail against. */
+/** A verification compares the trail with these. */
 export interface KnownHeads {
   /** Absent when there is none that holds. */
   readonly register?: Omit<HeadRegister, "heads" | "pages" | "faults">;
@@ -78,8 +78,8 @@ export class Heading {
   }
 
   /**
-   * There is a register from now on. Before the first entry of a controller: whatever is made without one is known to be
-   * older, and no entry says of itself when it was made but by its own time.
+   * There is a register when it resolves. Called before the first entry of a controller, so that no entry of a run with
+   * heads is older than the register.
    */
   open(tenant: string): Promise<void> {
     const state = this.#state(tenant);
@@ -102,7 +102,7 @@ export class Heading {
     if (isNew) void this.#write(tenant);
   }
 
-  /** What is stored, and what this controller knows better. */
+  /** Stored heads, with newer ones of this controller. */
   async of(tenant: string): Promise<KnownHeads> {
     const { store } = this.#options;
     const state = this.#tenants.get(tenant);
@@ -158,7 +158,7 @@ export class Heading {
     await this.write();
   }
 
-  /** What is behind, of every tenant; never throws. */
+  /** Seals entries without a head, of every tenant; never throws. */
   async write(): Promise<void> {
     await mapLimited([...this.#tenants.keys()], AUDIT_HEAD_WRITES_MAX, (tenant) => this.#write(tenant));
   }
@@ -220,7 +220,7 @@ export class Heading {
   async #open(tenant: string, state: TenantHeads): Promise<void> {
     const stored = await this.#options.store.read(tenant);
     if (stored.register !== undefined) state.register = stored.register;
-    else await this.#update(tenant, state, (register) => register);
+    else if (stored.isLocked !== true) await this.#update(tenant, state, (register) => register);
   }
 
   async #adopt(tenant: string, state: TenantHeads): Promise<void> {
@@ -258,11 +258,12 @@ export class Heading {
     });
   }
 
-  /** What the next write builds on: what is stored when it holds, else what this controller remembers, with the fault. */
+  /** The next write builds on the stored register when it holds, else on the one this controller remembers, with the fault. */
   async #base(tenant: string, state: TenantHeads): Promise<Base> {
     const stored = await this.#options.store.read(tenant);
     const fault = faultOf(stored, state.register);
     const { revision } = stored;
+    if (stored.isLocked === true) throw new AppError("unavailable", fault ?? "");
     if (fault === undefined) return { revision, register: stored.register ?? (await this.#fresh(tenant)) };
     this.#options.runtime.log.error({ tenant, fault }, "THE HEADS OF THE AUDIT TRAIL WERE TAMPERED WITH");
     const register = state.register ?? stored.register ?? (await this.#fresh(tenant));

@@ -11,6 +11,7 @@ import {
 import { AuditWorld, madePlain, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/runtime.ts";
+import { secretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import { hashOf } from "./chain.ts";
@@ -83,6 +84,23 @@ describe("heads are sealed", () => {
     await Promise.all(controllers.map(({ audit }) => audit.close()));
     expect((await world.storedHeads()).size).toBe(8);
     expect(await world.verify()).toMatchObject({ runs: 8, uncovered: 0, problems: [] });
+  });
+
+  test("with the first entry of each day that has not expired", async () => {
+    const one = world.controller();
+    const days: number[] = [];
+    for (let day = 0; day < 4; day++) {
+      days.push(world.clock.nowMs());
+      await world.write(one, 2);
+      world.clock.advance(AUDIT_MARK_INTERVAL_MS);
+    }
+    await one.audit.writeHeads();
+    const marks = async () => [...(await world.storedHeads()).values()].flatMap((head) => head.marks);
+    expect(await marks()).toEqual(days.map((timeMs, day) => ({ sequence: 1 + 2 * day, timeMs })));
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 2 * AUDIT_MARK_INTERVAL_MS);
+    await world.write(one);
+    await one.audit.writeHeads();
+    expect((await marks()).map(({ sequence }) => sequence)).toEqual([7, 9]);
   });
 
   test("of what belongs to no tenant, in the system store", async () => {
@@ -253,6 +271,21 @@ describe("of a store in which trail and heads are put back together to an earlie
   });
 });
 
+test("a controller whose key file lacks the key of the heads leaves them as they are, and says so", async () => {
+  const one = world.controller();
+  await world.write(one);
+  await one.audit.close();
+  const version = await world.version();
+  const other = world.controller({ keys: secretBox([Buffer.alloc(32, 9)]) });
+  await world.write(other);
+  await other.audit.writeHeads();
+  expect(other.audit.headsFailing).toBe(1);
+  expect((await other.audit.verifyChain(testPrincipal())).problems).toContainEqual(
+    expect.stringMatching(/^The sealed heads name the key .*, which the key file does not have\.$/),
+  );
+  expect(await world.version()).toBe(version);
+});
+
 test("heads that were sealed anew with the key, in the place of others, are noticed by an anchor", async () => {
   const one = world.controller();
   await world.write(one, 3);
@@ -314,9 +347,8 @@ test("heads that were removed are noticed after others were sealed in their plac
   const { problems } = await world.verify();
   expect(problems).toContainEqual(expect.stringContaining("the sealed heads of that time were removed"));
   records().shift();
-  const next = world.controller();
   await (await world.kv()).delete(REGISTER_KEY);
-  await world.write(next);
+  await world.write(world.controller());
   expect((await world.verify()).problems, "by the controller that seals anew").toContain(
     "The sealed heads were removed.",
   );
@@ -324,11 +356,11 @@ test("heads that were removed are noticed after others were sealed in their plac
 
 describe("a trail that an earlier version made", () => {
   async function earlier(): Promise<void> {
-    const old = world.controller({ heads: true });
+    const old = world.controller({ hasHeads: false });
     await world.write(old, 4);
     records().splice(0, 4, ...madePlain(records()));
     world.clock.advance(1_000);
-    await world.write(world.controller({ heads: true }), 4);
+    await world.write(world.controller({ hasHeads: false }), 4);
     world.clock.advance(1_000);
   }
 
@@ -382,6 +414,26 @@ describe("a trail that an earlier version made", () => {
     expect((await world.verify()).first, "also when it is dated back").toMatchObject({ kind: "unkeyed" });
   });
 
+  test("is sealed for each day, on both sides of a silence", async () => {
+    const old = world.controller({ hasHeads: false });
+    for (const hours of [0, 12, 9 * 24, 12, 12]) {
+      world.clock.advance(hours * 3_600_000);
+      await world.write(old);
+    }
+    const one = world.controller();
+    one.audit.maintain("matrix");
+    await one.audit.adopted();
+    const [head] = [...(await world.storedHeads()).values()];
+    expect(head).toMatchObject({ last: 5 });
+    const times = records().map(({ timeMs }) => timeMs);
+    const sequences = head?.marks.map(({ sequence }) => sequence) ?? [];
+    // No entry is further than a day behind a mark.
+    for (const [at, timeMs] of times.entries()) {
+      const before = sequences.filter((sequence) => sequence <= at + 1).map((sequence) => times[sequence - 1] ?? 0);
+      expect(timeMs - Math.max(...before), `entry ${at + 1}`).toBeLessThan(AUDIT_MARK_INTERVAL_MS);
+    }
+  });
+
   test("gets no more runs of that version, also not one that was there before it was sealed", async () => {
     await earlier();
     const again = records().splice(4, 4);
@@ -395,7 +447,7 @@ describe("a trail that an earlier version made", () => {
   });
 
   test("has entries of controllers that are not upgraded yet", async () => {
-    const [old, upgraded] = [world.controller({ heads: true }), world.controller()];
+    const [old, upgraded] = [world.controller({ hasHeads: false }), world.controller()];
     await world.write(old, 3);
     upgraded.audit.maintain("matrix");
     await upgraded.audit.adopted();
@@ -405,7 +457,7 @@ describe("a trail that an earlier version made", () => {
       await world.write(upgraded);
       await upgraded.audit.writeHeads();
     }
-    await world.write(world.controller({ heads: true }), 2);
+    await world.write(world.controller({ hasHeads: false }), 2);
     expect(await world.verify()).toMatchObject({ beforeHeads: 15, uncovered: 12, problems: [] });
   });
 });

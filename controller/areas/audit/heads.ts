@@ -4,7 +4,7 @@ import type { AuditRecord } from "./chain.ts";
 /** Runs whose names begin so were made by a version that seals heads. Names of earlier runs are hexadecimal. */
 const HEADED = "h";
 
-/** Name of a new run: whoever reads one of its entries knows that heads were there. */
+/** Name of a new run: each of its entries says that the run had a head. */
 export function headedRun(name: string): string {
   return HEADED + name;
 }
@@ -19,7 +19,7 @@ export interface Mark {
   readonly timeMs: number;
 }
 
-/** What has to be there of one run. */
+/** Entries that have to be there of one run. */
 export interface Head {
   readonly run: string;
   /** Sequence, hash and time of the newest entry. */
@@ -47,7 +47,7 @@ export interface PageName {
   readonly untilMs: number;
 }
 
-/** All that is sealed of a tenant's trail. */
+/** Sealed as one: the heads of a tenant's trail. */
 export interface HeadRegister {
   /** 1 for the first; each write adds one. */
   readonly version: number;

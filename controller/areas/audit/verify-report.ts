@@ -29,7 +29,7 @@ export interface ChainReport {
   readonly runs: number;
   /** Entries of earlier versions, which any writer of the store could have made: they prove nothing. */
   readonly unkeyed: number;
-  /** Entries that no sealed head names yet: those of the last minute, and of controllers that were killed. */
+  /** Entries that no sealed head names: of the last minute, and of controllers that were killed or not upgraded. */
   readonly uncovered: number;
   /** Entries of runs that earlier versions made, without heads. */
   readonly beforeHeads: number;
@@ -74,7 +74,7 @@ interface HeadTimes {
   readonly adoptedMs: number | undefined;
 }
 
-/** What a verification cannot notice. */
+/** Limits of a verification, in words. */
 export function notesOf(
   counts: Pick<ChainReport, "unkeyed" | "uncovered" | "beforeHeads" | "anchors">,
   { headsSinceMs, adoptedMs }: HeadTimes,
@@ -89,7 +89,7 @@ export function notesOf(
     notes.push("Without an anchor (audit_anchor_file) it is not noticed when the newest entries are cut off.");
   if (uncovered > 0)
     notes.push(
-      `No sealed head covers ${uncovered} entries: they are of the last minute, or of a controller that was killed. It is not noticed when the newest of them are cut off.`,
+      `No sealed head covers ${uncovered} entries: they are of the last minute, or of a controller that was killed or is of an earlier version. It is not noticed when the newest of them are cut off.`,
     );
   if (beforeHeads > 0) notes.push(earlier(beforeHeads, adoptedMs));
   if (unkeyed > 0) notes.push(`${unkeyed} entries of earlier versions prove nothing: their digests need no key.`);

@@ -175,11 +175,10 @@ export class ChainVerifier {
     this.#note("missing", name, { sequence: due, timeMs: oldest.timeMs }, text);
   }
 
-  /** What no head names was made within minutes, so that all of it is there, unless it is about to expire. */
+  /** Entries that no head names were made within minutes: the first is there, unless they are about to expire. */
   #firstWithoutHead(name: string, { head, after, excused }: Run, sinceMs: number): number | undefined {
     const register = this.#heads?.register;
-    if (this.#isPart || register === undefined || after === undefined) return undefined;
-    if (!isHeaded(name) && register.adoptedMs === undefined) return undefined;
+    if (this.#isPart || register === undefined || after === undefined || !isHeaded(name)) return undefined;
     const last = head?.last ?? 0;
     if (excused > last) return undefined;
     return after.timeMs > sinceMs + AUDIT_MARK_INTERVAL_MS ? last + 1 : undefined;
