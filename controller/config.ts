@@ -110,7 +110,8 @@ export const SETTINGS = [
   },
   {
     name: "metrics_readers",
-    meaning: "Addresses or networks that may read `/metrics`, which names tenants",
+    meaning:
+      "Addresses or networks that may read `/metrics`, which names tenants; the request names an address, `localhost` or one of `public_names` as its host",
     default: "127.0.0.0/8,::1",
   },
   {
