@@ -47,6 +47,7 @@ const LIMITS: PoolLimits = {
     {
       threads: Number.POSITIVE_INFINITY,
       standingThreads: 0,
+      leavesRoom: false,
       tasks: WORKER_QUEUE_TENANT_MAX_TASKS,
       tasksLimit: "WORKER_QUEUE_TENANT_MAX_TASKS",
     },
