@@ -27,21 +27,21 @@ export const SCRIPT_DEPTH_MAX = 16;
 /**
  * Threads for the scripts of one step; those of deeper steps have threads of their own. Of them a tenant has at most
  * `SCRIPT_TENANT_THREADS`, each kind of script in it (scripts, triggers, rule bodies) `SCRIPT_KIND_THREADS`, each user
- * within a kind `SCRIPT_USER_THREADS`. A tenant, kind or user with n threads gets another one only while more than n are
- * free around it: of four threads of a kind a user has two, a second user then one, and the last one is for a third.
+ * within a kind `SCRIPT_USER_THREADS`. A tenant or user with n threads gets another one only while more than n are free
+ * around it: of four threads of a kind a user has two, a second user then one, and the last one is for a third.
  */
 export const SCRIPT_THREADS = 32;
-/** More than the kinds of a tenant have together, so that none of them waits for another. */
-export const SCRIPT_TENANT_THREADS = 16;
+/** As many as the three kinds of a tenant have together, so that none of them waits for another. */
+export const SCRIPT_TENANT_THREADS = 12;
 export const SCRIPT_KIND_THREADS = 4;
 export const SCRIPT_USER_THREADS = 2;
 /** A script whose host call takes longer stands still: what it waits for may need a thread of the same step. */
 export const SCRIPT_STANDING_AFTER_MS = 20;
 /** Threads of one step there may be besides, while as many scripts stand still; in all, of a tenant, a kind, a user. */
-export const SCRIPT_STANDING_THREADS = 32;
-export const SCRIPT_TENANT_STANDING_THREADS = 16;
-export const SCRIPT_KIND_STANDING_THREADS = 12;
-export const SCRIPT_USER_STANDING_THREADS = 8;
+export const SCRIPT_STANDING_THREADS = 96;
+export const SCRIPT_TENANT_STANDING_THREADS = 96;
+export const SCRIPT_KIND_STANDING_THREADS = 32;
+export const SCRIPT_USER_STANDING_THREADS = 16;
 /** Scripts of one step that wait for a thread; in all, of a tenant, a kind, a user. */
 export const SCRIPT_QUEUE_MAX_TASKS = 2_048;
 export const SCRIPT_QUEUE_TENANT_MAX_TASKS = 768;

@@ -291,8 +291,9 @@ function tooLarge(message: string, limit: string): AppError {
 }
 
 function outOfReach({ name, language }: Pick<ScriptCall, "name" | "language">): AppError {
-  const message = `${name} was ended: for more than ${SCRIPT_NATIVE_MAX_MS[language]} ms it was in built-in functions, where it cannot be stopped. Patterns that can be tried in many ways, and functions over long texts, take such times.`;
-  return new AppError("deadline", message, { details: { limit: "SCRIPT_NATIVE_MAX_MS" } });
+  const what = `${name} was ended: for more than ${SCRIPT_NATIVE_MAX_MS[language]} ms it was in built-in functions`;
+  const why = "where it cannot be stopped. Patterns that can be tried in many ways, and long texts, take such times.";
+  return new AppError("deadline", `${what}, ${why}`, { details: { limit: "SCRIPT_NATIVE_MAX_MS" } });
 }
 
 function tooLate({ name, timeoutMs }: Pick<ScriptCall, "name" | "timeoutMs">): AppError {

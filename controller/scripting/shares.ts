@@ -24,18 +24,21 @@ export const SCRIPT_POOL_LIMITS = {
     {
       threads: SCRIPT_TENANT_THREADS,
       standingThreads: SCRIPT_TENANT_STANDING_THREADS,
+      leavesRoom: true,
       tasks: SCRIPT_QUEUE_TENANT_MAX_TASKS,
       tasksLimit: "SCRIPT_QUEUE_TENANT_MAX_TASKS",
     },
     {
       threads: SCRIPT_KIND_THREADS,
       standingThreads: SCRIPT_KIND_STANDING_THREADS,
+      leavesRoom: false,
       tasks: SCRIPT_QUEUE_KIND_MAX_TASKS,
       tasksLimit: "SCRIPT_QUEUE_KIND_MAX_TASKS",
     },
     {
       threads: SCRIPT_USER_THREADS,
       standingThreads: SCRIPT_USER_STANDING_THREADS,
+      leavesRoom: true,
       tasks: SCRIPT_QUEUE_USER_MAX_TASKS,
       tasksLimit: "SCRIPT_QUEUE_USER_MAX_TASKS",
     },

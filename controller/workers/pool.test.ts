@@ -36,7 +36,9 @@ function open(options: Partial<PoolOptions> = {}): WorkerPool<TestTasks> {
 
 /** The bounds of a tenant. */
 function tenantShare(share: Partial<ShareLimits>): PoolOptions["limits"] {
-  return { shares: [{ threads: 9, standingThreads: 0, tasks: 99, tasksLimit: "TENANT_MAX", ...share }] };
+  return {
+    shares: [{ threads: 9, standingThreads: 0, leavesRoom: false, tasks: 99, tasksLimit: "TENANT_MAX", ...share }],
+  };
 }
 
 interface HeldThread {

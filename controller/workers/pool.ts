@@ -33,7 +33,7 @@ export interface PoolLimits extends QueueBound {
   readonly heapBytes: number;
   /** Threads there may be besides, while as many stand still. */
   readonly standingThreads: number;
-  /** What a tenant has at most, then each part of one that `share` of a task names. A level without an entry has no bound. */
+  /** Bounds of a tenant, then of each part of one that `share` of a task names. A level without an entry has none. */
   readonly shares: readonly ShareLimits[];
 }
 
@@ -47,6 +47,7 @@ const LIMITS: PoolLimits = {
     {
       threads: Number.POSITIVE_INFINITY,
       standingThreads: 0,
+      leavesRoom: false,
       tasks: WORKER_QUEUE_TENANT_MAX_TASKS,
       tasksLimit: "WORKER_QUEUE_TENANT_MAX_TASKS",
     },
@@ -64,7 +65,8 @@ interface Place {
 }
 
 /**
- * Runs tasks in threads, one at a time in each, the tenants and the parts of each in rotation. A task is stopped by ending its thread.
+ * Runs tasks in threads, one at a time in each, the tenants and the parts of each in rotation. A task is stopped by
+ * ending its thread.
  * Whatever ends a thread fails the task that it had begun and no other: the next ones get a new thread.
  */
 export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<T> {

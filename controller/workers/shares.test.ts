@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import { type Busy, type ShareLimits, Shares } from "./shares.ts";
 
-const POOL = { threads: 32, standingThreads: 12 };
+const POOL = { threads: 32, standingThreads: 32 };
 const WAITING = { tasks: 9, tasksLimit: "ANY" };
 const LIMITS: readonly ShareLimits[] = [
-  { threads: 16, standingThreads: 8, ...WAITING },
-  { threads: 4, standingThreads: 4, ...WAITING },
-  { threads: 2, standingThreads: 3, ...WAITING },
+  { threads: 12, standingThreads: 24, leavesRoom: true, ...WAITING },
+  { threads: 4, standingThreads: 8, leavesRoom: false, ...WAITING },
+  { threads: 2, standingThreads: 4, leavesRoom: true, ...WAITING },
 ];
 const KINDS = ["script", "trigger", "rule"] as const;
 
@@ -73,15 +73,22 @@ describe("threads", () => {
   test("of tasks that stand still count for nobody, as far as the limit goes", () => {
     const path = ["a", "script", "anna"];
     expect(new Threads(busy(2, path, true)).take(...path)).toBe(2);
-    expect(new Threads(busy(4, path, true)).take(...path)).toBe(0);
+    expect(new Threads(busy(6, path, true)).take(...path)).toBe(0);
   });
 
   test("of tasks that stand still are bounded for each, and in all", () => {
     const path = ["a", "script", "anna"];
     const [tenant, kind, user] = LIMITS as readonly [ShareLimits, ShareLimits, ShareLimits];
     const roomy = [{ ...tenant, standingThreads: 99 }, { ...kind, standingThreads: 99 }, user];
-    expect(new Threads(busy(4, path, true), roomy).take(...path)).toBe(1);
-    expect(new Threads(busy(44, ["b"], true)).take(...path)).toBe(0);
+    expect(new Threads(busy(5, path, true), roomy).take(...path)).toBe(1);
+    expect(new Threads(busy(64, ["b"], true)).take(...path)).toBe(0);
+  });
+
+  test("of tasks that stand still are left for others, too", () => {
+    const [tenant, kind, user] = LIMITS as readonly [ShareLimits, ShareLimits, ShareLimits];
+    const narrow = [tenant, { ...kind, standingThreads: 4 }, user];
+    const threads = new Threads(busy(4, ["a", "script", "anna"], true), narrow);
+    expect([threads.take("a", "script", "anna"), threads.take("a", "script", "ben")]).toEqual([0, 2]);
   });
 
   test("of tasks that stood still and go on take nothing from the share of others", () => {
@@ -93,13 +100,13 @@ describe("threads", () => {
   });
 
   test("that end count until they are gone", () => {
-    expect(new Threads(busy(44, [])).take("a", "script", "anna")).toBe(0);
+    expect(new Threads(busy(64, [])).take("a", "script", "anna")).toBe(0);
     expect(new Threads(busy(32, [])).take("a", "script", "anna")).toBe(0);
   });
 
   test("without a share go to whoever asks first", () => {
     expect(new Threads([], []).take("a", "script", "anna")).toBe(32);
-    const endless = { threads: Number.POSITIVE_INFINITY, standingThreads: 0, ...WAITING };
+    const endless = { threads: Number.POSITIVE_INFINITY, standingThreads: 0, leavesRoom: false, ...WAITING };
     expect(new Threads([], [endless]).take("a")).toBe(32);
   });
 });

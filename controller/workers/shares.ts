@@ -7,8 +7,11 @@ interface Room {
   readonly standingThreads: number;
 }
 
-/** What one tenant, or one part of a tenant, has at most. Infinite threads: no bound, and no room is left for others. */
-export interface ShareLimits extends QueueBound, Room {}
+/** What one tenant, or one part of a tenant, has at most. */
+export interface ShareLimits extends QueueBound, Room {
+  /** With n threads it gets another only while more than n are free around it. */
+  readonly leavesRoom: boolean;
+}
 
 /** A thread that is not idle. */
 export interface Busy {
@@ -27,9 +30,8 @@ interface Use {
 }
 
 /**
- * Who has how many threads, and who may have one more. A tenant, or a part of one, that has n threads gets another only
- * while more than n are free around it: the last free threads are for those that have none. Threads beyond a share,
- * which a part has when tasks that stood still go on, count for that part alone.
+ * Who has how many threads, and who may have one more. Where shares leave room, the last free threads are for those that
+ * have none. Threads beyond a share, which a part has when tasks that stood still go on, count for that part alone.
  */
 export class Shares {
   readonly #limits: readonly ShareLimits[];
@@ -52,15 +54,16 @@ export class Shares {
   mayBegin(path: readonly string[]): boolean {
     const level = path.length - 1;
     const share = this.#limits[level];
-    if (share === undefined || share.threads === Number.POSITIVE_INFINITY) return true;
+    if (share === undefined) return true;
     const around = this.#find(path.slice(0, level));
     const mine = around?.parts.get(path[level] ?? "");
     // The part before it has room for one more.
     if (around === undefined || mine === undefined) return true;
     const own = this.#left(share, mine, level + 1);
+    if (own.threads <= 0 || own.all <= 0) return false;
+    if (!share.leavesRoom) return true;
     const others = this.#left(this.#limits[level - 1] ?? this.#pool, around, level);
-    const held = this.#held(mine, level + 1);
-    return own.threads > 0 && own.all > 0 && held < others.threads && mine.all < others.all;
+    return this.#held(mine, level + 1) < others.threads && mine.all < others.all;
   }
 
   /** What is free of a room; `level` is that of the parts within. */
