@@ -82,6 +82,12 @@ export class AuditWorld {
     return (await this.heads.read(this.tenant)).register?.version ?? 0;
   }
 
+  /** As before the first controller that seals heads. */
+  async forgetHeads(): Promise<void> {
+    const kv = await this.kv();
+    for (const { key } of (await kv.list("audit/")).entries) await kv.delete(key);
+  }
+
   async kv() {
     return (await this.#stores.tenant(this.tenant)).kv;
   }

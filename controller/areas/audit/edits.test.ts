@@ -39,7 +39,7 @@ const SPANS = [0, 1, 1_000, 30_000, 61_000, 3_600_000, 20 * 3_600_000, 40 * 24 *
 async function history(draw: Draw): Promise<History> {
   const world = new AuditWorld(engine);
   const kv = await world.kv();
-  for (const { key } of (await kv.list("audit/")).entries) await kv.delete(key);
+  await world.forgetHeads();
   await earlierRuns(world, draw);
   const registers: Uint8Array[] = [];
   const alive: Controller[] = [];

@@ -8,7 +8,7 @@ import {
   AUDIT_KEEP_SECONDS,
   AUDIT_MARK_INTERVAL_MS,
 } from "../../../common/limits.ts";
-import { AuditWorld, madePlain, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
+import { AuditWorld, REGISTER_KEY } from "../../../test/helpers/audit-world.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { TEST_SECRETS, testPrincipal } from "../../../test/helpers/runtime.ts";
 import { secretBox } from "../../secrets/index.ts";
@@ -26,8 +26,7 @@ afterAll(() => engine.close());
 let world: AuditWorld;
 beforeEach(async () => {
   world = new AuditWorld(engine);
-  const kv = await world.kv();
-  for (const { key } of (await kv.list("audit/")).entries) await kv.delete(key);
+  await world.forgetHeads();
 });
 
 const records = () => world.trail.records;
@@ -219,6 +218,23 @@ describe("a controller that was killed", () => {
     expect(await world.verify()).toMatchObject({ uncovered: 0, problems: [] });
   });
 
+  test("after heads could not be stored leaves a trail that is sound when the entry that says so has expired", async () => {
+    const { stores, fail } = refusing();
+    const one = world.controller({ stores });
+    await world.write(one);
+    await one.audit.writeHeads();
+    fail(true);
+    for (let minute = 0; minute < 20; minute++) {
+      world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+      await world.write(one);
+      await one.audit.writeHeads();
+    }
+    await expect.poll(() => records().length).toBe(22);
+    world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 15 * AUDIT_HEAD_INTERVAL_MS);
+    records().splice(0, 7);
+    expect(await world.verify()).toMatchObject({ entries: 15, problems: [] });
+  });
+
   test("after heads could not be stored for days leaves a trail that is sound while it expires", async () => {
     const { stores, fail } = refusing();
     const one = world.controller({ stores });
@@ -352,114 +368,6 @@ test("heads that were removed are noticed after others were sealed in their plac
   expect((await world.verify()).problems, "by the controller that seals anew").toContain(
     "The sealed heads were removed.",
   );
-});
-
-describe("a trail that an earlier version made", () => {
-  async function earlier(): Promise<void> {
-    const old = world.controller({ hasHeads: false });
-    await world.write(old, 4);
-    records().splice(0, 4, ...madePlain(records()));
-    world.clock.advance(1_000);
-    await world.write(world.controller({ hasHeads: false }), 4);
-    world.clock.advance(1_000);
-  }
-
-  test("verifies as before, and it is told what cannot be noticed", async () => {
-    await earlier();
-    const report = await world.verify();
-    expect(report).toMatchObject({ entries: 8, unkeyed: 4, uncovered: 0, beforeHeads: 8, problems: [] });
-    expect(report.notes.join("\n")).toMatch(/8 entries are of runs that an earlier version made, without sealed heads/);
-    records().splice(0, 2);
-    expect(await world.verify()).toMatchObject({ problems: [] });
-  });
-
-  test("has heads after the upgrade: what is removed then is noticed", async () => {
-    await earlier();
-    const whole = [...records()];
-    const one = world.controller();
-    one.audit.maintain("matrix");
-    await one.audit.adopted();
-    expect(await world.verify()).toMatchObject({ beforeHeads: 8, uncovered: 0, problems: [] });
-    for (const [at, kind] of [
-      [0, "missing"],
-      [3, "truncated"],
-      [4, "missing"],
-      [7, "truncated"],
-    ] as const) {
-      records().splice(at, 1);
-      expect((await world.verify()).first, `entry ${at}`).toMatchObject({ kind });
-      records().splice(0, Infinity, ...whole);
-    }
-  });
-
-  test("has no more plain digests after the change to keyed ones, whose time is sealed", async () => {
-    await earlier();
-    const forged = (timeMs: number) =>
-      madePlain([{ ...records()[7]!, run: "ab".repeat(12), sequence: 1, user: "forged", timeMs }]);
-    const one = world.controller();
-    await world.write(one);
-    const openedMs = world.clock.nowMs();
-    expect((await world.heads.read("matrix")).register?.keyedSinceMs).toBe(openedMs);
-    const whole = [...records()];
-    world.clock.advance(1_000);
-    records().push(...forged(world.clock.nowMs()));
-    expect((await world.verify()).first).toMatchObject({ kind: "unkeyed", run: "ab".repeat(12) });
-    records().splice(0, Infinity, ...whole);
-    one.audit.maintain("matrix");
-    await one.audit.adopted();
-    const plainMs = records()[3]?.timeMs ?? 0;
-    expect((await world.heads.read("matrix")).register?.keyedSinceMs, "of the newest plain one").toBe(plainMs);
-    expect(await world.verify()).toMatchObject({ unkeyed: 4, problems: [] });
-    records().splice(4, 0, ...forged(plainMs));
-    expect((await world.verify()).first, "also when it is dated back").toMatchObject({ kind: "unkeyed" });
-  });
-
-  test("is sealed for each day, on both sides of a silence", async () => {
-    const old = world.controller({ hasHeads: false });
-    for (const hours of [0, 12, 9 * 24, 12, 12]) {
-      world.clock.advance(hours * 3_600_000);
-      await world.write(old);
-    }
-    const one = world.controller();
-    one.audit.maintain("matrix");
-    await one.audit.adopted();
-    const [head] = [...(await world.storedHeads()).values()];
-    expect(head).toMatchObject({ last: 5 });
-    const times = records().map(({ timeMs }) => timeMs);
-    const sequences = head?.marks.map(({ sequence }) => sequence) ?? [];
-    // No entry is further than a day behind a mark.
-    for (const [at, timeMs] of times.entries()) {
-      const before = sequences.filter((sequence) => sequence <= at + 1).map((sequence) => times[sequence - 1] ?? 0);
-      expect(timeMs - Math.max(...before), `entry ${at + 1}`).toBeLessThan(AUDIT_MARK_INTERVAL_MS);
-    }
-  });
-
-  test("gets no more runs of that version, also not one that was there before it was sealed", async () => {
-    await earlier();
-    const again = records().splice(4, 4);
-    const one = world.controller();
-    world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
-    one.audit.maintain("matrix");
-    await one.audit.adopted();
-    expect(await world.verify()).toMatchObject({ problems: [] });
-    records().push(...again);
-    expect((await world.verify()).first).toMatchObject({ kind: "added", sequence: 1 });
-  });
-
-  test("has entries of controllers that are not upgraded yet", async () => {
-    const [old, upgraded] = [world.controller({ hasHeads: false }), world.controller()];
-    await world.write(old, 3);
-    upgraded.audit.maintain("matrix");
-    await upgraded.audit.adopted();
-    for (let minute = 0; minute < 10; minute++) {
-      world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
-      await world.write(old);
-      await world.write(upgraded);
-      await upgraded.audit.writeHeads();
-    }
-    await world.write(world.controller({ hasHeads: false }), 2);
-    expect(await world.verify()).toMatchObject({ beforeHeads: 15, uncovered: 12, problems: [] });
-  });
 });
 
 test("a start looks at the newest entries, and at the heads of just these", async () => {

@@ -20,7 +20,7 @@ import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import type { HeadStore } from "./head-store.ts";
 import { Heading } from "./heading.ts";
 import { headedRun } from "./heads.ts";
-import { AUDIT_CLASS_PATH, HEADS_LATE, type Audit, type AuditEntry } from "./types.ts";
+import { AUDIT_CLASS_PATH, HEADS_LATE, systemEntry, type Audit, type AuditEntry } from "./types.ts";
 import { ChainVerifier } from "./verify.ts";
 import type { ChainReport } from "./verify-report.ts";
 
@@ -389,11 +389,6 @@ function notWritable(cause: unknown): AppError {
     `The audit trail cannot be written, so changes are refused; nothing was changed.${reason}`,
     { cause },
   );
-}
-
-function systemEntry(tenant: string, action: string): AuditEntry {
-  const who = { tenant, user: "system", permission: "audit:write" };
-  return { ...who, action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
 }
 
 function anchorOf({ timeMs, tenant, run, sequence, hash }: AuditRecord): Anchor {

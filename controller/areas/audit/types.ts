@@ -23,6 +23,12 @@ export interface AuditEntry {
   readonly traceparent: string;
 }
 
+/** An entry of the controller itself. */
+export function systemEntry(tenant: string, action: string): AuditEntry {
+  const who = { tenant, user: "system", permission: "audit:write" };
+  return { ...who, action, outcome: "ok", code: "ok", remote: "", traceparent: "" };
+}
+
 export interface Audit {
   /**
    * Call before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` within
