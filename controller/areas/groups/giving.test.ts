@@ -23,8 +23,10 @@ beforeAll(async () => {
   await users.create(admin, { username: "bob", password: PASSWORD, rights: { grants: [], data: [] } });
   shopId = (await groups.create(admin, { name: "shop", member: ["U/keeper"], writable: ["/matrix/shop"] })).id;
   await groups.create(admin, { name: "store", readonly: ["/matrix/store"] });
-  await groups.update(admin, { name: "store", member: ["U/bob"] });
   await groups.create(admin, { name: "plain" });
+  await groups.create(admin, { name: "inner" });
+  await groups.create(admin, { name: "between", member: ["G/inner"] });
+  await groups.update(admin, { name: "store", member: ["U/bob", "G/between"] });
   await groups.create(admin, { name: "high", parent: "/shop", writable: ["/matrix/high"] });
   await groups.createApiPermission(admin, "closed", ["/opt/closed"]);
   await groups.createApiPermission(admin, "open", ["/app/more"]);
@@ -45,6 +47,7 @@ describe("who may change groups, and has not what one gives,", () => {
     ["joins it", () => http.groups.update(keeper, { name: "operators", member: ["U/keeper"] })],
     ["adds another user to it", () => http.groups.update(keeper, { name: "store", member: ["U/bob", "U/keeper"] })],
     ["adds the own group to it", () => http.groups.update(keeper, { name: "store", member: ["G/shop"] })],
+    ["joins one that is a member of it", () => http.groups.update(keeper, { name: "inner", member: ["U/keeper"] })],
     ["empties it", () => http.groups.update(keeper, { name: "store", member: [] })],
     ["opens all of it", () => http.groups.update(keeper, { name: "shop", writable: ["/"] })],
     ["opens another tree by rows", () => http.groups.update(keeper, { name: "shop", readexps: ["/matrix/x: a = 1"] })],
