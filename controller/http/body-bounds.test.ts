@@ -9,6 +9,7 @@ const LARGE = "x".repeat(300_000);
 
 const input = Type.Object({
   name: Type.Optional(Type.String()),
+  hosts: Type.Optional(Type.Array(Type.String(), { maxItems: 2_000 })),
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
   rows: Type.Optional(Type.Array(Type.Object({ id: Type.Unknown(), in: Type.Optional(Type.Array(Type.Unknown())) }))),
 });
@@ -104,6 +105,18 @@ describe("values that are decoded in slices are those of small texts", () => {
     expect((await send("/large", { type: "multipart/form-data; boundary=B", payload: parts })).message).toEqual(
       message,
     );
+  });
+
+  test("of a long list that does not fit the first fault is told, with its place, also where only its length is one", async () => {
+    const url = `/large?sessionid=${session}`;
+    const wrong = rows.map((row, at) => (at === 4_000 ? 5 : row));
+    const payload = JSON.stringify({ rows: wrong });
+    expect(await send(url, { payload })).toMatchObject({ code: "invalid", message: "rows[4000] must be object." });
+    const hosts = JSON.stringify({ hosts: Array.from({ length: 2_001 }, (_, at) => `h${at}`) });
+    expect(await send(url, { payload: hosts })).toMatchObject({
+      code: "invalid",
+      message: "hosts must not have more than 2000 items.",
+    });
   });
 
   test("one that is broken is refused as a small one is", async () => {

@@ -1,4 +1,5 @@
 import type { TSchema } from "typebox";
+import { Compile } from "typebox/compile";
 import { AppError } from "../../common/errors.ts";
 import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
 import { decodeJson } from "../decoding.ts";
@@ -79,13 +80,15 @@ function problemsOf(schema: TSchema, input: Record<string, unknown>): readonly P
     const { items } = member as { readonly items?: TSchema };
     if (!Array.isArray(value) || value.length <= HTTP_TURN_LIST_MAX_ITEMS || items === undefined) continue;
     const at = value.findIndex((item) => !conforms(items, item));
-    if (at >= 0)
-      return validatorOf(items)
-        .Errors(value[at])
-        .map((problem) => ({ ...problem, instancePath: `/${name}/${at}${problem.instancePath}` }));
+    if (at >= 0) return within(`/${name}/${at}`, validatorOf(items).Errors(value[at]));
+    if (!conforms(member, value)) return within(`/${name}`, Compile({ ...member, items: {} }).Errors(value));
     short[name] = [];
   }
   return validatorOf(schema).Errors(short);
+}
+
+function within(path: string, problems: readonly Problem[]): readonly Problem[] {
+  return problems.map((problem) => ({ ...problem, instancePath: `${path}${problem.instancePath}` }));
 }
 
 type MemberList = readonly (readonly [name: string, schema: TSchema])[];
