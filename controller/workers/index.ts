@@ -1,5 +1,4 @@
 export { CallEnd, type CallLine, type CallRequest, openCallLine } from "./calls.ts";
 export { type PoolLimits, WorkerPool } from "./pool.ts";
 export { serveTasks, threadData } from "./serve.ts";
-export type { ShareLimits } from "./shares.ts";
 export type { RunOptions, Workers } from "./types.ts";
