@@ -94,8 +94,9 @@ export function bodyTooLarge({ name, max }: Bound): AppError {
   return new AppError("too_large", `The body is larger than ${max} bytes (${name}).`, { details });
 }
 
-const SESSION_IN_FORM = new RegExp(`(?:^|&)(${SESSION_FIELD}=[^&]*)&`);
-const SESSION_IN_JSON = new RegExp(`"${SESSION_FIELD}"\\s*:\\s*"([^"\\\\]*)"`);
+// Both spell `SESSION_FIELD`.
+const SESSION_IN_FORM = /(?:^|&)(sessionid=[^&]*)&/;
+const SESSION_IN_JSON = /"sessionid"\s*:\s*"([^"\\]*)"/;
 
 /** The session that the beginning of a form or of a JSON text carries, as a field. */
 function sessionIn(head: string): Fields {
