@@ -64,11 +64,11 @@ let other: UserService;
 let port: number;
 
 beforeEach(async () => {
-  http = await openTestHttp({ endpoints, sockets, runtime: testRuntime(new TestClock()) });
+  http = await openTestHttp({ endpoints, sockets, runtime: testRuntime(new TestClock(Date.now())) });
   await http.users.create(admin, { username: "ann", password: PASSWORD, rights: { role: "viewer" } });
   http.users.start();
   other = new UserService({
-    runtime: { ...testRuntime(new TestClock()), random: seededRandom(1) },
+    runtime: { ...testRuntime(new TestClock(Date.now())), random: seededRandom(1) },
     stores: http.engine,
     tenants: http.tenants,
     audit: http.audit,
@@ -205,7 +205,7 @@ test("a tenant that is deleted is told once by each watch, however often it is a
       },
     });
   const users = new UserService({
-    runtime: testRuntime(new TestClock()),
+    runtime: testRuntime(new TestClock(Date.now())),
     stores: {
       system: () => http.engine.system(),
       tenant: async (name) => {
@@ -249,7 +249,7 @@ test("what a broken watch may have missed is asked again when it is there again"
         yield [];
       },
     });
-  const clock = new TestClock();
+  const clock = new TestClock(Date.now());
   const users = new UserService({
     runtime: { ...testRuntime(clock), random: seededRandom(2) },
     stores: {
