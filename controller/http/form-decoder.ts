@@ -37,10 +37,21 @@ export class FormDecoder {
   step(): boolean {
     if (this.#fieldEnd < 0 && !this.#beginField()) return true;
     const from = this.#at;
+    if (this.#name === undefined && this.#parts.length === 0 && this.#fieldEnd - from <= PIECE_CHARACTERS)
+      return this.#takeField();
     this.#at = this.#endOfPiece(from);
     this.#parts.push(this.#unescaped(from, this.#at));
     if (this.#at === this.#end) this.#endPart();
     return this.#fieldEnd < 0 && this.#at >= this.#text.length;
+  }
+
+  /** A field that is one piece; most are. */
+  #takeField(): boolean {
+    const value = this.#end < this.#fieldEnd ? unescaped(this.#text.slice(this.#end + 1, this.#fieldEnd)) : "";
+    addField(this.#fields, unescaped(this.#text.slice(this.#at, this.#end)), value);
+    this.#at = this.#fieldEnd;
+    this.#fieldEnd = -1;
+    return this.#at >= this.#text.length;
   }
 
   /** False at the end of the text. */
@@ -83,11 +94,15 @@ export class FormDecoder {
 
   #unescaped(from: number, end: number): string {
     const plain = this.#text.slice(from, end).replaceAll("+", " ");
-    const isWhole = this.#parts.length === 0 && end === this.#end;
-    if (isWhole && !plain.includes("%")) return plain;
     this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
     return this.#decoder.decode(unescapedBytes(plain), { stream: true });
   }
+}
+
+/** The text of a whole name or value. */
+function unescaped(text: string): string {
+  const plain = text.includes("+") ? text.replaceAll("+", " ") : text;
+  return plain.includes("%") ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(unescapedBytes(plain)) : plain;
 }
 
 /** The bytes of a text in which `%41` is one. */
