@@ -6,9 +6,9 @@ export interface Anchor {
   readonly tenant: string;
   /** Empty: the sealed heads of all runs. */
   readonly run: string;
-  /** Of an entry; the version of heads. */
+  /** The sequence of an entry, or the version of the heads. */
   readonly sequence: number;
-  /** Of that entry, and so of all before it in its run; the seal of heads. */
+  /** The digest of that entry, which covers all before it in its run, or the seal of the heads. */
   readonly hash: string;
 }
 

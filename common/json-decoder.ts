@@ -56,7 +56,7 @@ const CLOSE_OBJECT = 125;
 const NUMBER = /^-?(?:0|[1-9]\d*)((?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
 /** No double has so many digits that matter. */
 const NUMBER_MAX_CHARACTERS = 1_000;
-/** Such as `\u0041`. */
+/** The longest escape sequence has the form `\u0041`. */
 const ESCAPE_MAX_CHARACTERS = 6;
 
 const WORDS = new Map<number, readonly [string, boolean | null]>([

@@ -192,7 +192,7 @@ export const PROMISES = {
   },
   "ring-loss": {
     promise:
-      "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused, and when they come back: nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline. No outcome is unknown unless the leader of etcd is lost.",
+      "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused, and when they come back: nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline. No outcome is unknown unless the leader of etcd is lost. Every run loses a Cassandra node and the leader of etcd; `npm run soak -- --ring` goes through all seven losses.",
     tests: ["test/ring/loss.test.ts"],
     found: [
       "A change with a version was a logged batch, which of three nodes needs both others of its coordinator: for 20 s after a loss every one failed after 2 s, and some ended as unknown at 12 s. Now it is plain writes, the entity last.",
@@ -205,7 +205,7 @@ export const PROMISES = {
   },
   "ring-majority-lost": {
     promise:
-      "While two of three Cassandra nodes or etcd members are lost, every call ends by its deadline and says `unavailable`, or `unknown_outcome` where that is so; the same calls succeed when they are back, and nothing is missing or doubled.",
+      "While two of three Cassandra nodes or etcd members are lost, every call ends by its deadline and says `unavailable`, or `unknown_outcome` where that is so; the same calls succeed when they are back, and nothing is missing or doubled. Every run kills two members of etcd; `npm run soak -- --ring` kills two Cassandra nodes as well.",
     tests: ["test/ring/loss.test.ts"],
     found: [
       "A controller on a ring gave its first tenant a single replica unless it was told otherwise. Now it is three, or as many as there are nodes.",
@@ -214,7 +214,7 @@ export const PROMISES = {
   },
   "ring-disk-full": {
     promise:
-      "While the disk of one Cassandra node or one etcd member is full, writing and reading go on, and what was answered ok is there when it serves again.",
+      "While the disk of one Cassandra node or one etcd member is full, writing and reading go on, and what was answered ok is there when it serves again. Every run fills the disk of a Cassandra node; `npm run soak -- --ring` that of a member of etcd as well.",
     tests: ["test/ring/loss.test.ts"],
     found: [],
   },
@@ -276,7 +276,7 @@ export const PROMISES = {
   },
   "config-linearizable": {
     promise:
-      "What clients read, write, delete and let expire in the configuration at several controllers happened one by one, in an order that fits what each of them saw, also where the store loses calls and answers, and while members of etcd are killed and paused.",
+      "What clients read, write, delete and let expire in the configuration at several controllers happened one by one, in an order that fits what each of them saw, also where the store loses calls and answers, and while members of etcd are killed and paused. Every run kills the leader of etcd and pauses a majority; `npm run soak -- --ring` goes through all five losses.",
     tests: ["controller/areas/config/histories.test.ts", "test/ring/config.test.ts"],
     found: [],
   },

@@ -34,7 +34,7 @@ export const AuditReport = Type.Object({
   first: Type.Optional(AuditBreak),
   /** What does not hold, the oldest first; empty for a sound trail. */
   problems: Type.Array(Type.String()),
-  /** What this verification cannot notice. */
+  /** The changes that this verification cannot notice. */
   notes: Type.Array(Type.String({ description: "what this verification cannot notice, in words" })),
 });
 export type AuditReport = Static<typeof AuditReport>;

@@ -30,7 +30,7 @@ export const CALLS_SHARED_TURNS = 10_000;
 export const HTTP_PUBLIC_BODY_MAX_BYTES = 8 * KIB;
 /** The session of a caller who is known by nothing else stands in so many first bytes of the body. */
 export const HTTP_SESSION_WITHIN_BYTES = 8 * KIB;
-/** What may arrive of a multipart form before its session is seen: the network brings more than one field at once. */
+/** A multipart form may bring so much before its session is seen: the network brings more than one field at once. */
 export const HTTP_STRANGER_FORM_MAX_BYTES = MIB;
 /** A body of an endpoint that takes names and settings. */
 export const HTTP_SMALL_BODY_MAX_BYTES = 64 * KIB;
@@ -94,7 +94,7 @@ export const STRANGER_CALLS_WAITING_MAX = 256;
 export const HTTP_KEEP_ALIVE_MS = 65_000;
 export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
 export const HTTP_JSON_DEPTH_MAX = 64;
-/** Of one JSON text: members of its objects and elements of its lists together, and characters of one string. */
+/** One JSON text has at most so many members of objects, elements of lists, and characters in one string. */
 export const HTTP_JSON_MEMBERS_MAX = 100_000;
 export const HTTP_JSON_ELEMENTS_MAX = 500_000;
 export const HTTP_JSON_STRING_MAX_CHARACTERS = 16 * MIB;

@@ -117,7 +117,7 @@ export const RULE_DIAL_MAX_SECONDS = 10;
 export const SCRIPT_RUN_DEADLINE_MS = 100_000;
 /** Entries that one run leaves in its console log; what is beyond is counted in one more. */
 export const SCRIPT_LOG_MAX_ENTRIES = 1_000;
-/** Of one entry; the rest is cut off, and the entry says so. */
+/** Characters of one entry; the rest is cut off, and the entry says so. */
 export const SCRIPT_LOG_ENTRY_MAX_CHARACTERS = 8_192;
 /** Each text of a frame that a script sends. */
 export const SCRIPT_MESSAGE_MAX_CHARACTERS = 65_536;

@@ -2,6 +2,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import type { Runtime } from "../runtime.ts";
+import { isAppError } from "../../common/errors.ts";
 import type { Bound } from "../../common/json-decoder.ts";
 import { looksLikeJson } from "../../common/json.ts";
 import { decodeJson, fitsOneTurn } from "../decoding.ts";
@@ -76,8 +77,12 @@ export class CallBody {
     memory.hold(text.length);
     const json = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) }).then(
       (value) => () => value,
-      (error: unknown) => (): never => {
-        throw error;
+      (error: unknown) => {
+        // The text may still be a free text. Memory that is used up, or a caller that has gone, ends the call.
+        if (!isAppError(error, "syntax", "too_large")) throw error;
+        return (): never => {
+          throw error;
+        };
       },
     );
     return { form: () => form, json };

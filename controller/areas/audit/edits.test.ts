@@ -143,7 +143,7 @@ function added(record: AuditRecord, draw: Draw): AuditRecord {
 
 type Verdict = "found" | "sound" | "either";
 
-/** What a verification has to say of these records, the newest first, under these heads. */
+/** The report that a verification has to make of these records, the newest first, under these heads. */
 function verdictOf(
   { made, sinceMs }: History,
   records: readonly AuditRecord[],

@@ -20,7 +20,7 @@ interface Sealed {
 
 /** A register that holds, or why it does not; neither when there is none. */
 export interface StoredRegister {
-  /** Of the store; 0: there is none. */
+  /** The revision in the store; 0 when there is none. */
   readonly revision: number;
   readonly register?: HeadRegister;
   readonly seal?: string;
@@ -103,7 +103,7 @@ export class HeadStore {
     const written = { ...paged, pages: left };
     const sealed = this.#sealed(written);
     const { ok } = await putOnce(kv, { key: REGISTER, value: encodeJson(sealed), ifRevision: revision });
-    // A page nobody names any more does no harm when it stays.
+    // A page that no register names does no harm when it stays.
     const gone = ok ? paged.pages.filter((page) => !left.includes(page)) : made;
     await Promise.allSettled(gone.map(({ name }) => kv.delete(PAGES + name)));
     return ok ? { register: written, seal: sealed.seal } : undefined;

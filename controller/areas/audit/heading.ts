@@ -176,7 +176,7 @@ export class Heading {
     }
   }
 
-  /** Of one tenant one after the other. */
+  /** Works of one tenant run one after the other. */
   #write(tenant: string): Promise<void> {
     const state = this.#state(tenant);
     return this.#inOrder(state, () => this.#writeBehind(tenant, state));

@@ -18,7 +18,7 @@ export interface Break {
   readonly run: string;
   /** The entry it is seen at; of entries that are gone the first of them; of heads their version. */
   readonly sequence: number;
-  /** Of that entry, or of the next that is there. */
+  /** The time of that entry, or of the next that is there. */
   readonly timeMs: number;
   /** In words. */
   readonly text: string;
@@ -37,9 +37,9 @@ export interface ChainReport {
   readonly anchors: number;
   /** The oldest place where the trail does not hold; absent of a sound one. */
   readonly first?: Break;
-  /** What does not hold, in words, the oldest first; empty for a sound trail. */
+  /** Each fault in words, the oldest first; empty for a sound trail. */
   readonly problems: readonly string[];
-  /** What this verification cannot notice, in words. */
+  /** The changes that this verification cannot notice, in words. */
   readonly notes: readonly string[];
 }
 

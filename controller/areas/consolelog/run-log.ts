@@ -11,7 +11,7 @@ import type { ConsoleLogService, SaidEntry } from "./service.ts";
 export interface RunLogBounds {
   /** What is beyond is counted in one more. */
   readonly entries: number;
-  /** Of one entry; the rest is cut off, and the entry says so. */
+  /** Characters of one entry; the rest is cut off, and the entry says so. */
   readonly characters: number;
 }
 
