@@ -297,6 +297,12 @@ describe("calls", () => {
     await expect.poll(held).toBe(0);
   });
 
+  test("are refused where the values of a text need more than the caller has, also where it could be a free text", async () => {
+    const socket = await begin(session(sessions.admin), { piece: `[${"{},".repeat(30_000)}0]` });
+    socket.write("0\r\n\r\n");
+    expect(await answered(socket)).toContain(`"code":"too_large"`);
+  });
+
   test("hold nothing after any kind of end", async () => {
     const json = "application/json";
     const multipart = "multipart/form-data; boundary=B";

@@ -75,11 +75,20 @@ export class CallBody {
     const form = isForm(endpoint, request.exchange.contentType) ? await decodeForm(text, slices) : new Map();
     if (!isJson) return { form: () => form, json: () => undefined };
     memory.hold(text.length);
-    const json = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) }).then(
+    let full: unknown;
+    const hold = (bytes: number): void => {
+      try {
+        memory.hold(bytes);
+      } catch (error) {
+        full = error;
+        throw error;
+      }
+    };
+    const json = await decodeJson(text, { slices, hold }).then(
       (value) => () => value,
       (error: unknown) => {
         // The text may still be a free text. Memory that is used up, or a caller that has gone, ends the call.
-        if (!isAppError(error, "syntax", "too_large")) throw error;
+        if (error === full || !isAppError(error, "syntax", "too_large")) throw error;
         return (): never => {
           throw error;
         };

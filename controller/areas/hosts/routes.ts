@@ -94,7 +94,7 @@ function agentRoutes(hosts: HostService, entrance: (() => Entrance) | undefined)
       input: EnrolInput,
       output: EnrolOutput,
       body: "json",
-      bodyMaxBytes: 64 * 1024,
+      bodyMaxBytes: HTTP_SMALL_BODY_MAX_BYTES,
       handler: async ({ input }) => {
         const answer = await hosts.agents.enrol(input);
         return { message: { ...answer, authorities: [...answer.authorities], controllers: [...answer.controllers] } };
