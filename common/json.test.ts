@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { seededRandom } from "../test/helpers/clock.ts";
-import { parseJson } from "./json.ts";
+import { looksLikeJson, parseJson } from "./json.ts";
 
 /** By the definition of the language, member by member from the inside out. */
 function byReviver(text: string): unknown {
@@ -35,4 +35,9 @@ describe("members of JSON that would reach a prototype", () => {
       expect(JSON.stringify(parseJson(text)), text).toBe(JSON.stringify(byReviver(text)));
     }
   });
+});
+
+test("a text that begins with thousands of blanks is no JSON, and its blanks are not counted", () => {
+  expect(looksLikeJson(`${" ".repeat(4_096)}{}`)).toBe(true);
+  expect(looksLikeJson(`${" ".repeat(4_097)}{}`)).toBe(false);
 });

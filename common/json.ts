@@ -38,9 +38,12 @@ function decoded(text: string, bounds: JsonBounds): unknown {
   return decoder.value;
 }
 
+/** Blanks before a JSON object or list, at most: looking for it through millions of them would hold the thread. */
+const LEADING_BLANKS_MAX = 4_096;
+
 /** Whether a text could be a JSON object or list at all. */
 export function looksLikeJson(text: string): boolean {
-  return /^\s*[[{]/.test(text);
+  return /^\s*[[{]/.test(text.slice(0, LEADING_BLANKS_MAX + 1));
 }
 
 function leaveOutPrototypes(value: unknown): void {

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { addField, type Fields } from "./fields.ts";
 import { FormDecoder } from "./form-decoder.ts";
@@ -77,4 +77,17 @@ test("a long value is decoded in pieces that cut no character, wherever one stan
 
 test("more fields than there may be are refused before any is decoded", () => {
   expect(() => new FormDecoder("a=1&".repeat(2_001))).toThrow(/More than 2000/);
+});
+
+test("fields without an equals sign are not searched for one again and again", () => {
+  const indexOf = vi.spyOn(String.prototype, "indexOf");
+  const lastIndexOf = vi.spyOn(String.prototype, "lastIndexOf");
+  try {
+    decode(`${"a&".repeat(1_999)}b=${"+".repeat(1_000_000)}`);
+    expect(indexOf.mock.calls.filter(([sign]) => sign === "=")).toHaveLength(1);
+    expect(lastIndexOf).not.toHaveBeenCalled();
+  } finally {
+    indexOf.mockRestore();
+    lastIndexOf.mockRestore();
+  }
 });

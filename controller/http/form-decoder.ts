@@ -5,7 +5,7 @@ import { addField, type Fields } from "./fields.ts";
 
 /** Characters of a name or a value that are decoded in one piece. */
 const PIECE_CHARACTERS = 65_536;
-const PERCENT = 37;
+const [SPACE, PERCENT, PLUS] = [32, 37, 43];
 
 /**
  * Decodes the text of a URL-encoded form or query in pieces, so that others have their turns between them. Percent signs
@@ -15,6 +15,8 @@ export class FormDecoder {
   readonly #text: string;
   readonly #fields = new Map<string, unknown[]>();
   #at = 0;
+  /** The first equals sign from there on: thousands of fields may have none. */
+  #equals = -1;
   /** Where the name or the value that is read ends. */
   #end = 0;
   /** Where its field ends. */
@@ -60,7 +62,8 @@ export class FormDecoder {
     while (text[this.#at] === "&") this.#at++;
     if (this.#at >= text.length) return false;
     this.#fieldEnd = placeOf(text, "&", this.#at);
-    this.#end = Math.min(placeOf(text, "=", this.#at), this.#fieldEnd);
+    if (this.#equals < this.#at) this.#equals = placeOf(text, "=", this.#at);
+    this.#end = Math.min(this.#equals, this.#fieldEnd);
     this.#name = undefined;
     return true;
   }
@@ -84,35 +87,34 @@ export class FormDecoder {
   /** Cuts neither `%41` nor the two halves of a character. */
   #endOfPiece(from: number): number {
     const text = this.#text;
-    let end = Math.min(from + PIECE_CHARACTERS, this.#end);
+    const end = Math.min(from + PIECE_CHARACTERS, this.#end);
     if (end === this.#end) return end;
-    const percent = text.lastIndexOf("%", end - 1);
-    if (percent >= end - 2) end = percent;
+    for (const near of [end - 2, end - 1]) if (text.charCodeAt(near) === PERCENT) return near;
     const last = text.charCodeAt(end - 1);
     return last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
   }
 
   #unescaped(from: number, end: number): string {
-    const plain = this.#text.slice(from, end).replaceAll("+", " ");
     this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
-    return this.#decoder.decode(unescapedBytes(plain), { stream: true });
+    return this.#decoder.decode(unescapedBytes(this.#text.slice(from, end)), { stream: true });
   }
 }
 
 /** The text of a whole name or value. */
 function unescaped(text: string): string {
-  const plain = text.includes("+") ? text.replaceAll("+", " ") : text;
-  return plain.includes("%") ? new TextDecoder("utf-8", { ignoreBOM: true }).decode(unescapedBytes(plain)) : plain;
+  if (text.includes("%")) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(unescapedBytes(text));
+  return text.includes("+") ? text.replaceAll("+", " ") : text;
 }
 
-/** The bytes of a text in which `%41` is one. */
+/** The bytes of a text in which `%41` is one, and `+` a space. */
 function unescapedBytes(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   let to = 0;
   for (let at = 0; at < bytes.length; at++) {
-    const escaped = bytes[at] === PERCENT ? hexByte(bytes[at + 1], bytes[at + 2]) : -1;
-    bytes[to++] = escaped < 0 ? (bytes[at] ?? 0) : escaped;
+    const byte = bytes[at] ?? 0;
+    const escaped = byte === PERCENT ? hexByte(bytes[at + 1], bytes[at + 2]) : -1;
     if (escaped >= 0) at += 2;
+    bytes[to++] = escaped >= 0 ? escaped : byte === PLUS ? SPACE : byte;
   }
   return bytes.subarray(0, to);
 }

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type RequestListener, type Server } from "node:http";
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { Duplex } from "node:stream";
 import { AppError } from "../../common/errors.ts";
 import {
@@ -37,12 +37,29 @@ export function boundedServer(handle: RequestListener, { pipelines, silence, dea
   const bounded = pipelines.bounded(handle);
   const server = createServer(options, (request, response) => {
     silence.receiving(request);
-    if (namesOneHost(request)) return bounded(request, response);
+    if (namesOneHost(request)) {
+      closeWhenReceived(request, response);
+      return bounded(request, response);
+    }
     refuseConnection(request.socket, { status: "400 Bad Request", failure: TWO_HOSTS });
   });
   server.on("connection", (socket) => silence.watch(socket));
   server.maxConnections = HTTP_CONNECTIONS_MAX;
   return server;
+}
+
+/**
+ * A connection that its client wants closed stays until the whole body came, and not only until the answer left: a
+ * socket that is closed with bytes on their way is reset, and a reset takes an early answer along (RFC 9112, 9.6).
+ */
+function closeWhenReceived(request: IncomingMessage, response: ServerResponse): void {
+  const hasBody = request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"]) > 0;
+  if (response.shouldKeepAlive || !hasBody) return;
+  response.shouldKeepAlive = true;
+  response.once("close", () => {
+    if (request.complete) request.socket.end();
+    else request.once("end", () => request.socket.end()).resume();
+  });
 }
 
 const TWO_HOSTS = new AppError("invalid", "The request has more than one Host header.");

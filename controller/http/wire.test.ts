@@ -171,7 +171,7 @@ describe("broken bytes", () => {
     );
     socket.write(`--B\r\nContent-Disposition: form-data; name="f"; filename="a"\r\n\r\nthe first of many bytes`);
     const [answer] = await once(socket, "data");
-    expect(String(answer)).toContain(`"status":"signin"`);
+    expect(String(answer)).toContain('"status":"signin"');
     socket.destroy();
   });
 
@@ -263,6 +263,21 @@ describe("connections", () => {
       const answer = await exchange(`${call(more)}0\r\n\r\n${hidden}`);
       expect(answer.match(/^HTTP\/1\.1 \d+/gm), more).toEqual(["HTTP/1.1 400"]);
     }
+  });
+
+  test("an early answer reaches a client that asked for the end of the connection and still sends", async () => {
+    const socket = connect((http.app.server.address() as AddressInfo).port, "127.0.0.1");
+    const rest = 4_000_000;
+    const seen = { answer: "", sent: false, error: undefined as unknown, endedAfter: undefined as boolean | undefined };
+    socket.on("data", (data: Buffer) => (seen.answer += data.toString()));
+    socket.on("error", (error) => (seen.error = error));
+    socket.on("end", () => (seen.endedAfter = seen.sent));
+    socket.write(`POST /echo HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: ${100_000 + rest}\r\n\r\n`);
+    socket.write("x".repeat(100_000));
+    await expect.poll(() => seen.answer).toContain('"status":"signin"');
+    socket.write("x".repeat(rest), () => (seen.sent = true));
+    await expect.poll(() => seen.endedAfter ?? seen.error).toBe(true);
+    expect(seen.answer.match(/HTTP\/1\.1/g)).toHaveLength(1);
   });
 
   test("a head that does not arrive ends the connection when its deadline is over", async () => {
