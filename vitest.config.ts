@@ -67,7 +67,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/triggers/lanes.test.ts",
   "controller/areas/users/{account-pages,directory,duties,interface,organizations,recent,second-factor,users}.test.ts",
   "controller/grpc/server.test.ts",
-  "test/security/ways-out.test.ts",
+  "test/security/{class-reading,ways-out}.test.ts",
 ];
 
 /** Files of the ring that prove no promise under failure by themselves: the soak runs them. */

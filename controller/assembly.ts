@@ -542,7 +542,15 @@ export async function assemble(options: AssemblyOptions) {
     appcontextArea(new AppcontextService({ stores, runtime })),
     tablesArea(tables),
     tagsArea(new TagService({ stores, objects, query, runtime, controllers: membership })),
-    groupsArea({ groups, explaining: new ExplainService({ groups, users, endpoints: () => endpoints }) }),
+    groupsArea({
+      groups,
+      explaining: new ExplainService({
+        groups,
+        users,
+        endpoints: () => endpoints,
+        guardOf: async (principal, path) => (await objects.catalog(principal)).get(path)?.guard,
+      }),
+    }),
     triggersArea({ triggers, objects }),
     usersArea({ users, sealed: sealedUsers(stores, secrets), tenants, provider: options.openId?.name }),
     openidArea(

@@ -31,7 +31,7 @@ export const RUNS: SystemClass = {
     { name: "message", type: "text" },
     { name: "records", type: "bigint" },
   ],
-  guard: {},
+  guard: { reading: { permission: "objects:read" } },
 };
 
 export const GAPS: SystemClass = {
@@ -47,7 +47,7 @@ export const GAPS: SystemClass = {
     { name: "stime", type: "timestamp" },
     { name: "etime", type: "timestamp" },
   ],
-  guard: {},
+  guard: { reading: { permission: "objects:read" } },
 };
 
 const ADMIN = testPrincipal();

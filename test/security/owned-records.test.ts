@@ -361,7 +361,12 @@ describe("rules on the class of users", () => {
   test("hold for explanations: neither a member nor whoever is asked about comes out", async () => {
     const { groups, users } = world.assembly;
     await groups.create(admin, { name: "night", member: ["U/plant/ann", "U/plant/bob"], readonly: ["/matrix/open"] });
-    const explaining = new ExplainService({ groups, users, endpoints: () => world.assembly.endpoints });
+    const explaining = new ExplainService({
+      groups,
+      users,
+      endpoints: () => world.assembly.endpoints,
+      guardOf: () => Promise.resolve(undefined),
+    });
     const asked = { user: "ann", class: "/matrix/open" };
     const { who } = await explaining.explain(few, asked);
     expect(who).toContainEqual({ group: "/night", how: "read /matrix/open", member: ["/plant/ann"] });

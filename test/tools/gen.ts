@@ -8,23 +8,27 @@ import { openApiDocument } from "../../controller/http/openapi.ts";
 import { openSecretKey } from "../../controller/secrets/index.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { realClock } from "../helpers/clock.ts";
-import { testRuntime } from "../helpers/runtime.ts";
+import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
+import { platformClasses } from "./platform-classes.ts";
 import { proofs } from "./proofs.ts";
 import { ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
 execFileSync(join(process.cwd(), "node_modules/.bin/buf"), ["generate"], { cwd: "proto", stdio: "inherit" });
-writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(await openApi(), undefined, 2)}\n`);
+const { openApi, classes } = await assembled();
+writeFileSync("deploy/docs/openapi.json", `${JSON.stringify(openApi, undefined, 2)}\n`);
+writeFileSync("deploy/docs/platform-classes.md", classes);
 writeFileSync("deploy/docs/settings.md", settings());
 writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 writeFileSync("test/README.md", proofs());
 
-async function openApi(): Promise<unknown> {
+/** What is told of a whole controller. */
+async function assembled(): Promise<{ readonly openApi: unknown; readonly classes: string }> {
   const engine = await openTestEngine();
   const folder = mkdtempSync(join(tmpdir(), "odp-gen-"));
   const secrets = await openSecretKey({ file: join(folder, "secret.key"), create: true });
@@ -39,10 +43,13 @@ async function openApi(): Promise<unknown> {
     dataDir: folder,
     agentPort: () => 0,
   });
+  const admin = testPrincipal();
+  await assembly.tenants.ensureTenant({ name: admin.tenant, ospace: admin.ospace });
+  const classes = platformClasses((await assembly.objects.catalog(admin)).tree("/"), admin.ospace);
   await assembly.close();
   await engine[Symbol.asyncDispose]();
   rmSync(folder, { recursive: true });
-  return openApiDocument(assembly.endpoints, { version, sockets: assembly.sockets });
+  return { openApi: openApiDocument(assembly.endpoints, { version, sockets: assembly.sockets }), classes };
 }
 
 function settings(): string {

@@ -38,7 +38,7 @@ export const AUDIT_CLASS: SystemClass = {
   ],
   indexes: ["user", "permission", "outcome", "run", "object"],
   options: { ttlSeconds: AUDIT_KEEP_SECONDS, autosearch: false },
-  guard: {},
+  guard: { reading: { permission: "audit:read" } },
 };
 
 export interface TrailDependencies {

@@ -28,6 +28,7 @@ export function configClass(config: EntryOwner): SystemClass {
     ],
     keys: ["key"],
     guard: {
+      reading: { permission: "config:read" },
       permission: "config:write",
       async insert(principal, rows) {
         const ids: string[] = [];

@@ -32,7 +32,7 @@ function classOf(kind: ConsoleLogKind, columns: readonly ColumnSpec[], indexes: 
     columns: [...COLUMNS, ...columns],
     indexes: ["name", "level", ...indexes],
     options: { ttlSeconds: CONSOLE_LOG_TTL_DAYS * DAY_SECONDS },
-    guard: {},
+    guard: { reading: { permission: "consolelog:read" } },
   };
 }
 

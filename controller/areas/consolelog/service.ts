@@ -10,7 +10,7 @@ import {
 import type { Clock } from "../../../common/time.ts";
 import { Appends, Bell } from "../../store/tail.ts";
 import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
-import { classAccess, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
+import { byRulesAlone, classAccess, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
 import { rowFilter, type RowFilter } from "../query/index.ts";
 import { consoleLogPath, type ConsoleLogKind } from "./classes.ts";
 import { readLevels } from "./levels.ts";
@@ -244,7 +244,7 @@ export class ConsoleLogService {
     const system = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const request = { class: sight.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
     let removed = 0;
-    for await (const page of this.#objects.read(principal, request)) {
+    for await (const page of this.#objects.read(byRulesAlone(principal, "consolelog:read"), request)) {
       const refs = page.filter((row) => isMeant(row) && sight.sees(row)).map(({ id }) => ({ id, class: sight.path }));
       removed += await this.#objects.remove(system, refs);
     }
@@ -256,7 +256,7 @@ export class ConsoleLogService {
     const catalog = await this.#objects.catalog(principal);
     if (!classAccess(principal, path).readable)
       throw new AppError("denied", `${principal.user} may not read ${path}.`, { details: { class: path } });
-    return { ...rowFilter(principal, catalog, path), path };
+    return { ...rowFilter(byRulesAlone(principal, "consolelog:read"), catalog, path), path };
   }
 }
 

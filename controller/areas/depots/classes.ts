@@ -38,6 +38,7 @@ function depotClass(depots: DepotOwner): SystemClass {
     ],
     keys: ["name"],
     guard: {
+      reading: { permission: "depots:read" },
       permission: "depots:write",
       update: (principal, id, edits) => depots.edit(principal, nameOf(id), (now) => edited(now, edits)),
       async remove(principal, ids) {
@@ -63,7 +64,7 @@ const DEPLOYMENT_CLASS: SystemClass = {
   ],
   indexes: ["host", "depot", "state"],
   options: { ttlSeconds: DEPLOYMENT_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: { permission: "depots:read", isOpenToGroups: true } },
 };
 
 function nameOf(id: string): string {

@@ -19,7 +19,7 @@ export const FILE_CLASS = {
   ],
   keys: ["space", "fullname"],
   indexes: ["name", "parent", "ftype"],
-  guard: {},
+  guard: { reading: { permission: "files:read", isOpenToGroups: true } },
 } as const satisfies SystemClass;
 
 /** What the class of files needs of their service. */
@@ -43,6 +43,7 @@ export function fileClass(files: FileOwner): SystemClass {
   return {
     ...FILE_CLASS,
     guard: {
+      ...FILE_CLASS.guard,
       permission: "files:write",
       limit: OPEN_PATHS,
       update: (principal, id, edits) => files.retag(principal, id, edits),

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Row } from "../../../common/value.ts";
 import { TAGS_COLUMN, type Objects, type ObjectRow } from "../objects/index.ts";
-import { decidingRules, isUnrestricted, type DataRule, type Principal } from "../permissions/index.ts";
+import { byRulesAlone, decidingRules, isUnrestricted, type DataRule, type Principal } from "../permissions/index.ts";
 import { rowFilter, type RowFilter } from "../query/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { entryOf, refOf, type FileEntry } from "./entries.ts";
@@ -51,7 +51,7 @@ export async function fileSight(principal: Principal, { objects, nowMs }: SightD
     principal,
     rules,
     nowMs,
-    filter: rowFilter(principal, await objects.catalog(principal), path),
+    filter: rowFilter(byRulesAlone(principal, "files:read"), await objects.catalog(principal), path),
   });
 }
 

@@ -1,8 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import type { ClassGuard } from "../objects/index.ts";
 import { ExplainService } from "./explain.ts";
 import { groupRoutes } from "./routes.ts";
+
+const TRAIL: ClassGuard = { reading: { permission: "audit:read" } };
+const HOSTS: ClassGuard = { reading: { permission: "hosts:read", isOpenToGroups: true }, permission: "hosts:write" };
+const guardOf = (_: unknown, path: string) =>
+  Promise.resolve(
+    new Map([
+      ["/matrix/trail", TRAIL],
+      ["/matrix/hosts", HOSTS],
+    ]).get(path),
+  );
 
 let http: TestHttp;
 let explaining: ExplainService;
@@ -11,7 +22,7 @@ const admin = testPrincipal();
 beforeAll(async () => {
   http = await openTestHttp();
   const { groups, users } = http;
-  explaining = new ExplainService({ groups, users, endpoints: () => groupRoutes(groups) });
+  explaining = new ExplainService({ groups, users, endpoints: () => groupRoutes(groups), guardOf });
   const rights = { grants: [], data: [] };
   await users.create(admin, { username: "bob", password: PASSWORD, rights });
   const opened = { writable: ["/matrix/box"], readexps: ["/matrix/box: a = 1"], fields: { "/matrix/box": "-b" } };
@@ -46,6 +57,31 @@ test("of a class it says which groups open it, how, and to whom", async () => {
   });
 });
 
+test("of a class of the platform it says which permission reading and writing take", async () => {
+  await http.groups.create(admin, { name: "eyes", member: ["U/bob"], readonly: ["/matrix/trail", "/matrix/hosts"] });
+  const asked = async (path: string, write = false) => {
+    const { allowed, why } = await explaining.explain(admin, { user: "bob", class: path, write });
+    return [allowed, ...why];
+  };
+  expect(await asked("/matrix/trail")).toEqual([
+    false,
+    "bob lacks reading objects of /matrix/trail: no group of the user, and no right of his own, opens the class; it takes the permission audit:read.",
+  ]);
+  expect(await asked("/matrix/trail", true)).toEqual([
+    false,
+    "bob lacks writing objects of /matrix/trail: nothing writes them but their owner.",
+  ]);
+  expect(await asked("/matrix/hosts")).toEqual([
+    true,
+    "/eyes gives reading objects of /matrix/hosts: read /matrix/hosts.",
+  ]);
+  expect(await asked("/matrix/hosts", true)).toEqual([false, expect.stringContaining("the permission hosts:write")]);
+  const viewer = await explaining.explain(admin, { user: "viewer", class: "/matrix/trail" });
+  expect(viewer.why).toEqual([
+    "viewer has reading objects of /matrix/trail by rights of his own: the permission audit:read, and read /.",
+  ]);
+});
+
 test("of a path, by which API permission's path; of the home folder, that it is the user's own", async () => {
   expect(await explaining.explain(admin, { user: "bob", path: "/opt/tools/a.js" })).toMatchObject({
     allowed: true,
@@ -54,7 +90,7 @@ test("of a path, by which API permission's path; of the home folder, that it is 
   expect(await explaining.explain(admin, { user: "bob", path: "/opt/toolsmith" })).toMatchObject({ allowed: false });
   expect(await explaining.explain(admin, { user: "bob", path: "/home/bob/x" })).toMatchObject({
     allowed: true,
-    why: ["the path /home/bob/x is bob's own."],
+    why: ["bob has the path /home/bob/x as his own."],
   });
 });
 

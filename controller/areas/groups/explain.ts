@@ -1,8 +1,10 @@
 import { AppError } from "../../../common/errors.ts";
 import { EXPLAINED_USERS_MAX } from "../../../common/limits.ts";
 import { absolutePath } from "../../../common/paths.ts";
+import type { ClassGuard } from "../objects/index.ts";
 import {
   allows,
+  closingOf,
   decidingRules,
   pathAllowed,
   requirePermission,
@@ -55,6 +57,8 @@ export interface ExplainDependencies {
   readonly groups: Pick<GroupService, "definitions" | "seenMembers">;
   readonly users: { find(principal: Principal, username: string): Promise<ExplainedUser | undefined> };
   readonly endpoints: () => readonly ExplainedEndpoint[];
+  /** Of a class of the platform. */
+  readonly guardOf: (principal: Principal, path: string) => Promise<ClassGuard | undefined>;
 }
 
 /** What is asked about: how some rights give it, or undefined when they do not. */
@@ -62,6 +66,8 @@ interface Matter {
   readonly what: string;
   readonly missing: string;
   readonly how: (rights: Rights) => string | undefined;
+  /** Said where the user may, and neither his own rights nor one group alone give it. */
+  readonly otherwise: (rights: Rights) => string;
 }
 
 /** Tells why a user may or may not do something, and which groups give that right. */
@@ -76,7 +82,7 @@ export class ExplainService {
   async explain(principal: Principal, question: Question): Promise<Explanation> {
     requirePermission(principal, "perms:read");
     const definitions = await this.#with.groups.definitions(principal);
-    const matter = this.#matterOf(question);
+    const matter = await this.#matterOf(principal, question);
     const member = await this.#member(principal, question.user ?? principal.user);
     const sees = await this.#with.groups.seenMembers(principal);
     const rights = definitions.rightsOf(member);
@@ -90,12 +96,13 @@ export class ExplainService {
       ...(ownHow === undefined ? [] : [`${member.username} has ${matter.what} by rights of his own: ${ownHow}.`]),
       ...giving.map(({ group, how }) => `${group} gives ${matter.what}: ${how}.`),
     ];
-    const home = allowed && reasons.length === 0 ? [`${matter.what} is ${member.username}'s own.`] : reasons;
+    const given =
+      reasons.length === 0 ? [`${member.username} has ${matter.what} ${matter.otherwise(rights)}.`] : reasons;
     return {
       user: member.username,
       groups: rights.groups,
       allowed,
-      why: allowed ? home : [`${member.username} lacks ${matter.missing}.`],
+      why: allowed ? given : [`${member.username} lacks ${matter.missing}.`],
       who: who.map(({ group, how, member: users }) => ({ group, how, member: users })),
     };
   }
@@ -108,10 +115,14 @@ export class ExplainService {
     return { username: user.username, groups, isAdministrator: own === ROLES.administrator, own };
   }
 
-  #matterOf({ class: path, path: file, endpoint, write = false }: Question): Matter {
+  async #matterOf(principal: Principal, question: Question): Promise<Matter> {
+    const { class: path, path: file, endpoint, write = false } = question;
     const given = [path, file, endpoint].filter((one) => one !== undefined);
     if (given.length !== 1) throw new AppError("invalid", "Ask about one thing: class, path or endpoint.");
-    if (path !== undefined) return classMatter(path.replace(/(?<=.)\/+$/, ""), write);
+    if (path !== undefined) {
+      const normal = path.replace(/(?<=.)\/+$/, "");
+      return classMatter(normal, write, await this.#with.guardOf(principal, normal));
+    }
     if (file !== undefined) return pathMatter(absolutePath(file));
     return this.#endpointMatter(endpoint ?? "");
   }
@@ -126,6 +137,7 @@ export class ExplainService {
       missing: `the permission ${permission} for ${found.method} ${found.path}`,
       how: ({ grants }) =>
         permission === "public" || allows({ grants }, permission) ? `the permission ${permission}` : undefined,
+      otherwise: () => "by several groups together",
     };
   }
 }
@@ -142,17 +154,28 @@ function giverOf(definitions: Definitions, id: string, { matter, sees }: Asked) 
   return [{ id, group: definitions.fullname(id), how, member: users }];
 }
 
-function classMatter(path: string, write: boolean): Matter {
-  const verb = write ? "writing" : "reading";
+function classMatter(path: string, write: boolean, guard: ClassGuard | undefined): Matter {
+  const what = `${write ? "writing" : "reading"} objects of ${path}`;
+  const permission = write ? guard?.permission : guard?.reading.permission;
+  const how = (rights: Rights): string | undefined => {
+    if (guard !== undefined && closingOf(rights, { guard }) !== undefined) return undefined;
+    if (guard !== undefined && write && (permission === undefined || !allows(rights, permission))) return undefined;
+    const isPermitted = permission === undefined || allows(rights, permission);
+    const opening = decidingRules(rights, path)
+      .filter(({ access }) => access === "write" || (!write && access === "read"))
+      .filter(({ group }) => isPermitted || group !== undefined);
+    if (opening.length === 0) return undefined;
+    const rules = opening.map(ruleText).join("; ");
+    return permission !== undefined && isPermitted ? `the permission ${permission}, and ${rules}` : rules;
+  };
+  const closed =
+    write && guard !== undefined && permission === undefined ? ": nothing writes them but their owner" : "";
+  const takes = permission === undefined ? "" : `; it takes the permission ${permission}`;
   return {
-    what: `${verb} objects of ${path}`,
-    missing: `${verb} objects of ${path}: no group of the user, and no right of his own, opens the class`,
-    how: (rights) => {
-      const opening = decidingRules(rights, path).filter(
-        ({ access }) => access === "write" || (!write && access === "read"),
-      );
-      return opening.length === 0 ? undefined : opening.map(ruleText).join("; ");
-    },
+    what,
+    missing: `${what}${closed || `: no group of the user, and no right of his own, opens the class${takes}`}`,
+    how,
+    otherwise: (rights) => `by several groups together: ${how(rights) ?? ""}`,
   };
 }
 
@@ -170,6 +193,7 @@ function pathMatter(path: string): Matter {
   return {
     what: `the path ${path}`,
     missing: `the path ${path}: no API permission of a group of the user covers it`,
+    otherwise: () => "as his own",
     how: (rights) => {
       if (!pathAllowed(rights, path)) return undefined;
       return rights.paths === undefined

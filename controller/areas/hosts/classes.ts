@@ -52,7 +52,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     ],
     indexes: ["command", "host"],
     options: COMMAND_OPTIONS,
-    guard: {},
+    guard: { reading: { permission: "hosts:read" } },
   },
   {
     path: OUTPUT_CLASS,
@@ -65,7 +65,7 @@ export const COMMAND_CLASSES: readonly SystemClass[] = [
     ],
     indexes: ["command", "host"],
     options: COMMAND_OPTIONS,
-    guard: {},
+    guard: { reading: { permission: "hosts:read" } },
   },
 ];
 

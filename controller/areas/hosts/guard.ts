@@ -21,6 +21,7 @@ const PSEUDO = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
 export function hostGuard(writes: HostWrites): ClassGuard {
   return {
+    reading: { permission: "hosts:read", isOpenToGroups: true },
     permission: "hosts:write",
     insert: async (principal, rows) => {
       const inputs = rows.map(inputOf);

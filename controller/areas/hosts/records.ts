@@ -4,7 +4,7 @@ import { HOST_CONFIG_MAX_ENTRIES, HOST_CONFIG_VALUE_MAX_BYTES } from "../../../c
 import type { Value } from "../../../common/value.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { byRulesAlone, classAccess, type Principal } from "../permissions/index.ts";
 import { recordFilter, type Query } from "../query/index.ts";
 import {
   destinationOf,
@@ -41,7 +41,7 @@ export class HostRecords {
     const visible = await this.#visible(principal);
     const where = filter.tag === undefined ? [] : [{ kind: "equals", column: "tags", values: [filter.tag] } as const];
     const request = { class: classPath(principal), subtree: false, where };
-    for await (const rows of this.#with.objects.read(principal, request)) {
+    for await (const rows of this.#with.objects.read(asOwner(principal), request)) {
       const records = rows.filter((row) => visible(row.id)).map(recordOf);
       const views = await this.#views(principal, records);
       yield views.filter((view) => matches(view, filter));
@@ -51,7 +51,7 @@ export class HostRecords {
   /** `undefined` when there is none, or none that the principal may see. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     const id = idOf(host);
-    const [row] = await this.#with.objects.get(principal, [{ id, class: classPath(principal) }]);
+    const [row] = await this.#with.objects.get(asOwner(principal), [{ id, class: classPath(principal) }]);
     if (!row) return undefined;
     return (await this.#visible(principal, host))(id) ? recordOf(row) : undefined;
   }
@@ -77,14 +77,14 @@ export class HostRecords {
 
   async remove(principal: Principal, host: string): Promise<void> {
     const record = await this.need(principal, host);
-    await this.#with.objects.remove(principal, [{ id: record.id, class: record.class }]);
+    await this.#with.objects.remove(asOwner(principal), [{ id: record.id, class: record.class }]);
   }
 
   /**
    * Columns the platform itself keeps: facts, status, depots, the SSH key. False when there is no such host any more.
    */
   note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
-    return this.#with.objects.update(principal, { id: idOf(host), class: classPath(principal) }, edits);
+    return this.#with.objects.update(asOwner(principal), { id: idOf(host), class: classPath(principal) }, edits);
   }
 
   async view(principal: Principal, record: HostRecord): Promise<HostView> {
@@ -127,7 +127,7 @@ export class HostRecords {
 
   /** A record that the principal may not see is not taken for one that is not there: it would be written over. */
   async #own(principal: Principal, host: string): Promise<HostRecord | undefined> {
-    const [row] = await this.#with.objects.get(principal, [{ id: idOf(host), class: classPath(principal) }]);
+    const [row] = await this.#with.objects.get(asOwner(principal), [{ id: idOf(host), class: classPath(principal) }]);
     if (!row) return undefined;
     if ((await this.#visible(principal, host))(row.id)) return recordOf(row);
     throw new AppError("denied", `${principal.user} may not change the host ${host}.`);
@@ -136,7 +136,7 @@ export class HostRecords {
   async #write(principal: Principal, host: string, edits: readonly Edit[], exists: boolean): Promise<void> {
     const { objects } = this.#with;
     if (exists && (await this.note(principal, host, edits))) return;
-    await objects.insert(principal, classPath(principal), [rowOf(host, edits)]);
+    await objects.insert(asOwner(principal), classPath(principal), [rowOf(host, edits)]);
   }
 
   #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): HostChange {
@@ -184,13 +184,17 @@ export class HostRecords {
     const ids = new Set<Value | undefined>();
     const narrowed = host === undefined ? "" : " WHERE host = ?";
     const rows = await this.#with.query.rows(
-      principal,
+      asOwner(principal),
       `SELECT id FROM ${path}${narrowed}`,
       host === undefined ? undefined : [host],
     );
     for (const row of rows) ids.add(row.id);
     return (id) => ids.has(id);
   }
+}
+
+function asOwner(principal: Principal): Principal {
+  return byRulesAlone(principal, "hosts:read");
 }
 
 function idOf(host: string): string {

@@ -36,6 +36,7 @@ export function retryClass(objects: Pick<Objects, "remove">): SystemClass {
 /** MQL may remove a record that waits: it is not tried again. */
 function guardOf(objects: Pick<Objects, "remove">): ClassGuard {
   return {
+    reading: { permission: "rules:read" },
     permission: "rules:write",
     remove: ({ tenant, ospace, traceparent }, ids) =>
       objects.remove(

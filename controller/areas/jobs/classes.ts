@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { DAY_SECONDS, JOB_RUN_TTL_DAYS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { columns, TAGS_COLUMN, textColumns, type Edit, type SystemClass } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import type { ClassReading, Principal } from "../permissions/index.ts";
 
 /** Relative to the tenant's ospace. */
 export const JOB_DEFINITION_PATH = "/jobs/jobdef";
@@ -50,6 +50,7 @@ function definitionClass(jobs: JobOwner): SystemClass {
     ],
     keys: ["fullname"],
     guard: {
+      reading: { permission: "jobs:read" },
       permission: "jobs:write",
       async remove(principal, ids) {
         for (const id of ids) await jobs.remove(principal, id.slice(id.indexOf(":") + 1));
@@ -79,7 +80,7 @@ export function jobGroupClass(groups: { all(principal: Principal): Promise<reado
     path: JOB_GROUP_PATH,
     columns: [...columns("varchar", "gtype", "name"), ...textColumns("list", "hosts")],
     keys: ["gtype", "name"],
-    guard: {},
+    guard: { reading: { permission: "jobs:read" } },
     async *provide(principal) {
       yield (await groups.all(principal)).map((group) => groupRow(principal, group));
     },
@@ -95,6 +96,13 @@ export function groupRow(
   return { id: `jobgroup:${gtype}/${name}`, class: ospace + JOB_GROUP_PATH, gtype, name, hosts: names };
 }
 
+/** What commands wrote takes the permission. */
+const RUN_READING: ClassReading = {
+  permission: "jobs:read",
+  isOpenToGroups: true,
+  withheld: ["out", "err"],
+};
+
 /** An entity, because it changes once: from running to its final state. */
 const RUN_CLASS: SystemClass = {
   path: JOB_RUN_PATH,
@@ -109,7 +117,7 @@ const RUN_CLASS: SystemClass = {
   keys: ["runid", "host"],
   indexes: ["runid", "host", "name", "status", "stime"],
   options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: RUN_READING },
 };
 
 /** Written when the end of the run is on record. */
@@ -124,5 +132,5 @@ const COMMAND_CLASS: SystemClass = {
   keys: ["runid", "host", "place"],
   indexes: ["runid", "host", "name", "status", "stime"],
   options: { ttlSeconds: JOB_RUN_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: RUN_READING },
 };

@@ -40,7 +40,13 @@ beforeAll(async () => {
       { name: "key", type: "text", sealed: true },
     ],
     keys: ["name"],
-    guard: {},
+    guard: { reading: { permission: "objects:read" } },
+  });
+  objects.registerSystemClass({
+    path: "/system/sealed",
+    columns: [{ name: "name", type: "varchar" }],
+    keys: ["name"],
+    guard: { reading: { permission: "audit:read" } },
   });
   objects.registerSystemClass({
     path: "/system/shelf",
@@ -50,6 +56,7 @@ beforeAll(async () => {
     ],
     keys: ["name"],
     guard: {
+      reading: { permission: "objects:read" },
       limit: {
         columns: ["holder"],
         of:
@@ -330,6 +337,27 @@ test("frames of runs, deployments and imports tell of objects, too", async () =>
   for (const host of ["ann", "bob"]) hub.publish("matrix", run(host));
   expect(await some.heard()).toEqual([{ host: "bob", name: "j@d" }]);
   for (const blinded of [hidden, none, blind]) expect(await blinded.heard()).toEqual([]);
+});
+
+test("who lacks the permission of a class is told nothing of it, whatever rules he shares with who has it", async () => {
+  const data: readonly DataRule[] = [{ class: "/", access: "read" }];
+  await objects.insert(admin, "/matrix/system/sealed", [{ name: "a" }]);
+  const frame = (about: object): Notification => ({
+    ...{ keyspace: "/matrix", source: "objects", subject: "datachange", title: "", reply: "" },
+    msg: JSON.stringify({ name: "a", uplink: ["sealed:a"] }),
+    about: { permission: "objects:read", id: "x:a", values: {}, vtimeMs: 1, ctimeMs: 1, told: [], class: "", ...about },
+  });
+  const own = frame({ class: "/matrix/system/sealed", id: "sealed:a" });
+  const related = frame({ class: "/matrix/free", relations: ["uplink"] });
+  for (const [grants, seen] of [
+    [["objects:read", "audit:read"], true],
+    [["objects:read"], false],
+  ] as const) {
+    const receiver = { ...admin, grants, data };
+    expect((await rights.visible(receiver, own)) !== undefined, grants.join()).toBe(seen);
+    const msg = (await rights.visible(receiver, related))?.msg ?? "";
+    expect(JSON.parse(msg), grants.join()).toEqual({ name: "a", uplink: seen ? ["sealed:a"] : [] });
+  }
 });
 
 test("what the owner of a class closes to one receiver is told to others only, whatever rules they share", async () => {

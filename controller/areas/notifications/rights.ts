@@ -1,17 +1,19 @@
 import type { Row, Value } from "../../../common/value.ts";
 import { type ClassCatalog, idFromColumns, type Objects } from "../objects/index.ts";
-import { allows, type Principal, rowLimit } from "../permissions/index.ts";
+import { accessKey, allows, closingOf, type Principal, rowLimit } from "../permissions/index.ts";
 import { rowFilter } from "../query/index.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
+
+type Seen = Promise<Notification | undefined>;
 
 /** What each receiver may see of a frame that tells of an object: what it could query of it. */
 export class NotificationRights {
   readonly #objects: Pick<Objects, "catalog" | "get">;
   /**
-   * Receivers with the same data rules see the same, so each frame is looked through once for all of them, unless the
+   * Receivers with the same rights see the same, so each frame is looked through once for all of them, unless the
    * owner of a class closes some of its objects to them.
    */
-  readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Promise<Notification | undefined>>>();
+  readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 
   constructor({ objects }: { readonly objects: Pick<Objects, "catalog" | "get"> }) {
     this.#objects = objects;
@@ -24,12 +26,13 @@ export class NotificationRights {
     if (!allows(principal, about.permission)) return undefined;
     const catalog = await this.#objects.catalog(principal);
     if (isLimited(principal, about, catalog)) return this.#visible(principal, notification, { about, catalog });
-    const byRights =
-      this.#seen.get(notification) ?? new WeakMap<Principal["data"], Promise<Notification | undefined>>();
-    this.#seen.set(notification, byRights);
-    let seen = byRights.get(principal.data);
-    if (seen === undefined)
-      byRights.set(principal.data, (seen = this.#visible(principal, notification, { about, catalog })));
+    const byData = this.#seen.get(notification) ?? new WeakMap<Principal["data"], Map<string, Seen>>();
+    this.#seen.set(notification, byData);
+    const byRights = byData.get(principal.data) ?? new Map<string, Seen>();
+    byData.set(principal.data, byRights);
+    const key = accessKey(principal);
+    let seen = byRights.get(key);
+    if (seen === undefined) byRights.set(key, (seen = this.#visible(principal, notification, { about, catalog })));
     return seen;
   }
 
@@ -99,6 +102,7 @@ function seesAllObjects(principal: Principal, catalog: ClassCatalog): boolean {
   const { data } = principal;
   return (
     !isAnyLimited(principal, catalog) &&
+    catalog.tree("/").every((view) => closingOf(principal, view) === undefined) &&
     data.some((rule) => rule.class === "/") &&
     data.every((rule) => rule.access !== "none" && rule.where === undefined && rule.anywhere === undefined)
   );

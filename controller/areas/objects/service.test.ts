@@ -215,10 +215,13 @@ describe("classes", () => {
       columns: [{ name: "name", type: "varchar" as const }],
       keys: ["name"],
       indexes: ["name"],
-      guard: {},
+      guard: { reading: { permission: "objects:read" as const } },
     };
     objects.registerSystemClass(definition);
-    expect((await objects.catalog(admin)).get("/matrix/system/thing")).toMatchObject({ system: true, guard: {} });
+    expect((await objects.catalog(admin)).get("/matrix/system/thing")).toMatchObject({
+      system: true,
+      guard: { reading: { permission: "objects:read" as const } },
+    });
     expect((await objects.catalog(other)).get("/second/system/thing")).toMatchObject({ system: true });
     const later = newService();
     later.registerSystemClass({
@@ -248,7 +251,7 @@ describe("classes", () => {
     objects.registerSystemClass({
       path: "/system/beat",
       columns: [{ name: "name", type: "varchar" }],
-      guard: {},
+      guard: { reading: { permission: "objects:read" as const } },
       provide,
     });
     expect(await readAll({ class: "/matrix/system", subtree: true })).toMatchObject([
@@ -571,7 +574,7 @@ describe("objects", () => {
         { name: "pin", type: "varchar", sealed: true },
       ],
       keys: ["name"],
-      guard: {},
+      guard: { reading: { permission: "objects:read" as const } },
     });
     const heard: unknown[] = [];
     const stop = objects.onChange((events) =>

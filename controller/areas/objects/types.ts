@@ -1,5 +1,5 @@
 import type { Row, Value } from "../../../common/value.ts";
-import type { Permission, Principal, RowLimit } from "../permissions/index.ts";
+import type { ClassReading, Permission, Principal, RowLimit } from "../permissions/index.ts";
 
 export type ColumnType =
   | "varchar"
@@ -138,6 +138,8 @@ export interface EdgeType {
  * absent function refuses.
  */
 export interface ClassGuard {
+  /** Who reads them. */
+  readonly reading: ClassReading;
   /**
    * Which objects the owner's service closes to whom: nothing that reads objects for a principal shows them. Absent: rules
    * alone decide.

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { isInside } from "../../../common/paths.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { classAccess, decidingRules, isUnrestricted, seesAll, seesWhole } from "./access.ts";
+import { accessKey, classAccess, closingOf, decidingRules, isUnrestricted, seesAll, seesWhole } from "./access.ts";
+import { byRulesAlone } from "./grants.ts";
 import type { ClassAccess, DataRule } from "./types.ts";
 
 const CASES = 800;
@@ -33,7 +34,7 @@ describe("what several groups open adds up, value by value", () => {
     for (let at = 0; at < CASES; at++) {
       const data = Array.from({ length: 1 + Math.floor(random.next() * 5) }, rule);
       const target = { path: one(CLASSES.slice(1)), columns: [{ name: "Name" }, { name: "load" }, { name: "secret" }] };
-      const access = classAccess({ data }, target);
+      const access = classAccess({ grants: [], data }, target);
       const told = JSON.stringify({ data, target, access });
       for (const row of ROWS) {
         for (const column of COLUMNS) {
@@ -72,7 +73,7 @@ describe("a part that another one covers is left out", () => {
       [whole, other],
       [other, whole],
     ])
-      expect(classAccess({ data }, "/m").parts).toMatchObject([{ writable: true, where: undefined }]);
+      expect(classAccess({ grants: [], data }, "/m").parts).toMatchObject([{ writable: true, where: undefined }]);
   });
 
   test.each<[what: string, one: Partial<DataRule>, other: Partial<DataRule>]>([
@@ -86,17 +87,20 @@ describe("a part that another one covers is left out", () => {
       { ...whole, ...one, group: "one" },
       { ...whole, ...other, group: "other" },
     ];
-    expect(classAccess({ data }, "/m").parts).toHaveLength(2);
+    expect(classAccess({ grants: [], data }, "/m").parts).toHaveLength(2);
   });
 
   test("and of equal ones there is one", () => {
     const data = ["one", "other"].map((group) => ({ ...whole, shown: ["a"], where: "a = 1", group }));
-    expect(classAccess({ data }, "/m").parts).toHaveLength(1);
+    expect(classAccess({ grants: [], data }, "/m").parts).toHaveLength(1);
   });
 });
 
 test("columns shown by name leave those that every object has, and what is hidden as well stays hidden", () => {
-  const { hidden } = classAccess({ data: [{ class: "/", access: "read", shown: ["a", "b"], hidden: ["b"] }] }, "/m");
+  const { hidden } = classAccess(
+    { grants: [], data: [{ class: "/", access: "read", shown: ["a", "b"], hidden: ["b"] }] },
+    "/m",
+  );
   expect(["id", "class", "day", "vtime", "ctime", "mtime", "a"].filter((name) => hidden.has(name))).toEqual([]);
   expect(hidden.has("b") && hidden.has("c")).toBe(true);
 });
@@ -110,9 +114,11 @@ test("a condition on fields is asked of classes that have them all, in any case,
       anywhere: [{ where: "owner = 'bob' and CTIME > 1", fields: ["owner", "CTIME"] }],
     },
   ];
-  expect(classAccess({ data }, { path: "/m", columns: [{ name: "OWNER" }] }).where).toBe("owner = 'bob' and CTIME > 1");
-  expect(classAccess({ data }, { path: "/m", columns: [{ name: "other" }] }).readable).toBe(false);
-  expect(classAccess({ data }, "/m").readable).toBe(true);
+  expect(classAccess({ grants: [], data }, { path: "/m", columns: [{ name: "OWNER" }] }).where).toBe(
+    "owner = 'bob' and CTIME > 1",
+  );
+  expect(classAccess({ grants: [], data }, { path: "/m", columns: [{ name: "other" }] }).readable).toBe(false);
+  expect(classAccess({ grants: [], data }, "/m").readable).toBe(true);
 });
 
 test("the deciding rules are one of each group, and of those of none", () => {
@@ -128,9 +134,9 @@ test("the deciding rules are one of each group, and of those of none", () => {
 describe("all rows and columns of a class are seen", () => {
   const read: DataRule = { class: "/", access: "read", group: "g" };
   const seen = (...data: readonly DataRule[]): boolean[] => {
-    const seesClass = seesWhole(classAccess({ data }, "/m"));
+    const seesClass = seesWhole(classAccess({ grants: [], data }, "/m"));
     expect(seesAll({ ...testPrincipal(), data }, [{ path: "/m" }])).toBe(seesClass);
-    return [seesClass, seesWhole(classAccess({ data: [...data].reverse() }, "/m"))];
+    return [seesClass, seesWhole(classAccess({ grants: [], data: [...data].reverse() }, "/m"))];
   };
 
   test("by one group alone, beside others that open less or write a part", () => {
@@ -143,7 +149,10 @@ describe("all rows and columns of a class are seen", () => {
   test("never by all rows of one group and all columns of another one", () => {
     const rows: DataRule = { ...read, hidden: ["remote"] };
     const columns: DataRule = { ...read, where: "a = 1", group: "h" };
-    expect(classAccess({ data: [rows, columns] }, "/m")).toMatchObject({ where: undefined, hidden: { size: 0 } });
+    expect(classAccess({ grants: [], data: [rows, columns] }, "/m")).toMatchObject({
+      where: undefined,
+      hidden: { size: 0 },
+    });
     expect(seen(rows, columns)).toEqual([false, false]);
     expect(seen(rows, { ...columns, where: undefined as never, hidden: ["a"] })).toEqual([false, false]);
   });
@@ -223,3 +232,54 @@ function groupOpens(data: readonly DataRule[], index: number, { target, row, col
   const isShown = deciding.shown === undefined || deciding.shown.includes(column) || column === "id";
   return hasRow && isShown && !isHidden;
 }
+
+describe("a class of the platform", () => {
+  const closed = { path: "/m/trail", guard: { reading: { permission: "audit:read" as const } } };
+  const open = {
+    path: "/m/runs",
+    guard: { reading: { permission: "jobs:read" as const, isOpenToGroups: true as const, withheld: ["out"] } },
+  };
+  const own: readonly DataRule[] = [{ class: "/", access: "read" }];
+  const byGroup: readonly DataRule[] = [{ class: "/", access: "read", group: "g", hidden: ["err"] }];
+  const hiddenIn = (access: ClassAccess): string[] => ["out", "err", "host"].filter((name) => access.hidden.has(name));
+
+  test("is read by who has its permission and a rule", () => {
+    for (const grants of [["audit:read", "jobs:read"], ["*:read"]])
+      for (const view of [closed, open]) {
+        expect(classAccess({ grants, data: own }, view).readable).toBe(true);
+        expect(hiddenIn(classAccess({ grants, data: byGroup }, view))).toEqual(["err"]);
+        expect(classAccess({ grants, data: [] }, view).readable).toBe(false);
+        expect(closingOf({ grants }, view)).toBeUndefined();
+      }
+  });
+
+  test("is read by a group's rule without the permission where it says so, without what is withheld", () => {
+    expect(classAccess({ grants: ["objects:read"], data: byGroup }, closed).readable).toBe(false);
+    const access = classAccess({ grants: ["objects:read"], data: byGroup }, open);
+    expect(access.readable).toBe(true);
+    expect(hiddenIn(access)).toEqual(["out", "err"]);
+    const shown: readonly DataRule[] = [{ class: "/", access: "read", group: "g", shown: ["out", "host"] }];
+    expect(hiddenIn(classAccess({ grants: [], data: shown }, open))).toEqual(["out", "err"]);
+  });
+
+  test("is not read by one's own rule, nor by a part token, without the permission", () => {
+    expect(classAccess({ grants: ["objects:read"], data: own }, open).readable).toBe(false);
+    expect(classAccess({ grants: ["objects:read"], data: byGroup, byToken: "part" }, open).readable).toBe(false);
+    expect(classAccess({ grants: [], data: byGroup, byToken: "whole" }, open).readable).toBe(true);
+    expect(closingOf({ grants: [], byToken: "part" }, open)).toBe(open.guard.reading);
+  });
+
+  test("is open to its owner's reads by the rules alone", () => {
+    const caller = { ...testPrincipal(), grants: ["jobs:run"], data: byGroup };
+    expect(hiddenIn(classAccess(byRulesAlone(caller, "jobs:read"), open))).toEqual(["err"]);
+  });
+});
+
+test("principals of other permissions, or of a part token, have another key", () => {
+  const keys = [
+    { grants: ["a:read"] },
+    { grants: ["a:read", "b:read"] },
+    { grants: ["a:read"], byToken: "part" as const },
+  ];
+  expect(new Set(keys.map(accessKey)).size).toBe(3);
+});

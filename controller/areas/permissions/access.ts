@@ -1,5 +1,15 @@
 import { isInside } from "../../../common/paths.ts";
-import type { AccessPart, ClassAccess, DataRule, HiddenColumns, Principal, RowLimit, RowTest } from "./types.ts";
+import { allows } from "./grants.ts";
+import type {
+  AccessPart,
+  ClassAccess,
+  ClassReading,
+  DataRule,
+  HiddenColumns,
+  Principal,
+  RowLimit,
+  RowTest,
+} from "./types.ts";
 
 /** A class as far as rules ask of it. */
 interface RuledClass {
@@ -7,24 +17,48 @@ interface RuledClass {
   /** Absent: which fields it has is not known here, and it is taken to have those that a condition asks for. */
   readonly columns?: readonly { readonly name: string }[];
   /** Absent: nobody closes objects beside the rules. */
-  readonly guard?: { readonly limit?: RowLimit } | undefined;
+  readonly guard?: { readonly limit?: RowLimit; readonly reading?: ClassReading } | undefined;
 }
 
 type Rights = Pick<Principal, "data">;
+/** What decides about classes of the platform as well. */
+type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
 
-/** What the principal may do with objects of a class. */
-export function classAccess({ data }: Rights, target: string | RuledClass): ClassAccess {
+/**
+ * What the principal may do with objects of a class. A path alone stands for a class of the tenant, or for one of the
+ * platform whose permission the caller has asked for.
+ */
+export function classAccess(rights: ReadingRights, target: string | RuledClass): ClassAccess {
   const view = typeof target === "string" ? { path: target } : target;
+  const reading = view.guard?.reading;
+  const isPermitted = reading === undefined || allows(rights, reading.permission);
+  if (closingOf(rights, view) !== undefined) return NO_ACCESS;
+  const withheld = isPermitted ? undefined : reading.withheld;
   const parts: AccessPart[] = [];
-  for (const rules of ruleSets(data)) {
+  for (const rules of ruleSets(rights.data)) {
     const rule = decidingRule(rules, view.path);
-    const part = rule && partOf(rule, view);
+    const part = rule && (isPermitted || rule.group !== undefined) ? partOf(rule, view, withheld) : undefined;
     if (part && !parts.some((other) => covers(other, part))) {
       const kept = parts.filter((other) => !covers(part, other));
       parts.splice(0, parts.length, ...kept, part);
     }
   }
   return accessOf(parts);
+}
+
+/** The reading of a class that the principal does not read, whatever rules open; `undefined`: rules alone decide. */
+export function closingOf(
+  rights: Omit<ReadingRights, "data">,
+  { guard }: Pick<RuledClass, "guard">,
+): ClassReading | undefined {
+  const reading = guard?.reading;
+  if (reading === undefined || allows(rights, reading.permission)) return undefined;
+  return reading.isOpenToGroups && rights.byToken !== "part" ? undefined : reading;
+}
+
+/** Principals of the same data rules (the same list) and the same key have the same access to every class. */
+export function accessKey({ grants, byToken }: Omit<ReadingRights, "data">): string {
+  return `${byToken === "part" ? "part " : ""}${grants.join()}`;
 }
 
 /**
@@ -86,12 +120,12 @@ function decidingRule(rules: readonly DataRule[], path: string): DataRule | unde
   return best;
 }
 
-function partOf(rule: DataRule, view: RuledClass): AccessPart | undefined {
+function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = []): AccessPart | undefined {
   if (rule.access === "none") return undefined;
   const asked = (rule.anywhere ?? []).filter(({ fields }) => fields.every((name) => isField(view, name)));
   const conditions = [...(rule.where === undefined ? [] : [rule.where]), ...asked.map(({ where }) => where)];
   if (rule.rowsOnly && conditions.length === 0) return undefined;
-  return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule) };
+  return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld) };
 }
 
 /** Fields that every object has, whatever its class. */
@@ -106,7 +140,8 @@ function isField({ columns }: RuledClass, name: string): boolean {
 
 const NONE_HIDDEN: HiddenColumns = new Set<string>();
 
-function hiddenBy({ hidden = [], shown }: DataRule): HiddenColumns {
+function hiddenBy({ hidden: byRule = [], shown }: DataRule, withheld: readonly string[]): HiddenColumns {
+  const hidden = [...byRule, ...withheld];
   if (shown !== undefined) return new AllBut(shown, hidden);
   return hidden.length === 0 ? NONE_HIDDEN : new Set(hidden);
 }

@@ -1,8 +1,17 @@
-export { classAccess, decidingRules, isUnrestricted, rowLimit, seesAll, seesWhole } from "./access.ts";
+export {
+  accessKey,
+  classAccess,
+  closingOf,
+  decidingRules,
+  isUnrestricted,
+  rowLimit,
+  seesAll,
+  seesWhole,
+} from "./access.ts";
 export { currentRights } from "./current.ts";
+export { allows, byRulesAlone } from "./grants.ts";
 export { hasGrant, holds, requireHolding, requireNoPartToken, type GivenRights } from "./holding.ts";
 export {
-  allows,
   pathAllowed,
   pathVisible,
   owing,
@@ -23,6 +32,7 @@ export { sharedGrant, sharedRights } from "./shared.ts";
 export type {
   AccessPart,
   ClassAccess,
+  ClassReading,
   DataRule,
   FieldCondition,
   HiddenColumns,

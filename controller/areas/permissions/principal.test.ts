@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { classAccess } from "./access.ts";
+import { allows } from "./grants.ts";
 import {
-  allows,
   owing,
   pathAllowed,
   pathVisible,

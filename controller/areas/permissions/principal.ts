@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
 import { isUnrestricted } from "./access.ts";
+import { allows } from "./grants.ts";
 import type { DataRule, Permission, Principal } from "./types.ts";
 
 interface Role {
@@ -19,11 +20,6 @@ export type RoleName = keyof typeof ROLES;
 /** The controller acting for a tenant by itself: demonstrations, ingest, schedules. */
 export function systemPrincipal(tenant: string, ospace: string, traceparent: string): Principal {
   return { tenant, ospace, user: "system", groups: [], ...ROLES.administrator, traceparent };
-}
-
-export function allows(principal: Pick<Principal, "grants">, permission: Permission): boolean {
-  const [area, verb] = permission.split(":");
-  return principal.grants.some((grant) => grant === permission || grant === `*:${verb}` || grant === `${area}:*`);
 }
 
 /**

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
-import { allows, pathAllowed } from "./principal.ts";
+import { allows } from "./grants.ts";
+import { pathAllowed } from "./principal.ts";
 import { sharedGrant, sharedRights } from "./shared.ts";
 import type { DataRule, Permission, Principal } from "./types.ts";
 

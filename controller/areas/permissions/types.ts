@@ -141,6 +141,22 @@ export interface RowLimit {
 
 export type RowTest = (values: Row) => boolean;
 
+/**
+ * Who reads the objects of a class of the platform, in whatever way: by MQL, search, export, `MATCH`, scripts or
+ * notifications.
+ */
+export interface ClassReading {
+  /** That of the endpoint which answers such objects. */
+  readonly permission: Permission;
+  /**
+   * A definition or operational data: a group that opens the class opens it to its members as well, who have no
+   * permissions by it. Never to a token with a part of its user's rights.
+   */
+  readonly isOpenToGroups?: true;
+  /** Columns that a group does not open. */
+  readonly withheld?: readonly string[];
+}
+
 /** Columns that do not exist for a principal. */
 export interface HiddenColumns {
   has(column: string): boolean;

@@ -50,6 +50,7 @@ function policyClass(policies: PolicyOwner): SystemClass {
     ],
     keys: ["name"],
     guard: {
+      reading: { permission: "policies:read" },
       permission: "policies:write",
       async remove(principal, ids) {
         for (const id of ids) await policies.remove(principal, id.slice(id.indexOf(":") + 1));
@@ -74,7 +75,7 @@ const RUN_CLASS: SystemClass = {
   ],
   indexes: ["policy", "host", "state"],
   options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: { permission: "policies:read", isOpenToGroups: true } },
 };
 
 const GAP_CLASS: SystemClass = {
@@ -87,7 +88,7 @@ const GAP_CLASS: SystemClass = {
   ],
   indexes: ["policy", "host", "reason"],
   options: { ttlSeconds: POLICY_RUN_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: { permission: "policies:read", isOpenToGroups: true } },
 };
 
 /** A map column holds texts; absent members are left out. */

@@ -35,6 +35,7 @@ beforeAll(async () => {
     indexes: ["name", "size"],
     options: { version: true, autosearch: true },
     guard: {
+      reading: { permission: "objects:read" },
       permission: "objects:write",
       limit: {
         columns: ["holder"],

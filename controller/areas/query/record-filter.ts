@@ -1,6 +1,6 @@
 import type { Row } from "../../../common/value.ts";
 import type { Objects } from "../objects/index.ts";
-import { classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
+import { byRulesAlone, classAccess, type HiddenColumns, type Principal } from "../permissions/index.ts";
 import { rowFilter } from "./row-filter.ts";
 
 /** A record as its owner keeps and answers it: with the id that it has as an object. */
@@ -18,7 +18,10 @@ export interface RecordFilter {
   shown<R extends OwnedRecord>(record: R): R;
 }
 
-/** By the rules alone: an owner that closes some of its records (`ClassGuard.limit`) does so itself. */
+/**
+ * By the rules alone: an owner asks for its own permission before, and closes some of its records (`ClassGuard.limit`)
+ * itself.
+ */
 export async function recordFilter(
   principal: Principal,
   objects: Pick<Objects, "catalog">,
@@ -27,7 +30,9 @@ export async function recordFilter(
   const { readable, where, hidden, parts } = classAccess(principal, path);
   if (!readable || (where === undefined && parts.length === 1))
     return { sees: () => readable, shown: (record) => without(record, hidden) };
-  const filter = rowFilter(principal, await objects.catalog(principal), path);
+  const catalog = await objects.catalog(principal);
+  const reading = catalog.get(path)?.guard?.reading.permission;
+  const filter = rowFilter(reading === undefined ? principal : byRulesAlone(principal, reading), catalog, path);
   const objectOf = (record: OwnedRecord, row?: Row) => {
     return { id: record.id, values: row ?? (record as unknown as Row), vtimeMs: 0, ctimeMs: 0 };
   };

@@ -613,12 +613,18 @@ describe("system classes", () => {
       { name: "host", type: "varchar" as const },
       { name: "password", type: "varchar" as const, sealed: true },
     ];
-    objects.registerSystemClass({ path: "/system/closed", columns, keys: ["host"], guard: {} });
+    objects.registerSystemClass({
+      path: "/system/closed",
+      columns,
+      keys: ["host"],
+      guard: { reading: { permission: "objects:read" } },
+    });
     objects.registerSystemClass({
       path: "/system/open",
       columns,
       keys: ["host"],
       guard: {
+        reading: { permission: "objects:read" },
         permission: "objects:write",
         insert: (_, rows) =>
           called(

@@ -109,8 +109,11 @@ export class QueryService implements Query {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!this.#batches || !allows(principal, "objects:read")) return [];
     const seen: string[] = [];
+    const catalog = await this.#objects.catalog(principal);
     for await (const { id, object, principal: by } of this.#batches.open(principal.tenant)) {
-      const isSeen = object.split(NAMES_APART).every((path) => classAccess(principal, path).readable);
+      const isSeen = object
+        .split(NAMES_APART)
+        .every((path) => classAccess(principal, catalog.get(path) ?? path).readable);
       if (isSeen && (await isTheirs(by.user))) seen.push(`${id} (${object})`);
     }
     return seen;

@@ -31,7 +31,7 @@ beforeAll(async () => {
       { name: "password", type: "varchar", sealed: true },
     ],
     keys: ["name"],
-    guard: {},
+    guard: { reading: { permission: "objects:read" } },
   });
   const audit = {
     ready: () => Promise.resolve(),

@@ -18,7 +18,7 @@ export const TAG_MOVE_CLASS: SystemClass = {
   keys: ["move"],
   indexes: ["state"],
   options: { ttlSeconds: TAG_MOVE_RECORD_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: { permission: "tags:read", isOpenToGroups: true } },
 };
 
 /** Writes how far a move is. */

@@ -20,6 +20,7 @@ const PROVIDED: SystemClass = {
   path: "/system/providedthing",
   columns: [{ name: "name", type: "varchar" }],
   guard: {
+    reading: { permission: "objects:read" },
     permission: "objects:write",
     update(_principal, _id, edits) {
       for (const { operation, value } of edits) {
@@ -40,7 +41,7 @@ const PROVIDED: SystemClass = {
 const CLOSED: SystemClass = {
   path: "/system/closedthing",
   columns: [{ name: "name", type: "varchar" }],
-  guard: {},
+  guard: { reading: { permission: "objects:read" } },
   async *provide() {
     yield await Promise.resolve([{ id: "closedthing:1", class: "/matrix/system/closedthing", tags: ["closed/t"] }]);
   },

@@ -65,8 +65,9 @@ export class ObjectTagging {
     const catalog = await this.#objects.catalog(principal);
     const asked = new Map<string, string[]>();
     for (const id of ids) {
-      for (const { path } of catalog.byLabel(id.slice(0, Math.max(0, id.indexOf(":"))))) {
-        if (!classAccess(principal, path).readable) continue;
+      for (const view of catalog.byLabel(id.slice(0, Math.max(0, id.indexOf(":"))))) {
+        if (!classAccess(principal, view).readable) continue;
+        const { path } = view;
         const others = asked.get(path);
         if (others) others.push(id);
         else asked.set(path, [id]);

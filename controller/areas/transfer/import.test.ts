@@ -23,6 +23,7 @@ beforeAll(async () => {
   transfer = new TestTransfer(engine, {
     guards: {
       "/guarded": {
+        reading: { permission: "objects:read" },
         permission: "objects:write",
         insert: () => Promise.reject(new AppError("invalid", "its owner does not like it")),
       },

@@ -25,7 +25,7 @@ export const TRANSFER_CLASS: SystemClass = {
   keys: ["transfer"],
   indexes: ["state", "user"],
   options: { ttlSeconds: TRANSFER_RECORD_TTL_DAYS * DAY_SECONDS },
-  guard: {},
+  guard: { reading: { permission: "objects:read", isOpenToGroups: true } },
 };
 
 interface Dependencies {

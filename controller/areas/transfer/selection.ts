@@ -18,7 +18,7 @@ export function selectClasses(
 ): readonly ExportedClass[] {
   const { path, isTree } = rootOf(request, principal);
   const root = catalog.get(path);
-  if (!root || !classAccess(principal, path).readable)
+  if (!root || !classAccess(principal, root).readable)
     throw new AppError("not_found", `[NotExist] class : ${path} not find !`);
   const wanted = (isTree ? catalog.tree(path) : [root]).filter((view) => isWanted(view, { root, request, principal }));
   const above = lineage(root, catalog).filter((view) => classAccess(principal, view).readable);

@@ -28,6 +28,8 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
 /** MQL may run an entry again, `SET state='waiting'`, and remove it. */
 function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
   return {
+    // The event is an object of any class, whole.
+    reading: { permission: "triggers:read" },
     permission: "triggers:write",
     update: (principal, id, edits) => {
       if (!edits.every(isAgain))

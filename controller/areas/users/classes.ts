@@ -23,7 +23,7 @@ export function userClass(owner: NodeOwner): SystemClass {
     ],
     keys: ["fullname"],
     options: { keyMode: "manu" },
-    guard: {},
+    guard: { reading: { permission: "users:read", isOpenToGroups: true } },
     async *provide(principal) {
       for await (const nodes of owner.nodes(principal)) yield nodes.map((node) => rowOf(node, principal.ospace));
     },

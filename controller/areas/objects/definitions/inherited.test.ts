@@ -17,7 +17,7 @@ const GUARDED = {
   path: "/top/guarded",
   columns: [{ name: "name", type: "varchar" as const }],
   keys: ["name"],
-  guard: {},
+  guard: { reading: { permission: "objects:read" as const } },
 };
 
 let engine: TestEngine;

@@ -11,9 +11,10 @@ function permittedGuard(path: string, guard: ClassGuard): ClassGuard {
   if (!guard.insert && !guard.update && !guard.remove) return guard;
   if (permission === undefined)
     throw new Error(`The system class ${path} lets MQL change its objects and names no permission for it.`);
-  const { insert, update, remove, limit } = guard;
+  const { insert, update, remove, limit, reading } = guard;
   return {
     permission,
+    reading,
     ...(limit && { limit }),
     ...(insert && {
       insert: async (principal, rows) => {

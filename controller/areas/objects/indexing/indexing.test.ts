@@ -278,7 +278,7 @@ describe("an index that is added to a class with objects", () => {
       path: "/system/thing",
       columns: [{ name: "size", type: "int" as const }],
       options: { keyMode: "manu" as const },
-      guard: {},
+      guard: { reading: { permission: "objects:read" as const } },
     };
     const [older, newer] = [controller(), controller()];
     older.registerSystemClass(thing);

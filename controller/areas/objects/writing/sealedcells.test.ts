@@ -27,7 +27,7 @@ beforeEach(async () => {
       { name: "note", type: "varchar" },
     ],
     keys: ["name"],
-    guard: {},
+    guard: { reading: { permission: "objects:read" } },
   });
   await objects.insert(admin, DOOR, [{ name: "front", pin: "a", codes: { x: "1", y: "2" }, note: "oak" }]);
   told = [];

@@ -32,7 +32,11 @@ beforeAll(async () => {
   objects.registerSystemClass({
     path: "/owned",
     columns: [{ name: "a", type: "int" }],
-    guard: { permission: "objects:write", insert: () => Promise.resolve(["owned:1"]) },
+    guard: {
+      reading: { permission: "objects:read" },
+      permission: "objects:write",
+      insert: () => Promise.resolve(["owned:1"]),
+    },
   });
   entries = [];
   await queryOf("first").rows(admin, `${CLASSES}; insert into /matrix/box host='old'`);

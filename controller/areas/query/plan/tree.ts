@@ -2,12 +2,12 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
 import type { ClassRef } from "../../../../common/mql/index.ts";
 import type { ClassCatalog, ClassView, Column } from "../../objects/index.ts";
-import { classAccess, type ClassAccess, type Principal } from "../../permissions/index.ts";
+import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../permissions/index.ts";
 import type { PseudoField } from "../expressions/fields.ts";
 import { isPseudo, PSEUDO_FIELDS } from "./pseudo.ts";
 
 export type Target = Pick<ClassRef, "path" | "subtree">;
-type Rights = Pick<Principal, "data" | "ospace">;
+type Rights = Pick<Principal, "data" | "grants" | "byToken" | "ospace">;
 
 /** What a SELECT answers was checked where it was read. */
 const ANSWERED: ClassAccess = {
@@ -61,7 +61,7 @@ export class VisibleTree {
     this.relations = relations;
     this.classes = found.filter((view) => isUnveiled || this.access(view).readable);
     this.whole = this.classes.length === found.length;
-    if (this.classes.length === 0) throw new AppError("not_found", `[NotExist] class : ${target.path} not find !`);
+    if (this.classes.length === 0) throw notReadable(rights, target, found);
   }
 
   /** Those whose owner closes objects to some principals. */
@@ -155,6 +155,15 @@ export class VisibleTree {
   }
 }
 
+/** Everybody knows that the classes of the platform are there; of others, it is told to nobody who does not read them. */
+function notReadable(rights: Rights, { path }: Target, found: readonly ClassView[]): AppError {
+  const [closing] = found.flatMap((view) => closingOf(rights, view) ?? []);
+  if (closing === undefined) return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  const { permission } = closing;
+  const text = `Reading objects of ${path} takes the permission ${permission}.`;
+  return new AppError("denied", text, { details: { permission, class: path } });
+}
+
 /**
  * By definitions, then by rights, then by target. Trees of unreachable definitions or rights are collected with them.
  */
@@ -163,7 +172,7 @@ const known = new WeakMap<ClassCatalog, WeakMap<Principal["data"], Map<string, V
 /** The root must be there; of a subtree, one readable class is enough. */
 export function visibleTree(rights: Rights, catalog: ClassCatalog, target: Target): VisibleTree {
   const trees = treesOf(catalog, rights.data);
-  const name = target.subtree ? `${target.path}/*` : target.path;
+  const name = `${accessKey(rights)} ${target.path}${target.subtree ? "/*" : ""}`;
   let tree = trees.get(name);
   if (!tree) {
     if (trees.size >= QUERY_TREES_KEPT_MAX) trees.clear();

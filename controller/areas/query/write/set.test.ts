@@ -18,7 +18,11 @@ function controller(): (typeof controllers)[number] {
   objects.registerSystemClass({
     path: "/owned",
     columns: [{ name: "a", type: "int" }],
-    guard: { permission: "objects:write", update: () => Promise.resolve(true) },
+    guard: {
+      reading: { permission: "objects:read" },
+      permission: "objects:write",
+      update: () => Promise.resolve(true),
+    },
   });
   return { objects, query: new QueryService({ objects, runtime }) };
 }
