@@ -1,6 +1,10 @@
 import type { Value } from "./value.ts";
 
 const DAY_MS = 86_400_000;
+/** 400 years. */
+const CYCLE_MS = 146_097 * DAY_MS;
+const FIRST_DAY_MS = -62_135_596_800_000;
+const LAST_DAY_MS = 253_402_300_799_999;
 /** Greatest time that has a calendar date. */
 const TIME_MAX_MS = 8.64e15;
 const DATE_TIME =
@@ -20,17 +24,21 @@ export function parseTimestamp(value: Value): number | undefined {
   return match === null ? undefined : fromParts(match);
 }
 
-/** `YYYY-MM-DD` of a date or any timestamp. */
+/** `YYYY-MM-DD` of a date or any timestamp of the years 1 to 9999. */
 export function parseDate(value: Value): string | undefined {
   const timeMs = parseTimestamp(value);
-  return timeMs === undefined ? undefined : new Date(Math.floor(timeMs / DAY_MS) * DAY_MS).toISOString().slice(0, 10);
+  if (timeMs === undefined || timeMs < FIRST_DAY_MS || timeMs > LAST_DAY_MS) return undefined;
+  return new Date(Math.floor(timeMs / DAY_MS) * DAY_MS).toISOString().slice(0, 10);
 }
 
 function fromParts(match: RegExpExecArray): number | undefined {
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
     .slice(1, 7)
     .map((part) => Number(part ?? 0));
-  const timeMs = Date.UTC(year, month - 1, day, hour, minute, second);
+  if (year === 0) return undefined;
+  // `Date.UTC` takes the years 0 to 99 for those of 1900; calendars repeat after 400 years.
+  const alike = 2_000 + (year % 400);
+  const timeMs = Date.UTC(alike, month - 1, day, hour, minute, second) + ((year - alike) / 400) * CYCLE_MS;
   // A day or an hour that does not exist would silently become another one.
   const back = new Date(timeMs);
   const real = back.getUTCMonth() === month - 1 && back.getUTCDate() === day && hour < 24 && minute < 60 && second < 60;

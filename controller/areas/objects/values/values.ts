@@ -148,9 +148,11 @@ function toList(value: Value, column: ColumnSpec): Value | undefined {
   return convertAll(elements, column, column.elements?.[0]);
 }
 
+/** A set has no places that a null could keep. */
 function toSet(value: Value, column: ColumnSpec): Value | undefined {
-  const elements = toList(value, column);
-  if (!Array.isArray(elements)) return undefined;
+  const list = toList(value, column);
+  if (!Array.isArray(list)) return undefined;
+  const elements = list.filter((element: Value) => element !== null);
   const distinct = new Map<string, Value>(elements.map((element: Value) => [canonicalText(element), element]));
   return distinct.size === elements.length ? elements : [...distinct.values()];
 }
@@ -178,8 +180,7 @@ function toMap(value: Value, column: ColumnSpec): Value | undefined {
 function convertAll(elements: readonly Value[], column: ColumnSpec, type: ColumnType | undefined): Value[] | undefined {
   const converted: Value[] = [];
   for (const element of elements) {
-    if (element === null) continue;
-    const kept = convertElement(element, column, type);
+    const kept = element === null ? null : convertElement(element, column, type);
     if (kept === undefined) return undefined;
     converted.push(kept);
   }

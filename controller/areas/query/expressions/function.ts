@@ -1,8 +1,11 @@
 import type { Value } from "../../../../common/value.ts";
 import type { Kind } from "./kind.ts";
 
-/** What a function takes at one place; `several`: a text, a list or a map. Numbers come as doubles, times as milliseconds. */
-export type Accepted = "any" | "number" | "text" | "time" | "list" | "map" | "several";
+/**
+ * What a function takes at one place; `several`: a text, a list or a map. Numbers come as doubles, those of `exact` as
+ * they are (whole numbers that no double holds as decimal text), times as milliseconds.
+ */
+export type Accepted = "any" | "number" | "exact" | "text" | "time" | "list" | "map" | "several";
 
 /** A function of one row. It is given values that are set and of the kinds it takes, and never throws. */
 export interface FunctionSpec {

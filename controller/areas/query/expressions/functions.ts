@@ -7,7 +7,7 @@ import { TIME_FUNCTIONS } from "./functions-times.ts";
 import { AGGREGATES } from "./aggregate.ts";
 import { DECLARED_OTHERS } from "./declared.ts";
 import type { Accepted, FunctionSpec } from "./function.ts";
-import { type Kind, NUMBER, TEXT, TIME, toComparable } from "./kind.ts";
+import { type Kind, NUMBER, TEXT, TIME, toComparable, toValue } from "./kind.ts";
 import { isList, isMap } from "./literal.ts";
 import type { Source } from "./source.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
@@ -75,9 +75,13 @@ function acceptedAt({ accepts }: FunctionSpec, at: number): Accepted {
   return accepts[Math.min(at, accepts.length - 1)] ?? "any";
 }
 
+/** What is said of a place, where it is not its name. */
+const WORDS: Readonly<Partial<Record<Accepted, string>>> = { exact: "number", several: "text, list or map" };
+
 const TYPES: Readonly<Record<Accepted, readonly Kind["type"][]>> = {
   any: ["number", "text", "code", "boolean", "time", "date", "list", "map", "any"],
   number: ["number", "any"],
+  exact: ["number", "any"],
   text: ["number", "text", "code", "boolean", "time", "date", "any"],
   time: ["time", "date", "number", "any"],
   list: ["list", "any"],
@@ -93,10 +97,7 @@ function readerOf<R>(source: Source<R>, accepted: Accepted, name: string): (row:
       : constant === null || converted(accepted, constant) !== undefined;
   if (!isPossible) {
     const own = constant === undefined ? `is a ${source.kinds[0]?.type ?? ""}` : "is none";
-    throw new AppError(
-      "invalid",
-      `[Valid] ${name}() needs a ${accepted === "several" ? "text, list or map" : accepted}: ${source.label} ${own}.`,
-    );
+    throw new AppError("invalid", `[Valid] ${name}() needs a ${WORDS[accepted] ?? accepted}: ${source.label} ${own}.`);
   }
   return (row) => {
     const value = source.read(row);
@@ -112,6 +113,10 @@ function converted(accepted: Accepted, value: Value): Value | undefined {
     case "number": {
       const number = toComparable(NUMBER, value);
       return number === undefined ? undefined : Number(number);
+    }
+    case "exact": {
+      const number = toComparable(NUMBER, value);
+      return number === undefined ? undefined : toValue(number);
     }
     case "text": {
       const text = value === null ? undefined : toComparable(TEXT, value);
