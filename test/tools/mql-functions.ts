@@ -86,7 +86,8 @@ async function samples(): Promise<QueryService> {
 }
 
 function signature(name: string, { accepts, least = accepts.length, repeats }: FunctionSpec): string {
-  const places = accepts.map((accepted, at) => (at < least ? accepted : `[${accepted}]`));
+  const words = accepts.map((accepted) => (accepted === "exact" ? "number" : accepted));
+  const places = words.map((word, at) => (at < least ? word : `[${word}]`));
   return `${name}(${[...places, ...(repeats ? ["…"] : [])].join(", ")})`;
 }
 
