@@ -161,6 +161,8 @@ export async function assemble(options: AssemblyOptions) {
     stores,
     seenNames: (principal) => users.directory.reader.seenNames(principal),
     left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
+    catalogOf: (principal) => objects.catalog(principal),
+    hasUser: (principal, username) => users.directory.reader.hasUser(principal, username),
   });
   const users: UserService = new UserService({
     runtime,

@@ -13,3 +13,9 @@ export function nearestName(word: string, names: Iterable<string>): string | und
   }
   return undefined;
 }
+
+/** What ends a complaint about a name: a question whether another one was meant, or a full stop. */
+export function meant(word: string, names: Iterable<string>): string {
+  const nearest = nearestName(word, names);
+  return nearest === undefined ? "." : `; did you mean ${nearest}?`;
+}

@@ -249,10 +249,10 @@ async function populate({ assembly }: World): Promise<void> {
     update ${ENT}/box set uplink='box:ROWa' where host='b'; update ${ENT}/box set uplink='vault:VAULTone' where host='m'`,
   );
   for (const [username, { data, groups = {} }] of Object.entries(USERS)) {
-    for (const [name, content] of Object.entries(groups))
-      await assembly.groups.create(admin, { ...content, name, member: [`U/${username}`] });
     const rights = { grants: ["*:read", "objects:write"], data };
     await assembly.users.create(admin, { username, password: PASSWORD, rights });
+    for (const [name, content] of Object.entries(groups))
+      await assembly.groups.create(admin, { ...content, name, member: [`U/${username}`] });
   }
 }
 

@@ -21,6 +21,22 @@ export function rulesOf(group: string, rights: GroupRights): readonly DataRule[]
   return [...paths].map((path) => ruleAt(path, { ...opened, group, rows, columns }));
 }
 
+/** The columns that are named, where, and of which class; without one: of all that have them. */
+export function namedColumns({ readexps = [], fields = {} }: Partial<GroupRights>): readonly NamedColumns[] {
+  const rows = readexps.map(rowsOf).map(({ path, fields: columns }) => ({ path, columns, where: "readexps" }));
+  const columns = Object.entries(fields).map(([text, list]) => {
+    const { path, hidden, shown = [] } = columnsOf(classPath(text, "fields"), list);
+    return { path, columns: [...hidden, ...shown], where: "fields" };
+  });
+  return [...rows, ...columns];
+}
+
+interface NamedColumns {
+  readonly path: string | undefined;
+  readonly columns: readonly string[];
+  readonly where: string;
+}
+
 interface Rows {
   /** Absent: every class that has the fields. */
   readonly path: string | undefined;

@@ -55,7 +55,10 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
       input: GroupCreate,
       output: Type.String(),
       bodyMaxBytes: GROUP_BODY_MAX_BYTES,
-      handler: async ({ principal, input }) => ({ message: (await groups.create(principal, input)).id }),
+      handler: async ({ principal, input }) => {
+        const { id, warnings } = await groups.create(principal, input);
+        return { message: id, warnings };
+      },
     }),
     endpoint({
       method: "PUT",

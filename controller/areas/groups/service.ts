@@ -9,12 +9,14 @@ import {
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import type { ClassCatalog } from "../objects/index.ts";
 import { requireNoPartToken, requirePermission, type Principal } from "../permissions/index.ts";
 import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
 import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
 import { type GivenChange, requireHoldingAll } from "./giving.ts";
+import { checkClasses, requireUsers } from "./known.ts";
 import { isNarrower } from "./narrowing.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
@@ -29,6 +31,10 @@ export interface GroupDependencies {
   readonly stores: Stores;
   /** Which names are those of users that the principal may see; absent: any. */
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
+  /** Classes as they are now; absent: what rules say of them is not looked at. */
+  readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
+  /** Whether there is a user of that name; absent: any is taken. */
+  readonly hasUser?: (principal: Principal, username: string) => Promise<boolean>;
   /** Told of a change after which members of a group have less; answers what goes on with what they had. */
   readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
 }
@@ -58,11 +64,15 @@ export class GroupService {
   readonly #store: GroupStore;
   readonly #seenNames: GroupDependencies["seenNames"];
   readonly #left: GroupDependencies["left"];
+  readonly #catalogOf: GroupDependencies["catalogOf"];
+  readonly #hasUser: GroupDependencies["hasUser"];
   readonly #current = new Map<string, CurrentDefinitions>();
   readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
 
-  constructor({ runtime, stores, seenNames, left }: GroupDependencies) {
+  constructor({ runtime, stores, seenNames, left, catalogOf, hasUser }: GroupDependencies) {
     this.#runtime = runtime;
+    this.#catalogOf = catalogOf;
+    this.#hasUser = hasUser;
     this.#left = left;
     this.#seenNames = seenNames;
     this.#store = new GroupStore(stores);
@@ -113,30 +123,39 @@ export class GroupService {
     return this.#sight(principal);
   }
 
-  /** Answers the new group. `AppError("conflict")` when there is one of that name. */
-  async create(principal: Principal, group: NewGroup): Promise<Group> {
+  /**
+   * Answers the new group, and a warning for each class that is not there. `AppError("conflict")` when there is one of
+   * that name, `invalid` for users and columns that are not there.
+   */
+  async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
-    return this.#change(principal, (definitions) => {
+    const warnings = await this.#warningsOf(principal, group, []);
+    const made = await this.#change(principal, (definitions) => {
       checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
       const record = edited(definitions, this.#newId(definitions), { ...group });
       return { change: { groups: [record] }, answer: (after) => after.view(record) };
     });
+    return { ...made, warnings };
   }
 
   /**
    * What the edit does not have stays as it is, as do the users among the members that the principal may not see.
-   * `AppError("not_found")` when there is no such group.
+   * `AppError("not_found")` when there is no such group; else as `create`.
    */
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
     const sees = await this.#sight(principal);
+    const now = await this.#of(principal.tenant).read();
+    const members = (now.get(idOf(now, edit))?.member ?? []).filter(sees);
+    const warnings = await this.#warningsOf(principal, edit, members);
     const { group, ...change } = await this.#change(principal, (before) => {
       const id = idOf(before, edit);
       const record = edited(before, id, withUnseen(before.get(id), edit, sees));
       const answer = (after: Definitions) => ({ group: withSeen(after.view(record), sees), before, after });
       return { change: { groups: [record] }, answer };
     });
-    return { ...group, warnings: await this.#toldLeft(principal, { name: group.fullname, ...change }) };
+    const left = await this.#toldLeft(principal, { name: group.fullname, ...change });
+    return { ...group, warnings: [...warnings, ...left] };
   }
 
   /**
@@ -287,6 +306,20 @@ export class GroupService {
     const seen = await this.#seenNames?.(principal);
     if (seen === undefined) return () => true;
     return (member) => !member.startsWith("U") || seen(member.slice(member.lastIndexOf("/") + 1));
+  }
+
+  /** `members`: those that the group has already, as far as the caller sees them: they stay, whatever became of them. */
+  async #warningsOf(principal: Principal, edit: GroupEdit, members: readonly string[]): Promise<readonly string[]> {
+    const missing: string[] = [];
+    for (const member of new Set(edit.member?.map((one) => one.trim()))) {
+      if (!member.startsWith("U/") || members.includes(member)) continue;
+      const username = member.slice(member.lastIndexOf("/") + 1);
+      if ((await this.#hasUser?.(principal, username)) === false) missing.push(member.slice(1));
+    }
+    requireUsers(missing);
+    return this.#catalogOf === undefined
+      ? []
+      : checkClasses(edit, { principal, catalog: await this.#catalogOf(principal) });
   }
 
   #changePaths(

@@ -1,4 +1,5 @@
-import type { Permission, Principal } from "./types.ts";
+import type { Permission } from "./names.ts";
+import type { Principal } from "./types.ts";
 
 /**
  * The caller, as the owner of a class asks for its objects: the owner has checked a permission of its own, so rules

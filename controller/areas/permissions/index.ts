@@ -28,6 +28,7 @@ export {
   systemPrincipal,
   type RoleName,
 } from "./principal.ts";
+export { PERMISSIONS, type Permission } from "./names.ts";
 export { sharedGrant, sharedRights } from "./shared.ts";
 export type {
   AccessPart,
@@ -36,7 +37,6 @@ export type {
   DataRule,
   FieldCondition,
   HiddenColumns,
-  Permission,
   Principal,
   RowLimit,
   RowTest,

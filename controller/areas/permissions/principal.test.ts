@@ -14,7 +14,8 @@ import {
   requireOneOf,
   requirePermission,
 } from "./principal.ts";
-import type { DataRule, Permission, Principal } from "./types.ts";
+import type { Permission } from "./names.ts";
+import type { DataRule, Principal } from "./types.ts";
 
 function granted(...grants: readonly string[]): Principal {
   return { ...testPrincipal(), user: "bob", grants };

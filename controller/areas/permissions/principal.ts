@@ -2,7 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
 import { isUnrestricted } from "./access.ts";
 import { allows } from "./grants.ts";
-import type { DataRule, Permission, Principal } from "./types.ts";
+import type { Permission } from "./names.ts";
+import type { DataRule, Principal } from "./types.ts";
 
 interface Role {
   readonly grants: readonly string[];

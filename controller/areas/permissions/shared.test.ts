@@ -3,7 +3,8 @@ import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { allows } from "./grants.ts";
 import { pathAllowed } from "./principal.ts";
 import { sharedGrant, sharedRights } from "./shared.ts";
-import type { DataRule, Permission, Principal } from "./types.ts";
+import type { Permission } from "./names.ts";
+import type { DataRule, Principal } from "./types.ts";
 
 const PARTS = ["jobs", "hosts", "*"].flatMap((area) => ["read", "write", "*"].map((verb) => `${area}:${verb}`));
 const GRANTS = PARTS.filter((grant) => grant !== "*:*");

@@ -1,4 +1,5 @@
 import type { Row } from "../../../common/value.ts";
+import type { Permission } from "./names.ts";
 
 /** The caller. Every service function takes one; there is no other source of rights. */
 export interface Principal {
@@ -55,57 +56,6 @@ export interface TriggerChain {
   /** Objects that its writes wait for the end of, and those its triggers were called for: it may not write them. */
   readonly holds: readonly string[];
 }
-
-/**
- * Every permission there is, as `area:verb`: `read` looks, `write` changes what is kept, `run` makes something happen
- * on hosts. A name that does not stand here does not compile.
- */
-export type Permission =
-  | "appcontext:read"
-  | "appcontext:write"
-  | "audit:read"
-  | "cluster:read"
-  | "cluster:write"
-  | "config:read"
-  | "config:write"
-  | "consolelog:read"
-  | "consolelog:write"
-  | "depots:read"
-  | "depots:run"
-  | "depots:write"
-  | "files:read"
-  | "files:write"
-  | "hosts:read"
-  | "hosts:run"
-  | "hosts:write"
-  | "jobs:read"
-  | "jobs:run"
-  | "jobs:write"
-  | "licences:read"
-  | "licences:write"
-  | "notifications:read"
-  | "notifications:write"
-  | "objects:read"
-  | "objects:write"
-  | "policies:read"
-  | "policies:run"
-  | "policies:write"
-  | "perms:read"
-  | "perms:write"
-  | "rules:read"
-  | "rules:write"
-  | "schema:write"
-  | "scripts:read"
-  | "users:read"
-  | "tables:read"
-  | "tables:write"
-  | "tags:read"
-  | "tags:write"
-  | "tenants:read"
-  | "tenants:write"
-  | "triggers:read"
-  | "triggers:write"
-  | "users:write";
 
 export interface DataRule {
   /** Class path; holds for the class and its subclasses. `/` is every class. */

@@ -76,6 +76,15 @@ export class DirectoryReader {
     return (username) => names.has(username);
   }
 
+  /** Whether there is a user of that name whom the caller may see. */
+  async hasUser(principal: Principal, username: string): Promise<boolean> {
+    requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
+    const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
+    if (stored === undefined) return false;
+    const { seesName, seesAllNames } = await nodeFilter(principal, this.#objects);
+    return seesAllNames || seesName(userNode(stored.record, await this.#tree.organizations(principal.tenant)));
+  }
+
   /** The caller's own node, which takes no permission; undefined for the platform itself. */
   async self(principal: Principal): Promise<UserNode | undefined> {
     const stored = await this.#users.get(principal.tenant, principal.user);

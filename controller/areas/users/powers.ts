@@ -1,10 +1,12 @@
 import { AppError } from "../../../common/errors.ts";
+import { meant } from "../../../common/text/nearest.ts";
 import type { GroupService, Member } from "../groups/index.ts";
 import {
   allows,
   type GivenRights,
   hasGrant,
   holds,
+  PERMISSIONS,
   requireHolding,
   requireMayChange,
   requireNoPartToken,
@@ -161,6 +163,8 @@ export function requireScopes(principal: Principal, scopes: readonly string[]): 
   const wrong = scopes.find((scope) => !/^(\*|[a-z]+):(\*|read|write|run)$/.test(scope) || scope === "*:*");
   if (wrong !== undefined)
     throw new AppError("invalid", `${wrong} is no scope: these are like hosts:read, hosts:* or *:read.`);
+  const idle = scopes.find((scope) => !PERMISSIONS.some((permission) => allows({ grants: [scope] }, permission)));
+  if (idle !== undefined) throw new AppError("invalid", `There is no permission ${idle}${meant(idle, PERMISSIONS)}`);
   const foreign = scopes.find((scope) => !hasGrant(principal, scope));
   if (foreign !== undefined) throw new AppError("denied", `${principal.user} does not have ${foreign}.`);
 }

@@ -1,0 +1,64 @@
+import { AppError } from "../../../common/errors.ts";
+import { listed } from "../../../common/text/listed.ts";
+import { meant } from "../../../common/text/nearest.ts";
+import type { ClassCatalog, ClassView } from "../objects/index.ts";
+import { classAccess, type Principal } from "../permissions/index.ts";
+import { namedColumns } from "./compile.ts";
+import type { GroupEdit } from "./types.ts";
+
+/** Columns that every object has, whatever its class. */
+const FIELDS_OF_ALL = ["id", "class", "day", "vtime", "ctime", "mtime"];
+
+interface Known {
+  readonly principal: Principal;
+  readonly catalog: Pick<ClassCatalog, "get" | "tree" | "edgeTypes">;
+}
+
+/**
+ * Whether what an edit says of classes is there. Answers a warning about classes that are not, as they may be made
+ * later; `AppError("invalid")` for a column that neither a class nor one below it has: a rule with a typo would leave open
+ * what it is to close.
+ */
+export function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
+  const named = namedColumns(edit);
+  const paths = [...(edit.readonly ?? []), ...(edit.writable ?? []), ...named.flatMap(({ path }) => path ?? [])];
+  const missing = new Set(paths.map(normal).filter((path) => path !== "/" && known.catalog.get(path) === undefined));
+  for (const { path, columns, where } of named) {
+    const views = path === undefined ? [] : known.catalog.tree(normal(path));
+    // A condition without a path is asked of classes that have its fields, now or later.
+    if (views.length > 0) for (const column of columns) checkColumn(column, views, { ...known, where });
+  }
+  const all = known.catalog.tree("/").filter((view) => classAccess(known.principal, view).readable);
+  return [...missing].map(
+    (path) =>
+      `There is no class ${path} now${meant(
+        path,
+        all.map((view) => view.path),
+      )}`,
+  );
+}
+
+function checkColumn(
+  column: string,
+  views: readonly ClassView[],
+  { where, principal, catalog }: Known & { readonly where: string },
+): void {
+  const name = column.toLowerCase();
+  const has = (one: string): boolean => one.toLowerCase() === name;
+  if (FIELDS_OF_ALL.some(has) || catalog.edgeTypes().some((type) => has(type.name))) return;
+  if (views.some((view) => view.columns.some((one) => has(one.name)))) return;
+  const seen = views.flatMap((view) => {
+    const { readable, hidden } = classAccess(principal, view);
+    return readable ? view.columns.map((one) => one.name).filter((one) => !hidden.has(one)) : [];
+  });
+  throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, new Set(seen))}`);
+}
+
+/** `AppError("invalid")` for users that are not there. */
+export function requireUsers(missing: readonly string[]): void {
+  if (missing.length > 0) throw new AppError("invalid", `member: there is no user ${listed(missing)}.`);
+}
+
+function normal(path: string): string {
+  return path.trim().replace(/(?<=.)\/+$/, "");
+}
