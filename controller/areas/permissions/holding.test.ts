@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { holds } from "./holding.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { holds, requireHolding, requireNoPartToken } from "./holding.ts";
 import { ROLES } from "./principal.ts";
 import type { DataRule } from "./types.ts";
 
@@ -41,4 +42,21 @@ test.each<readonly [string, Parameters<typeof holds>[0], Parameters<typeof holds
   ["some paths are not all", rights([], [], ["/"]), rights([]), false],
 ])("%s", (_case, holder, wanted, expected) => {
   expect(holds(holder, wanted)).toBe(expected);
+});
+
+test("who gives more than he has is refused, and told what opens more", () => {
+  const viewer = testPrincipal("viewer");
+  expect(() => requireHolding(viewer, ROLES.viewer)).not.toThrow();
+  expect(() => requireHolding(viewer, ROLES.administrator)).toThrow(
+    "viewer may not give or change rights beyond the own ones.",
+  );
+  expect(() => requireHolding(viewer, ROLES.administrator, "the group all")).toThrow(
+    "rights beyond the own ones: the group all opens more.",
+  );
+});
+
+test("a token with a part of the rights of its user changes no rights", () => {
+  expect(() => requireNoPartToken({ ...testPrincipal(), byToken: "part" })).toThrow("a part of the rights");
+  expect(() => requireNoPartToken({ ...testPrincipal(), byToken: "whole" })).not.toThrow();
+  expect(() => requireNoPartToken(testPrincipal())).not.toThrow();
 });
