@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import {
+  AGENT_COMMANDS_WAITING_MAX,
   COMMAND_END_GRACE_MS,
   COMMAND_ID_MAX_CHARACTERS,
   COMMAND_LINE_MAX_BYTES,
@@ -32,6 +33,8 @@ interface World {
   session: LiveSession | undefined;
   /** The controller that is known to have it. */
   holder: { controller: string; epoch: number } | undefined;
+  /** How often that was asked. */
+  lookups: number;
   /** Resolves when the store has taken what it was given. */
   storing: Promise<void>;
 }
@@ -42,7 +45,7 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
   const sent: string[] = [];
   const stored: unknown[] = [];
   const calls: Call[] = [];
-  const state: World = { session: undefined, holder: undefined, storing: Promise.resolve() };
+  const state: World = { session: undefined, holder: undefined, lookups: 0, storing: Promise.resolve() };
   const commands = new AgentCommands({
     runtime: testRuntime(clock),
     controllerId: OWN,
@@ -56,7 +59,12 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
       get: () => Promise.resolve([]),
     },
     live: (tenant, host) => (tenant === TARGET.tenant && host === TARGET.host ? state.session : undefined),
-    presence: { holderOf: () => Promise.resolve(state.holder) } as never,
+    presence: {
+      holderOf: () => {
+        state.lookups++;
+        return state.holder ? Promise.resolve(state.holder as never) : Promise.reject(new Error("away"));
+      },
+    },
     peers: {
       watch: (controller, watch, watcher) => {
         const told: string[] = [];
@@ -252,6 +260,15 @@ describe("a command is not begun", () => {
   });
 });
 
+test("commands wait for their results up to a number, and the next is refused", async () => {
+  const { run, state } = openCommands();
+  state.holder = { controller: OWN, epoch: 1 };
+  for (let at = 1; at < AGENT_COMMANDS_WAITING_MAX; at++) run({ commandId: String(at) });
+  const [last, over] = [run({ commandId: "last" }), run({ commandId: "over" })];
+  await settled();
+  expect([last.now, over.now.ended]).toEqual([{}, "failed: Too many commands wait for their results."]);
+});
+
 describe("a command in sessions of this controller", () => {
   test("is sent once in each, with the time it has left, though its caller repeats it", () => {
     const { commands, run, clock, session, sent } = openCommands();
@@ -359,12 +376,19 @@ describe("a command in sessions of this controller", () => {
     expect(now.ended).toBe(`timeout: The command did not end within ${TIMEOUT_MS} ms.`);
   });
 
-  test("leaves no timer behind when it ends", async () => {
-    const { commands, run, clock, session, state } = openCommands();
+  test("leaves nothing behind when it ends", async () => {
+    const { commands, run, clock, session, state } = openCommands({ given: [] });
     session(3);
-    const { outcome } = run({ signal: new AbortController().signal });
+    const { outcome } = run();
     commands.state(state.session!, { commandId: "c", state: "refused", message: "full" });
     expect(await outcome).toMatchObject({ state: "failed", message: "full" });
+    expect([...(await commands.accept(SOURCE, [output(1, "c")]))]).toEqual(["c"]);
+    session(undefined);
+    const caller = new AbortController();
+    const away = run({ signal: caller.signal });
+    await settled();
+    caller.abort();
+    await away.outcome;
     expect(clock.waiting).toBe(0);
   });
 });
@@ -453,6 +477,50 @@ describe("a command whose host has its session at another controller", () => {
     perhaps.clock.advance(COMMAND_PLACE_AGAIN_MS + 1);
     await settled();
     expect(perhaps.calls).toHaveLength(2);
+  });
+
+  test("is looked for by one call at a time, and not sent when it was cancelled meanwhile", async () => {
+    const { commands, run, state, calls } = openCommands();
+    state.holder = holder("b");
+    const caller = new AbortController();
+    const { now } = run({ signal: caller.signal });
+    commands.follow("matrix", "web-1");
+    expect(state.lookups).toBe(1);
+    caller.abort();
+    await settled();
+    expect([now.ended, calls]).toEqual(["cancelled: The command was cancelled.", []]);
+  });
+
+  test("is sent here when the session comes here while it is looked for", async () => {
+    const { run, state, session, calls, sent } = openCommands();
+    state.holder = holder("b");
+    session(3);
+    const here = state.session;
+    session(undefined);
+    run();
+    state.session = here;
+    await settled();
+    expect([calls, sent]).toEqual([[], [`c in 3, ${TIMEOUT_MS} ms left`]]);
+  });
+
+  test("that was cancelled, and turns out not to be there, is sent by none", async () => {
+    const { caller, calls, clock, session, sent, now } = await open();
+    caller.abort();
+    calls[0]?.watcher.notHeld();
+    clock.advance(COMMAND_PLACE_AGAIN_MS);
+    await settled();
+    session(3);
+    clock.advance(COMMAND_REACH_MS);
+    await settled();
+    expect([calls.length, sent, now.ended]).toEqual([1, [], expect.stringContaining("nothing was sent")]);
+  });
+
+  test("is left there when it ends", async () => {
+    const { calls, now } = await open();
+    calls[0]?.watcher.watching(3);
+    calls[0]?.watcher.state({ commandId: "c", state: "refused", message: "full" });
+    await settled();
+    expect([calls[0]?.told, now.ended]).toEqual([["end"], "failed: full"]);
   });
 
   test("is not asked of this controller, which may have had the session a moment ago", async () => {
