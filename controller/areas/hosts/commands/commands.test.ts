@@ -10,6 +10,7 @@ import {
 } from "../../../../common/limits.ts";
 import type { ControllerFrame, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import type { ObjectRow } from "../../objects/index.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import type { CommandListener, DispatchOptions, HostCommand, PeerWatch, PeerWatcher } from "../types.ts";
 import { AgentCommands } from "./commands.ts";
@@ -35,6 +36,8 @@ interface World {
   holder: { controller: string; epoch: number } | undefined;
   /** How often that was asked. */
   lookups: number;
+  /** What is stored of commands, beside what a test has them told. */
+  rows: readonly ObjectRow[];
   /** Resolves when the store has taken what it was given. */
   storing: Promise<void>;
 }
@@ -45,7 +48,7 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
   const sent: string[] = [];
   const stored: unknown[] = [];
   const calls: Call[] = [];
-  const state: World = { session: undefined, holder: undefined, lookups: 0, storing: Promise.resolve() };
+  const state: World = { session: undefined, holder: undefined, lookups: 0, rows: [], storing: Promise.resolve() };
   const commands = new AgentCommands({
     runtime: testRuntime(clock),
     controllerId: OWN,
@@ -55,7 +58,10 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
         stored.push(...records);
         return [] as never;
       },
-      read: async function* () {},
+      async *read(_principal, request) {
+        await Promise.resolve();
+        yield state.rows.filter((row) => row.class.path === request.class);
+      },
       get: () => Promise.resolve([]),
     },
     live: (tenant, host) => (tenant === TARGET.tenant && host === TARGET.host ? state.session : undefined),
@@ -110,6 +116,13 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
     },
   };
 }
+
+/** The stored end of the command `c`. */
+const ENDED = {
+  id: "1",
+  class: { path: "/matrix/system/command" },
+  values: { command: "c", host: TARGET.host, state: "ok" },
+} as unknown as ObjectRow;
 
 /** Whatever is under way without waiting for time comes to its end. */
 async function settled(): Promise<void> {
@@ -308,6 +321,17 @@ describe("a command in sessions of this controller", () => {
     expect(now.ended).toBe("cancelled: The command was cancelled.");
   });
 
+  test("that ended while nobody waited for it ends by what is stored", async () => {
+    const { run, session, state } = openCommands();
+    const { now } = run();
+    state.rows = [ENDED];
+    await settled();
+    expect(now).toEqual({});
+    session(3);
+    await settled();
+    expect(now.ended).toBe("ok");
+  });
+
   test("that was cancelled is waited for when the session that was told is gone, and told in the next", async () => {
     const { run, clock, session, sent } = openCommands();
     session(3);
@@ -425,6 +449,24 @@ describe("a command whose host has its session at another controller", () => {
     expect([calls.length, calls[0]?.told]).toEqual([2, ["end"]]);
   });
 
+  test("ends by what is stored when it was sent there before", async () => {
+    const { calls, state, now } = await open();
+    state.rows = [ENDED];
+    await settled();
+    expect(now).toEqual({});
+    calls[0]?.watcher.watching(3);
+    await settled();
+    expect(now.ended).toBe("ok");
+  });
+
+  test("follows to the next session that is known when the answer for an earlier one comes", async () => {
+    const { calls, state } = await open();
+    state.holder = holder("b", 4);
+    calls[0]?.watcher.watching(3);
+    await settled();
+    expect([calls.length, calls[0]?.told]).toEqual([2, ["end"]]);
+  });
+
   test("moves with the session to a third, and home", async () => {
     const { commands, calls, state, session, sent } = await open();
     calls[0]?.watcher.watching(3);
@@ -461,6 +503,21 @@ describe("a command whose host has its session at another controller", () => {
     unsent.clock.advance(COMMAND_REACH_MS);
     await settled();
     expect(unsent.now.ended).toContain("unreachable");
+    const late = await open();
+    late.clock.advance(COMMAND_REACH_MS);
+    await settled();
+    expect(late.now).toEqual({});
+    late.calls[0]?.watcher.notHeld();
+    await settled();
+    expect(late.now.ended).toContain("unreachable");
+    const sent = await open();
+    sent.state.holder = undefined;
+    sent.calls[0]?.watcher.watching(3);
+    await settled();
+    sent.calls[0]?.watcher.notHeld();
+    sent.clock.advance(COMMAND_REACH_MS);
+    await settled();
+    expect(sent.now).toEqual({});
     const perhaps = await open();
     perhaps.state.holder = undefined;
     perhaps.calls[0]?.watcher.gone();
