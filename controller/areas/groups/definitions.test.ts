@@ -24,7 +24,7 @@ test("a group has the names above it before its own, and one that is gone has no
 test("a user is in the groups that name him, in those that he names, and in those that have these as members", () => {
   const all = definitions([
     group("10", { member: ["U/acme/bob"] }),
-    group("11", { member: ["G10", "G12"] }),
+    group("11", { member: ["G10", "G12", "G99"] }),
     // A circle, as two controllers of former versions could make it.
     group("12", { member: ["G11"] }),
     group("13"),
@@ -35,7 +35,7 @@ test("a user is in the groups that name him, in those that he names, and in thos
   expect(groupsOf({ groups: ["13", "/g14", "/gone"] })).toEqual(["1", "10", "11", "12", "13", "14"]);
   expect(groupsOf({ groups: [ADMINISTRATORS_ID, "/administrators"] })).not.toContain(ADMINISTRATORS_ID);
   expect(groupsOf({ isAdministrator: true })).toContain(ADMINISTRATORS_ID);
-  expect([...all.below("11")].sort()).toEqual(["10", "11", "12"]);
+  expect([...all.below("11")].sort()).toEqual(["10", "11", "12", "99"]);
 });
 
 test("the users of a group are those of the groups below it that are seen, up to a number", () => {
