@@ -16,6 +16,8 @@ import type { CommandListener, DispatchOptions, HostCommand, PeerWatch, PeerWatc
 import { AgentCommands } from "./commands.ts";
 
 const OWN = "a";
+/** A controller whose address is not known yet. */
+const UNKNOWN = "unknown";
 const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
 const EXEC: HostCommand = { kind: "exec", line: "true" };
 const FILE = { path: "run.sh", digest: "d1", size: 1, executable: true };
@@ -73,6 +75,7 @@ function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
     },
     peers: {
       watch: (controller, watch, watcher) => {
+        if (controller === UNKNOWN) return undefined;
         const told: string[] = [];
         calls.push({ controller, watch, watcher, told });
         return { cancel: () => told.push("cancel"), end: () => told.push("end") };
@@ -365,30 +368,39 @@ describe("a command in sessions of this controller", () => {
     expect([now.ended, sent]).toEqual(["cancelled: The command was cancelled.", []]);
   });
 
-  test.each([
-    [false, `timeout: The command did not end within ${TIMEOUT_MS} ms.`],
-    [true, "cancelled: The command was cancelled; its host has not said how it ended."],
-  ])(
-    "whose time is over is ended by its host, or given up after a grace (cancelled: %s)",
-    async (isCancelled, ended) => {
-      const { run, clock, session, sent } = openCommands();
-      session(3);
-      const caller = new AbortController();
-      const { now } = run({ signal: caller.signal });
-      clock.advance(TIMEOUT_MS - 1);
-      if (isCancelled) caller.abort();
-      clock.advance(1);
-      const cancels = sent.filter((frame) => frame === "cancel c in 3").length;
-      clock.advance(COMMAND_END_GRACE_MS - (isCancelled ? 2 : 1));
-      await settled();
-      expect([cancels, now]).toEqual([isCancelled ? 2 : 1, {}]);
-      clock.advance(2);
-      await settled();
-      clock.advance(1_000);
-      await settled();
-      expect(now.ended).toBe(isCancelled ? "cancelled: The command was cancelled." : ended);
-    },
-  );
+  test("whose time is over is ended by its host, or given up after a grace", async () => {
+    const { run, clock, session, sent } = openCommands();
+    session(3);
+    const { now } = run();
+    clock.advance(TIMEOUT_MS);
+    expect(sent.slice(1)).toEqual(["cancel c in 3"]);
+    clock.advance(COMMAND_END_GRACE_MS - 1);
+    await settled();
+    expect(now).toEqual({});
+    clock.advance(1);
+    await settled();
+    expect(now.ended).toBe(`timeout: The command did not end within ${TIMEOUT_MS} ms.`);
+  });
+
+  test("whose time is over when it was cancelled, and its host could not be told, says both", async () => {
+    const { run, clock, session } = openCommands();
+    session(3);
+    const caller = new AbortController();
+    const { now } = run({ signal: caller.signal });
+    session(undefined);
+    caller.abort();
+    clock.advance(TIMEOUT_MS);
+    await settled();
+    expect(now.ended).toBe("cancelled: The command was cancelled; its host has not said how it ended.");
+  });
+
+  test("whose time is over before it could be sent is unreachable", async () => {
+    const { run, clock } = openCommands();
+    const { now } = run({ timeoutMs: 1_000 });
+    clock.advance(1_000);
+    await settled();
+    expect(now.ended).toContain("unreachable");
+  });
 
   test("whose time is over while its host is away ends without the grace", async () => {
     const { run, clock, session } = openCommands();
@@ -407,11 +419,18 @@ describe("a command in sessions of this controller", () => {
     commands.state(state.session!, { commandId: "c", state: "refused", message: "full" });
     expect(await outcome).toMatchObject({ state: "failed", message: "full" });
     expect([...(await commands.accept(SOURCE, [output(1, "c")]))]).toEqual(["c"]);
-    session(undefined);
+    expect(clock.waiting).toBe(0);
     const caller = new AbortController();
-    const away = run({ signal: caller.signal });
-    await settled();
+    const cancelled = run({ signal: caller.signal });
     caller.abort();
+    commands.state(state.session!, { commandId: "c", state: "refused", message: "full" });
+    await cancelled.outcome;
+    expect(clock.waiting).toBe(0);
+    session(undefined);
+    const other = new AbortController();
+    const away = run({ signal: other.signal });
+    await settled();
+    other.abort();
     await away.outcome;
     expect(clock.waiting).toBe(0);
   });
@@ -494,6 +513,17 @@ describe("a command whose host has its session at another controller", () => {
     clock.advance(1);
     await settled();
     expect(calls).toHaveLength(2);
+  });
+
+  test("is looked for again where that controller cannot be asked", async () => {
+    const { run, clock, state, calls } = openCommands();
+    state.holder = holder(UNKNOWN);
+    run();
+    await settled();
+    state.holder = holder("b");
+    clock.advance(COMMAND_PLACE_AGAIN_MS);
+    await settled();
+    expect(calls).toMatchObject([{ controller: "b" }]);
   });
 
   test("is unreachable when it was sent by none in time, and waited for when it was perhaps sent", async () => {

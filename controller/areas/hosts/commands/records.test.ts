@@ -29,8 +29,14 @@ function openRecords() {
     get: (_principal, refs) =>
       Promise.resolve(refs.map(({ id }) => (gone.has(id) ? undefined : rows.find((row) => row.id === id)))),
   };
-  const dependencies = { objects, actAs: () => Promise.resolve(testPrincipal()) };
-  return { records: new CommandRecords(dependencies), stored: new StoredCommands(dependencies), gone, written };
+  const traces: string[] = [];
+  const actAs = (_tenant: string, traceparent: string) => {
+    traces.push(traceparent);
+    return Promise.resolve(testPrincipal());
+  };
+  const dependencies = { objects, actAs };
+  const [records, stored] = [new CommandRecords(dependencies), new StoredCommands(dependencies)];
+  return { records, stored, rows, gone, written, traces };
 }
 
 let sequence = 0;
@@ -67,6 +73,32 @@ test("what is told is stored by its kind, a result after the output it closes, a
   await records.keep(SOURCE, [result(cut), output(0, "x"), entry(undefined)]);
   expect(written).toEqual(["/matrix/system/commandoutput: 1", "/matrix/system/command: 1"]);
   expect(await records.result(TARGET, "c")).toMatchObject({ signal: "S".repeat(20), message: "m".repeat(8_000) });
+});
+
+test("an id as long as may be is stored, in the trace of the first entry", async () => {
+  const { records, written, traces } = openRecords();
+  const first = { ...output(0, "x", "x".repeat(COMMAND_ID_MAX_CHARACTERS)), traceparent: "first" };
+  await records.keep(SOURCE, [first, output(0, "y")]);
+  expect([written, traces]).toEqual([["/matrix/system/commandoutput: 2"], ["first"]]);
+});
+
+test("a row without numbers is one of an agent that told none", async () => {
+  const { records, rows } = openRecords();
+  const values = { command: "c", host: "web-1", state: "ok" };
+  rows.push({ id: "1", class: { path: "/matrix/system/command" }, values } as unknown as ObjectRow);
+  const none = { code: 0, message: "", startedMs: 0, endedMs: 0 };
+  expect(await records.result(TARGET, "c")).toEqual({ commandId: "c", state: "ok", ...none });
+});
+
+test("output tells which of its pieces are of errors", async () => {
+  const { records } = openRecords();
+  const data = Buffer.from("x");
+  const piece = (offset: number, stderr: boolean) =>
+    entry({ $case: "output", value: { commandId: "c", stderr, offset, data } });
+  await records.keep(SOURCE, [piece(0, true), piece(1, false)]);
+  const told: boolean[] = [];
+  for await (const { stderr } of records.output(TARGET, "c", 0)) told.push(stderr);
+  expect(told).toEqual([true, false]);
 });
 
 test("what another host or another command is told of is none of it", async () => {
