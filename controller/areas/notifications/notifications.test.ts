@@ -6,7 +6,9 @@ import { WebSocket } from "ws";
 import { SCRIPT_MESSAGE_MAX_CHARACTERS, WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { ObjectChange } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { publishChanges, wantsChanges } from "./changes.ts";
 import { sendFrame } from "./sending.ts";
 import { NotificationHub } from "./service.ts";
 import { notificationSockets } from "./routes.ts";
@@ -121,6 +123,44 @@ describe("the hub", () => {
     hub.subscribe(testPrincipal(), { subject: "alerts" }, ({ msg }) => got.push(msg));
     hub.publish("matrix", notification());
     expect(got).toEqual(["m"]);
+  });
+});
+
+describe("a change of an object", () => {
+  const change = {
+    ...{ tenant: "matrix", class: "/matrix/box", id: "box:1", action: "UPDATE", fields: { a: 1 } },
+    ...{ object: { values: { a: 1 }, vtimeMs: 2, ctimeMs: 1 }, announced: true },
+  } as unknown as ObjectChange;
+  const published = (changes: readonly ObjectChange[], isWanted = true) => {
+    const frames: Notification[] = [];
+    const hub = {
+      publish: (_tenant: string, frame: Notification) => void frames.push(frame),
+      wanted: (tenant: string, subject: string) => isWanted && tenant === "matrix" && subject === "datachange",
+    };
+    expect(wantsChanges(hub, "matrix")).toBe(isWanted);
+    publishChanges(hub, changes);
+    return frames;
+  };
+
+  test("is told of an announced one only, and where somebody listens", () => {
+    expect(published([{ ...change, announced: false }])).toEqual([]);
+    expect(published([change], false)).toEqual([]);
+    expect(published([{ ...change, announced: false }, change])).toMatchObject([
+      {
+        ...{ keyspace: "/matrix", source: "objects", subject: "datachange", title: "/matrix/box" },
+        msg: JSON.stringify({ class: "/matrix/box", id: "box:1", action: "UPDATE", fields: { a: 1 } }),
+        about: { permission: "objects:read", class: "/matrix/box", id: "box:1", values: { a: 1 }, member: "fields" },
+      },
+    ]);
+  });
+
+  test("is the end of the object for who saw it before, and no more", () => {
+    const [frame] = published([{ ...change, before: { values: { a: 0 }, vtimeMs: 1 } } as unknown as ObjectChange]);
+    expect(frame?.about?.before).toEqual({
+      ...{ values: { a: 0 }, vtimeMs: 1 },
+      msg: JSON.stringify({ class: "/matrix/box", id: "box:1", action: "DELETE", fields: {} }),
+    });
+    expect(published([change])[0]?.about).not.toHaveProperty("before");
   });
 });
 
