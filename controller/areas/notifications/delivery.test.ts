@@ -4,14 +4,12 @@ import { WEBSOCKET_QUEUE_MAX_BYTES, WEBSOCKET_QUEUE_MAX_FRAMES } from "../../../
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import { Delivery, type DeliveryDependencies } from "./delivery.ts";
-import type { Notification } from "./types.ts";
+import type { Notification, NotifiedObject } from "./types.ts";
 
 /** A frame of nobody's object, or of one. */
 function frame(msg: string, isAbout = false): Notification {
-  const about = {
-    ...{ permission: "objects:read", class: "/m", id: "1", values: {} },
-    ...{ vtimeMs: 0, ctimeMs: 0, told: [] },
-  } as const;
+  const told = { vtimeMs: 0, ctimeMs: 0, told: [] };
+  const about: NotifiedObject = { permission: "objects:read", class: "/m", id: "1", values: {}, ...told };
   const members = { keyspace: "/matrix", source: "s", subject: "alerts", title: "t", reply: "" };
   return { ...members, msg, about: isAbout ? about : undefined };
 }
