@@ -368,4 +368,8 @@ test("receivers of the same rules share one look at a frame, also at one of a cl
   expect(JSON.parse(one?.msg ?? "")).toEqual({ word: "x" });
   expect(other).toBe(one);
   expect(await rights.visible({ ...admin, data: [{ class: "/matrix/free", access: "read" }] }, frame)).toBeUndefined();
+  const known = { ...frame, about: { ...frame.about!, class: "/matrix/free", id: "free:x", values: {} } };
+  const ofId = (id: string): readonly DataRule[] => [{ class: "/matrix/free", access: "read", where: `id = '${id}'` }];
+  expect(await rights.visible({ ...admin, data: ofId("free:y") }, known)).toBeUndefined();
+  expect(await rights.visible({ ...admin, data: ofId("free:x") }, known)).toBeDefined();
 });
