@@ -270,6 +270,33 @@ describe("an outbox", () => {
     }
   });
 
+  it("knows what was acknowledged of a file before it deletes the file, wherever it is killed", async () => {
+    for (const at of [0, -2]) {
+      const disk = new ForgetfulFiles(1);
+      const outbox = await Outbox.open(onDisk(disk));
+      const paths = await severalFiles(outbox);
+      const killed = removal(disk, paths.at(at), () => disk.kill());
+      void outbox.acknowledge(outbox.nextSequence - 1);
+      await killed;
+      const again = await Outbox.open(onDisk(disk));
+      // Otherwise the entries of that file would be reported as lost.
+      expect(again.acknowledged).toBe(outbox.nextSequence - 1);
+    }
+  });
+
+  it("deletes files in their order: no power cut leaves an older one behind a hole", async () => {
+    for (let seed = 1; seed <= 10; seed++) {
+      const disk = new ForgetfulFiles(seed);
+      const outbox = await Outbox.open(onDisk(disk));
+      const paths = await severalFiles(outbox);
+      const cut = removal(disk, paths.at(-2), () => disk.powerCut());
+      void outbox.acknowledge(outbox.nextSequence - 1);
+      await cut;
+      const left = paths.filter((path) => disk.contents().has(path));
+      expect(left, `seed ${seed}`).toEqual(paths.slice(-left.length));
+    }
+  });
+
   it("keeps its name when there is no room to write the new one down", async () => {
     const disk = { freeBytes: Infinity };
     const outbox = await openOutbox({ files: smallDisk(disk) });
@@ -288,7 +315,25 @@ async function openOutbox(options: Partial<OutboxOptions> = {}): Promise<Outbox>
 }
 
 function onDisk(disk: ForgetfulFiles): OutboxOptions {
-  return { folder, clock: realClock, random: seededRandom(1), files: disk.boot() };
+  return { folder, clock: realClock, random: seededRandom(1), files: disk.boot(), maxBytes: 1 << 20 };
+}
+
+/** Fills files, and answers their paths. */
+async function severalFiles(outbox: Outbox): Promise<readonly string[]> {
+  while (outbox.segments.length < 8) await outbox.append([text("x".repeat(70_000))]);
+  return outbox.segments.map(({ path }) => path);
+}
+
+/** Resolves after `act`, which comes when that file was removed and the outbox has no answer yet. */
+function removal(disk: ForgetfulFiles, path: string | undefined, act: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    disk.faults.happened = (operation, of) => {
+      if (operation !== "rm" || of !== path) return;
+      delete disk.faults.happened;
+      act();
+      resolve();
+    };
+  });
 }
 
 function failingOnce(operation: string, path: string): (now: string, at: string) => boolean {

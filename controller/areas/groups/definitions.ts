@@ -58,7 +58,7 @@ export class Definitions {
     const known = this.#fullnames.get(id);
     if (known !== undefined) return known;
     const group = this.#groups.get(id);
-    const name = group ? `${group.parent === "" ? "" : this.fullname(group.parent)}/${group.name}` : "";
+    const name = group ? `${this.fullname(group.parent)}/${group.name}` : "";
     this.#fullnames.set(id, name);
     return name;
   }

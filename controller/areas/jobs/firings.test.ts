@@ -424,27 +424,43 @@ test("what a controller has no room for is fired all the same, and begins when t
   expect(await told()).toEqual(["1 ok", "2 ok"]);
 });
 
+/** The stores of a controller that hears the answer of a firing's transaction after `look`. */
+const after = (look: () => Promise<void>): Stores => ({
+  system: () => engine.system(),
+  tenant: async (of) => {
+    const store = await engine.tenant(of);
+    const txn: typeof store.kv.txn = async (request) => {
+      const answer = await store.kv.txn(request);
+      if (request.then.some(({ key }) => key.startsWith("jobs/schedule/"))) await look();
+      return answer;
+    };
+    return { ...store, kv: wrappedKv(store.kv, { txn }) };
+  },
+});
+
 test("a firing whose answer is lost is not fired again", async () => {
   await define("every 1m;overlap=allow");
   let lost = 0;
-  const { tenant } = before(() => Promise.resolve());
-  const stores: Stores = {
-    system: () => engine.system(),
-    tenant: async (of) => {
-      const store = await tenant(of);
-      const txn: typeof store.kv.txn = async (request) => {
-        const answer = await store.kv.txn(request);
-        if (request.then.some(({ key }) => key.startsWith("jobs/schedule/")) && lost++ === 0)
-          throw new AppError("unknown_outcome", "done, not told");
-        return answer;
-      };
-      return { ...store, kv: wrappedKv(store.kv, { txn }) };
-    },
-  };
-  const one = controller("a", stores);
+  const one = controller(
+    "a",
+    after(() => (lost++ === 0 ? Promise.reject(new AppError("unknown_outcome", "done, not told")) : Promise.resolve())),
+  );
   clock.advance(MINUTE_MS);
   await fireAll(one);
   await over();
   expect(lost).toBeGreaterThan(0);
   expect(await told()).toEqual(["1 ok"]);
+});
+
+test("a run on an only host that was written and not begun yet is not taken over by its own controller", async () => {
+  await define("every 1m", { timeout: 3_600 });
+  const one: Controller = controller(
+    "a",
+    after(() => one.runs.maintain("matrix")),
+  );
+  clock.advance(MINUTE_MS);
+  await one.attend();
+  await over();
+  expect(await told()).toEqual(["1 ok"]);
+  expect(sent).toHaveLength(1);
 });

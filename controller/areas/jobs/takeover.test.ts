@@ -57,6 +57,8 @@ interface ControllerOptions {
   readonly aheadMs?: number;
   readonly objects?: Used;
   readonly stores?: Stores;
+  /** Takes the states that are published. */
+  readonly published?: (status: string) => void;
 }
 
 /** One controller's runs over the shared stores. */
@@ -80,7 +82,9 @@ function controller(own: string, options: ControllerOptions = {}): JobRuns {
     stores: options.stores ?? engine,
     objects: { catalog: (principal) => objects.catalog(principal), ...(options.objects ?? used) },
     runtime: { ...RUNTIME, clock: hastyClock(() => options.aheadMs ?? 0) },
-    notifications: { publish: () => undefined },
+    notifications: {
+      publish: (_tenant, { msg }) => options.published?.((JSON.parse(msg) as { readonly status: string }).status),
+    },
     controllers: { own, has: (id) => id === own || (options.sees ?? []).includes(id) },
   });
 }
@@ -149,10 +153,12 @@ const openKeys = async (runId: string) =>
 /** Resolves when the end of the run is on record. */
 const closed = (runId: string) => expect.poll(() => openKeys(runId)).toEqual([]);
 
-test("a run whose controller is gone is taken over under the same command ids, with its whole output; when that one wakes it tells its caller the same end", async () => {
+test("a run whose controller is gone is taken over under the same command ids, with its whole output; when that one wakes it tells its caller the same end, and nobody a second time", async () => {
   const asleep = held<Partial<CommandOutcome>>({ state: "timeout", message: "slept" });
   const seen: string[] = [];
+  const published: string[] = [];
   const a = controller("a", {
+    published: (status) => published.push(`a: ${status}`),
     dispatch: async (_host, { commandId, onOutput }) => {
       seen.push(commandId);
       onOutput?.(bytes("one "));
@@ -162,6 +168,7 @@ test("a run whose controller is gone is taken over under the same command ids, w
   const { runId, finished } = await execute(a, "h1");
   await asleep.asleep;
   const b = controller("b", {
+    published: (status) => published.push(`b: ${status}`),
     dispatch: async (_host, { commandId, onOutput }) => {
       seen.push(commandId);
       for (const text of ["one ", "two"]) onOutput?.(bytes(text));
@@ -175,6 +182,7 @@ test("a run whose controller is gone is taken over under the same command ids, w
   expect(await finished).toMatchObject([{ host: "h1", state: "ok", code: 0 }]);
   expect(new Set(seen)).toEqual(new Set([`job/${runId}/h1/0`]));
   expect(seen).toHaveLength(2);
+  expect(published).toEqual(["a: running", "b: ok"]);
   expect(await rowsOf(runId)).toMatchObject([{ status: "ok", out: "one two", outputsize: 7 }]);
   expect(await outputOf(runId, "h1")).toBe("one two");
   expect(await openKeys(runId)).toEqual([]);

@@ -3,10 +3,13 @@ import { connect, type AddressInfo } from "node:net";
 import { pino } from "pino";
 import { afterEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
-import { WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
+import { SCRIPT_MESSAGE_MAX_CHARACTERS, WEBSOCKET_CLOSE_GRACE_MS, WEBSOCKET_PING_MS } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
+import type { ObjectChange } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { publishChanges, wantsChanges } from "./changes.ts";
+import { sendFrame } from "./sending.ts";
 import { NotificationHub } from "./service.ts";
 import { notificationSockets } from "./routes.ts";
 import type { Notification } from "./types.ts";
@@ -55,6 +58,62 @@ describe("the hub", () => {
     expect(hub.wanted("matrix", "alerts")).toBe(false);
   });
 
+  test("tells of each subject that begins or ends to have receivers, and of those it has", () => {
+    const hub = new NotificationHub({ log: pino({ level: "silent" }) });
+    const told: string[] = [];
+    const stop = hub.onInterests(() => {
+      told.push(
+        hub
+          .interests()
+          .map(({ tenant, subject }) => `${tenant} ${subject}`)
+          .join(),
+      );
+    });
+    const listen = (subject: string) => hub.subscribe(testPrincipal(), { subject }, () => {});
+    const [first, second, other] = [listen("alerts"), listen("alerts"), listen("events")];
+    first();
+    first();
+    second();
+    const again = listen("alerts");
+    // The end of an earlier one takes nothing from those that came later.
+    second();
+    other();
+    again();
+    stop();
+    listen("alerts");
+    expect(told).toEqual([
+      "matrix alerts",
+      "matrix alerts,matrix events",
+      "matrix events",
+      "matrix events,matrix alerts",
+      "matrix alerts",
+      "",
+    ]);
+  });
+
+  test("sends what is published here to controllers that want it, once, and what comes from them to none", () => {
+    const hub = new NotificationHub({ log: pino({ level: "silent" }) });
+    const got: string[] = [];
+    const detach = hub.attach({
+      wants: (tenant, subject) => tenant === "matrix" && subject === "alerts",
+      send: (tenant, { msg }) => got.push(`${tenant} ${msg}`),
+    });
+    hub.publish("matrix", notification({ msg: "1" }));
+    hub.publish("matrix", notification({ msg: "2", subject: "events" }));
+    hub.publish("second", notification({ msg: "3" }));
+    hub.receive("matrix", notification({ msg: "4" }));
+    expect([got, hub.wanted("matrix", "alerts"), hub.wanted("matrix", "events")]).toEqual([["matrix 1"], true, false]);
+    detach();
+    hub.publish("matrix", notification({ msg: "5" }));
+    expect([got.length, hub.wanted("matrix", "alerts")]).toEqual([1, false]);
+  });
+
+  test("is listened to by those only who may", () => {
+    const hub = new NotificationHub({ log: pino({ level: "silent" }) });
+    const nobody = { ...testPrincipal(), grants: ["notifications:write"] };
+    expect(() => hub.subscribe(nobody, { subject: "alerts" }, () => {})).toThrow("notifications:read");
+  });
+
   test("a receiver that fails is nobody else's trouble", () => {
     const hub = new NotificationHub({ log: pino({ level: "silent" }) });
     const got: string[] = [];
@@ -64,6 +123,67 @@ describe("the hub", () => {
     hub.subscribe(testPrincipal(), { subject: "alerts" }, ({ msg }) => got.push(msg));
     hub.publish("matrix", notification());
     expect(got).toEqual(["m"]);
+  });
+});
+
+describe("a change of an object", () => {
+  const change = {
+    ...{ tenant: "matrix", class: "/matrix/box", id: "box:1", action: "UPDATE", fields: { a: 1 } },
+    ...{ object: { values: { a: 1 }, vtimeMs: 2, ctimeMs: 1 }, announced: true },
+  } as unknown as ObjectChange;
+  const published = (changes: readonly ObjectChange[], isWanted = true) => {
+    const frames: Notification[] = [];
+    const hub = {
+      publish: (_tenant: string, frame: Notification) => void frames.push(frame),
+      wanted: (tenant: string, subject: string) => isWanted && tenant === "matrix" && subject === "datachange",
+    };
+    expect(wantsChanges(hub, "matrix")).toBe(isWanted);
+    publishChanges(hub, changes);
+    return frames;
+  };
+
+  test("is told of an announced one only, and where somebody listens", () => {
+    expect(published([{ ...change, announced: false }])).toEqual([]);
+    expect(published([change], false)).toEqual([]);
+    expect(published([{ ...change, announced: false }, change])).toMatchObject([
+      {
+        ...{ keyspace: "/matrix", source: "objects", subject: "datachange", title: "/matrix/box" },
+        msg: JSON.stringify({ class: "/matrix/box", id: "box:1", action: "UPDATE", fields: { a: 1 } }),
+        about: { permission: "objects:read", class: "/matrix/box", id: "box:1", values: { a: 1 }, member: "fields" },
+      },
+    ]);
+  });
+
+  test("is the end of the object for who saw it before, and no more", () => {
+    const [frame] = published([{ ...change, before: { values: { a: 0 }, vtimeMs: 1 } } as unknown as ObjectChange]);
+    expect(frame?.about?.before).toEqual({
+      ...{ values: { a: 0 }, vtimeMs: 1 },
+      msg: JSON.stringify({ class: "/matrix/box", id: "box:1", action: "DELETE", fields: {} }),
+    });
+    expect(published([change])[0]?.about).not.toHaveProperty("before");
+  });
+});
+
+describe("a frame of a user or a script", () => {
+  const frame = { source: "s", subject: "alerts", title: "t", msg: "m" };
+  const send = (more: Partial<typeof frame> = {}, principal = testPrincipal()) => {
+    const published: unknown[] = [];
+    sendFrame({ publish: (...call) => void published.push(call) }, principal, { ...frame, ...more });
+    return published;
+  };
+
+  test("is one of the sender's tenant and tells of no object", () => {
+    expect(send()).toEqual([["matrix", { ...frame, keyspace: "/matrix", reply: "", about: undefined }]]);
+  });
+
+  test("is refused without the permission, on the subjects of the platform, and when it is too long", () => {
+    expect(() => send({}, { ...testPrincipal(), grants: ["notifications:read"] })).toThrow("notifications:write");
+    for (const subject of ["datachange", "deployment", "jobrun", "transfer"])
+      expect(() => send({ subject })).toThrow(`Frames of ${subject} come from the platform`);
+    expect(send({ msg: "x".repeat(SCRIPT_MESSAGE_MAX_CHARACTERS) })).toHaveLength(1);
+    expect(() => send({ msg: "x".repeat(SCRIPT_MESSAGE_MAX_CHARACTERS + 1) })).toThrow(
+      expect.objectContaining({ code: "too_large", details: { limit: "SCRIPT_MESSAGE_MAX_CHARACTERS" } }),
+    );
   });
 });
 

@@ -381,3 +381,23 @@ test("what the owner of a class closes to one receiver is told to others only, w
     expect(JSON.parse(msg), receiver.user).toEqual({ name: "a", uplink: seen ? ["shelf:a"] : [] });
   }
 });
+
+test("receivers of the same rules share one look at a frame, also at one of a class that is not known here", async () => {
+  const frame: Notification = {
+    ...{ keyspace: "/matrix", source: "objects", subject: "datachange", title: "", reply: "" },
+    msg: JSON.stringify({ word: "x", secret: "y" }),
+    about: {
+      ...{ permission: "objects:read", class: "/matrix/later", id: undefined, values: { word: "x" } },
+      ...{ vtimeMs: 1, ctimeMs: 1, told: [] },
+    },
+  };
+  const data: readonly DataRule[] = [{ class: "/matrix", access: "read", hidden: ["secret"] }];
+  const [one, other] = await Promise.all(["ann", "bob"].map((user) => rights.visible({ ...admin, user, data }, frame)));
+  expect(JSON.parse(one?.msg ?? "")).toEqual({ word: "x" });
+  expect(other).toBe(one);
+  expect(await rights.visible({ ...admin, data: [{ class: "/matrix/free", access: "read" }] }, frame)).toBeUndefined();
+  const known = { ...frame, about: { ...frame.about!, class: "/matrix/free", id: "free:x", values: {} } };
+  const ofId = (id: string): readonly DataRule[] => [{ class: "/matrix/free", access: "read", where: `id = '${id}'` }];
+  expect(await rights.visible({ ...admin, data: ofId("free:y") }, known)).toBeUndefined();
+  expect(await rights.visible({ ...admin, data: ofId("free:x") }, known)).toBeDefined();
+});

@@ -79,8 +79,9 @@ export class NotificationHub implements Notifications {
     if (receivers.size === 1) this.#interestsChanged();
     return () => {
       if (!receivers.delete(receiver) || receivers.size > 0) return;
-      if (subjects.get(subject) === receivers) subjects.delete(subject);
-      if (subjects.size === 0 && this.#receivers.get(tenant) === subjects) this.#receivers.delete(tenant);
+      // A set that is empty is never filled again: who comes later begins another one.
+      subjects.delete(subject);
+      if (subjects.size === 0) this.#receivers.delete(tenant);
       this.#interestsChanged();
     };
   }

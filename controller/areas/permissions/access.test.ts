@@ -91,8 +91,10 @@ describe("a part that another one covers is left out", () => {
   });
 
   test("and of equal ones there is one", () => {
-    const data = ["one", "other"].map((group) => ({ ...whole, shown: ["a"], where: "a = 1", group }));
-    expect(classAccess({ grants: [], data }, "/m").parts).toHaveLength(1);
+    for (const access of ["read", "write"] as const) {
+      const data = ["one", "other"].map((group) => ({ ...whole, access, shown: ["a"], where: "a = 1", group }));
+      expect(classAccess({ grants: [], data }, "/m").parts).toHaveLength(1);
+    }
   });
 });
 
@@ -164,6 +166,15 @@ describe("all rows and columns of a class are seen", () => {
     const data = [read, { ...read, class: "/m", hidden: ["a"] }];
     expect(seesAll({ ...testPrincipal(), data }, [{ path: "/n" }, { path: "/m" }])).toBe(false);
   });
+
+  test("not of a class of which its owner closes objects to the principal", () => {
+    const limited = (closes: boolean) => ({
+      path: "/m",
+      guard: { limit: { columns: ["a"], of: () => (closes ? () => false : undefined) } },
+    });
+    const bob = { ...testPrincipal(), data: [read] };
+    expect([true, false].map((closes) => seesAll(bob, [limited(closes)]))).toEqual([false, true]);
+  });
 });
 
 describe("a class is open without restriction", () => {
@@ -176,6 +187,12 @@ describe("a class is open without restriction", () => {
     ];
     expect(isUnrestricted({ data: halves }, "/m")).toBe(false);
     expect(isUnrestricted({ data: [...halves, { ...whole, group: "i" }] }, "/m")).toBe(true);
+  });
+
+  test("by the last of several rules of one class, as everywhere", () => {
+    const narrow: DataRule = { ...whole, hidden: ["a"] };
+    expect(isUnrestricted({ data: [narrow, whole] }, "/m")).toBe(true);
+    expect(isUnrestricted({ data: [whole, narrow] }, "/m")).toBe(false);
   });
 
   test.each<Partial<DataRule>>([

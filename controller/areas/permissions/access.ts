@@ -172,7 +172,6 @@ function covers(part: AccessPart, other: AccessPart): boolean {
 
 function hasColumns(hidden: HiddenColumns, other: HiddenColumns): boolean {
   if (hidden instanceof AllBut) return hidden.showsAllOf(other);
-  if (hidden.size === 0) return true;
   return [...(hidden as ReadonlySet<string>)].every((name) => other.has(name));
 }
 

@@ -37,7 +37,6 @@ export function hasGrant({ grants }: Pick<Principal, "grants">, grant: string): 
   const [area = "", verb = ""] = grant.split(":");
   const verbs = verb === "*" ? ["read", "write", "run"] : [verb];
   return (
-    grants.includes(grant) ||
     grants.includes(`${area}:*`) ||
     verbs.every((one) => grants.includes(`*:${one}`) || grants.includes(`${area}:${one}`))
   );

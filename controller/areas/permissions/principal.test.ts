@@ -11,7 +11,9 @@ import {
   requireDefining,
   requireMayChange,
   requireNoDuty,
+  requireNoDutyOfProgram,
   requireOneOf,
+  requirePath,
   requirePermission,
 } from "./principal.ts";
 import type { Permission } from "./names.ts";
@@ -62,6 +64,22 @@ test("who has a duty is told so in place of each permission, and may nothing els
   expect(() => requireNoDuty(granted())).not.toThrow();
 });
 
+test("a program of a user who has a duty is told by a code of its own that a person has to act", () => {
+  expect(() => requireNoDutyOfProgram(granted("jobs:*"))).not.toThrow();
+  const duties = [
+    ["password", "change the first password"],
+    ["second factor", "set up a second factor"],
+  ] as const;
+  for (const [owes, text] of duties)
+    expect(() => requireNoDutyOfProgram(owing(granted("jobs:*"), owes))).toThrow(
+      expect.objectContaining({
+        code: "action_required",
+        details: { owes },
+        message: expect.stringContaining(text) as string,
+      }),
+    );
+});
+
 test("what runs later with all rights of a user is not begun by a token that has a part of them", () => {
   const bob = granted("jobs:*");
   expect(() => requireAllOwnGrants({ ...bob, byToken: "part" })).toThrow("of which the token has a part");
@@ -76,6 +94,8 @@ test("a path is open by what is above it, and its folders show the way to it, an
   const shown = ["/a/b/c", "/a/b", "/a", "/", "/a/x", "/b"].filter((path) => pathVisible(bob, path));
   expect(shown).toEqual(["/a/b/c", "/a/b", "/a", "/"]);
   expect(pathVisible(granted(), "/b")).toBe(true);
+  expect(() => requirePath(bob, "/a/b/c")).not.toThrow();
+  expect(() => requirePath(bob, "/a")).toThrow("The path /a is not open to bob.");
 });
 
 describe("a principal that reads only", () => {
@@ -163,6 +183,11 @@ describe("of the data rules", () => {
       ruled(write, { class: "/m/entry", access: "none" }, { class: "/m/ent/box", access: "write", hidden: [] }),
       "/m/ent",
     );
-    expect(() => requireDefining({ ...ruled(write), grants: ["*:read"] }, "/m/ent")).toThrow("objects:write");
+    const grants = ["objects:write", "schema:write"];
+    expect(() => requireDefining({ ...ruled(write), grants }, "/m/ent")).not.toThrow();
+    for (const missing of grants) {
+      const others = { ...ruled(write), grants: grants.filter((grant) => grant !== missing) };
+      expect(() => requireDefining(others, "/m/ent")).toThrow(missing);
+    }
   });
 });

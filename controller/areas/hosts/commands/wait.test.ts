@@ -63,6 +63,23 @@ describe("a command that is waited for", () => {
     expect(await wait.outcome).toMatchObject({ state: "ok", code: 0 });
   });
 
+  it("passes bytes over that are missing when its end is stored, and waits for them before", async () => {
+    const stored = new StoredCommand(seededRandom(1));
+    const piece = (offset: number, text: string): CommandOutput => {
+      return { commandId: "c", stderr: false, offset, data: Buffer.from(text) };
+    };
+    stored.pieces.push(piece(0, "a"), piece(5, "b"));
+    const early = waitFor(stored);
+    early.wait.catchUp();
+    await turns({ ...seededRandom(1), next: () => 1 }, 50);
+    expect(early.heard()).toBe("a");
+    stored.end = resultOf();
+    const { wait, heard } = waitFor(stored);
+    wait.catchUp();
+    await wait.outcome;
+    expect(heard()).toBe("ab");
+  });
+
   it("ends by what is stored when its time is over, else by the deadline", async () => {
     const stored = new StoredCommand(seededRandom(1));
     const late = waitFor(stored);
