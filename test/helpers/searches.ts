@@ -34,11 +34,11 @@ export function searchesOf(work: () => void): Searches {
     return exec.call(this, text);
   };
   RE2JS.prototype.test = function (text) {
-    characters += text.length;
+    characters += String(text).length;
     return test.call(this, text);
   };
   RE2JS.prototype.matcher = function (text) {
-    characters += text.length;
+    characters += String(text).length;
     return matcher.call(this, text);
   };
   try {

@@ -54,6 +54,7 @@ const inField = (value: string) => (member: string) => `${member}=${encodeURICom
 export const HOSTILE_BODIES: readonly HostileBody[] = [
   { name: "JSON of 1,200,000 keys", type: JSON_TYPE, pauses: 0, payload: () => keys(1_200_000) },
   { name: "a member of 90,000 keys", type: JSON_TYPE, pauses: 180, payload: inMember(keys(90_000)), always: true },
+  { name: "JSON of 90,000 keys", type: JSON_TYPE, pauses: 90, payload: () => keys(90_000) },
   { name: "a member of 3,000 keys", type: JSON_TYPE, pauses: 0, payload: inMember(keys(3_000)) },
   {
     name: "a list of 90,000 objects",
@@ -105,6 +106,18 @@ export const HOSTILE_BODIES: readonly HostileBody[] = [
     payload: (member) => `${member}=${"%41".repeat(5_000_000)}`,
   },
   { name: "a form field of 90,000 keys", type: FORM, pauses: 32, payload: inField(keys(90_000)) },
+  {
+    name: "a form field of 1,000 objects of 90 keys",
+    type: FORM,
+    pauses: 180,
+    payload: inField(list(1_000, () => keys(90))),
+  },
+  {
+    name: "a form field of 4,000,000 empty objects",
+    type: FORM,
+    pauses: 0,
+    payload: (member) => `${member}=[${"{},".repeat(4_000_000)}{}]`,
+  },
   { name: "a form field of 1,000,000 keys", type: FORM, pauses: 0, payload: inField(keys(700_000)) },
   {
     name: "a form of 2,000 fields of JSON",
