@@ -9,6 +9,7 @@ import {
   HTTP_JSON_OBJECT_BYTES,
   HTTP_JSON_STRING_BYTES,
   HTTP_JSON_STRING_MAX_CHARACTERS,
+  HTTP_TURN_LIST_MAX_ITEMS,
 } from "./limits.ts";
 
 /** A bound as errors tell it. */
@@ -67,6 +68,22 @@ const WORDS = new Map<number, readonly [string, boolean | null]>([
 
 type Container = Record<string, unknown> | unknown[];
 
+/** Objects and lists whose values were counted; to count them anew takes as long as to go through them. */
+const large = new WeakSet<object>();
+
+/**
+ * True for an object or list of a decoder that holds more than `HTTP_TURN_LIST_MAX_ITEMS` values in all depths: it is
+ * gone through in slices.
+ */
+export function isLargeJson(value: unknown): value is object {
+  return typeof value === "object" && value !== null && large.has(value);
+}
+
+/** Says so of what is made of a large one. */
+export function noteLargeJson(value: object): void {
+  large.add(value);
+}
+
 /**
  * Decodes one JSON text in pieces, so that others have their turns between them. It differs from `JSON.parse` in three
  * ways: whole numbers beyond 2^53 become their decimal text, as `Value` has them; the members `__proto__`, and those
@@ -81,6 +98,8 @@ export class JsonDecoder {
   #weight = 0;
   /** Containers that are open, the innermost last, and the names under which the members of objects come. */
   readonly #open: Container[] = [];
+  /** Values before each of them. */
+  readonly #before: number[] = [];
   readonly #names: string[] = [];
   /** Decoded parts of a string whose end was not reached yet. */
   #parts: string[] | undefined;
@@ -185,12 +204,16 @@ export class JsonDecoder {
     this.#weight += weight;
     this.#at++;
     this.#open.push(container);
+    this.#before.push(this.#members + this.#elements);
     this.#state = "first";
   }
 
   #close(): void {
     this.#at++;
-    this.#put(this.#open.pop());
+    const container = this.#open.pop();
+    const count = this.#members + this.#elements - (this.#before.pop() ?? 0);
+    if (container !== undefined && count > HTTP_TURN_LIST_MAX_ITEMS) large.add(container);
+    this.#put(container);
   }
 
   /** Gives a value to the container it belongs to. */

@@ -1,5 +1,5 @@
 import { hasLongNumber, parseJson } from "../common/json.ts";
-import { HTTP_JSON_BOUNDS, JsonDecoder, type JsonBounds } from "../common/json-decoder.ts";
+import { HTTP_JSON_BOUNDS, isLargeJson, JsonDecoder, type JsonBounds } from "../common/json-decoder.ts";
 import { HTTP_TURN_TEXT_MAX_CHARACTERS } from "../common/limits.ts";
 import type { Value } from "../common/value.ts";
 import type { ThreadSlices } from "./slices.ts";
@@ -32,29 +32,57 @@ export async function decodeJson(text: string, { slices, bounds, hold }: DecodeO
   }
 }
 
-/** Items of a list between two looks at the clock. */
+/** Items of a list, or members of a large object, between two looks at the clock. */
 const ITEMS_PER_LOOK = 32;
+/** Texts that are joined at once. */
+const JOINED_ITEMS = 1_024;
 
-/** The JSON text of a value. Long lists at its top or in its members are written in slices. */
-export async function encodeJson(value: Value, slices: DecodeOptions["slices"]): Promise<string> {
-  if (Array.isArray(value)) return `[${(await itemTexts(value as readonly Value[], slices)).join()}]`;
+type Slicing = DecodeOptions["slices"];
+
+/** The JSON text of a value. Long lists and large objects are written in slices. */
+export async function encodeJson(value: Value, slices: Slicing): Promise<string> {
+  if (Array.isArray(value)) return encodeList(value as readonly Value[], slices);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members: string[] = [];
-  for (const [name, member] of Object.entries(value)) {
-    if (member === undefined) continue;
-    const text = Array.isArray(member)
-      ? `[${(await itemTexts(member as readonly Value[], slices)).join()}]`
-      : JSON.stringify(member);
-    members.push(`${JSON.stringify(name)}:${text}`);
-  }
-  return `{${members.join()}}`;
+  return encodeMembers(value as Readonly<Record<string, Value>>, slices);
 }
 
-async function itemTexts(list: readonly Value[], slices: DecodeOptions["slices"]): Promise<readonly string[]> {
-  const texts: string[] = [];
+function isLong(value: Value | undefined): value is Value {
+  return isLargeJson(value) || (Array.isArray(value) && value.length > ITEMS_PER_LOOK);
+}
+
+async function encodeList(list: readonly Value[], slices: Slicing): Promise<string> {
+  const texts = new JoinedTexts();
   for (const [at, item] of list.entries()) {
-    texts.push(JSON.stringify(item ?? null));
+    texts.add(isLong(item) ? await encodeJson(item, slices) : JSON.stringify(item ?? null));
     if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
   }
-  return texts;
+  return `[${texts.joined()}]`;
+}
+
+async function encodeMembers(members: Readonly<Record<string, Value>>, slices: Slicing): Promise<string> {
+  const texts = new JoinedTexts();
+  for (const [at, name] of Object.keys(members).entries()) {
+    const member = members[name];
+    if (at % ITEMS_PER_LOOK === ITEMS_PER_LOOK - 1 && slices.isOverNow()) await slices.pause();
+    if (member === undefined) continue;
+    texts.add(`${JSON.stringify(name)}:${isLong(member) ? await encodeJson(member, slices) : JSON.stringify(member)}`);
+  }
+  return `{${texts.joined()}}`;
+}
+
+/** Texts with commas between them, joined as they come: to join all of many at once takes a while. */
+class JoinedTexts {
+  readonly #parts: string[] = [];
+  #last: string[] = [];
+
+  add(text: string): void {
+    this.#last.push(text);
+    if (this.#last.length < JOINED_ITEMS) return;
+    this.#parts.push(this.#last.join());
+    this.#last = [];
+  }
+
+  joined(): string {
+    return [...this.#parts, ...(this.#last.length === 0 ? [] : [this.#last.join()])].join();
+  }
 }

@@ -98,7 +98,7 @@ export const HTTP_JSON_DEPTH_MAX = 64;
 export const HTTP_JSON_MEMBERS_MAX = 100_000;
 export const HTTP_JSON_ELEMENTS_MAX = 500_000;
 export const HTTP_JSON_STRING_MAX_CHARACTERS = 16 * MIB;
-/** A list of more items is made to fit its schema in slices. */
+/** A list of more items, or a JSON value of more values in all depths, is made to fit its schema in slices. */
 export const HTTP_TURN_LIST_MAX_ITEMS = 1_000;
 /** A JSON text or a form up to this size is decoded in one turn of the event loop, a larger one in slices. */
 export const HTTP_TURN_TEXT_MAX_CHARACTERS = 64 * KIB;

@@ -4,6 +4,8 @@ import { KIB, MIB } from "./units.ts";
 
 // Query language and queries.
 export const MQL_TEXT_MAX_CHARACTERS = 4 * MIB;
+/** Members of all objects, and elements of all lists, in the JSON of one `INSERT JSON`. */
+export const INSERT_JSON_VALUES_MAX = 1_000_000;
 export const MQL_TOKENS_MAX = 1_000_000;
 /** A word is read in one piece: longer than every name that is allowed. */
 export const MQL_WORD_MAX_CHARACTERS = 65_536;

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import { AppError } from "../../common/errors.ts";
 import type { Bound } from "../../common/json-decoder.ts";
 import { HTTP_BODY_READ_FACTOR, HTTP_SESSION_WITHIN_BYTES } from "../../common/limits.ts";
+import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
@@ -21,6 +22,9 @@ export const NO_BODY: Body = { fields: new Map(), isJson: false, text: undefined
 
 /** Sign-in by form: belongs to no endpoint, so it makes a form a form. */
 export const SESSION_FIELD = "sessionid";
+
+/** Members of an object between two looks at the clock. */
+const MEMBERS_PER_LOOK = 256;
 
 type Reader = Pick<Endpoint, "path" | "input" | "body">;
 
@@ -120,6 +124,8 @@ function decode(bytes: Uint8Array, contentType: string): string {
 /** The values of a text, each as the text is read: as JSON or as a form. Throws when it is none. */
 export interface Texts {
   readonly json: (text: string) => unknown;
+  /** The members of the JSON value, where they were made in slices. */
+  readonly members?: Fields | undefined;
   readonly form: (text: string) => Fields;
 }
 
@@ -167,15 +173,36 @@ function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Bod
   const isDeclared = /json/i.test(contentType);
   const value = parsed(() => texts.json(text), endpoint.body === "json" || (isDeclared && endpoint.body !== "text"));
   if (value === undefined) return undefined;
-  const fields = new Map<string, unknown[]>();
-  // A body that is a bare list comes as the member `items`.
-  const members = Array.isArray(value) ? [["items", value] as const] : Object.entries(value);
-  for (const [name, member] of members) {
-    if (name.endsWith("[]")) addField(fields, name, member);
-    else fields.set(name, [member]);
-  }
+  const fields = texts.members ?? fieldsOf(value);
   if (endpoint.body === "text" && !namesMember(endpoint, fields.keys())) return undefined;
   return { ...NO_BODY, fields, isJson: true };
+}
+
+function fieldsOf(value: object): Fields {
+  const fields = new Map<string, unknown[]>();
+  // A body that is a bare list comes as the member `items`.
+  if (Array.isArray(value)) return fields.set("items", [value]);
+  for (const [name, member] of Object.entries(value)) addMember(fields, name, member);
+  return fields;
+}
+
+/** The same of an object of many members. */
+export async function fieldsInSlices(
+  value: object,
+  slices: Pick<ThreadSlices, "isOverNow" | "pause">,
+): Promise<Fields> {
+  if (Array.isArray(value)) return fieldsOf(value);
+  const fields = new Map<string, unknown[]>();
+  for (const [at, name] of Object.keys(value).entries()) {
+    addMember(fields, name, (value as Readonly<Record<string, unknown>>)[name]);
+    if (at % MEMBERS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
+  }
+  return fields;
+}
+
+function addMember(fields: Map<string, unknown[]>, name: string, member: unknown): void {
+  if (name.endsWith("[]")) addField(fields, name, member);
+  else fields.set(name, [member]);
 }
 
 function parsed(parse: () => unknown, mustBeJson: boolean): object | undefined {

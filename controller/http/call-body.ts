@@ -3,11 +3,11 @@ import { join } from "node:path";
 import type { FastifyRequest } from "fastify";
 import type { Runtime } from "../runtime.ts";
 import { isAppError } from "../../common/errors.ts";
-import type { Bound } from "../../common/json-decoder.ts";
+import { isLargeJson, type Bound } from "../../common/json-decoder.ts";
 import { looksLikeJson } from "../../common/json.ts";
 import { decodeJson, fitsOneTurn } from "../decoding.ts";
 import type { ThreadSlices } from "../slices.ts";
-import { interpret, isForm, NO_BODY, readText, type Body, type Stranger, type Texts } from "./body.ts";
+import { fieldsInSlices, interpret, isForm, NO_BODY, readText, type Body, type Stranger, type Texts } from "./body.ts";
 import type { CallMemory } from "./body-memory.ts";
 import { holdDecoded, holdFields } from "./body-weight.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -85,16 +85,20 @@ export class CallBody {
       }
     };
     const json = await decodeJson(text, { slices, hold }).then(
-      (value) => () => value,
+      async (value) => ({
+        value: () => value,
+        members: isLargeJson(value) ? await fieldsInSlices(value, slices) : undefined,
+      }),
       (error: unknown) => {
         // The text may still be a free text. Memory that is used up, or a caller that has gone, ends the call.
         if (error === full || !isAppError(error, "syntax", "too_large")) throw error;
-        return (): never => {
+        const fault = (): never => {
           throw error;
         };
+        return { value: fault, members: undefined };
       },
     );
-    return { form: () => form, json };
+    return { form: () => form, json: json.value, members: json.members };
   }
 
   /** What was uploaded is gone; the call does not wait for it. */

@@ -4,10 +4,11 @@ import { isAppError } from "../../common/errors.ts";
 import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { assemble, Bracketed } from "./fields.ts";
+import { isLargeJson, noteLargeJson } from "../../common/json-decoder.ts";
 import { looksLikeJson, parseJson } from "../../common/json.ts";
 
 /** The parts of a schema that decide how text becomes a value. */
-interface Shape {
+export interface Shape {
   readonly type?: string;
   readonly properties?: Readonly<Record<string, TSchema>>;
   readonly patternProperties?: Readonly<Record<string, TSchema>>;
@@ -17,8 +18,10 @@ interface Shape {
   readonly default?: unknown;
 }
 
-/** Items of a long list between two looks at the clock. */
-const ITEMS_PER_LOOK = 32;
+/** Items of a long list, or members of a large object, between two looks at the clock. */
+export const ITEMS_PER_LOOK = 32;
+
+export type Slicing = Pick<ThreadSlices, "isOverNow" | "pause">;
 
 /** What stands for "nothing was sent". */
 export const ABSENT = Symbol("absent");
@@ -72,7 +75,7 @@ export function coerce(schema: TSchema, value: unknown, texts: JsonTexts): unkno
   if (shape.anyOf !== undefined) return coerceUnion(shape.anyOf, value, texts);
   switch (shape.type) {
     case "string":
-      return toText(value);
+      return toText(value, texts);
     case "integer":
     case "number":
       return toNumber(value, shape.type === "integer");
@@ -111,10 +114,10 @@ export function validatorOf(schema: TSchema): Validator {
   return validator;
 }
 
-function toText(value: unknown): unknown {
+function toText(value: unknown, texts: JsonTexts): unknown {
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   // A member that is documented as JSON text often comes as the JSON itself.
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
+  return typeof value === "object" && value !== null ? texts.textOf(value) : value;
 }
 
 function toNumber(value: unknown, integer: boolean): unknown {
@@ -142,8 +145,11 @@ function toList(shape: Shape, value: unknown, texts: JsonTexts): unknown {
   const list: readonly unknown[] = Array.isArray(parsed) ? parsed : [parsed];
   const items = shape.items as TSchema | undefined;
   if (items === undefined) return list;
-  if (list.length > HTTP_TURN_LIST_MAX_ITEMS && texts.takesLists) return texts.later(list, items);
-  return list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
+  const isLarge = list.length > HTTP_TURN_LIST_MAX_ITEMS || list.some(isLargeJson) || isLargeJson(parsed);
+  if (isLarge && texts.takesLists) return texts.later(list, items);
+  const made = list.map((item) => coerce(items, item, texts)).filter((item) => item !== ABSENT);
+  if (isLarge) noteLargeJson(made);
+  return made;
 }
 
 function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
@@ -151,19 +157,42 @@ function toObject(shape: Shape, value: unknown, texts: JsonTexts): unknown {
   if (parsed === "" || parsed === "[object Object]") return ABSENT;
   if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) return value;
   if (takesAnyMembers(shape)) return parsed;
+  const given = parsed as Readonly<Record<string, unknown>>;
   const result: Record<string, unknown> = {};
-  for (const [name, member] of Object.entries(parsed)) {
-    if (name === "__proto__") continue;
-    const schema = schemaOfMember(shape, name);
-    if (schema === undefined) continue;
-    const coerced = schema === true ? member : member === null ? nullOf(schema) : coerce(schema, member, texts);
-    if (coerced !== ABSENT) result[name] = coerced;
+  if (isLargeJson(parsed)) {
+    noteLargeJson(result);
+    if (!takesOtherNames(shape)) {
+      const names = Object.keys(shape.properties ?? {}).filter((name) => Object.hasOwn(given, name));
+      for (const name of names) addMember(result, { shape, name, value: given[name] }, texts);
+      return withDefaults(shape, result);
+    }
+    if (texts.takesLists) return texts.laterMembers(given, shape, result);
   }
+  for (const name of Object.keys(given)) addMember(result, { shape, name, value: given[name] }, texts);
   return withDefaults(shape, result);
 }
 
+interface GivenMember {
+  readonly shape: Shape;
+  readonly name: string;
+  readonly value: unknown;
+}
+
+function addMember(result: Record<string, unknown>, { shape, name, value }: GivenMember, texts: JsonTexts): void {
+  if (name === "__proto__") return;
+  const schema = schemaOfMember(shape, name);
+  if (schema === undefined) return;
+  const coerced = schema === true ? value : value === null ? nullOf(schema) : coerce(schema, value, texts);
+  if (coerced !== ABSENT) result[name] = coerced;
+}
+
+/** Whether members with other names than those of `properties` stay. */
+function takesOtherNames({ patternProperties, additionalProperties: more }: Shape): boolean {
+  return patternProperties !== undefined || more === true || (typeof more === "object" && more !== null);
+}
+
 /** Whether an object fits as it is: no member of it has a name or a schema. */
-function takesAnyMembers({ properties, patternProperties }: Shape): boolean {
+export function takesAnyMembers({ properties, patternProperties }: Shape): boolean {
   const [pattern, ...more] = Object.entries(patternProperties ?? {});
   return (
     properties === undefined && more.length === 0 && pattern?.[0] === "^.*$" && Object.keys(pattern[1]).length === 0
@@ -201,10 +230,17 @@ export class JsonTexts {
   readonly #missing = new Set<string>();
   #leftAtOnce: number;
 
+  /** Texts of large values that stand where a text is wanted, and those that were not made. */
+  readonly #written = new Map<object, string>();
+  readonly #unwritten = new Set<object>();
   readonly #lists: { readonly list: unknown[]; readonly items: TSchema }[] = [];
+  readonly #objects: (Omit<GivenMember, "name" | "value"> & {
+    readonly given: Readonly<Record<string, unknown>>;
+    readonly result: Record<string, unknown>;
+  })[] = [];
   #takesLists: boolean;
 
-  /** Without a number every text is decoded, and every list coerced, where it is met. */
+  /** Without a number every text is decoded or written, and every list coerced, where it is met. */
   constructor(charactersAtOnce = Number.POSITIVE_INFINITY) {
     this.#leftAtOnce = charactersAtOnce;
     this.#takesLists = charactersAtOnce !== Number.POSITIVE_INFINITY;
@@ -229,12 +265,30 @@ export class JsonTexts {
   /** A copy of the list whose items `coerceLists` makes fit the schema. */
   later(list: readonly unknown[], items: TSchema): readonly unknown[] {
     const copy = [...list];
+    noteLargeJson(copy);
     this.#lists.push({ list: copy, items });
     return copy;
   }
 
-  /** Coerces the items of long lists, as their schemas say. */
-  async coerceLists(slices: Pick<ThreadSlices, "isOverNow" | "pause">): Promise<void> {
+  /** The object that `coerceLists` fills with the members that fit the schema. */
+  laterMembers(
+    given: Readonly<Record<string, unknown>>,
+    shape: Shape,
+    result: Record<string, unknown>,
+  ): Record<string, unknown> {
+    this.#objects.push({ given, shape, result });
+    return result;
+  }
+
+  /** Coerces the items of long lists and the members of large objects, as their schemas say. */
+  async coerceLists(slices: Slicing): Promise<void> {
+    while (this.#lists.length > 0 || this.#objects.length > 0) {
+      await this.#coerceItems(slices);
+      await this.#coerceMembers(slices);
+    }
+  }
+
+  async #coerceItems(slices: Slicing): Promise<void> {
     for (let next = this.#lists.pop(); next !== undefined; next = this.#lists.pop()) {
       const { list, items } = next;
       let kept = 0;
@@ -247,9 +301,36 @@ export class JsonTexts {
     }
   }
 
-  /** True when what was coerced holds a text that was not decoded. */
+  async #coerceMembers(slices: Slicing): Promise<void> {
+    for (let next = this.#objects.pop(); next !== undefined; next = this.#objects.pop()) {
+      const { given, shape, result } = next;
+      for (const [at, name] of Object.keys(given).entries()) {
+        addMember(result, { shape, name, value: given[name] }, this);
+        if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
+      }
+      withDefaults(shape, result);
+    }
+  }
+
+  /** True when what was coerced holds a text that was not decoded, or a value whose text was not made. */
   get areMissing(): boolean {
-    return this.#missing.size > 0;
+    return this.#missing.size > 0 || this.#unwritten.size > 0;
+  }
+
+  /** The JSON text of a value, or a large value itself, whose text `writeMissing` makes. */
+  textOf(value: object): unknown {
+    const known = this.#written.get(value);
+    if (known !== undefined) return known;
+    if (this.#leftAtOnce === Number.POSITIVE_INFINITY || !isLargeJson(value)) return JSON.stringify(value);
+    this.#unwritten.add(value);
+    return value;
+  }
+
+  /** Makes the texts of the large values that were met. */
+  async writeMissing(write: (value: object) => Promise<string>): Promise<void> {
+    const values = [...this.#unwritten];
+    this.#unwritten.clear();
+    for (const value of values) this.#written.set(value, await write(value));
   }
 
   /** The value of a text that is JSON; anything else as it is. */

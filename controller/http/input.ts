@@ -1,12 +1,12 @@
 import type { TSchema } from "typebox";
-import { Compile } from "typebox/compile";
 import { AppError } from "../../common/errors.ts";
-import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
-import { decodeJson } from "../decoding.ts";
+import type { Value } from "../../common/value.ts";
+import { decodeJson, encodeJson } from "../decoding.ts";
 import type { ThreadSlices } from "../slices.ts";
-import { ABSENT, coerceMember, conforms, JsonTexts, validatorOf } from "./coerce.ts";
+import { ABSENT, coerceMember, JsonTexts, validatorOf } from "./coerce.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
+import { problemsInSlices, type Problem } from "./problems.ts";
 
 export interface Sources {
   readonly path: Fields;
@@ -15,8 +15,6 @@ export interface Sources {
   /** The body came as JSON: its words are values. */
   readonly bodyIsJson: boolean;
 }
-
-type Problem = ReturnType<ReturnType<typeof validatorOf>["Errors"]>[number];
 
 /** Members of an endpoint's input schema. */
 export function membersOf(schema: TSchema): Readonly<Record<string, TSchema>> {
@@ -46,9 +44,10 @@ export async function readLargeInput(
   for (;;) {
     const input = coerced(endpoint, sources, texts);
     await texts.coerceLists(slices);
-    if (!texts.areMissing) return checked(endpoint.input, input);
+    if (!texts.areMissing) return checkedInSlices(endpoint.input, input, slices);
     // A text within a text is met once the outer one is decoded, and is shorter.
     await texts.decodeMissing((text) => decodeJson(text, { slices }));
+    await texts.writeMissing((value) => encodeJson(value as Value, slices));
   }
 }
 
@@ -68,27 +67,14 @@ function coerced(endpoint: Pick<Endpoint, "input" | "body">, sources: Sources, t
 
 function checked(schema: TSchema, input: unknown): unknown {
   const validator = validatorOf(schema);
-  if (!validator.Check(input)) throw invalid(problemsOf(schema, input as Record<string, unknown>));
+  if (!validator.Check(input)) throw invalid(validator.Errors(input));
   return input;
 }
 
-/** Of long lists only the first item that does not fit is looked at: to find all takes much longer than the check. */
-function problemsOf(schema: TSchema, input: Record<string, unknown>): readonly Problem[] {
-  const short = { ...input };
-  for (const [name, member] of memberList(schema)) {
-    const value = input[name];
-    const { items } = member as { readonly items?: TSchema };
-    if (!Array.isArray(value) || value.length <= HTTP_TURN_LIST_MAX_ITEMS || items === undefined) continue;
-    const at = value.findIndex((item) => !conforms(items, item));
-    if (at >= 0) return within(`/${name}/${at}`, validatorOf(items).Errors(value[at]));
-    if (!conforms(member, value)) return within(`/${name}`, Compile({ ...member, items: {} }).Errors(value));
-    short[name] = [];
-  }
-  return validatorOf(schema).Errors(short);
-}
-
-function within(path: string, problems: readonly Problem[]): readonly Problem[] {
-  return problems.map((problem) => ({ ...problem, instancePath: `${path}${problem.instancePath}` }));
+async function checkedInSlices(schema: TSchema, input: unknown, slices: ThreadSlices): Promise<unknown> {
+  const problems = await problemsInSlices(schema, input as Readonly<Record<string, unknown>>, slices);
+  if (problems.length > 0) throw invalid(problems);
+  return input;
 }
 
 type MemberList = readonly (readonly [name: string, schema: TSchema])[];

@@ -92,12 +92,14 @@ function* collectIgnored(schema: TSchema, given: unknown, collecting: Collecting
     return;
   }
   if (members === undefined) return;
-  for (const [name, inner] of Object.entries(value)) {
+  for (const name of Object.keys(value)) {
+    if (told.length > HTTP_WARNINGS_MAX) return;
     const member = members.get(name);
-    if (member && holdsMembers(member))
+    if (member && holdsMembers(member)) {
+      const inner = (value as Readonly<Record<string, unknown>>)[name];
       yield* collectIgnored(member, inner, { ...collecting, path: `${path}.${name}` });
-    else if (!member && told.length <= HTTP_WARNINGS_MAX)
-      told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
+    }
+    if (!member) told.push(ignoredName(name, new Set(members.keys()), `${path}.`));
   }
 }
 

@@ -1,12 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { ARE_TIMES_BOUND } from "../helpers/times.ts";
 import { HOSTILE_REQUESTS } from "./hostile.ts";
 import { held, HELD_HEAP_MAX_MB } from "./measure.ts";
 import { openWorld, type World } from "./objects.ts";
+import { CountedPauses } from "./pauses.ts";
 
 /** Beyond this something is not bounded at all; `npm run bench -- hostile` tells what it really is. */
 const STOP_MAX_MS = 1_000;
-/** Bounds of sizes and rights, and what ends a request whose caller has left. */
-const OUTCOMES = ["ok", "too_large", "limited", "invalid", "not_found", "syntax", "cancelled"];
+/** Pauses of a request that goes on, at least, and until its caller leaves. */
+const PAUSES_MIN = 30;
+const PAUSES_MAX = 100;
+/** Bounds of sizes and rights. */
+const REFUSED = ["too_large", "limited", "invalid", "not_found", "syntax"];
+/** Besides, what ends a request whose caller has left. */
+const OUTCOMES = [...REFUSED, "ok", "cancelled"];
 
 let world: World;
 
@@ -16,7 +23,20 @@ beforeAll(async () => {
 
 afterAll(() => world[Symbol.asyncDispose]());
 
-test.each(HOSTILE_REQUESTS)("$name: everybody else goes on, and memory stays within its bound", async (request) => {
+const requests = ARE_TIMES_BOUND ? [] : HOSTILE_REQUESTS;
+
+test.each(requests)("$name: is refused or gives way, and memory stays within its bound", async (request) => {
+  using pauses = new CountedPauses(PAUSES_MAX);
+  const { heapMb, outcome } = await held(world, request, pauses.signal);
+  expect(OUTCOMES).toContain(outcome);
+  if (REFUSED.includes(outcome)) expect(pauses.count).toBeLessThan(PAUSES_MIN);
+  else expect(pauses.count).toBeGreaterThanOrEqual(request.isShort ? 1 : PAUSES_MIN);
+  expect(heapMb).toBeLessThan(HELD_HEAP_MAX_MB);
+});
+
+const measured = ARE_TIMES_BOUND ? HOSTILE_REQUESTS : [];
+
+test.each(measured)("$name: everybody else goes on", async (request) => {
   const { stopMs, heapMb, outcome } = await held(world, request);
   expect(OUTCOMES).toContain(outcome);
   expect(stopMs).toBeLessThan(STOP_MAX_MS);

@@ -1,4 +1,4 @@
-import { setFlagsFromString } from "node:v8";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isAppError } from "../../common/errors.ts";
 import type { QueryResult } from "../../controller/areas/query/index.ts";
@@ -27,23 +27,25 @@ export interface Held {
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** What one request does to the thread and the memory of all others. */
-export async function held(world: World, request: HostileRequest): Promise<Held> {
+/** What one request does to the thread and the memory of all others. Its caller leaves by the signal, or after a while. */
+export async function held(world: World, request: HostileRequest, signal?: AbortSignal): Promise<Held> {
   const text = request.text();
   const values = request.values?.();
   const cursor = request.cursor?.();
-  return heldBy(() => outcomeOf(() => ask(world, request, { text, values, cursor })));
+  return heldBy(() =>
+    outcomeOf(() => ask(world, request, { text, values, cursor, signal: signal ?? AbortSignal.timeout(PATIENCE_MS) })),
+  );
 }
 
 /** What some work does to them; it answers what became of it. */
 export async function heldBy(work: () => Promise<string>): Promise<Held> {
   collectGarbage();
-  const before = process.memoryUsage().heapUsed;
+  const before = getHeapStatistics().used_heap_size;
   const seen = { stopMs: 0, heapMb: 0, last: now() };
   const look = (): void => {
     const { wallMs, workedMs } = now();
     seen.stopMs = Math.max(seen.stopMs, Math.min(wallMs - seen.last.wallMs - SAMPLE_MS, workedMs - seen.last.workedMs));
-    seen.heapMb = Math.max(seen.heapMb, (process.memoryUsage().heapUsed - before) / 1_048_576);
+    seen.heapMb = Math.max(seen.heapMb, (getHeapStatistics().used_heap_size - before) / 1_048_576);
     seen.last = now();
   };
   await turn();
@@ -60,15 +62,15 @@ interface Asked {
   readonly text: string;
   readonly values: ReturnType<NonNullable<HostileRequest["values"]>> | undefined;
   readonly cursor: string | undefined;
+  readonly signal: AbortSignal;
 }
 
 function ask(
   { query, search }: World,
   { language, by }: HostileRequest,
-  { text, values, cursor }: Asked,
+  { text, values, cursor, signal }: Asked,
 ): Promise<QueryResult> {
   const principal = by === "writer" ? writer : viewer;
-  const signal = AbortSignal.timeout(PATIENCE_MS);
   if (language === "search") return search.search(principal, text, { signal });
   return query.run(principal, text, {
     signal,

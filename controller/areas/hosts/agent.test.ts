@@ -22,10 +22,7 @@ afterAll(async () => {
 });
 
 /** The real agent, in this process; it enrols and connects. The answer ends it. */
-async function startAgent(
-  host: string,
-  at: TestHosts = test,
-): Promise<{ stop(): Promise<void>; readonly connectedAfterMs: number }> {
+async function startAgent(host: string, at: TestHosts = test): Promise<{ stop(): Promise<void> }> {
   const { token } = await at.hosts.createToken(at.principal(), { host });
   const config = readConfig(
     ["--controller", at.url, "--token", token, "--dir", join(folder, host), "--name", host],
@@ -46,12 +43,10 @@ async function startAgent(
       resolve();
     });
   });
-  const beganMs = performance.now();
   const ending = new AbortController();
   const running = runAgent(config, world, ending.signal);
   await Promise.race([online, running]);
   return {
-    connectedAfterMs: performance.now() - beganMs,
     stop: () => {
       ending.abort();
       return running;

@@ -89,7 +89,9 @@ test("each try has the time of the job, the run that of all; what was cancelled 
   const name = await define("long", ["h1"], 5, { timeout: 30 });
   const { runId, finished } = await runs.execute(ADMIN, name, { signal: caller.signal });
   expect(await finished).toMatchObject([{ state: "cancelled", tries: 3 }]);
-  for (const timeoutMs of left) expect(Math.round(timeoutMs / 1_000)).toBe(30);
+  // In one time for all tries, the pauses between them would be missing.
+  for (const timeoutMs of left) expect(timeoutMs).toBeGreaterThan(30_000 - 5_000);
+  expect(Math.max(...left)).toBeLessThanOrEqual(30_000);
   const [row] = await scene.rowsOf(runId);
   expect(Number(row?.["deadline"]) - Number(row?.["stime"])).toBe(6 * 30_000 + 5 * 5_000);
 });

@@ -19,4 +19,4 @@ export { recordFilter, type RecordFilter } from "./record-filter.ts";
 export { rowFilter, type RowFilter } from "./row-filter.ts";
 export { QueryService } from "./service.ts";
 export type * from "./types.ts";
-export { Slices } from "./run/slice.ts";
+export { inSlices, Slices } from "./run/slice.ts";

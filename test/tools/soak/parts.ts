@@ -43,6 +43,18 @@ const OF_AGE_ON_ONE_NODE = [
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
 const EFFECTS = ["test/e2e/effects.test.ts"];
+/** Those that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
+const TIMED = [
+  "common/agent/records.test.ts",
+  "common/regex/pattern.test.ts",
+  "controller/areas/rules/compile.test.ts",
+  "test/security/event-loop.test.ts",
+  "test/security/hostile-bodies.test.ts",
+];
+const TIMED_ON_CLUSTER = ["controller/outage.cluster.test.ts", "controller/store/cluster/faults.cluster.test.ts"];
+/** What is measured has the machine for itself. */
+const ALONE = "--no-file-parallelism";
+const BOUND_TIMES = { ODP_TEST_TIMED: "1" };
 const FUZZ = ["test/security/rights-fuzz.test.ts"];
 const SCHEDULES = ["test/sim/schedules.test.ts"];
 const LOSSES = ["test/ring/config.test.ts", "test/ring/loss.test.ts"];
@@ -73,6 +85,18 @@ export const SOAK_PARTS: readonly SoakPart[] = [
       await tests("unit", RANDOM_TESTS, numbers, print);
       await tests("e2e", EFFECTS, numbers, print);
     },
+  },
+  {
+    name: "timed",
+    unit: "rounds of measured times",
+    count: 3,
+    portion: 1,
+    files: [...TIMED, ...TIMED_ON_CLUSTER],
+    run: (count, _seed, print) =>
+      repeated(count, async () => {
+        await tests("unit", [ALONE, ...TIMED], BOUND_TIMES, print);
+        await tests("cluster", TIMED_ON_CLUSTER, BOUND_TIMES, print);
+      }),
   },
   {
     name: "areas",
@@ -112,7 +136,8 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     count: 20,
     portion: 2,
     files: LOSSES,
-    run: (count, seed, print) => tests("ring", LOSSES, { ...seeded(seed), ODP_RING_TIMES: String(count) }, print),
+    run: (count, seed, print) =>
+      tests("ring", LOSSES, { ...seeded(seed), ...BOUND_TIMES, ODP_RING_TIMES: String(count) }, print),
   },
   {
     name: "leaders",

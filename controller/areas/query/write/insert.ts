@@ -1,7 +1,8 @@
-import { AppError, errorText } from "../../../../common/errors.ts";
+import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
 import { formatObjectId, parseObjectId } from "../../../../common/ids.ts";
-import { checkDepth } from "../../../../common/json.ts";
-import { OBJECT_PAGE_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
+import { parseJson } from "../../../../common/json.ts";
+import { HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "../../../../common/json-decoder.ts";
+import { INSERT_JSON_VALUES_MAX, OBJECT_PAGE_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Insert, InsertJson, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import {
@@ -12,6 +13,7 @@ import {
   type ObjectRow,
   type Objects,
 } from "../../objects/index.ts";
+import { fitsOneTurn } from "../../../decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, isList, isMap, literal } from "../expressions/literal.ts";
@@ -90,7 +92,7 @@ function* boundRows(
 export function* bindInsertJson(statement: InsertJson, target: InsertTarget): Steps<readonly InsertWork[]> {
   const works: (InsertWork & { readonly rows: Row[] })[] = [];
   for (const values of target.executions) {
-    const given = parsed(literal(statement.json, values));
+    const given = yield* parsed(literal(statement.json, values));
     for (const object of isList(given) ? given : [given]) {
       const { path, row } = jsonObject(object);
       const last = works.at(-1);
@@ -173,19 +175,26 @@ function jsonObject(row: Value): { readonly path: string; readonly row: Readonly
 
 function jsonRow(object: Readonly<Record<string, Value>>, scope: Scope): Row {
   const row: Row = {};
-  for (const [member, value] of Object.entries(object)) {
+  for (const member of Object.keys(object)) {
     const name = insertedName(member, scope);
-    if (name !== undefined) row[name] = value;
+    if (name !== undefined) row[name] = object[member] ?? null;
   }
   return row;
 }
 
-function parsed(json: Value): Value {
+const MOST_VALUES = { name: "INSERT_JSON_VALUES_MAX", max: INSERT_JSON_VALUES_MAX };
+const BOUNDS: JsonBounds = { ...HTTP_JSON_BOUNDS, members: MOST_VALUES, elements: MOST_VALUES };
+
+/** Step by step: there may be many values. Whole numbers that no double holds are exact, as text. */
+function* parsed(json: Value): Steps<Value> {
   if (typeof json !== "string") return json;
-  checkDepth(json);
   try {
-    return JSON.parse(json) as Value;
+    if (fitsOneTurn(json)) return parseJson(json, BOUNDS) as Value;
+    const decoder = new JsonDecoder(json, BOUNDS);
+    while (!decoder.step()) yield decoder.takeWeight();
+    return decoder.value as Value;
   } catch (error) {
+    if (!isAppError(error, "syntax")) throw error;
     throw new AppError("syntax", `[Format] The JSON of INSERT JSON does not parse: ${jsonFault(error)}.`, {
       cause: error,
     });
@@ -327,5 +336,7 @@ function givenId(view: ClassView, row: Row): string | undefined {
 
 /** Newer versions of V8 add line and column, which would be those of the JSON and not of the statement. */
 function jsonFault(error: unknown): string {
-  return errorText(error).replace(/ \(line \d+ column \d+\)$/, "");
+  return errorText(error)
+    .replace(/^Not valid JSON: (.*)\.$/s, "$1")
+    .replace(/ \(line \d+ column \d+\)$/, "");
 }

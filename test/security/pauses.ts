@@ -1,0 +1,43 @@
+import { ThreadSlices } from "../../controller/slices.ts";
+
+/**
+ * Makes every slice over at each look at the clock, and counts the pauses that follow: between two of them all others
+ * have their turn. The count depends on the work alone, so it is the same on every machine.
+ */
+export class CountedPauses implements Disposable {
+  readonly #max: number;
+  readonly #enough = new AbortController();
+  readonly #isOverNow = ThreadSlices.prototype.isOverNow;
+  readonly #pause = ThreadSlices.prototype.pause;
+  #count = 0;
+
+  /** `max` pauses are enough to see: `signal` aborts then. */
+  constructor(max = Number.POSITIVE_INFINITY) {
+    this.#max = max;
+    const pause = this.#pause;
+    const counted = (): void => this.#counted();
+    ThreadSlices.prototype.isOverNow = () => true;
+    ThreadSlices.prototype.pause = function () {
+      counted();
+      return pause.call(this);
+    };
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get signal(): AbortSignal {
+    return this.#enough.signal;
+  }
+
+  #counted(): void {
+    this.#count++;
+    if (this.#count >= this.#max) this.#enough.abort();
+  }
+
+  [Symbol.dispose](): void {
+    ThreadSlices.prototype.isOverNow = this.#isOverNow;
+    ThreadSlices.prototype.pause = this.#pause;
+  }
+}
