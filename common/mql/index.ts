@@ -2,7 +2,7 @@ export { anyOnLeft, isAny } from "./any.ts";
 export type * from "./ast.ts";
 export { mapNode, NOWHERE, textNode, valueNode } from "./nodes.ts";
 export { parseConditionText, parseScript, parseScriptInSteps } from "./parse.ts";
-export { atOnce, type Steps } from "./reader.ts";
+export type { Steps } from "./reader.ts";
 export { positionAt } from "./position.ts";
 export { StatementSplitter, type StatementText } from "./split.ts";
 export {

@@ -108,14 +108,15 @@ function pointerStep(name: string): string {
   return name.replaceAll("~", "~0").replaceAll("/", "~1");
 }
 
+const OF_MEMBERS = new Set(["items", "properties", "patternProperties"]);
 const bare = new WeakMap<TSchema, Validator>();
 
 /** What a schema asks of a list or an object besides its items and members. */
 function bareOf(schema: TSchema): Validator {
   let validator = bare.get(schema);
   if (validator === undefined) {
-    const { items: _items, properties: _properties, patternProperties: _patterns, ...rest } = schema as Shape;
-    validator = Compile({ ...rest, additionalProperties: true } as TSchema);
+    const rest = Object.entries(schema).filter(([name]) => !OF_MEMBERS.has(name));
+    validator = Compile({ ...Object.fromEntries(rest), additionalProperties: true } as TSchema);
     bare.set(schema, validator);
   }
   return validator;
