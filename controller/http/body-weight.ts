@@ -43,11 +43,10 @@ export async function holdDecoded(memory: CallMemory, text: string): Promise<voi
   const most = text.length * HTTP_JSON_WORST_FACTOR;
   if (text.length <= HTTP_SMALL_BODY_MAX_CHARACTERS && memory.fits(most)) return memory.hold(most);
   memory.hold(text.length);
-  let isFirst = true;
+  const isOnePiece = text.length <= HTTP_BODY_WEIGHED_PIECE_CHARACTERS;
   for (const bytes of weighed(text, looksLikeJson(text) ? JSON_WEIGHTS : LINE_WEIGHTS)) {
-    if (!isFirst) await setImmediate();
-    isFirst = false;
     memory.hold(bytes);
+    if (!isOnePiece) await setImmediate();
   }
 }
 

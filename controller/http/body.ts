@@ -1,7 +1,12 @@
 import type { Readable } from "node:stream";
+import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../common/errors.ts";
 import type { Bound } from "../../common/json-decoder.ts";
-import { HTTP_BODY_READ_FACTOR, HTTP_SESSION_WITHIN_BYTES } from "../../common/limits.ts";
+import {
+  HTTP_BODY_READ_FACTOR,
+  HTTP_BODY_WEIGHED_PIECE_CHARACTERS,
+  HTTP_SESSION_WITHIN_BYTES,
+} from "../../common/limits.ts";
 import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
@@ -45,7 +50,12 @@ export interface Stranger {
 
 /** The whole body as text in the charset its type names. `AppError("too_large")` beyond the bound. */
 export async function readText(source: Readable, options: TextOptions): Promise<string> {
-  return decode(await readBytes(source, options), options.contentType);
+  const bytes = await readBytes(source, options);
+  // To put megabytes together and to decode them takes a turn each.
+  if (bytes.length > HTTP_BODY_WEIGHED_PIECE_CHARACTERS) await setImmediate();
+  const text = decode(bytes, options.contentType);
+  if (bytes.length > HTTP_BODY_WEIGHED_PIECE_CHARACTERS) await setImmediate();
+  return text;
 }
 
 function readBytes(source: Readable, { bound: first, memory, stranger }: TextOptions): Promise<Uint8Array> {

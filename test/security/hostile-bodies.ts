@@ -6,7 +6,7 @@ export interface HostileBody {
   readonly payload: (member: string) => string;
   /** Pauses in which it is decoded at least, where it is not refused before; 0: it is refused everywhere, or small. */
   readonly pauses: number;
-  /** Sent in every run of the tests; the bench sends all. */
+  /** Sent in every run of the tests. */
   readonly always?: true;
 }
 
@@ -18,6 +18,8 @@ export interface HostileTarget {
   readonly isSignedIn: boolean;
   /** Decodes large bodies; any other refuses them unread. */
   readonly takesLarge?: true;
+  /** The bench sends it all bodies; others get those of every run. */
+  readonly isOfAll?: true;
   readonly always?: true;
 }
 
@@ -31,11 +33,12 @@ export const HOSTILE_TARGETS: readonly HostileTarget[] = [
     member: "data",
     isSignedIn: true,
     takesLarge: true,
+    isOfAll: true,
     always: true,
   },
   { name: "a value of configuration", path: "/config/set", member: "value", isSignedIn: true, takesLarge: true },
-  { name: "jobs", path: "/job/batch", member: "jobs", isSignedIn: true, takesLarge: true },
-  { name: "a statement", path: "/mxobject/mql", member: "mql", isSignedIn: true, takesLarge: true },
+  { name: "jobs", path: "/job/batch", member: "jobs", isSignedIn: true, takesLarge: true, isOfAll: true },
+  { name: "a statement", path: "/mxobject/mql", member: "mql", isSignedIn: true, takesLarge: true, isOfAll: true },
   { name: "the values of a statement", path: "/mxobject/mql", member: "values", isSignedIn: true, takesLarge: true },
   { name: "a policy", path: "/monitoring/policy", member: "policy", isSignedIn: true, takesLarge: true },
   { name: "an item of a context", path: "/appcontext/collection/a", member: "id", isSignedIn: true },
