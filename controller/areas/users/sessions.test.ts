@@ -45,6 +45,7 @@ test.each([
   expect(used).not.toBe(unused);
   clock.advance(idleMs - 1);
   expect(kept.get(unused)?.record).toMatchObject({ tenant: "matrix", username: "ann", epoch: "e", ospace: "/matrix" });
+  expect(kept.get(unused)?.record.expiresMs).toBe(clock.nowMs() + 1);
   clock.advance(1);
   expect(await lasts(unused)).toBe(false);
 });
