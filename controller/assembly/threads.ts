@@ -24,9 +24,14 @@ export function scriptThreads(
   { scripts }: Pick<AssemblyOptions, "scripts">,
   { runtime: { clock, random, log }, functions }: ScriptThreadsDependencies,
 ): ThreadScripts | undefined {
-  return (
-    scripts && new ThreadScripts({ file: scripts, languages: ["lua", "javascript"], functions, clock, random, log })
-  );
+  if (scripts === undefined) return undefined;
+  const languages = ["lua", "javascript"] as const;
+  return new ThreadScripts({ file: scripts, languages, functions, clock, random, log, processorMs });
+}
+
+function processorMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1_000;
 }
 
 export function requireScripts(engine: ThreadScripts | undefined): ThreadScripts {

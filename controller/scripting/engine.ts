@@ -51,6 +51,8 @@ export interface ScriptEngineOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Logger, "warn">;
+  /** See `watchNative`. */
+  readonly processorMs?: () => number;
   /** For each depth; `SCRIPT_THREADS` when absent. */
   readonly threads?: number;
   readonly limits?: Partial<PoolLimits>;
@@ -112,7 +114,7 @@ export class ThreadScripts implements ScriptEngine {
     runs: RunsInput,
     host: ScriptHost,
   ): Promise<Exclude<ScriptReport, { readonly failure: ScriptFailure }>> {
-    const { clock } = this.#options;
+    const { clock, processorMs } = this.#options;
     this.#check(call);
     const pool = this.#pool(call.depth ?? 0);
     const over = new AbortController();
@@ -140,7 +142,8 @@ export class ThreadScripts implements ScriptEngine {
     };
     const cancel = (): void => stop(new AppError("cancelled", `${call.name} was cancelled.`));
     const late = clock.after(call.timeoutMs, () => stop(tooLate(call)));
-    const unwatch = watchNative({ clock, line, maxMs: SCRIPT_NATIVE_MAX_MS[call.language] }, () => {
+    const maxMs = SCRIPT_NATIVE_MAX_MS[call.language];
+    const unwatch = watchNative({ clock, line, maxMs, processorMs }, () => {
       stop(outOfReach(call));
       end.abort();
     });

@@ -6,11 +6,11 @@ import { watchNative } from "./native.ts";
 const MAX_MS = 1_000;
 const LOOK_MS = MAX_MS / SCRIPT_NATIVE_LOOKS;
 
-function watched(pulse: number | undefined) {
+function watched(pulse: number | undefined, processorMs?: () => number) {
   const clock = new TestClock();
   const line = { pulse };
   const state = { over: 0 };
-  const stop = watchNative({ clock, line, maxMs: MAX_MS }, () => (state.over += 1));
+  const stop = watchNative({ clock, line, maxMs: MAX_MS, processorMs }, () => (state.over += 1));
   const look = async (times: number): Promise<number> => {
     for (let at = 0; at < times; at += 1) {
       clock.advance(LOOK_MS);
@@ -27,6 +27,13 @@ test("a run without a moment to stop it for the named time is over, once", async
   expect(await look(1)).toBe(1);
   expect(await look(2 * SCRIPT_NATIVE_LOOKS)).toBe(1);
   expect(clock.waiting).toBe(0);
+});
+
+test("time in which the process got too little of a processor does not count, until it adds up", async () => {
+  let usedMs = 0;
+  const { look } = watched(7, () => (usedMs += LOOK_MS / 8));
+  expect(await look(4 * SCRIPT_NATIVE_LOOKS)).toBe(0);
+  expect(await look(1)).toBe(1);
 });
 
 test("one such moment, and the time begins anew", async () => {
