@@ -14,7 +14,7 @@ import { fencesOf } from "./blocks.ts";
 import { runPage } from "./script.ts";
 
 const PAGES = [
-  { page: "deploy/docs/mql.md", bounds: 16 },
+  { page: "deploy/docs/mql.md", bounds: 17 },
   { page: "deploy/docs/mql-from-sql.md", bounds: 0 },
   { page: "deploy/docs/mql-joins.md", bounds: 5 },
   { page: "deploy/docs/mql-times.md", bounds: 2 },

@@ -53,9 +53,9 @@ function lines({ name, type }: AreaNames): readonly Line[] {
     },
     { file: assembly, before: "    usersArea(", text: `    ${name}Area(new ${type}Service({ stores })),\n` },
     {
-      file: "controller/areas/permissions/types.ts",
-      before: '  | "users:write"',
-      text: `  | "${name}:read"\n  | "${name}:write"\n`,
+      file: "controller/areas/permissions/names.ts",
+      before: '  "users:write",',
+      text: `  "${name}:read",\n  "${name}:write",\n`,
     },
     {
       file: "vitest.config.ts",
