@@ -1,4 +1,5 @@
 import { AppError, errorText } from "./errors.ts";
+import { JSON_LEADING_BLANKS_MAX } from "./limits.ts";
 import { type Bound, HTTP_JSON_BOUNDS, type JsonBounds, JsonDecoder } from "./json-decoder.ts";
 
 /**
@@ -38,12 +39,19 @@ function decoded(text: string, bounds: JsonBounds): unknown {
   return decoder.value;
 }
 
-/** Blanks before a JSON object or list, at most: looking for it through millions of them would hold the thread. */
-const LEADING_BLANKS_MAX = 4_096;
-
-/** Whether a text could be a JSON object or list at all. */
+/**
+ * True for a text that could be a JSON object or list. At most `JSON_LEADING_BLANKS_MAX` blanks stand before it: a look
+ * through millions of them would hold the thread.
+ */
 export function looksLikeJson(text: string): boolean {
-  return /^\s*[[{]/.test(text.slice(0, LEADING_BLANKS_MAX + 1));
+  return /^\s*[[{]/.test(text.slice(0, JSON_LEADING_BLANKS_MAX + 1));
+}
+
+/** Throws `AppError("syntax")` for a text whose blanks alone keep it from being looked at as JSON. */
+export function requireFewLeadingBlanks(text: string): void {
+  if (text.length <= JSON_LEADING_BLANKS_MAX || text.slice(0, JSON_LEADING_BLANKS_MAX + 1).trim() !== "") return;
+  const message = `Not valid JSON: it begins with more than ${JSON_LEADING_BLANKS_MAX} blanks.`;
+  throw new AppError("syntax", message, { details: { limit: "JSON_LEADING_BLANKS_MAX" } });
 }
 
 function leaveOutPrototypes(value: unknown): void {

@@ -94,6 +94,8 @@ export const STRANGER_CALLS_WAITING_MAX = 256;
 export const HTTP_KEEP_ALIVE_MS = 65_000;
 export const HTTP_PATH_PARAMETER_MAX_CHARACTERS = 4_096;
 export const HTTP_JSON_DEPTH_MAX = 64;
+/** So many blanks may stand before a JSON object or list. */
+export const JSON_LEADING_BLANKS_MAX = 4_096;
 /** One JSON text has at most so many members of objects, elements of lists, and characters in one string. */
 export const HTTP_JSON_MEMBERS_MAX = 100_000;
 export const HTTP_JSON_ELEMENTS_MAX = 500_000;

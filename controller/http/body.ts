@@ -13,7 +13,7 @@ import type { Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "./input.ts";
-import { looksLikeJson, parseJson } from "../../common/json.ts";
+import { looksLikeJson, parseJson, requireFewLeadingBlanks } from "../../common/json.ts";
 
 /** A body as read, whatever it claimed to be. */
 export interface Body {
@@ -165,8 +165,14 @@ function meaning(endpoint: Reader, incoming: Incoming): Body {
     const form = formBody(endpoint, incoming);
     if (form !== undefined) return form;
   }
-  if (!looksLikeJson(text)) return free;
-  return jsonBody(endpoint, incoming) ?? free;
+  if (looksLikeJson(text)) return jsonBody(endpoint, incoming) ?? free;
+  if (mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
+  return free;
+}
+
+/** A text of which nothing else can be meant. */
+function mustBeJson({ body }: Pick<Reader, "body">, contentType: string): boolean {
+  return body === "json" || (/json/i.test(contentType) && body !== "text");
 }
 
 export function isForm(endpoint: Pick<Reader, "body">, contentType: string): boolean {
@@ -180,8 +186,7 @@ function formBody(endpoint: Reader, { text, texts }: Incoming): Body | undefined
 }
 
 function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Body | undefined {
-  const isDeclared = /json/i.test(contentType);
-  const value = parsed(() => texts.json(text), endpoint.body === "json" || (isDeclared && endpoint.body !== "text"));
+  const value = parsed(() => texts.json(text), mustBeJson(endpoint, contentType));
   if (value === undefined) return undefined;
   const fields = texts.members ?? fieldsOf(value);
   if (endpoint.body === "text" && !namesMember(endpoint, fields.keys())) return undefined;
@@ -215,11 +220,11 @@ function addMember(fields: Map<string, unknown[]>, name: string, member: unknown
   else fields.set(name, [member]);
 }
 
-function parsed(parse: () => unknown, mustBeJson: boolean): object | undefined {
+function parsed(parse: () => unknown, isRequired: boolean): object | undefined {
   try {
     return parse() as object;
   } catch (error) {
-    if (mustBeJson) throw error;
+    if (isRequired) throw error;
     return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { Type, type TObject } from "typebox";
 import { describe, expect, test } from "vitest";
 import { isAppError } from "../../common/errors.ts";
+import { JSON_LEADING_BLANKS_MAX } from "../../common/limits.ts";
 import { interpret } from "./body.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { parseUrlEncoded } from "./form-decoder.ts";
@@ -123,6 +124,17 @@ describe("what clients send", () => {
       "select 1",
     ]);
     expect(interpret(endpoint, "key:a\tval:1\n", FORM).text).toBe("key:a\tval:1\n");
+  });
+
+  test("JSON behind thousands of blanks is refused by the bound, and never left out of account", () => {
+    const endpoint = { path: "/x", input: Type.Object({ name: Type.Optional(Type.String()) }) };
+    const blanks = " ".repeat(JSON_LEADING_BLANKS_MAX);
+    expect(interpret(endpoint, `${blanks}{"name":"a"}`, "application/json").fields.get("name")).toEqual(["a"]);
+    const tooMany = `${blanks} {"name":"a"}`;
+    const refused = expect.objectContaining({ code: "syntax", details: { limit: "JSON_LEADING_BLANKS_MAX" } });
+    expect(() => interpret(endpoint, tooMany, "application/json")).toThrow(refused);
+    expect(() => interpret({ ...endpoint, body: "json" }, tooMany, "")).toThrow(refused);
+    expect(interpret({ ...endpoint, body: "text" }, tooMany, "application/json").text).toBe(tooMany);
   });
 
   test("a free text that is JSON cannot name another thing than its path", () => {
