@@ -162,7 +162,7 @@ export async function assemble(options: AssemblyOptions) {
     seenNames: (principal) => users.directory.reader.seenNames(principal),
     left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
     catalogOf: (principal) => objects.catalog(principal),
-    hasUser: (principal, username) => users.directory.reader.hasUser(principal, username),
+    knownNames: (principal, names) => users.directory.reader.knownNames(principal, names),
   });
   const users: UserService = new UserService({
     runtime,

@@ -62,6 +62,8 @@ export const GROUPS_PER_TENANT_MAX = 5_000;
 /** Groups that one transaction changes. */
 export const GROUPS_PER_CHANGE_MAX = 50;
 export const API_PERMISSIONS_PER_TENANT_MAX = 1_000;
+/** So many users are read by their names; more are found among all users. */
+export const USERS_READ_SINGLY_MAX = 100;
 export const GROUP_NAME_MAX_BYTES = 256;
 /** A record as JSON: less than `KV_VALUE_MAX_BYTES`. */
 export const GROUP_RECORD_MAX_BYTES = 768 * KIB;

@@ -14,8 +14,11 @@ export function nearestName(word: string, names: Iterable<string>): string | und
   return undefined;
 }
 
-/** What ends a complaint about a name: a question whether another one was meant, or a full stop. */
-export function meant(word: string, names: Iterable<string>): string {
+/**
+ * Ends a complaint about a name: it asks whether the nearest one was meant, with `before` in front of it, or is a full
+ * stop.
+ */
+export function meant(word: string, names: Iterable<string>, before = ""): string {
   const nearest = nearestName(word, names);
-  return nearest === undefined ? "." : `; did you mean ${nearest}?`;
+  return nearest === undefined ? "." : `; did you mean ${before}${nearest}?`;
 }

@@ -4,7 +4,7 @@ import {
   HTTP_WARNING_NAME_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
-import { nearestName } from "../../common/text/nearest.ts";
+import { meant } from "../../common/text/nearest.ts";
 import { SESSION_FIELD } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
@@ -156,8 +156,8 @@ function ignoredName(name: string, known: ReadonlySet<string>, within = ""): str
   const shown =
     name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? name : `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…`;
   // A long name is no slip of the pen, and comparing it takes long.
-  const meant = name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? nearestName(name, known) : undefined;
-  return `${within}${shown} is not known here and was ignored${meant === undefined ? "." : `; did you mean ${meant}?`}`;
+  const end = name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? meant(name, known) : ".";
+  return `${within}${shown} is not known here and was ignored${end}`;
 }
 
 function bounded(warnings: readonly string[]): readonly string[] {

@@ -350,6 +350,10 @@ describe("rules on the class of users", () => {
     ] as const)
       expect(await memberOf(by(data))).toEqual(["G/authors"]);
     expect(await memberOf(by({ class: "/matrix/ldap", access: "read", hidden: ["email"] }))).toEqual(member);
+    // Whether an unseen user is a member already makes no difference.
+    const unknown = { code: "invalid", message: "member: there is no user /plant/bob." };
+    await expect(groups.update(few, { id, member: ["U/plant/bob"] })).rejects.toMatchObject(unknown);
+    await expect(groups.create(few, { name: "other", member: ["U/plant/bob"] })).rejects.toMatchObject(unknown);
     const edited = await groups.update(few, { id, member: ["U/plant/ann", "G/operators"] });
     expect(edited.member).toEqual(["U/plant/ann", "G/operators"]);
     expect(await memberOf(admin)).toEqual(["U/plant/ann", "G/operators", "U/plant/bob"]);

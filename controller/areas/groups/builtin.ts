@@ -1,3 +1,4 @@
+import type { Permission } from "../permissions/index.ts";
 import type { GroupRecord, PathRecord } from "./types.ts";
 
 /** Of a tenant whose definitions were never changed; the first change stores them. */
@@ -19,7 +20,7 @@ export const BUILT_IN_GROUPS: readonly GroupRecord[] = [
 export const FILLED_BY_THEMSELVES: ReadonlySet<string> = new Set([EVERYONE_ID, ADMINISTRATORS_ID]);
 
 /** Permissions for endpoints. Groups that tenants make have none of their own: theirs follow from what they open. */
-export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly string[]> = new Map([
+export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly (Permission | "*:read" | "*:run")[]> = new Map([
   [
     "3",
     ["*:read", "*:run", "hosts:write", "jobs:write", "objects:write", "tags:write", "appcontext:write", "tables:write"],
@@ -37,8 +38,6 @@ export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly string[]> = new Map([
       "policies:write",
       "rules:write",
       "schema:write",
-      "scripts:write",
-      "scripts:run",
       "tables:write",
       "tags:write",
       "triggers:write",

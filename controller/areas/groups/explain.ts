@@ -57,9 +57,11 @@ export interface ExplainDependencies {
   readonly groups: Pick<GroupService, "definitions" | "seenMembers">;
   readonly users: { find(principal: Principal, username: string): Promise<ExplainedUser | undefined> };
   readonly endpoints: () => readonly ExplainedEndpoint[];
-  /** Of a class of the platform. */
+  /** Answers the guard of a class of the platform; `undefined` for any other class. */
   readonly guardOf: (principal: Principal, path: string) => Promise<ClassGuard | undefined>;
 }
+
+const TOGETHER = "by rights of his own and of groups together";
 
 /** What is asked about: how some rights give it, or undefined when they do not. */
 interface Matter {
@@ -137,7 +139,7 @@ export class ExplainService {
       missing: `the permission ${permission} for ${found.method} ${found.path}`,
       how: ({ grants }) =>
         permission === "public" || allows({ grants }, permission) ? `the permission ${permission}` : undefined,
-      otherwise: () => "by several groups together",
+      otherwise: () => TOGETHER,
     };
   }
 }
@@ -175,7 +177,7 @@ function classMatter(path: string, write: boolean, guard: ClassGuard | undefined
     what,
     missing: `${what}${closed || `: no group of the user, and no right of his own, opens the class${takes}`}`,
     how,
-    otherwise: (rights) => `by several groups together: ${how(rights) ?? ""}`,
+    otherwise: (rights) => `${TOGETHER}: ${how(rights) ?? ""}`,
   };
 }
 

@@ -22,9 +22,10 @@ beforeAll(async () => {
     keys: ["host"],
   });
   await objects.createClass(admin, { path: "/matrix/ent/box", columns: [{ name: "secret", type: "varchar" }] });
-  const hasUser = (_: unknown, username: string) => Promise.resolve(["ann", "bob"].includes(username));
+  const knownNames = (_: unknown, names: ReadonlySet<string>) =>
+    Promise.resolve(new Set(["ann", "bob"].filter((name) => names.has(name))));
   const catalogOf: ObjectService["catalog"] = (principal) => objects.catalog(principal);
-  groups = new GroupService({ runtime, stores: engine, catalogOf, hasUser });
+  groups = new GroupService({ runtime, stores: engine, catalogOf, knownNames });
 });
 afterAll(async () => {
   await groups.close();

@@ -2,12 +2,9 @@ import { AppError } from "../../../common/errors.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { meant } from "../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { classAccess, FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import { namedColumns } from "./compile.ts";
 import type { GroupEdit } from "./types.ts";
-
-/** Columns that every object has, whatever its class. */
-const FIELDS_OF_ALL = ["id", "class", "day", "vtime", "ctime", "mtime"];
 
 interface Known {
   readonly principal: Principal;
@@ -15,9 +12,9 @@ interface Known {
 }
 
 /**
- * Whether what an edit says of classes is there. Answers a warning about classes that are not, as they may be made
- * later; `AppError("invalid")` for a column that neither a class nor one below it has: a rule with a typo would leave open
- * what it is to close.
+ * Looks whether the classes and columns that an edit names exist. Answers a warning for each class that does not, as it
+ * may be made later. `AppError("invalid")` for a column that neither the class nor one below it has: a rule with a typo
+ * would leave open what it is to close.
  */
 export function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const named = namedColumns(edit);
@@ -45,7 +42,7 @@ function checkColumn(
 ): void {
   const name = column.toLowerCase();
   const has = (one: string): boolean => one.toLowerCase() === name;
-  if (FIELDS_OF_ALL.some(has) || catalog.edgeTypes().some((type) => has(type.name))) return;
+  if (FIELDS_OF_ALL.has(name) || catalog.edgeTypes().some((type) => has(type.name))) return;
   if (views.some((view) => view.columns.some((one) => has(one.name)))) return;
   const seen = views.flatMap((view) => {
     const { readable, hidden } = classAccess(principal, view);
@@ -54,9 +51,15 @@ function checkColumn(
   throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, new Set(seen))}`);
 }
 
-/** `AppError("invalid")` for users that are not there. */
+/** Throws `AppError("invalid")` for members, as in `U/plant/ann`, whose users do not exist. */
 export function requireUsers(missing: readonly string[]): void {
-  if (missing.length > 0) throw new AppError("invalid", `member: there is no user ${listed(missing)}.`);
+  if (missing.length === 0) return;
+  throw new AppError("invalid", `member: there is no user ${listed(missing.map((member) => member.slice(1)))}.`);
+}
+
+/** The last part of the full name in a member finds its user. */
+export function usernameOf(member: string): string {
+  return member.slice(member.lastIndexOf("/") + 1);
 }
 
 function normal(path: string): string {

@@ -16,7 +16,7 @@ import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
 import { edited, groupIn, withUnseen } from "./edits.ts";
 import { type GivenChange, requireHoldingAll } from "./giving.ts";
-import { checkClasses, requireUsers } from "./known.ts";
+import { checkClasses, requireUsers, usernameOf } from "./known.ts";
 import { isNarrower } from "./narrowing.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
@@ -33,8 +33,8 @@ export interface GroupDependencies {
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
   /** Classes as they are now; absent: what rules say of them is not looked at. */
   readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
-  /** Whether there is a user of that name; absent: any is taken. */
-  readonly hasUser?: (principal: Principal, username: string) => Promise<boolean>;
+  /** Answers which of the names are names of users; absent: every name is taken for one. */
+  readonly knownNames?: (principal: Principal, names: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
   /** Told of a change after which members of a group have less; answers what goes on with what they had. */
   readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
 }
@@ -65,14 +65,14 @@ export class GroupService {
   readonly #seenNames: GroupDependencies["seenNames"];
   readonly #left: GroupDependencies["left"];
   readonly #catalogOf: GroupDependencies["catalogOf"];
-  readonly #hasUser: GroupDependencies["hasUser"];
+  readonly #knownNames: GroupDependencies["knownNames"];
   readonly #current = new Map<string, CurrentDefinitions>();
   readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
 
-  constructor({ runtime, stores, seenNames, left, catalogOf, hasUser }: GroupDependencies) {
+  constructor({ runtime, stores, seenNames, left, catalogOf, knownNames }: GroupDependencies) {
     this.#runtime = runtime;
     this.#catalogOf = catalogOf;
-    this.#hasUser = hasUser;
+    this.#knownNames = knownNames;
     this.#left = left;
     this.#seenNames = seenNames;
     this.#store = new GroupStore(stores);
@@ -305,18 +305,16 @@ export class GroupService {
   async #sight(principal: Principal): Promise<MemberSight> {
     const seen = await this.#seenNames?.(principal);
     if (seen === undefined) return () => true;
-    return (member) => !member.startsWith("U") || seen(member.slice(member.lastIndexOf("/") + 1));
+    return (member) => !member.startsWith("U") || seen(usernameOf(member));
   }
 
-  /** `members`: those that the group has already, as far as the caller sees them: they stay, whatever became of them. */
+  /** Members that the group has and the caller sees (`members`) stay, whatever became of their users. */
   async #warningsOf(principal: Principal, edit: GroupEdit, members: readonly string[]): Promise<readonly string[]> {
-    const missing: string[] = [];
-    for (const member of new Set(edit.member?.map((one) => one.trim()))) {
-      if (!member.startsWith("U/") || members.includes(member)) continue;
-      const username = member.slice(member.lastIndexOf("/") + 1);
-      if ((await this.#hasUser?.(principal, username)) === false) missing.push(member.slice(1));
-    }
-    requireUsers(missing);
+    const added = new Set(edit.member?.map((one) => one.trim()).filter((one) => one.startsWith("U/")));
+    for (const member of members) added.delete(member);
+    const names = new Set([...added].map(usernameOf));
+    const known = names.size === 0 ? names : ((await this.#knownNames?.(principal, names)) ?? names);
+    requireUsers([...added].filter((member) => !known.has(usernameOf(member))));
     return this.#catalogOf === undefined
       ? []
       : checkClasses(edit, { principal, catalog: await this.#catalogOf(principal) });

@@ -1,4 +1,4 @@
-import { nearestName } from "../../../common/text/nearest.ts";
+import { meant } from "../../../common/text/nearest.ts";
 import { missingOption } from "./compile.ts";
 import { ALL_OPTIONS, bodyOf, isOption, readRuleText } from "./options.ts";
 
@@ -32,9 +32,6 @@ function unknownOptions(text: string): readonly string[] {
     const match = LIKE_OPTION.exec(line);
     const name = match?.[1] ?? match?.[2];
     if (name === undefined || isOption(name.toLowerCase())) return [];
-    const meant = nearestName(name, ALL_OPTIONS);
-    return [
-      `Line ${at + 1}: --${name} is no option and was ignored${meant === undefined ? "." : `; did you mean --${meant}?`}`,
-    ];
+    return [`Line ${at + 1}: --${name} is no option and was ignored${meant(name, ALL_OPTIONS, "--")}`];
   });
 }

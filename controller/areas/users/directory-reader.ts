@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { USERS_READ_SINGLY_MAX } from "../../../common/limits.ts";
 import type { Objects } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
@@ -76,13 +77,25 @@ export class DirectoryReader {
     return (username) => names.has(username);
   }
 
-  /** Whether there is a user of that name whom the caller may see. */
-  async hasUser(principal: Principal, username: string): Promise<boolean> {
+  /** Answers those of the names that are names of users whom the caller may see. */
+  async knownNames(principal: Principal, names: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
-    const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
-    if (stored === undefined) return false;
-    const { seesName, seesAllNames } = await nodeFilter(principal, this.#objects);
-    return seesAllNames || seesName(userNode(stored.record, await this.#tree.organizations(principal.tenant)));
+    const { tenant } = principal;
+    const { seesName } = await nodeFilter(principal, this.#objects);
+    const tree = await this.#tree.organizations(tenant);
+    const known = new Set<string>();
+    const take = ({ record }: StoredUser): void => {
+      if (names.has(record.username) && seesName(userNode(record, tree))) known.add(record.username);
+    };
+    if (names.size > USERS_READ_SINGLY_MAX) {
+      for await (const page of this.#users.pages(tenant)) page.forEach(take);
+      return known;
+    }
+    for (const name of names) {
+      const stored = isName(name) ? await this.#users.get(tenant, name) : undefined;
+      if (stored !== undefined) take(stored);
+    }
+    return known;
   }
 
   /** The caller's own node, which takes no permission; undefined for the platform itself. */

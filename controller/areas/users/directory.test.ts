@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { USER_TREE_DEPTH_MAX } from "../../../common/limits.ts";
+import { USER_TREE_DEPTH_MAX, USERS_READ_SINGLY_MAX } from "../../../common/limits.ts";
 import { AppError } from "../../../common/errors.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
@@ -277,6 +277,13 @@ describe("rights", () => {
     await make({ grants: ["users:read"], data: [] });
     await directory().change(limited, ann, { active: false, password: "another password" });
     expect(await directory().reader.subtree(admin, "/ann")).toMatchObject({ isadmin: false, isactive: false });
+  });
+
+  test("names of users are known, by their names or among all users where there are many", async () => {
+    await user("gus");
+    const many = Array.from({ length: USERS_READ_SINGLY_MAX }, (_, at) => `nobody${at}`);
+    for (const others of [["nobody", "a/b", ""], many])
+      expect(await directory().reader.knownNames(admin, new Set(["gus", ...others]))).toEqual(new Set(["gus"]));
   });
 
   test("what groups give counts as the own rights of their members do", async () => {
