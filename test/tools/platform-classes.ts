@@ -42,6 +42,7 @@ export function platformClasses(views: readonly ClassView[], ospace: string): st
     "",
     "- Some classes are also read without the permission, by members of a group of the tenant that opens the class (`readonly`, `writable`, `readexps`):",
     "  portals read them by MQL. Columns of command output stay closed to them.",
+    "- Of `/ldap`, who lacks the permission reads his own user alone.",
     "- A token with a part of its user's rights takes the permission among its scopes, for every class.",
     "- Rows and columns that a group closes stay closed to who has the permission. See [rights](rights.md).",
     "",

@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Row } from "../../../common/value.ts";
 import { columns, type Edit, type SystemClass } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import { CONFIG_PATH } from "./rights.ts";
 
 /** What the class of entries needs of their service. */
@@ -45,16 +45,13 @@ export function configClass(config: EntryOwner): SystemClass {
   };
 }
 
-/** Kept by the platform, ignored in what is written. */
-const PSEUDO = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
-
 function keyOf(id: string): string {
   return id.slice(id.indexOf(":") + 1);
 }
 
 function entryOf(row: Row): { readonly key: string; readonly value: string } {
   const { key, value } = row;
-  const other = Object.keys(row).find((name) => name !== "key" && name !== "value" && !PSEUDO.has(name));
+  const other = Object.keys(row).find((name) => name !== "key" && name !== "value" && !FIELDS_OF_ALL.has(name));
   if (other !== undefined) throw unwritable(other);
   if (typeof key !== "string" || typeof value !== "string")
     throw new AppError("invalid", "An entry of configuration is inserted with key and value, both texts.");

@@ -3,7 +3,7 @@ import { HostInput } from "../../../common/api/hosts.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { TAGS_COLUMN, type ClassGuard, type Edit } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import type { HostRecord } from "./store.ts";
 
 /** What MQL calls instead of writing host records by itself. */
@@ -16,8 +16,6 @@ export interface HostWrites {
 }
 
 const SETTABLE = new Set(Object.keys(HostInput.properties));
-/** Kept by the platform, ignored in what is written. */
-const PSEUDO = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
 export function hostGuard(writes: HostWrites): ClassGuard {
   return {
@@ -49,7 +47,7 @@ function hostOf(id: string): string {
 }
 
 function inputOf(row: Row): HostInput {
-  const members = Object.entries(row).filter(([name, value]) => !PSEUDO.has(name) && value !== null);
+  const members = Object.entries(row).filter(([name, value]) => !FIELDS_OF_ALL.has(name) && value !== null);
   const foreign = members.find(([name]) => !SETTABLE.has(name));
   if (foreign) throw new AppError("invalid", `${foreign[0]} of a host is kept by the platform and cannot be set.`);
   const input: unknown = Object.fromEntries(members);

@@ -96,7 +96,7 @@ export function groupRow(
   return { id: `jobgroup:${gtype}/${name}`, class: ospace + JOB_GROUP_PATH, gtype, name, hosts: names };
 }
 
-/** What commands wrote takes the permission. */
+/** A group opens runs without the output of their commands. */
 const RUN_READING: ClassReading = {
   permission: "jobs:read",
   isOpenToGroups: true,

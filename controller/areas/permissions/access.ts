@@ -21,7 +21,7 @@ interface RuledClass {
 }
 
 type Rights = Pick<Principal, "data">;
-/** What decides about classes of the platform as well. */
+/** Classes of the platform ask for grants as well. */
 type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
 
 /**
@@ -46,7 +46,7 @@ export function classAccess(rights: ReadingRights, target: string | RuledClass):
   return accessOf(parts);
 }
 
-/** The reading of a class that the principal does not read, whatever rules open; `undefined`: rules alone decide. */
+/** Answers what closes a class to the principal, whatever rules open; `undefined`: rules alone decide. */
 export function closingOf(
   rights: Omit<ReadingRights, "data">,
   { guard }: Pick<RuledClass, "guard">,
@@ -129,7 +129,7 @@ function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = 
 }
 
 /** Fields that every object has, whatever its class. */
-const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+export const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
 /** As names in conditions are found: in any case. */
 function isField({ columns }: RuledClass, name: string): boolean {

@@ -3,6 +3,7 @@ export {
   classAccess,
   closingOf,
   decidingRules,
+  FIELDS_OF_ALL,
   isUnrestricted,
   rowLimit,
   seesAll,

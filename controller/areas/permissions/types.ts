@@ -92,18 +92,18 @@ export interface RowLimit {
 export type RowTest = (values: Row) => boolean;
 
 /**
- * Who reads the objects of a class of the platform, in whatever way: by MQL, search, export, `MATCH`, scripts or
- * notifications.
+ * A class of the platform says by it who reads its objects. It holds for every way: MQL, search, export, `MATCH`,
+ * scripts and notifications.
  */
 export interface ClassReading {
-  /** That of the endpoint which answers such objects. */
+  /** The endpoint that answers such objects asks for the same. */
   readonly permission: Permission;
   /**
-   * A definition or operational data: a group that opens the class opens it to its members as well, who have no
-   * permissions by it. Never to a token with a part of its user's rights.
+   * Operational data: a group of the tenant that opens the class opens it to its members without the permission. A token
+   * with a part of its user's rights always takes the permission.
    */
   readonly isOpenToGroups?: true;
-  /** Columns that a group does not open. */
+  /** Without the permission these columns stay closed. */
   readonly withheld?: readonly string[];
 }
 

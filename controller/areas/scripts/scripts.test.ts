@@ -245,6 +245,12 @@ test("a script has the rights of its caller", async () => {
   expect((await run("dfs.write('/tmp/v.txt', 'x')", viewer)).code).toBe("denied");
   expect((await run("message.send('a', 'b', 'c', 'd')", viewer)).code).toBe("denied");
   expect((await run("OUTPUT = webcontext.user().username", viewer)).message).toBe("viewer");
+  const trail = "OUTPUT = odb.mql('SELECT id FROM /matrix/system/audit LIMIT 1').data.length";
+  expect((await run(trail, viewer)).message).toBe(1);
+  const rights = { grants: ["objects:read"], data: [{ class: "/", access: "read" as const }] };
+  await world.assembly.users.create(testPrincipal("administrator"), { username: "few", password: PASSWORD, rights });
+  const denied = { code: "denied", message: expect.stringContaining("the permission audit:read") };
+  expect(await run(trail, await signIn("few", "matrix"))).toMatchObject(denied);
 });
 
 test("the four start-up scripts are in every tenant, and a tenant's own take their place", async () => {

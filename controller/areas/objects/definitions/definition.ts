@@ -1,4 +1,5 @@
 import type { Value } from "../../../../common/value.ts";
+import { FIELDS_OF_ALL } from "../../permissions/index.ts";
 import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode, TriggerDefinition } from "../types.ts";
 
 /** A class as it lies in the key-value store, without what it inherits. */
@@ -144,7 +145,7 @@ export const TAGS: ColumnDefinition = {
 export const TAGS_INDEX_NUMBER = 1;
 
 /** Kept by the platform, not stored as columns; ignored when written. */
-export const PSEUDO_COLUMNS: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
+export const PSEUDO_COLUMNS = FIELDS_OF_ALL;
 
 const SLOT_TYPES: ReadonlySet<ColumnType> = new Set([
   "int",

@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
 import type { ClassRef } from "../../../../common/mql/index.ts";
+import { listed } from "../../../../common/text/listed.ts";
 import type { ClassCatalog, ClassView, Column } from "../../objects/index.ts";
 import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../permissions/index.ts";
 import type { PseudoField } from "../expressions/fields.ts";
@@ -155,12 +156,15 @@ export class VisibleTree {
   }
 }
 
-/** Everybody knows that the classes of the platform are there; of others, it is told to nobody who does not read them. */
+/** Who does not read a class is not told that it exists; only the classes of the platform are known to everybody. */
 function notReadable(rights: Rights, { path }: Target, found: readonly ClassView[]): AppError {
-  const [closing] = found.flatMap((view) => closingOf(rights, view) ?? []);
-  if (closing === undefined) return new AppError("not_found", `[NotExist] class : ${path} not find !`);
-  const { permission } = closing;
-  const text = `Reading objects of ${path} takes the permission ${permission}.`;
+  const closings = found.map((view) => closingOf(rights, view));
+  const taken = new Set(closings.flatMap((closing) => closing?.permission ?? []));
+  const [permission] = taken;
+  if (permission === undefined || closings.includes(undefined))
+    return new AppError("not_found", `[NotExist] class : ${path} not find !`);
+  const which = taken.size === 1 ? `the permission ${permission}` : `one of the permissions ${listed([...taken])}`;
+  const text = `Reading objects of ${path} takes ${which}.`;
   return new AppError("denied", text, { details: { permission, class: path } });
 }
 
