@@ -1,19 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { HTTP_TURN_TEXT_MAX_CHARACTERS } from "../common/limits.ts";
 import type { Value } from "../common/value.ts";
+import { slicesOfOneStep } from "../test/helpers/slices.ts";
 import { decodeJson, encodeJson } from "./decoding.ts";
-
-/** Slices that are over whenever they are asked. */
-function slicesOfOneStep() {
-  const seen = { pauses: 0 };
-  const slices = {
-    isOverNow: () => true,
-    pause: async () => {
-      seen.pauses += 1;
-    },
-  };
-  return { seen, slices };
-}
 
 const rows = Array.from({ length: 10_000 }, (_, at) => ({ id: at, name: `row ${at}`, tags: ["a", null] }));
 

@@ -192,7 +192,7 @@ export const PROMISES = {
   },
   "ring-loss": {
     promise:
-      "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused, and when they come back: nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline. No outcome is unknown unless the leader of etcd is lost. Every run loses a Cassandra node and the leader of etcd; `npm run soak -- --ring` goes through all seven losses.",
+      "On a ring of three, writing and reading go on while a Cassandra node, an etcd member (also the leader) or both are killed or paused. Nothing answered ok is missing or doubled, no watch leaves out a change, no lease ends, no call outlasts its deadline. No outcome is unknown unless the leader of etcd is lost. Every run loses a Cassandra node and the leader; the soak tries all seven losses.",
     tests: ["test/ring/loss.test.ts"],
     found: [
       "A change with a version was a logged batch, which of three nodes needs both others of its coordinator: for 20 s after a loss every one failed after 2 s, and some ended as unknown at 12 s. Now it is plain writes, the entity last.",

@@ -3,22 +3,10 @@ import { describe, expect, test } from "vitest";
 import { HTTP_TURN_LIST_MAX_ITEMS } from "../../common/limits.ts";
 import { isLargeJson } from "../../common/json-decoder.ts";
 import { decodeJson } from "../decoding.ts";
-import type { ThreadSlices } from "../slices.ts";
+import { slicesOfOneStep } from "../../test/helpers/slices.ts";
 import { fieldsInSlices } from "./body.ts";
 import { JsonTexts } from "./coerce.ts";
 import { readInput, readLargeInput, type Sources } from "./input.ts";
-
-/** Slices that are over whenever they are asked. */
-function slicesOfOneStep() {
-  const seen = { pauses: 0 };
-  const slices = {
-    isOverNow: () => true,
-    pause: async () => {
-      seen.pauses += 1;
-    },
-  } as unknown as ThreadSlices;
-  return { seen, slices };
-}
 
 const MANY = 5 * HTTP_TURN_LIST_MAX_ITEMS;
 const AnyMembers = Type.Record(Type.String(), Type.Unknown());

@@ -30,10 +30,11 @@ export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver
   const look = (): void => {
     const { pulse } = line;
     const nowUsedMs = processorMs?.() ?? usedMs + leastMs;
-    if (pulse === undefined || pulse !== seen) looksAlike = 0;
+    const isAlike = pulse !== undefined && pulse === seen;
+    if (!isAlike) looksAlike = 0;
     else if (nowUsedMs - usedMs >= leastMs) looksAlike += 1;
-    // What is too little for one look counts for the next.
-    if (pulse !== seen || nowUsedMs - usedMs >= leastMs) usedMs = nowUsedMs;
+    // Too little for this look counts for the next one.
+    if (!isAlike || nowUsedMs - usedMs >= leastMs) usedMs = nowUsedMs;
     seen = pulse;
     if (looksAlike >= SCRIPT_NATIVE_LOOKS) return onOver();
     // A clock that leaps, as after a pause of the whole process, makes one look and not all of them.

@@ -6,7 +6,7 @@ import type { Principal } from "../permissions/index.ts";
 import { Delivery, type DeliveryDependencies } from "./delivery.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
 
-/** A frame of nobody's object, or of one. */
+/** Makes a frame that tells of an object, or of none. */
 function frame(msg: string, isAbout = false): Notification {
   const told = { vtimeMs: 0, ctimeMs: 0, told: [] };
   const about: NotifiedObject = { permission: "objects:read", class: "/m", id: "1", values: {}, ...told };

@@ -1,0 +1,161 @@
+import type { ObjectRow } from "../../controller/areas/objects/index.ts";
+import { AgentCommands } from "../../controller/areas/hosts/commands/commands.ts";
+import type { LiveSession } from "../../controller/areas/hosts/session/live-session.ts";
+import type {
+  CommandListener,
+  DispatchOptions,
+  HostCommand,
+  PeerWatch,
+  PeerWatcher,
+} from "../../controller/areas/hosts/types.ts";
+import type { ControllerFrame, Entry } from "../../proto/gen/agent/v1/agent.ts";
+import { TestClock, testPrincipal, testRuntime } from "./runtime.ts";
+
+export const OWN = "a";
+/** A controller whose address is not known yet. */
+export const UNKNOWN = "unknown";
+export const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
+export const EXEC: HostCommand = { kind: "exec", line: "true" };
+export const FILE = { path: "run.sh", digest: "d1", size: 1, executable: true };
+export const DEPLOY: HostCommand = { kind: "deploy", name: "depot", version: "1", files: [FILE] };
+export const TIMEOUT_MS = 60_000;
+
+interface Call {
+  readonly controller: string;
+  readonly watch: PeerWatch;
+  readonly watcher: PeerWatcher;
+  readonly told: string[];
+}
+
+interface World {
+  /** The session of the host where this controller has it. */
+  session: LiveSession | undefined;
+  /** The controller that is known to have it. */
+  holder: { controller: string; epoch: number } | undefined;
+  /** How often that was asked. */
+  lookups: number;
+  /** The store has these rows of commands, beside what a test has them told. */
+  rows: readonly ObjectRow[];
+  /** Resolves when the store has taken what it was given. */
+  storing: Promise<void>;
+}
+
+/** The commands of a controller whose sessions, and whose view of other controllers, a test sets. */
+export function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
+  const clock = new TestClock();
+  const sent: string[] = [];
+  const stored: unknown[] = [];
+  const calls: Call[] = [];
+  const state: World = { session: undefined, holder: undefined, lookups: 0, rows: [], storing: Promise.resolve() };
+  const commands = new AgentCommands({
+    runtime: testRuntime(clock),
+    controllerId: OWN,
+    objects: {
+      ingest: async (_principal, _path, records) => {
+        await state.storing;
+        stored.push(...records);
+        return [] as never;
+      },
+      async *read(_principal, request) {
+        await Promise.resolve();
+        yield state.rows.filter((row) => row.class.path === request.class);
+      },
+      get: () => Promise.resolve([]),
+    },
+    live: (tenant, host) => (tenant === TARGET.tenant && host === TARGET.host ? state.session : undefined),
+    presence: {
+      holderOf: () => {
+        state.lookups++;
+        return state.holder ? Promise.resolve(state.holder as never) : Promise.reject(new Error("away"));
+      },
+    },
+    peers: {
+      watch: (controller, watch, watcher) => {
+        if (controller === UNKNOWN) return undefined;
+        const told: string[] = [];
+        calls.push({ controller, watch, watcher, told });
+        return { cancel: () => told.push("cancel"), end: () => told.push("end") };
+      },
+    },
+    actAs: () => Promise.resolve(testPrincipal()),
+    ...(given && { given: (_tenant, _host, id) => Promise.resolve(given.includes(id)) }),
+  });
+  const frames = (frame: ControllerFrame["frame"]): string => {
+    if (frame?.$case === "command") {
+      const leftMs = frame.value.deadlineMs - frame.value.sentMs;
+      return `${frame.value.id} in ${frame.value.epoch}, ${leftMs} ms left`;
+    }
+    return frame?.$case === "cancel" ? `cancel ${frame.value.commandId} in ${frame.value.epoch}` : `${frame?.$case}`;
+  };
+  return {
+    commands,
+    clock,
+    sent,
+    stored,
+    calls,
+    state,
+    /** The host's session is here, under that epoch; absent: it is over. */
+    session: (epoch?: number) => {
+      const { tenant, host } = TARGET;
+      state.session =
+        epoch === undefined
+          ? undefined
+          : ({
+              epoch,
+              identity: { tenant, host, serial: "1" },
+              send: (frame: ControllerFrame["frame"]) => sent.push(frames(frame)),
+            } as unknown as LiveSession);
+      if (epoch !== undefined) commands.follow(tenant, host);
+    },
+    run: (options: Partial<DispatchOptions> = {}, command = EXEC) => {
+      const outcome = commands.run(TARGET, command, { commandId: "c", timeoutMs: TIMEOUT_MS, ...options });
+      const now: { ended?: string } = {};
+      void outcome.then(({ state: as, message }) => (now.ended = message === "" ? as : `${as}: ${message}`));
+      return { outcome, now };
+    },
+  };
+}
+
+/** The stored end of the command `c`. */
+export const ENDED = {
+  id: "1",
+  class: { path: "/matrix/system/command" },
+  values: { command: "c", host: TARGET.host, state: "ok" },
+} as unknown as ObjectRow;
+
+/** Whatever is under way without waiting for time comes to its end. */
+export async function settled(): Promise<void> {
+  for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
+}
+
+export function listener(told: string[]): CommandListener {
+  return {
+    output: ({ data }) => told.push(`output ${String(data)}`),
+    result: ({ state }) => told.push(`result ${state}`),
+    state: ({ state }) => told.push(`state ${state}`),
+    lost: () => told.push("lost"),
+    sessionOver: () => told.push("session over"),
+  };
+}
+
+export function watchOf(body: PeerWatch["command"]["body"] = undefined, host = TARGET.host): PeerWatch {
+  const command = { id: "p", epoch: 0, deadlineMs: 1_000, traceparent: "", sentMs: 0, body };
+  return { tenant: TARGET.tenant, host, command };
+}
+
+export const output = (sequence: number, commandId: string, data = "x"): Entry => ({
+  sequence,
+  timeMs: 1,
+  traceparent: "",
+  body: { $case: "output", value: { commandId, stderr: false, offset: 0, data: Buffer.from(data) } },
+});
+export const result = (sequence: number, commandId: string): Entry => ({
+  sequence,
+  timeMs: 1,
+  traceparent: "",
+  body: {
+    $case: "result",
+    value: { commandId, state: "ok", code: 0, message: "", startedMs: 1, endedMs: 2 },
+  },
+});
+export const SOURCE = { ...TARGET, streamId: "s" };
