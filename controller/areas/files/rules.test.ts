@@ -117,6 +117,12 @@ describe("a file that a row condition leaves out", () => {
     expect(to).toEqual(expect.arrayContaining(before));
   });
 
+  test("is not written by who may write files and read none either", async () => {
+    const writer = { ...rows, grants: ["files:write"] };
+    await files.note(writer, place("/mine.js"), { attr: "{}" });
+    await expect(files.note(writer, place("/theirs.js"), { attr: "{}" })).rejects.toMatchObject({ code: "not_found" });
+  });
+
   test("is not made either, while others are written as ever", async () => {
     const places = ruled({ class: FILES, access: "write", where: `fullname like '${at}/open*'` });
     await expect(files.write(places, place("/closed.js"), { text: "x" })).rejects.toMatchObject({ code: "denied" });

@@ -26,7 +26,7 @@ import { nameOf, placeBelowRoot, placeIn, placeOf, type FileName, type Place, ty
 import { KnownTexts } from "./known-texts.ts";
 import { noteColumns, typeOf, type FileNotes } from "./notes.ts";
 import { mayNameSystem, placesOf, requireSpace, servedNames } from "./spaces.ts";
-import { FileStore } from "./store.ts";
+import { platform, FileStore } from "./store.ts";
 import { fileSight, type FileSight, WHOLE_SIGHT } from "./visible.ts";
 import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
@@ -142,7 +142,7 @@ export class FileService implements FileSource {
     const before = await this.#seen(principal, place);
     if (!before) throw notFound(place);
     await this.#requireWriting(principal, place, { before, row, given: notes });
-    const found = await this.#with.objects.update(system(principal), refOf(principal, place), edits);
+    const found = await this.#with.objects.update(platform(principal), refOf(principal, place), edits);
     if (!found) throw notFound(place);
   }
 
@@ -153,9 +153,9 @@ export class FileService implements FileSource {
     if (other)
       throw new AppError("unsupported", `The column ${other.column} of files is kept by the platform, not by MQL.`);
     const { class: path } = refOf(principal, { space: "user", fullname: "/" });
-    const [row] = await this.#with.objects.get(system(principal), [{ id, class: path }]);
+    const [row] = await this.#with.objects.get(platform(principal), [{ id, class: path }]);
     if (row) openPlace(principal, entryOf(row));
-    return this.#with.objects.update(system(principal), { id, class: path }, edits);
+    return this.#with.objects.update(platform(principal), { id, class: path }, edits);
   }
 
   /** A file, or a folder with all below it. `AppError("deadline")`: it goes on. */
@@ -430,11 +430,6 @@ export class FileService implements FileSource {
     if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
     if (over.end.code) throw new AppError(over.end.code, over.end.message);
   }
-}
-
-/** Rights on files are permissions; the metadata is the platform's own. */
-function system(principal: Principal): Principal {
-  return { ...principal, data: [{ class: "/", access: "write" }] };
 }
 
 /** What is known of a content before it is kept: of its digest only that there will be one. */

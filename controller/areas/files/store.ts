@@ -4,7 +4,7 @@ import { FILE_BLOB_CALLS_IN_FLIGHT } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Stores } from "../../store/engine.ts";
 import { TAGS_COLUMN, type Objects } from "../objects/index.ts";
-import type { Principal } from "../permissions/index.ts";
+import { byRulesAlone, type Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { entryOf, placeColumns, refOf, type FileEntry, type HeldContent } from "./entries.ts";
 import { foldersAbove, type Place } from "./names.ts";
@@ -125,6 +125,7 @@ export function rowAt(place: Place, entry: FileEntry, content: HeldContent | und
   return { ...placeColumns(place), ...own, ...content };
 }
 
-function platform(principal: Principal): Principal {
-  return { ...principal, data: [{ class: "/", access: "write" }] };
+/** Rights on files are permissions, which their service has asked for; the rows are the platform's own. */
+export function platform(principal: Principal): Principal {
+  return { ...byRulesAlone(principal, "files:read"), data: [{ class: "/", access: "write" }] };
 }
