@@ -115,6 +115,29 @@ test("what an owner does not offer is refused, for all classes, and changes noth
   }
 });
 
+test("who shares data rules with somebody of more permissions sees what the own ones open", async () => {
+  const data = [{ class: "/", access: "read" as const, group: "portal" }];
+  const holder = { ...admin, grants: ["objects:read", "jobs:read"], data };
+  const member = { ...holder, grants: ["objects:read"] };
+  const text = "select out from /matrix/jobs/jobrun";
+  for (const round of [1, 2]) {
+    await expect(assembly.query.rows(holder, text), String(round)).resolves.toBeDefined();
+    await expect(assembly.query.rows(member, text), String(round)).rejects.toMatchObject({ code: "not_found" });
+  }
+});
+
+test("who reads no class at all is told of no permission that would not help", async () => {
+  const nobody = { ...admin, grants: ["objects:read"], data: [] };
+  const { ospace } = admin;
+  await assembly.query.rows(admin, `create class ${ospace}/own (a int)`);
+  for (const [text, code] of [
+    [`select id from ${ospace}/own`, "not_found"],
+    [`select id from ${ospace}/`, "not_found"],
+    [`select id from ${ospace}/system/audit`, "denied"],
+  ] as const)
+    await expect(assembly.query.rows(nobody, text), text).rejects.toMatchObject({ code });
+});
+
 test("who may not write writes nothing of the platform's", async () => {
   for (const { path } of systemClasses) {
     for (const text of [`insert into ${path} id='x'`, `update ${path} set tags=null`, `delete from ${path}`]) {

@@ -266,6 +266,14 @@ describe("rights", () => {
     expect((await readAll()).found).toEqual(["theirs"]);
   });
 
+  test("who may remove entries and read none removes those that the rules open", async () => {
+    await say({ msg: "mine", host: "mine" }, { msg: "theirs", host: "theirs", atMs: BEGAN_MS + 1 });
+    const remover = { ...rightsOf({ where: "host = 'mine'" }), grants: ["consolelog:write"] };
+    await expect(logs.read(remover, ALL)).rejects.toMatchObject({ code: "denied" });
+    expect(await logs.remove(remover, ALL)).toBe(1);
+    expect((await readAll()).found).toEqual(["theirs"]);
+  });
+
   test("a class that may not be read is refused, and so is what the permission does not cover", async () => {
     const blind = rightsOf({ access: "none" });
     const follow = () => logs.follow(blind, ALL, { signal: new AbortController().signal, present: () => never() });

@@ -104,6 +104,18 @@ describe("host records", () => {
     ).rejects.toMatchObject({ code: "denied" });
   });
 
+  it("is changed by who may write hosts and read none, within the rules", async () => {
+    await test.hosts.save(test.principal(), { host: "theirs", domain: "red" });
+    const data = [{ class: "/", access: "write" as const, where: "domain = 'green'" }];
+    const writer = { ...test.principal(), grants: ["hosts:write"], data };
+    await test.hosts.save(writer, { host: "written", domain: "green", tags: ["a"] });
+    await test.hosts.save(writer, { host: "written", tags: ["b"] });
+    expect(await test.hosts.get(test.principal(), "written")).toMatchObject({ domain: "green", tags: ["b"] });
+    await expect(test.hosts.save(writer, { host: "theirs", tags: ["b"] })).rejects.toMatchObject({ code: "denied" });
+    await test.hosts.remove(writer, "written");
+    expect(await test.hosts.exists(test.principal(), "written")).toBe(false);
+  });
+
   it("shows a principal only the rows and columns that are its own", async () => {
     const admin = test.principal();
     await test.hosts.save(admin, { host: "seen", domain: "green", tags: ["narrow"], sert: "c" });

@@ -88,7 +88,7 @@ describe("a token", () => {
     expect(await make(["hosts:write"], 1, viewer)).toMatchObject({ code: "denied" });
     expect(await make(["*:write"], 1, viewer)).toMatchObject({ code: "denied" });
     expect(await make(["hosts:*"], 1, viewer)).toMatchObject({ code: "denied" });
-    for (const scope of ["*:*", "hosts", "hosts:delete", "", "*"])
+    for (const scope of ["*:*", "hosts", "hosts:delete", "", "*", "objcts:read", "objects:run"])
       expect(await make([scope]), scope).toMatchObject({ code: "invalid" });
     const { message } = await make(["hosts:read", "jobs:read"], 1, viewer);
     await http.users.update(admin, "viewer", { rights: { grants: ["jobs:read"], data: [] } });
