@@ -145,6 +145,10 @@ describe("two chains that wait for each other's objects, each on a controller of
       return () => this.#waits.delete(callback);
     }
 
+    get waiting(): number {
+      return this.#waits.size;
+    }
+
     waitedLongEnough(): void {
       for (const callback of this.#waits) callback();
     }
@@ -155,8 +159,8 @@ describe("two chains that wait for each other's objects, each on a controller of
     async () => {
       gate = new Gate(2);
       const present = new Set(["first", "second"]);
-      const clock = new TurnClock();
-      const [first, second] = [new Controller("first", present, clock), new Controller("second", present)];
+      const [clock, other] = [new TurnClock(), new TurnClock()];
+      const [first, second] = [new Controller("first", present, clock), new Controller("second", present, other)];
       await first.mql("create class /matrix/box (name varchar, size int, owner varchar, keys(name))");
       await first.mql("insert into /matrix/box (name, size) values ('x', 0), ('y', 0)");
       await second.mql(BOXES);
@@ -167,15 +171,17 @@ describe("two chains that wait for each other's objects, each on a controller of
       );
       const write = (controller: Controller, name: string) =>
         controller.mql(`update /matrix/box set size = size + 1, owner = 'user' where name = '${name}'`);
-      const one = write(first, "x");
-      const other = write(second, "y");
-      const failed = expect(one).rejects.toThrow("Too many controllers write this object at once");
+      const failing = write(first, "x");
+      const succeeding = write(second, "y");
+      const failed = expect(failing).rejects.toThrow("Too many controllers write this object at once");
       const { kv } = await engine.tenant("matrix");
       // Each holds its object, and waits for that of the other.
       await expect.poll(async () => (await kv.list("objectturns/")).entries.length, FOR_EVER).toBe(4);
+      // An entry is there before its writer knows, and waits.
+      await expect.poll(() => [clock.waiting, other.waiting], FOR_EVER).toEqual([1, 1]);
       clock.waitedLongEnough();
       await failed;
-      await other;
+      await succeeding;
       expect(await first.mql(BOXES)).toEqual([
         { name: "x", size: 1 },
         { name: "y", size: 1 },

@@ -308,6 +308,7 @@ describe("a change of definitions", () => {
       .toBe("unavailable");
     clock.advance(CATALOG_ACKNOWLEDGE_DEADLINE_MS);
     await expect(dropping).rejects.toMatchObject({ code: "unavailable" });
+    const timersLeft = clock.waiting;
     const adding = impatient.alterClass(admin, THING.path, {
       kind: "add column",
       column: { name: "weight", type: "double" },
@@ -315,6 +316,8 @@ describe("a change of definitions", () => {
     await expect
       .poll(async () => (await a.catalog(admin)).get(THING.path)?.column("weight"), { timeout: 30_000 })
       .toBeDefined();
+    // The definition is there before its controller knows, and waits for the other one.
+    await expect.poll(() => clock.waiting, { timeout: 30_000 }).toBeGreaterThan(timersLeft);
     clock.advance(CATALOG_ACKNOWLEDGE_DEADLINE_MS);
     expect((await adding).column("weight")).toBeDefined();
     goOn();
