@@ -127,12 +127,12 @@ export class JsonDecoder {
   }
 
   /**
-   * Does one piece of the work, of a millisecond or so, and answers true at the end of the text. `AppError("syntax")`
-   * for what is no JSON, `AppError("too_large")` for what is beyond a bound.
+   * Does one piece of the work, of so many values at most and a millisecond or so, and answers true at the end of the
+   * text. `AppError("syntax")` for what is no JSON, `AppError("too_large")` for what is beyond a bound.
    */
-  step(): boolean {
+  step(values = PIECE_VALUES): boolean {
     const end = this.#at + PIECE_CHARACTERS;
-    for (let left = PIECE_VALUES; left > 0 && this.#at < end; left--) {
+    for (let left = values; left > 0 && this.#at < end; left--) {
       if (this.#state === "end") return true;
       this.#token();
     }

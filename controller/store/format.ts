@@ -19,8 +19,18 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
 export function encodeJson(value: unknown): Uint8Array {
-  const text = encoder.encode(JSON.stringify(value));
-  return prefixed(FORMAT_JSON, text);
+  return storedJson(JSON.stringify(value));
+}
+
+/** As `encodeJson` makes it, of a JSON text: that of a large value is made in slices. */
+export function storedJson(text: string): Uint8Array {
+  return prefixed(FORMAT_JSON, encoder.encode(text));
+}
+
+/** The JSON text of what `encodeJson` or `storedJson` made. */
+export function jsonOfStored(bytes: Uint8Array): string {
+  if (bytes[0] !== FORMAT_JSON) throw unknownFormat(bytes[0]);
+  return decoder.decode(bytes.subarray(1));
 }
 
 export function encodePacked(value: unknown): Uint8Array {
@@ -34,15 +44,16 @@ export function encodePacked(value: unknown): Uint8Array {
 export function decodeStored<T>(bytes: Uint8Array): T {
   switch (bytes[0]) {
     case FORMAT_JSON:
-      return JSON.parse(decoder.decode(bytes.subarray(1))) as T;
+      return JSON.parse(jsonOfStored(bytes)) as T;
     case FORMAT_MSGPACK:
       return unpackr.unpack(bytes, BEHIND_FORMAT) as T;
     default:
-      throw new AppError(
-        "unavailable",
-        `A stored value has format ${String(bytes[0])}, which this version does not know.`,
-      );
+      throw unknownFormat(bytes[0]);
   }
+}
+
+function unknownFormat(format: number | undefined): AppError {
+  return new AppError("unavailable", `A stored value has format ${String(format)}, which this version does not know.`);
 }
 
 function prefixed(format: number, body: Uint8Array): Uint8Array {

@@ -10,9 +10,13 @@ import {
   CONFIG_TXN_MAX_BYTES,
   CONFIG_TXN_MAX_KEYS,
 } from "../../../common/limits.ts";
+import type { JsonBounds } from "../../../common/json-decoder.ts";
+import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import { decodeStored, encodeJson } from "../../store/format.ts";
+import { decodeJson, encodeJson } from "../../decoding.ts";
+import { ThreadSlices } from "../../slices.ts";
+import { jsonOfStored, storedJson } from "../../store/format.ts";
 import { isTransient, Journal, type Controllers, type Noted, type OpenWork } from "../../store/journal/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { ConfigEntries, Decide } from "./entries.ts";
@@ -45,6 +49,15 @@ export interface ChangeDependencies {
   readonly controllers: Controllers;
 }
 
+/** What was stored here is bounded already. */
+const UNBOUNDED = { name: "CONFIG_CHANGE_MAX_KEYS", max: Number.POSITIVE_INFINITY };
+const BOUNDS: JsonBounds = {
+  depth: UNBOUNDED,
+  members: UNBOUNDED,
+  elements: UNBOUNDED,
+  stringCharacters: UNBOUNDED,
+};
+
 /** Of a key's two copies in a transaction, beside its content. */
 const KEY_OVERHEAD_BYTES = 1_200;
 
@@ -67,9 +80,9 @@ export class ConfigChanges {
     if (changes.length > CONFIG_CHANGE_MAX_KEYS)
       throw new AppError("too_large", `One change takes at most ${CONFIG_CHANGE_MAX_KEYS} keys: make it by parts.`);
     const { tenant, user } = principal;
-    const [first, ...more] = parts(changes);
+    const [first, second] = firstTwo(parts(changes));
     if (first === undefined) return;
-    if (more.length === 0)
+    if (second === undefined)
       return void (await this.#with.entries.write(tenant, keysOf(first), decisions(first), { by: user }));
     if (this.#underWay >= CONFIG_CHANGES_UNDER_WAY_MAX)
       throw new AppError(
@@ -122,8 +135,9 @@ export class ConfigChanges {
 
   /** On record before its content is kept, so that no content is kept without a record. */
   async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
-    const bytes = encodeJson(changes);
-    const digest = createHash("sha256").update(bytes).digest("hex");
+    const slices = this.#slices(tenant);
+    const bytes = storedJson(await encodeJson(changes as unknown as readonly Value[], slices));
+    const digest = await digestOf(bytes, slices);
     const work = { id, tenant, by: user, digest, total: changes.length, done: 0, staged: false };
     const begun = await this.#journal.begin(work);
     await (await this.#with.stores.tenant(tenant)).blobs.put(pieces(bytes), markOf(id));
@@ -161,7 +175,12 @@ export class ConfigChanges {
   async #content({ tenant, digest }: OpenChange): Promise<readonly KeyChange[]> {
     const found: Uint8Array[] = [];
     for await (const bytes of (await this.#with.stores.tenant(tenant)).blobs.read(digest)) found.push(bytes);
-    return decodeStored<readonly KeyChange[]>(Buffer.concat(found));
+    const text = jsonOfStored(Buffer.concat(found));
+    return (await decodeJson(text, { slices: this.#slices(tenant), bounds: BOUNDS })) as readonly KeyChange[];
+  }
+
+  #slices(tenant: string): ThreadSlices {
+    return new ThreadSlices({ tenant, clock: this.#with.runtime.clock, signal: undefined });
   }
 
   /** Content first: after a crash in between, another controller repeats it. */
@@ -207,22 +226,38 @@ export function isSame(one: Content, other: Content): boolean {
   return one.text === other.text && one.sealed === other.sealed && one.expiresAtMs === other.expiresAtMs;
 }
 
-/** In their order, each for one transaction. */
-function parts(changes: readonly KeyChange[]): readonly (readonly KeyChange[])[] {
-  const all: KeyChange[][] = [];
+/** In their order, each for one transaction, when it is asked for: to weigh all changes takes a while. */
+function* parts(changes: readonly KeyChange[]): Generator<readonly KeyChange[]> {
   let part: KeyChange[] = [];
   let bytes = 0;
   for (const change of changes) {
     const size = 2 * (Buffer.byteLength(JSON.stringify(change)) + KEY_OVERHEAD_BYTES);
     if (part.length > 0 && (part.length >= CONFIG_TXN_MAX_KEYS || bytes + size > CONFIG_TXN_MAX_BYTES)) {
-      all.push(part);
+      yield part;
       part = [];
       bytes = 0;
     }
     part.push(change);
     bytes += size;
   }
-  return part.length > 0 ? [...all, part] : all;
+  if (part.length > 0) yield part;
+}
+
+function firstTwo<T>(all: Iterator<T>): readonly [T | undefined, T | undefined] {
+  const next = (): T | undefined => {
+    const { done, value } = all.next();
+    return done === true ? undefined : value;
+  };
+  return [next(), next()];
+}
+
+async function digestOf(bytes: Uint8Array, slices: ThreadSlices): Promise<string> {
+  const hash = createHash("sha256");
+  for (const piece of pieces(bytes)) {
+    hash.update(piece);
+    if (slices.isOverNow()) await slices.pause();
+  }
+  return hash.digest("hex");
 }
 
 function* pieces(bytes: Uint8Array): Generator<Uint8Array> {

@@ -194,17 +194,18 @@ function textOf(bytes: Uint8Array): string {
 function reportOf(planned: readonly Planned[], isPlan: boolean): ImportReport {
   const count = (action: Action): number => planned.filter((one) => one.action === action).length;
   const rank: Readonly<Record<Action, number>> = { create: 0, update: 0, skip: 1, unchanged: 2 };
-  const changes = planned
-    .map(({ key, action }) => ({ key, action }))
-    .sort((one, other) => rank[one.action] - rank[other.action])
-    .slice(0, CONFIG_PLAN_SHOWN_MAX);
+  const changes = (): ImportReport["changes"] =>
+    planned
+      .map(({ key, action }) => ({ key, action }))
+      .sort((one, other) => rank[one.action] - rank[other.action])
+      .slice(0, CONFIG_PLAN_SHOWN_MAX);
   return {
     total: planned.length,
     created: count("create"),
     updated: count("update"),
     unchanged: count("unchanged"),
     skipped: count("skip"),
-    ...(isPlan && { changes }),
+    ...(isPlan && { changes: changes() }),
     warnings: planned.flatMap(({ warnings }) => warnings),
   };
 }

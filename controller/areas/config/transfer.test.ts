@@ -11,6 +11,7 @@ import { configWorld } from "../../../test/helpers/config.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { CountedPauses } from "../../../test/security/pauses.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores, TenantStore } from "../../store/engine.ts";
 import { decodeStored } from "../../store/format.ts";
@@ -345,6 +346,17 @@ function interrupted(
     },
   };
 }
+
+test("a change of many keys gives way while its content is encoded and decoded", async () => {
+  const pausesOf = async (plan: boolean): Promise<number> => {
+    using pauses = new CountedPauses();
+    await imported(many(2_000, "v".repeat(200)), { plan });
+    return pauses.count;
+  };
+  const planning = await pausesOf(true);
+  // 63 of the encoder, 11 of the decoder.
+  expect((await pausesOf(false)) - planning).toBeGreaterThan(70);
+});
 
 test("a part whose answer is lost is written once, and the import goes on", async () => {
   const file = many(CONFIG_TXN_MAX_KEYS * 3);

@@ -182,6 +182,8 @@ function jsonRow(object: Readonly<Record<string, Value>>, scope: Scope): Row {
   return row;
 }
 
+/** Values of a JSON that take as long as a row of an INSERT. */
+const VALUES_PER_STEP = 100;
 const MOST_VALUES = { name: "INSERT_JSON_VALUES_MAX", max: INSERT_JSON_VALUES_MAX };
 const BOUNDS: JsonBounds = { ...HTTP_JSON_BOUNDS, members: MOST_VALUES, elements: MOST_VALUES };
 
@@ -191,7 +193,7 @@ function* parsed(json: Value): Steps<Value> {
   try {
     if (fitsOneTurn(json)) return parseJson(json, BOUNDS) as Value;
     const decoder = new JsonDecoder(json, BOUNDS);
-    while (!decoder.step()) yield decoder.takeWeight();
+    while (!decoder.step(VALUES_PER_STEP)) yield decoder.takeWeight();
     return decoder.value as Value;
   } catch (error) {
     if (!isAppError(error, "syntax")) throw error;
