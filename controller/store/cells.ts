@@ -38,6 +38,9 @@ export class SingleCells implements Cells {
   }
 }
 
+/** For reads that ask whether an object is there. */
+export const PRESENCE: CellChoice = { keys: [], prefixes: [] };
+
 export const NO_CELLS: Cells = new SingleCells(new Map());
 
 /** Whether a cell is among those that are needed. */

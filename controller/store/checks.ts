@@ -38,8 +38,14 @@ export function checkRecord(record: StoredRecord): void {
   checkKey(record);
   checkRecordId(record.id);
   checkTerms(record.terms);
+  if (record.rewrittenUs !== undefined) checkRewritten(record.id, record.rewrittenUs);
   if (record.value.length > OBJECT_MAX_BYTES)
     throw new AppError("too_large", `A record has at most ${OBJECT_MAX_BYTES} bytes, not ${record.value.length}.`);
+}
+
+function checkRewritten(id: string, rewrittenUs: number): void {
+  if (!Number.isInteger(rewrittenUs) || rewrittenUs < ((ulidTimeMs(id) ?? 0) + 1) * 1_000)
+    throw new AppError("invalid", `A record is rewritten at whole microseconds after the time in its id.`);
 }
 
 export function checkRecordId(id: string): void {

@@ -70,8 +70,8 @@ export interface ObjectStore {
   edges(key: EntityKey, direction: "out" | "in", page: PageRequest & { readonly type?: string }): Promise<Page<Edge>>;
 
   /**
-   * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. An id that was removed stays removed: see
-   * `removeRecords`.
+   * Writes records, at most `CHANGE_BATCH_MAX`; durable when it resolves. An id that was removed stays removed, but for
+   * records that are `rewrittenUs`: see `removeRecords`. Of one id the row that was rewritten last stands.
    *
    * Same id and bytes: the same row, borne by all terms it was ever given, until the latest end it was given (none being
    * the latest), so a repetition by older definitions takes nothing away; a term that was given with an earlier end alone
@@ -95,9 +95,10 @@ export interface ObjectStore {
   /**
    * For good: a producer that repeats itself does not bring back what was removed. For `OBJECT_TOMBSTONE_KEEP_MS`
    * appending under these ids resolves and writes nothing, whether there was such a record at the removal or not;
-   * afterwards that is left to the engine.
+   * afterwards that is left to the engine. Rows that were rewritten later than the removal names are not removed, and
+   * are written.
    */
-  removeRecords(keys: readonly EntityKey[]): Promise<void>;
+  removeRecords(records: readonly RemovedRecord[]): Promise<void>;
 }
 
 export interface EntityKey {
@@ -218,7 +219,15 @@ export interface StoredRecord {
   readonly value: Uint8Array;
   readonly terms: readonly string[];
   readonly expiresAtMs?: number;
+  /**
+   * Microseconds, later than the millisecond in the id: the row was written anew at that time. It stands above all rows
+   * of its id that were not, or were earlier, and above removals that do not name this time or a later one.
+   */
+  readonly rewrittenUs?: number;
 }
+
+/** `rewrittenUs` as `getRecords` tells it. */
+export type RemovedRecord = EntityKey & Pick<StoredRecord, "rewrittenUs">;
 
 export interface FindRequest {
   readonly terms: readonly string[];

@@ -24,6 +24,7 @@ import type {
   ObjectStore,
   Page,
   PageRequest,
+  RemovedRecord,
   RecordSpan,
   StoredCell,
   StoredRecord,
@@ -58,8 +59,8 @@ export class MemoryObjectState {
   readonly #clock: Clock;
   readonly #entities = new Map<string, Kept>();
   readonly #records = new Map<number, Map<string, StoredRecord>>();
-  /** Until when ids of removed records take nothing. */
-  readonly #removedUntilMs = new Map<string, number>();
+  /** Until when ids of removed records take nothing but what was rewritten later. */
+  readonly #removals = new Map<string, { readonly untilMs: number; readonly rewrittenUs: number }>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -76,7 +77,7 @@ export class MemoryObjectState {
       });
     }
     for (const [cid, records] of this.#records) copy.#records.set(cid, new Map(records));
-    for (const [name, untilMs] of this.#removedUntilMs) copy.#removedUntilMs.set(name, untilMs);
+    for (const [name, removal] of this.#removals) copy.#removals.set(name, removal);
     return copy;
   }
 
@@ -164,7 +165,8 @@ export class MemoryObjectState {
   append(records: readonly StoredRecord[]): void {
     const nowMs = this.#clock.nowMs();
     for (const record of records) {
-      if ((this.#removedUntilMs.get(nameOf(record)) ?? 0) > nowMs) continue;
+      const removal = this.#removals.get(nameOf(record));
+      if (removal !== undefined && removal.untilMs > nowMs && ageOf(record) <= removal.rewrittenUs) continue;
       const ofClass = this.#records.get(record.cid) ?? new Map<string, StoredRecord>();
       const given = { ...record, terms: [...indexedTerms(record.terms)] };
       const there = this.record(record);
@@ -177,9 +179,13 @@ export class MemoryObjectState {
     return record && !over(record.expiresAtMs ?? 0, this.#clock.nowMs()) ? record : undefined;
   }
 
-  removeRecord(key: EntityKey): void {
-    this.#records.get(key.cid)?.delete(key.id);
-    this.#removedUntilMs.set(nameOf(key), this.#clock.nowMs() + OBJECT_TOMBSTONE_KEEP_MS);
+  removeRecord(removed: RemovedRecord): void {
+    const ofClass = this.#records.get(removed.cid);
+    const there = ofClass?.get(removed.id);
+    const rewrittenUs = ageOf(removed);
+    if (there !== undefined && ageOf(there) > rewrittenUs) return;
+    ofClass?.delete(removed.id);
+    this.#removals.set(nameOf(removed), { untilMs: this.#clock.nowMs() + OBJECT_TOMBSTONE_KEEP_MS, rewrittenUs });
   }
 
   /** Newest first. */
@@ -321,8 +327,8 @@ export class MemoryObjectStore implements ObjectStore {
     return this.#call.read("objects.getRecords", () => keys.map((key) => this.#state.record(key)));
   }
 
-  async removeRecords(keys: readonly EntityKey[]): Promise<void> {
-    await this.#call.write("objects.removeRecords", () => keys.forEach((key) => this.#state.removeRecord(key)));
+  async removeRecords(records: readonly RemovedRecord[]): Promise<void> {
+    await this.#call.write("objects.removeRecords", () => records.forEach((one) => this.#state.removeRecord(one)));
   }
 
   /** Items after the cursor's place, in the order of their places. */
@@ -421,12 +427,17 @@ export function noTenant(name: string): AppError {
 
 /** Of two rows of one id the greater bytes; the same bytes with all terms until the latest end. */
 function standingOf(there: StoredRecord, given: StoredRecord): StoredRecord {
-  const order = Buffer.compare(there.value, given.value);
+  const order = ageOf(there) - ageOf(given) || Buffer.compare(there.value, given.value);
   if (order !== 0) return order > 0 ? there : given;
   const [one, other] = [there.expiresAtMs ?? 0, given.expiresAtMs ?? 0];
-  const { cid, id, value } = given;
+  const { cid, id, value, rewrittenUs } = given;
   const ends = one > 0 && other > 0 ? { expiresAtMs: Math.max(one, other) } : {};
-  return { cid, id, value, terms: [...new Set([...there.terms, ...given.terms])], ...ends };
+  const terms = [...new Set([...there.terms, ...given.terms])];
+  return { cid, id, value, terms, ...ends, ...(rewrittenUs !== undefined && { rewrittenUs }) };
+}
+
+function ageOf({ rewrittenUs = 0 }: Pick<StoredRecord, "rewrittenUs">): number {
+  return rewrittenUs;
 }
 
 function endVersions(versions: Map<number, Version>, beforeUs: number, atMs: number): void {

@@ -15,6 +15,7 @@ import type {
   Page,
   PageRequest,
   RecordSpan,
+  RemovedRecord,
   StoredRecord,
   TermsRequest,
   TimelineRequest,
@@ -130,11 +131,11 @@ export class CassandraObjectStore implements ObjectStore {
     return this.#records.get(keys, deadline);
   }
 
-  async removeRecords(keys: readonly EntityKey[]): Promise<void> {
-    checkBatch(keys.length);
-    for (const key of keys) checkRecordId(key.id);
+  async removeRecords(records: readonly RemovedRecord[]): Promise<void> {
+    checkBatch(records.length);
+    for (const { id } of records) checkRecordId(id);
     const deadline = this.#tables.cassandra.deadline();
-    await allWritten(keys.flatMap((key) => this.#records.remove(key, deadline)));
+    await allWritten(records.flatMap((record) => this.#records.remove(record, deadline)));
   }
 
   /** What is lost with a keyspace is noticed by a write that fails. */

@@ -1,7 +1,7 @@
 import { crc32 } from "node:zlib";
 import type { types } from "cassandra-driver";
 import { RECORD_RANKS } from "../../../common/limits.ts";
-import type { StoredRecord } from "../objects.ts";
+import type { RemovedRecord, StoredRecord } from "../objects.ts";
 import { plainBytes } from "./entities.ts";
 import { idTimeMs } from "./record-places.ts";
 
@@ -14,7 +14,7 @@ const MS_US = 1_000n;
 /** A record as one row has it. */
 export interface FoundRecord {
   readonly record: StoredRecord;
-  /** Its rank, above the time in its id. */
+  /** Its rank, above the time in its id, or when it was rewritten. */
   readonly written: bigint;
 }
 
@@ -22,15 +22,17 @@ export interface FoundRecord {
  * Writes of one record bear times of the millisecond in its id, so that a replay writes the same cells and a removed
  * record stays removed. Which microsecond follows from the bytes: of different ones the greater rank stands, whole and
  * in whatever order they come, where Cassandra alone would take some cells of each, by the moment of their expiry. Of
- * the same bytes those that stay for ever are above those that expire, of which Cassandra takes the latest.
+ * the same bytes those that stay for ever are above those that expire, of which Cassandra takes the latest. What is
+ * rewritten bears its own time, which is later.
  */
-export function writeTimeOf({ id, value, expiresAtMs }: StoredRecord): bigint {
+export function writeTimeOf({ id, value, expiresAtMs, rewrittenUs }: StoredRecord): bigint {
+  if (rewrittenUs !== undefined) return BigInt(rewrittenUs);
   return firstWriteTime(id) + BigInt(2 * (crc32(value) % RECORD_RANKS) + (expiresAtMs === undefined ? 1 : 0));
 }
 
-/** Above all ranks. */
-export function removalTime(id: string): bigint {
-  return firstWriteTime(id) + MS_US - 1n;
+/** Above all ranks. Of a write and a removal with one time the removal stands. */
+export function removalTime({ id, rewrittenUs }: Pick<RemovedRecord, "id" | "rewrittenUs">): bigint {
+  return rewrittenUs === undefined ? firstWriteTime(id) + MS_US - 1n : BigInt(rewrittenUs);
 }
 
 function firstWriteTime(id: string): bigint {
@@ -49,14 +51,17 @@ export function isThere(row: types.Row, nowMs: number): boolean {
 export function foundIn(row: types.Row, nowMs: number): FoundRecord | undefined {
   const end = endOf(row);
   if (!Buffer.isBuffer(row.value) || (end !== undefined && end <= nowMs)) return undefined;
+  const id = String(row.id);
+  const written = BigInt(String(row.written));
   const record = {
     cid: Number(row.cid),
-    id: String(row.id),
+    id,
     value: plainBytes(row.value),
     terms: (row.terms as readonly string[] | null) ?? [],
     ...(end === undefined ? {} : { expiresAtMs: end }),
+    ...(written > removalTime({ id }) ? { rewrittenUs: Number(written) } : {}),
   };
-  return { record, written: BigInt(String(row.written)) };
+  return { record, written };
 }
 
 /** Of two rows of one record in different shards the one that Cassandra would keep of them in one. */

@@ -13,6 +13,7 @@ import type {
   Page,
   PageRequest,
   RecordSpan,
+  RemovedRecord,
   StoredRecord,
   TimelineRequest,
 } from "../objects.ts";
@@ -135,13 +136,14 @@ export class RecordTable {
    * From every place that it may lie in, or that a repetition may yet be written to. What lies in partitions of one key
    * in several tables Cassandra writes together, as one partition.
    */
-  remove({ cid, id }: EntityKey, deadline: Deadline): Promise<void>[] {
+  remove(record: RemovedRecord, deadline: Deadline): Promise<void>[] {
+    const { cid, id } = record;
     const hour = hourOf(idTimeMs(id));
     const queries = livesLeft(id, this.#nowMs()).map(
       (life) => `DELETE FROM ${this.#names[life]!} USING TIMESTAMP ? WHERE ${PARTITION} AND id = ?`,
     );
     return shardsOf(id, SHARD_NUMBERS).map((shard) => {
-      const params = [removalTime(id), cid, hour, shard, id];
+      const params = [removalTime(record), cid, hour, shard, id];
       return this.#tables.cassandra.write(
         queries.map((query) => ({ query, params })),
         deadline,

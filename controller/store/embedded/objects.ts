@@ -14,6 +14,7 @@ import type {
   Page,
   PageRequest,
   RecordSpan,
+  RemovedRecord,
   StoredRecord,
   TermsRequest,
   TimelineRequest,
@@ -129,10 +130,10 @@ export class EmbeddedObjectStore implements ObjectStore {
     return keys.map((key) => this.#records.get(key));
   }
 
-  async removeRecords(keys: readonly EntityKey[]): Promise<void> {
-    checkBatch(keys.length);
-    for (const key of keys) checkRecordId(key.id);
-    await this.#inSlices(keys, (slice) => slice.forEach((key) => this.#records.remove(key)));
+  async removeRecords(records: readonly RemovedRecord[]): Promise<void> {
+    checkBatch(records.length);
+    for (const { id } of records) checkRecordId(id);
+    await this.#inSlices(records, (slice) => slice.forEach((record) => this.#records.remove(record)));
   }
 
   /** Clears up what has vanished by now; happens by itself now and then. */

@@ -2,9 +2,16 @@ import { decodeStored } from "../format.ts";
 import { PackedReader } from "../packed-reader.ts";
 
 /** What was removed has no value and no terms, and is forgotten at `expiresAtMs`. */
-export type Packed = readonly [value: Uint8Array, terms: readonly string[], expiresAtMs: number, removed?: true];
+export type Packed = readonly [
+  value: Uint8Array,
+  terms: readonly string[],
+  expiresAtMs: number,
+  removed?: boolean,
+  /** Of what was removed: of the last row that the removal covers. */
+  rewrittenUs?: number,
+];
 
-/** Of what was not removed. */
+/** Of what was neither removed nor rewritten. */
 const PACKED_LENGTH = 3;
 
 /**
@@ -36,9 +43,10 @@ export class RecordValues {
     const length = reader.list();
     const start = reader.binary();
     const end = reader.at;
-    const isKnown = length === PACKED_LENGTH && start >= 0 && reader.skip();
+    const isKnown = start >= 0 && reader.skip();
     const expiresAtMs = isKnown ? reader.scalar() : undefined;
-    if (typeof expiresAtMs !== "number") return this.#decoded(bytes);
+    if (typeof expiresAtMs !== "number" || (length !== PACKED_LENGTH && reader.scalar() !== false))
+      return this.#decoded(bytes);
     return this.#isOver(expiresAtMs) ? undefined : copied(bytes, start, end);
   }
 

@@ -11,6 +11,7 @@ import type {
   Page,
   PageRequest,
   RecordSpan,
+  RemovedRecord,
   StoredRecord,
   TimelineRequest,
 } from "../objects.ts";
@@ -32,14 +33,23 @@ const NO_TERMS: readonly string[] = [];
 /** Terms of a request are counted up to here to find the rarest. */
 const COUNT_MAX = 200;
 
-/** Of two rows of one id the one that stands: what was removed, else the greater bytes, else both as one. */
+/**
+ * Of two rows of one id the one that stands: what was rewritten later, else what was removed, else the greater bytes,
+ * else both as one.
+ */
 function standingOf(there: Packed, given: Packed): Packed {
-  const [value, terms, endMs, removed] = there;
-  const order = removed ? 1 : compareBytes(value, given[0]);
+  const [value, terms, endMs, removed, rewrittenUs] = there;
+  const age = (rewrittenUs ?? 0) - (given[4] ?? 0);
+  const order = age !== 0 ? age : removed ? 1 : compareBytes(value, given[0]);
   if (order !== 0) return order > 0 ? there : given;
   const more = given[1].filter((term) => !terms.includes(term));
   const laterMs = endMs === 0 || given[2] === 0 ? 0 : Math.max(endMs, given[2]);
-  return more.length === 0 && laterMs === endMs ? there : [value, [...terms, ...more], laterMs];
+  return more.length === 0 && laterMs === endMs ? there : packedRow([value, [...terms, ...more], laterMs], rewrittenUs);
+}
+
+/** Most records are not rewritten, and keep the short form. */
+function packedRow(row: readonly [Uint8Array, readonly string[], number], rewrittenUs: number | undefined): Packed {
+  return rewrittenUs === undefined ? row : [...row, false, rewrittenUs];
 }
 
 /** Records in the order of their ids, which is that of their times, and the same again under each of their terms. */
@@ -60,7 +70,7 @@ export class Records {
     const keys = new RecordKeys();
     for (const record of records) {
       const key = keys.at(record);
-      const given: Packed = [record.value, record.terms, Math.ceil(record.expiresAtMs ?? 0)];
+      const given = packedRow([record.value, record.terms, Math.ceil(record.expiresAtMs ?? 0)], record.rewrittenUs);
       const bytes = encodePacked(given);
       // Its types say less than its documentation: a boolean.
       const isNew: unknown = table.putSync(key, bytes, IF_NEW);
@@ -86,12 +96,16 @@ export class Records {
   }
 
   /** Inside a write transaction. */
-  remove(key: EntityKey): void {
-    const bytes = entityKeyBytes(key);
+  remove(record: RemovedRecord): void {
+    const bytes = entityKeyBytes(record);
     const stored = this.#env.tables.records.get(bytes);
-    if (stored !== undefined) this.#drop(bytes, decodeStored<Packed>(stored));
+    const there = stored && decodeStored<Packed>(stored);
+    const rewrittenUs = record.rewrittenUs ?? 0;
+    if (there !== undefined && (there[4] ?? 0) > rewrittenUs) return;
+    if (there !== undefined) this.#drop(bytes, there);
     const forgottenAtMs = Math.ceil(this.#nowMs()) + OBJECT_TOMBSTONE_KEEP_MS;
-    void this.#env.tables.records.put(bytes, encodePacked([NOTHING, [], forgottenAtMs, true] satisfies Packed));
+    const removal = [NOTHING, [], forgottenAtMs, true, rewrittenUs] satisfies Packed;
+    void this.#env.tables.records.put(bytes, encodePacked(removal));
     this.#expiry.add(forgottenAtMs, EXPIRY_KINDS.record, bytes);
   }
 
@@ -245,9 +259,10 @@ class RecordKeys {
 }
 
 /** Its value lies in the bytes that were read, which nobody else has. */
-function recordOf(cid: number, id: string, [packed, terms, expiresAtMs]: Packed): StoredRecord {
-  const value = new Uint8Array(packed.buffer, packed.byteOffset, packed.length);
-  return expiresAtMs > 0 ? { cid, id, value, terms, expiresAtMs } : { cid, id, value, terms };
+function recordOf(cid: number, id: string, [bytes, terms, expiresAtMs, , rewrittenUs]: Packed): StoredRecord {
+  const value = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
+  const record = expiresAtMs > 0 ? { cid, id, value, terms, expiresAtMs } : { cid, id, value, terms };
+  return rewrittenUs === undefined ? record : { ...record, rewrittenUs };
 }
 
 function ulidText(key: Uint8Array): string {
