@@ -101,6 +101,8 @@ export const QUERY_WRITES_IN_FLIGHT_MAX = 64;
 export const QUERY_VALUE_ROWS_MAX = 10_000;
 /** Characters of a statement times its lists of values: it is bound once for each list. */
 export const QUERY_EXECUTED_MAX_CHARACTERS = 64 * MIB;
+/** Rows that an INSERT or an import did not store, told by name; the rest is counted. */
+export const UNSTORED_TOLD_MAX = 20;
 /** The targets of a script's relations that are checked for existence, to warn of missing ones. */
 export const QUERY_ENDS_CHECKED_MAX = 1_000;
 /**

@@ -1,5 +1,6 @@
 import type { Clock, Random } from "../../../common/time.ts";
 import { APPCONTEXT_PAGE_ITEMS, WRITE_AHEAD_MAX_MS } from "../../../common/limits.ts";
+import { PRESENCE } from "../../store/cells.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodePacked } from "../../store/format.ts";
 import type { CellChoice, Entity, EntityChange, EntityKey, ObjectStore } from "../../store/objects.ts";
@@ -13,7 +14,6 @@ const CELL = "v";
 const EXPIRY_SLOT = 1;
 const NEVER_MS = Number.MAX_SAFE_INTEGER;
 const MICROSECONDS = 1_000;
-const NO_CELLS: CellChoice = { keys: [], prefixes: [] };
 
 /** A text as it is kept. `madeUs`: when the entry of that name came to be; replacing its text leaves it. */
 export interface StoredText {
@@ -91,7 +91,7 @@ export class ContextStore {
   /** How many items there are, counted up to `most`. */
   async countItems(collection: string, most: number): Promise<number> {
     let count = 0;
-    for await (const entities of this.#entities(collection, NO_CELLS)) {
+    for await (const entities of this.#entities(collection, PRESENCE)) {
       count += entities.length;
       if (count >= most) return most;
     }

@@ -13,6 +13,7 @@ import type {
   HistoryRange,
   IndexStatus,
   IngestOptions,
+  InsertOptions,
   NewRecord,
   ObjectChange,
   ObjectEdge,
@@ -60,15 +61,9 @@ export interface ClassDefinitions {
 
 export interface ObjectWrites {
   /**
-   * Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were. `atMs`:
-   * the time of the writes, or one for each of the rows, of a class of entities.
+   * Whole ids in the order of `rows`. An id that exists gets a new version; columns not named stay as they were.
    */
-  insert(
-    principal: Principal,
-    path: string,
-    rows: readonly Row[],
-    options?: { readonly atMs?: number | readonly number[] },
-  ): Promise<readonly string[]>;
+  insert(principal: Principal, path: string, rows: readonly Row[], options?: InsertOptions): Promise<readonly string[]>;
   /**
    * Records of a source that may replay: the same identity and time give the same row again. Also entities with keys
    * (upserts). `AppError("conflict")` when the class is another one than that of the basis.

@@ -209,7 +209,30 @@ export interface NewRecord {
   readonly isNew?: boolean;
 }
 
-export interface IngestOptions {
+/** A row that no read finds after its write. */
+export interface Unstored {
+  /** Whole. */
+  readonly id: string;
+  /** The object was removed at the time of the write or later, or what was written had ended by its class's ttl. */
+  readonly reason: "removed" | "ended";
+}
+
+export interface RowOptions {
+  /**
+   * Records whose ids are given are new writes: they come back where they were removed, and replace what has other
+   * values. Absent: they are repetitions, which change nothing.
+   */
+  readonly rewrites?: boolean;
+  /** Gets the rows that are not there after they were written. */
+  readonly unstored?: (rows: readonly Unstored[]) => void;
+}
+
+export interface InsertOptions extends RowOptions {
+  /** The time of the writes, or one for each of the rows, of a class of entities. */
+  readonly atMs?: number | readonly number[];
+}
+
+export interface IngestOptions extends RowOptions {
   /** Rows follow from it and not from the class as it is now; values of columns that are gone since are left out. */
   readonly basis?: WriteBasis | undefined;
   /**

@@ -14,6 +14,7 @@ import type { Triggers } from "./triggers.ts";
 import type {
   Edit,
   IngestOptions,
+  InsertOptions,
   NewRecord,
   ObjectChange,
   ObjectRef,
@@ -49,10 +50,10 @@ export class Writes implements ObjectWrites {
     principal: Principal,
     path: string,
     rows: readonly Row[],
-    options: { readonly atMs?: number | readonly number[] } = {},
+    options: InsertOptions = {},
   ): Promise<readonly string[]> {
     return this.#writing(principal, (tenant, context) => {
-      return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options.atMs);
+      return tenant.writer.insert(context, writableClass(principal, context.snapshot, path), rows, options);
     });
   }
 

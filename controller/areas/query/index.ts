@@ -11,6 +11,7 @@ export {
   type InsertWork,
   type RowGate,
 } from "./write/insert.ts";
+export { type UnstoredNote, UnstoredRows } from "./write/unstored.ts";
 export { queryRoutes, searchRoutes } from "./routes.ts";
 export { SearchService } from "./search/index.ts";
 export { canonicalRow } from "./write/write.ts";

@@ -80,9 +80,10 @@ export class QueryService implements Query {
     const script = paged(await this.#texts.parsed(text, slices, memory), options.cursor);
     const relations = new WrittenRelations();
     try {
-      const caller = { principal, text, signal: options.signal, slices, memory, relations };
+      const told: string[] = [];
+      const caller = { principal, text, signal: options.signal, slices, memory, relations, warnings: told };
       const result = await this.#runAudited(script, caller, options.values);
-      const warnings = await relations.warnings(principal, this.#objects);
+      const warnings = [...told, ...(await relations.warnings(principal, this.#objects))];
       return warnings.length > 0 ? { ...result, warnings } : result;
     } catch (error) {
       throw located(error, text, script.statements.length);
@@ -167,10 +168,11 @@ export class QueryService implements Query {
 
   async #runPrepared(
     { statement, prepared }: PreparedStatement,
-    caller: Pick<Caller, "relations"> & { readonly isLast: boolean },
+    caller: Pick<Caller, "relations" | "warnings"> & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     const rows = prepared.isRead && !caller.isLast ? nothing() : await aboutLater(statement.span, () => prepared.run());
     caller.relations.add(prepared.relations ?? []);
+    caller.warnings.push(...(prepared.warnings?.() ?? []));
     return { meta: prepared.meta, rows };
   }
 
@@ -196,13 +198,14 @@ export class QueryService implements Query {
 
   async #runOneByOne(
     prepared: readonly PreparedStatement[],
-    caller: Pick<Caller, "slices" | "relations"> & { readonly isLast: boolean },
+    caller: Pick<Caller, "slices" | "relations" | "warnings"> & { readonly isLast: boolean },
   ): Promise<QueryResult> {
     let result: QueryResult | undefined;
     for (const [index, each] of prepared.entries()) {
       if (caller.slices.isOverNow()) await caller.slices.pause();
       result = await this.#runPrepared(each, {
         relations: caller.relations,
+        warnings: caller.warnings,
         isLast: caller.isLast && index === prepared.length - 1,
       });
     }
@@ -216,7 +219,10 @@ export class QueryService implements Query {
     const { principal, text, signal, slices } = caller;
     const order = { principal, text, at: batch.span.start, values, startedMs, ...toldOf([batch]) };
     const answer = await this.#batches?.run(order, changes, { signal, slices });
-    for (const each of prepared) caller.relations.add(each.prepared.relations ?? []);
+    for (const each of prepared) {
+      caller.relations.add(each.prepared.relations ?? []);
+      caller.warnings.push(...(each.prepared.warnings?.() ?? []));
+    }
     const last = prepared.at(-1);
     if (!last) throw new RangeError("a batch with changes has a last statement");
     return last.prepared.isRead
@@ -243,7 +249,7 @@ export class QueryService implements Query {
   }
 
   async #context(
-    { principal, signal, slices, memory }: Omit<Caller, "text" | "relations">,
+    { principal, signal, slices, memory }: Omit<Caller, "text" | "relations" | "warnings">,
     executions: readonly Arguments[],
     nowMs = this.#runtime.clock.nowMs(),
   ): Promise<PrepareContext> {
@@ -281,6 +287,8 @@ interface Caller {
   readonly memory: MemoryShare | undefined;
   /** Relations that the statements have written so far. */
   readonly relations: WrittenRelations;
+  /** What they have to tell so far. */
+  readonly warnings: string[];
 }
 
 async function preparedAll(

@@ -47,6 +47,7 @@ import { readingWithSubSelects } from "./run/subselects.ts";
 import { askingChange } from "./write/asking.ts";
 import { classChange, classSpec } from "./write/define.ts";
 import { bindInsert, bindInsertJson, insertedRelations, runInsert } from "./write/insert.ts";
+import { UnstoredRows } from "./write/unstored.ts";
 import type { WrittenRelation } from "./write/missing-ends.ts";
 import { bindClear, bindDelete, bindUpdate, type Change, type WriteContext } from "./write/write.ts";
 
@@ -58,6 +59,8 @@ export interface Prepared {
   readonly repeatable?: Repeatable | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
+  /** What the caller is to be told of the run, when that is over; absent: nothing. */
+  readonly warnings?: () => readonly string[];
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;
   /** The steps it would take, one line each; nothing is read or changed. */
@@ -224,13 +227,15 @@ async function insert(statement: Insert | InsertJson, context: PrepareContext): 
     context.memory,
   );
   const rootclass = works[0]?.view.path ?? "";
+  const unstored = new UnstoredRows();
   return {
     meta: plainMeta("insert", rootclass, [COUNT_COLUMN, IDS_COLUMN]),
     isRead: false,
-    repeatable: repeatableInsert(works, writeContext(context, [])),
+    repeatable: repeatableInsert(works, { ...writeContext(context, []), unstored }),
     relations: insertedRelations(works),
+    warnings: () => unstored.warnings(),
     async run() {
-      const ids = await runInsert(works, writeContext(context, []), context.slices);
+      const ids = await runInsert(works, { ...writeContext(context, []), unstored }, context.slices);
       return one([{ count: ids.length, ids }]);
     },
     explain: () => Promise.resolve(works.map((work) => `insert ${work.rows.length} into ${work.view.path}`)),

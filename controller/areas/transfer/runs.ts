@@ -4,6 +4,7 @@ import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
 import type { Objects } from "../objects/index.ts";
+import { UnstoredRows } from "../query/index.ts";
 import type { TransferRecords } from "./records.ts";
 import { scriptParts } from "./source.ts";
 import type { ImportEnd, ImportJournal, OpenImport, ScriptStore, VersionedImport } from "./store.ts";
@@ -71,7 +72,7 @@ export class ImportRuns {
       const before = mine.open.notedMs;
       try {
         await this.#writeOnce(mine);
-        return { state: "done", message: "" };
+        return { state: "done", message: new UnstoredRows(mine.open.unstored).warnings().join("\n") };
       } catch (error) {
         if (isAppError(error) && !isTransient(error))
           return { state: "failed", code: error.code, message: error.message };

@@ -3,7 +3,7 @@ import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { IngestOptions, NewRecord, Objects } from "../objects/index.ts";
+import type { IngestOptions, NewRecord, Objects, Unstored } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { checkRowCondition, insertedId, insertTimes, type InsertWork } from "../query/index.ts";
 import { faultOf, placed, type ScriptPart } from "./source.ts";
@@ -38,6 +38,8 @@ export interface WriteOrder {
 }
 
 interface TimedWriterDependencies {
+  /** Gets rows that are not there after their write. */
+  readonly unstored: (rows: readonly Unstored[]) => void;
   readonly objects: Objects;
   readonly clock: Clock;
   readonly order: WriteOrder;
@@ -114,7 +116,12 @@ export class TimedWriter {
           order.principal,
           rows.map(({ row }) => row),
         );
-      else await objects.ingest(order.principal, view.path, this.#records(rows, slice), this.#retiming(rows, slice));
+      else
+        await objects.ingest(order.principal, view.path, this.#records(rows, slice), {
+          ...this.#retiming(rows, slice),
+          rewrites: true,
+          unstored: this.#with.unstored,
+        });
     } catch (error) {
       const at = isAppError(error) ? error.details?.["row"] : undefined;
       const part = typeof at === "number" ? rows[at]?.part : undefined;
@@ -125,10 +132,11 @@ export class TimedWriter {
   #records(rows: readonly PlacedRow[], { isNew, timed }: Slice): readonly NewRecord[] {
     const { id, startedMs } = this.#with.order;
     const timeUs = timesOf(timed);
-    return rows.map(({ row, place, work: { atMs } }) => ({
+    return rows.map(({ row, place, work: { atMs, view } }) => ({
       values: row,
       timeMs: atMs ?? startedMs,
-      writeUs: atMs === undefined ? timeUs(place) : atMs * 1_000,
+      // AT is the time of a record, and of the write of an object.
+      writeUs: atMs === undefined || view.kind === "record" ? timeUs(place) : atMs * 1_000,
       identity: `${id}/${Math.floor(place / ULID_ORDINALS_MAX)}`,
       ordinal: place % ULID_ORDINALS_MAX,
       isNew: isNew && timed.pass === "objects",

@@ -5,7 +5,7 @@ import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { ClassCatalog, ClassView, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { classChange, classSpec, Slices } from "../query/index.ts";
+import { classChange, classSpec, Slices, UnstoredRows, type UnstoredNote } from "../query/index.ts";
 import { insertWorks, type InsertStatement } from "./check.ts";
 import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
@@ -19,6 +19,8 @@ export interface Progress {
   readonly pass: Pass;
   /** Whether any relations had to wait so far. */
   readonly isRelated: boolean;
+  /** Rows that were not there after their write; absent in what an earlier version noted. */
+  readonly unstored?: UnstoredNote;
 }
 
 /** Where an earlier attempt stood. */
@@ -60,12 +62,20 @@ export class ScriptWriter {
   #rows: number;
   #pass: Progress["pass"];
   #isRelated: boolean;
+  readonly #unstored: UnstoredRows;
 
   constructor(dependencies: WriterDependencies, order: WriteOrder, from: WriteFrom) {
     const { notes } = dependencies;
     this.#dependencies = dependencies;
     this.#principal = order.principal;
-    this.#timed = new TimedWriter({ ...dependencies, order, timed: from.timed, note: (timed) => notes.timed(timed) });
+    this.#unstored = new UnstoredRows(from.unstored);
+    this.#timed = new TimedWriter({
+      ...dependencies,
+      order,
+      timed: from.timed,
+      note: (timed) => notes.timed(timed),
+      unstored: this.#unstored.add,
+    });
     this.#done = from.done;
     this.#rows = from.rows;
     this.#pass = from.pass;
@@ -135,6 +145,7 @@ export class ScriptWriter {
       rows: this.#rows,
       pass: this.#pass,
       isRelated: this.#isRelated,
+      unstored: this.#unstored.note(),
     });
   }
 

@@ -1,5 +1,5 @@
 import { CHANGE_BATCH_MAX, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
-import type { Edge, EntityChange, EntityKey } from "../../../store/objects.ts";
+import type { Edge, EntityChange, EntityKey, StoredRecord } from "../../../store/objects.ts";
 import { confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { marksEnd } from "../history/formeredges.ts";
@@ -191,7 +191,7 @@ export class ObjectRemover {
     const events = () =>
       living.map(({ place, record }, at) => deleteEvent(recordObject(place.view, record), timeUs, announced[at]));
     const removal = async (): Promise<void> => {
-      await this.#eraseRecords(living.map(({ place }) => place));
+      await this.#eraseRecords(living.map(({ record }) => record));
       await this.#writing.endEdges(context, incoming, { endUs, alsoEnds: () => true });
     };
     await this.#writing.ending(incoming, endUs, () => context.publish(events, removal));
@@ -200,11 +200,9 @@ export class ObjectRemover {
     return living.length;
   }
 
-  async #eraseRecords(places: readonly Place[]): Promise<void> {
-    for (let from = 0; from < places.length; from += CHANGE_BATCH_MAX) {
-      const keys = places.slice(from, from + CHANGE_BATCH_MAX).map((place) => place.key);
-      await this.#writing.store.removeRecords(keys);
-    }
+  async #eraseRecords(records: readonly StoredRecord[]): Promise<void> {
+    for (let from = 0; from < records.length; from += CHANGE_BATCH_MAX)
+      await this.#writing.store.removeRecords(records.slice(from, from + CHANGE_BATCH_MAX));
   }
 }
 

@@ -1,6 +1,7 @@
 import { ulidOf } from "../../../../common/ids.ts";
 import { CHANGE_BATCH_MAX, INDEX_FILL_PAGE_ROWS, WRITE_AHEAD_MAX_MS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
+import { PRESENCE } from "../../../store/cells.ts";
 import type { Entity, EntityChange, EntityKey, EntityTrace, StoredRecord } from "../../../store/objects.ts";
 import { classNow, confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
@@ -8,7 +9,7 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, recordSize, sumOf, type Growth } from "../values/room.ts";
-import type { Edit, IngestOptions, NewRecord, UpdateOptions } from "../types.ts";
+import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
@@ -23,7 +24,9 @@ import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
 import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
+import { unstoredRecords, unstoredRows } from "./unstored.ts";
 import { editsOnce, timeOf, writeTimes } from "./writetimes.ts";
 import type { WriteContext, Writing } from "./writing.ts";
 
@@ -32,18 +35,25 @@ interface MadeRecord {
   readonly row: Row;
   /** The id was given, so the record may exist. */
   readonly isNamed: boolean;
+  readonly writeUs: number | undefined;
   readonly announced: boolean;
+}
+
+interface GivenRecord {
+  readonly values: Row;
+  readonly ulid: () => string;
+  readonly writeUs?: number | undefined;
 }
 
 interface AskedUpdate extends UpdateOptions {
   readonly edits: readonly Edit[];
 }
 
-interface Ingested extends Pick<IngestOptions, "retimed" | "aboveAhead"> {
+interface Ingested extends Omit<IngestOptions, "basis"> {
   readonly records: readonly NewRecord[];
 }
 
-interface Batch extends Pick<IngestOptions, "retimed" | "aboveAhead"> {
+interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
   readonly view: LoadedClass;
   readonly rows: readonly CheckedRow[];
   readonly atMs?: number | undefined;
@@ -63,7 +73,7 @@ export class ObjectWriter {
     context: WriteContext,
     view: LoadedClass,
     rows: readonly Row[],
-    at?: number | readonly number[],
+    { atMs: at, ...options }: InsertOptions = {},
   ): Promise<string[]> {
     const [atMs, eachMs] = typeof at === "object" ? [undefined, at] : [at, undefined];
     const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
@@ -74,10 +84,11 @@ export class ObjectWriter {
         context,
         view,
         rows.map((values) => ({ values, ulid: () => ulidOf(timeMs, entropy()) })),
+        options,
       );
     const checked = await checkAll(rows, (row) => checkRow(view, context.snapshot, row, { source }));
     const timed = eachMs ? checked.map((row, place) => ({ ...row, writeUs: microseconds(eachMs[place]) })) : checked;
-    return this.#upsert(context, { view, rows: timed, atMs });
+    return this.#upsert(context, { view, rows: timed, atMs, unstored: options.unstored });
   }
 
   async ingest(context: WriteContext, view: LoadedClass, { records, ...options }: Ingested): Promise<string[]> {
@@ -88,7 +99,12 @@ export class ObjectWriter {
       return this.#append(
         context,
         view,
-        standing.map((record) => ({ values: record.values, ulid: () => ids.ulid(record) })),
+        standing.map((record) => ({
+          values: record.values,
+          ulid: () => ids.ulid(record),
+          writeUs: record.writeUs,
+        })),
+        options,
       );
     const checked = await checkAll(standing, (record): CheckedRow => {
       const { values, writeUs, isNew } = record;
@@ -199,15 +215,17 @@ export class ObjectWriter {
   async #append(
     context: WriteContext,
     view: LoadedClass,
-    rows: readonly { readonly values: Row; readonly ulid: () => string }[],
+    rows: readonly GivenRecord[],
+    options: RowOptions,
   ): Promise<string[]> {
-    const made = await checkAll(rows, ({ values, ulid }): MadeRecord => {
+    const made = await checkAll(rows, ({ values, ulid, writeUs }): MadeRecord => {
       const row = checkRecordRow(view, context.snapshot, values);
       const given = Object.hasOwn(values, "id") ? values.id : undefined;
       return {
         row,
         record: recordOf(view, recordId(view, given, ulid), row),
         isNamed: given !== undefined,
+        writeUs,
         announced: false,
       };
     });
@@ -218,13 +236,19 @@ export class ObjectWriter {
       const waiting = batch
         .filter(({ isNamed }) => isNamed || triggers?.has(view))
         .map(({ record }) => keyText(record));
-      await this.#writing.queue.run(waiting, triggers?.chain, () => this.#appendBatch(context, view, batch));
+      await this.#writing.queue.run(waiting, triggers?.chain, () => this.#appendBatch(context, view, batch, options));
     }
     return made.map(({ record }) => wholeId(view, record.id));
   }
 
-  async #appendBatch(context: WriteContext, view: LoadedClass, asked: readonly MadeRecord[]): Promise<void> {
-    const batch = await this.#triggeredRecords(context, view, asked);
+  async #appendBatch(
+    context: WriteContext,
+    view: LoadedClass,
+    asked: readonly MadeRecord[],
+    { rewrites = false, unstored }: RowOptions,
+  ): Promise<void> {
+    const left = await this.#triggeredRecords(context, view, asked);
+    const batch = rewrites ? await this.#rewritten(left) : left;
     await inRoom(context.room, { view, growth: () => sumOf(batch.map(sizeOfMade)) }, () =>
       context.publish(
         () => batch.map(({ record, row, announced }) => insertEvent(view, record, row, announced)),
@@ -234,6 +258,23 @@ export class ObjectWriter {
         },
       ),
     );
+    unstored?.(
+      await unstoredRecords(
+        batch.map(({ record }) => record),
+        this.#looking(view),
+      ),
+    );
+  }
+
+  async #rewritten(made: readonly MadeRecord[]): Promise<readonly MadeRecord[]> {
+    const named = made.filter(({ isNamed }) => isNamed);
+    const records = await rewritten(named, { clock: this.#writing.clock, ...this.#writing.source });
+    const standing = new Map(named.map((one, at) => [one, { ...one, record: records[at] ?? one.record }]));
+    return made.map((one) => standing.get(one) ?? one);
+  }
+
+  #looking(view: LoadedClass): Parameters<typeof unstoredRows>[1] {
+    return { view, nowMs: this.#writing.runtime.clock.nowMs(), ...this.#writing.source };
   }
 
   async #triggeredRecords(
@@ -313,15 +354,22 @@ export class ObjectWriter {
           if (recreated.size > 0) await this.#clearAfter(view, recreated);
         }),
       );
-    if (recreated.size === 0) return write();
-    await this.#recreating(context, { view, recreated }, write);
+    if (recreated.size === 0) await write();
+    else await this.#recreating(context, { view, recreated }, write);
+    if (batch.unstored === undefined) return;
+    const absent = composed.filter(({ change }) => traces.get(change.key.id)?.entity === undefined);
+    const given = absent.map(({ change }) => ({
+      ...{ key: change.key, timeUs: change.timeUs, expiresAtMs: change.expiresAtMs },
+      lastUs: traces.get(change.key.id)?.lastUs ?? 0,
+    }));
+    batch.unstored(await unstoredRows(given, this.#looking(view)));
   }
 
   /** How many of the rows have no object yet. */
   async #newAmong(view: LoadedClass, rows: readonly CheckedRow[]): Promise<number> {
     const named = new Set(rows.filter((row) => !row.fresh).map(({ key }) => key));
     const keys = [...named].map((id) => ({ cid: view.cid, id }));
-    const found = await inPages(keys, (page) => this.#writing.store.get(page, NO_CELLS));
+    const found = await inPages(keys, (page) => this.#writing.store.get(page, PRESENCE));
     return rows.filter((row) => row.fresh).length + found.filter((entity) => entity === undefined).length;
   }
 
@@ -395,7 +443,7 @@ export class ObjectWriter {
     for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
       if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
     }
-    await this.#appendAll(made.map(({ record, row }) => recordOf(current, record.id, row)));
+    await this.#appendAll(made.map(({ record, row }) => ({ ...record, ...recordOf(current, record.id, row) })));
   }
 
   async #appendAll(records: readonly StoredRecord[]): Promise<void> {
@@ -483,7 +531,6 @@ function rowEditsOnce({ edits, computed, writeUs }: CheckedRow, old: EntityWrite
 
 const NONE_LATE: ReadonlySet<number> = new Set();
 const NO_LINKS = { links: [] };
-const NO_CELLS = { keys: [], prefixes: [] };
 const NO_TARGETS: LinkTargets = { keys: new Map(), diedUs: new Map() };
 
 function sizeOfMade({ record }: MadeRecord): Growth {

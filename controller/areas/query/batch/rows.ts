@@ -2,24 +2,24 @@ import type { Row } from "../../../../common/value.ts";
 import type { IngestOptions, NewRecord, ObjectRef, Objects, ReadRequest, Rehearsal } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { Slices } from "../run/slice.ts";
-import { checkRowCondition, type InsertWork } from "../write/insert.ts";
-import { isRuledByRow, type WriteContext } from "../write/write.ts";
+import { checkRowCondition, type InsertContext, type InsertWork } from "../write/insert.ts";
+import { isRuledByRow } from "../write/write.ts";
 import type { Making, Repeatable, Settled, Settlement } from "./repeatable.ts";
 
 type Ids = readonly (string | undefined)[];
 
 /** `undefined` where the owner of a class makes the insert. */
-export function repeatableInsert(works: readonly InsertWork[], context: WriteContext): Repeatable | undefined {
+export function repeatableInsert(works: readonly InsertWork[], context: InsertContext): Repeatable | undefined {
   return works.some(({ view }) => view.system) ? undefined : new RepeatableInsert(works, context);
 }
 
 class RepeatableInsert implements Repeatable {
   readonly #works: readonly InsertWork[];
-  readonly #context: WriteContext;
+  readonly #context: InsertContext;
   /** By work, then by row; `undefined` where the id is generated later. */
   #ids: readonly Ids[] = [];
 
-  constructor(works: readonly InsertWork[], context: WriteContext) {
+  constructor(works: readonly InsertWork[], context: InsertContext) {
     this.#works = works;
     this.#context = context;
   }
@@ -53,15 +53,19 @@ class RepeatableInsert implements Repeatable {
       new Slices({ ...this.#context, signal }).check();
       const isNew = retimed !== undefined;
       const records = recordsOf(work, settled.timesUs[at] ?? [], { identity: `${identity}/${at}`, isNew });
+      const { objects, unstored } = this.#context;
       // Rows with a time of their own keep it.
-      const options: IngestOptions =
+      const retiming: IngestOptions =
         retimed === undefined || work.atMs !== undefined
           ? {}
           : {
               retimed: (places, laterUs) =>
                 retimed((now) => retimedIn(now, { at, places, count: records.length }, laterUs)),
             };
-      ids.push(...(await this.#context.objects.ingest(work.scope.principal, work.view.path, records, options)));
+      const stored = await unstored.storedOf((told) =>
+        objects.ingest(work.scope.principal, work.view.path, records, { ...retiming, rewrites: true, unstored: told }),
+      );
+      ids.push(...stored);
     }
     return [{ count: ids.length, ids }];
   }
@@ -116,14 +120,16 @@ function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined
   return found;
 }
 
+/** AT is the time of a record, and of the write of an object. */
 function recordsOf(
-  { rows, atMs }: InsertWork,
+  { view, rows, atMs }: InsertWork,
   timesUs: readonly number[],
   of: Pick<NewRecord, "identity" | "isNew">,
 ): readonly NewRecord[] {
   const [common = 0] = timesUs;
   return rows.map((values, at) => {
-    const writeUs = atMs === undefined ? (timesUs[at] ?? common) : Math.floor(atMs * 1_000);
-    return { ...of, values, writeUs, timeMs: atMs ?? Math.floor(writeUs / 1_000), identity: `${of.identity}/${at}` };
+    const settledUs = timesUs[at] ?? common;
+    const writeUs = atMs === undefined || view.kind === "record" ? settledUs : Math.floor(atMs * 1_000);
+    return { ...of, values, writeUs, timeMs: atMs ?? Math.floor(settledUs / 1_000), identity: `${of.identity}/${at}` };
   });
 }

@@ -11,7 +11,6 @@ import {
   type ClassView,
   idFromColumns,
   type ObjectRow,
-  type Objects,
 } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../decoding.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -22,6 +21,7 @@ import { isPseudo } from "../plan/pseudo.ts";
 import { type Scope, scopeOf, visibility } from "../plan/scope.ts";
 import type { Slices } from "../run/slice.ts";
 import type { WrittenRelation } from "./missing-ends.ts";
+import type { UnstoredRows } from "./unstored.ts";
 import {
   canonicalRow,
   guarded,
@@ -39,6 +39,11 @@ export interface InsertWork {
   readonly view: ClassView;
   readonly rows: readonly Row[];
   readonly atMs: number | undefined;
+}
+
+export interface InsertContext extends WriteContext {
+  /** Gets the rows that are not there after their write. */
+  readonly unstored: UnstoredRows;
 }
 
 export interface InsertTarget {
@@ -117,7 +122,7 @@ export function* insertedRelations(works: readonly InsertWork[]): Iterable<Writt
 
 export async function runInsert(
   works: readonly InsertWork[],
-  context: WriteContext,
+  context: InsertContext,
   slices: Slices,
 ): Promise<readonly string[]> {
   const ids: string[] = [];
@@ -125,7 +130,7 @@ export async function runInsert(
     // Rows that were written stay, as with every change that is cut off.
     slices.check();
     await checkRowCondition(work, context);
-    ids.push(...(await insertRows(work, context.objects)));
+    ids.push(...(await insertRows(work, context)));
   }
   return ids;
 }
@@ -142,10 +147,16 @@ function writableClass(
   return { scope, view };
 }
 
-function insertRows({ scope, view, rows, atMs }: InsertWork, objects: Objects): Promise<readonly string[]> {
+function insertRows(
+  { scope, view, rows, atMs }: InsertWork,
+  { objects, unstored }: InsertContext,
+): Promise<readonly string[]> {
   const guard = view.guard?.insert;
   if (view.system && guard) return guard(scope.principal, rows);
-  return objects.insert(scope.principal, view.path, rows, atMs === undefined ? {} : { atMs });
+  return unstored.storedOf((told) => {
+    const options = { rewrites: true, unstored: told };
+    return objects.insert(scope.principal, view.path, rows, atMs === undefined ? options : { ...options, atMs });
+  });
 }
 
 /**

@@ -1,0 +1,58 @@
+import { ulidTimeMs } from "../../../../common/ids.ts";
+import type { ObjectStore, StoredRecord } from "../../../store/objects.ts";
+import { inPages, keyText } from "../reading/locate.ts";
+import type { WriteClock } from "./writeclock.ts";
+
+interface Source {
+  readonly store: ObjectStore;
+  readonly clock: WriteClock;
+}
+
+/** A record that is to stand as given, whatever was written or removed under its id. */
+export interface AskedRecord {
+  readonly record: StoredRecord;
+  /** A time that was given to the write before; absent: one above all that is read. */
+  readonly writeUs: number | undefined;
+}
+
+/**
+ * In the order of what is asked: of records of one id the last one stands. One that stands so already keeps its time, so
+ * that a repetition changes nothing. A record whose time is still to come can be removed and come back once until then:
+ * its removal is above the clock, and no read tells it.
+ */
+export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<StoredRecord[]> {
+  const found = await inPages(
+    asked.map(({ record }) => record),
+    (page) => store.getRecords(page),
+  );
+  const standing = new Map<string, StoredRecord>();
+  const counts = new Map<string, number>();
+  for (const record of found) if (record !== undefined) standing.set(record.id, record);
+  const commonUs = clock.nextUs();
+  return asked.map(({ record, writeUs }) => {
+    const there = standing.get(record.id);
+    const earlier = counts.get(record.id) ?? 0;
+    counts.set(record.id, earlier + 1);
+    const rewrittenUs =
+      there !== undefined && Buffer.compare(there.value, record.value) === 0
+        ? there.rewrittenUs
+        : Math.max(leastUs(record.id), writeUs ?? aboveUs({ record, there, commonUs, clock })) + earlier;
+    const made = rewrittenUs === undefined ? record : { ...record, rewrittenUs };
+    standing.set(record.id, made);
+    return made;
+  });
+}
+
+function aboveUs(of: {
+  readonly record: StoredRecord;
+  readonly there: StoredRecord | undefined;
+  readonly commonUs: number;
+  readonly clock: WriteClock;
+}): number {
+  return of.clock.ofObject([keyText(of.record)], of.there?.rewrittenUs ?? 0, of.commonUs);
+}
+
+/** Later than the millisecond in the id by so much that it stays so where no double holds its microseconds exactly. */
+function leastUs(id: string): number {
+  return ((ulidTimeMs(id) ?? 0) + 2) * 1_000;
+}

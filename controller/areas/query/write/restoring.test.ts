@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { UNSTORED_TOLD_MAX } from "../../../../common/limits.ts";
+import type { Row } from "../../../../common/value.ts";
+import { realClock } from "../../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
+import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
+import { ObjectService } from "../../objects/index.ts";
+import { QueryService } from "../service.ts";
+
+const admin = testPrincipal();
+const runtime = testRuntime(realClock);
+const STAYS_REMOVED = "it was removed at the time of the write or later, and stays removed.";
+const HAS_ENDED = "by its time and the ttl of its class it has ended.";
+
+let engine: TestEngine;
+let objects: ObjectService;
+let query: QueryService;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime });
+  const controllers = { own: "one", has: (id: string) => id === "one" };
+  query = new QueryService({ objects, runtime, batches: { stores: engine, controllers, objects, runtime } });
+  await rows(`create class /matrix/box (host varchar, size int, keys(host)) with version=true;
+    create class /matrix/brief (host varchar, keys(host)) with ttl=60;
+    create class /matrix/line (n int, word varchar, index(word)) with kind='record';
+    create class /matrix/flash (n int) with kind='record', ttl=60`);
+});
+afterAll(async () => {
+  await query.close();
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const rows = (text: string): Promise<readonly Row[]> => query.rows(admin, text);
+
+/** The one row of the answer, and the warnings. */
+async function told(text: string): Promise<{ readonly row: Row | undefined; readonly warnings: unknown }> {
+  const { rows: pages, warnings = [] } = await query.run(admin, text);
+  const found: Row[] = [];
+  for await (const page of pages) found.push(...page);
+  return { row: found[0], warnings };
+}
+
+async function newLine(n: number, word: string): Promise<string> {
+  const [row] = await rows(`insert into /matrix/line n=${n}, word='${word}'`);
+  return (row?.["ids"] as readonly string[])[0] ?? "";
+}
+
+const lines = (where: string): Promise<readonly Row[]> => rows(`select n, word from /matrix/line where ${where}`);
+
+for (const [way, wrapped] of [
+  ["alone", (text: string) => text],
+  ["in a batch", (text: string) => `begin ${text}; end`],
+] as const) {
+  test(`a record that was deleted is inserted again ${way}, as often as it is deleted`, async () => {
+    const id = await newLine(1, "first");
+    for (const word of ["first", "second", "first"]) {
+      await rows(`delete from /matrix/line where id = '${id}'`);
+      expect(await lines(`id = '${id}'`)).toEqual([]);
+      const insert = wrapped(`insert into /matrix/line (id, n, word) values ('${id}', 1, '${word}')`);
+      expect(await told(insert)).toEqual({ row: { count: 1, ids: [id] }, warnings: [] });
+      for (const where of [`id = '${id}'`, `word = '${word}'`])
+        expect(await lines(`${where} and n = 1`)).toEqual([{ n: 1, word }]);
+    }
+    await rows(`delete from /matrix/line where id = '${id}'`);
+    expect(await lines(`id = '${id}'`)).toEqual([]);
+  });
+
+  test(`a record that is there gets the values of the last INSERT with its id ${way}, also within one`, async () => {
+    const id = await newLine(2, "zz");
+    const values = (...words: string[]): string =>
+      wrapped(`insert into /matrix/line (id, n, word) values ${words.map((word) => `('${id}', 2, '${word}')`).join()}`);
+    for (const words of [["aa"], ["zz"], ["cc", "bb"]]) {
+      await rows(values(...words));
+      expect(await lines(`id = '${id}'`)).toEqual([{ n: 2, word: words.at(-1) }]);
+    }
+    expect(await lines("word = 'zz' and n = 2")).toEqual([]);
+    await rows(`delete from /matrix/line where id = '${id}'`);
+  });
+
+  test(`an INSERT … AT before a removal ${way} is told and not counted`, async () => {
+    const at = new Date().toISOString();
+    await rows("insert into /matrix/box (host, size) values ('gone', 1), ('there', 1)");
+    await rows("delete from /matrix/box where host = 'gone'");
+    const insert = wrapped(`insert into /matrix/box (host, size) values ('gone', 2), ('there', 2) at '${at}'`);
+    expect(await told(insert)).toEqual({
+      row: { count: 1, ids: ["box:there"] },
+      warnings: [`box:gone is not stored: ${STAYS_REMOVED}`],
+    });
+    expect(await rows("select host, size from /matrix/box")).toEqual([{ host: "there", size: 1 }]);
+    expect(await told("insert into /matrix/box (host, size) values ('gone', 3)")).toEqual({
+      row: { count: 1, ids: ["box:gone"] },
+      warnings: [],
+    });
+    await rows("delete from /matrix/box");
+  });
+
+  test(`what has ended by its time when it is inserted ${way} is told and not counted`, async () => {
+    const at = "2020-01-01 00:00:00";
+    expect(await told(wrapped(`insert into /matrix/brief (host) values ('a') at '${at}'`))).toEqual({
+      row: { count: 0, ids: [] },
+      warnings: [`brief:a is not stored: ${HAS_ENDED}`],
+    });
+    const flash = await told(wrapped(`insert into /matrix/flash (n) values (1), (2) at '${at}'`));
+    expect(flash.row).toEqual({ count: 0, ids: [] });
+    expect(flash.warnings).toEqual([expect.stringContaining(HAS_ENDED), expect.stringContaining(HAS_ENDED)]);
+    expect(await rows("select n from /matrix/flash")).toEqual([]);
+  });
+}
+
+test("of many rows that are not stored some are told by name, and all are counted", async () => {
+  const count = UNSTORED_TOLD_MAX + 5;
+  const values = Array.from({ length: count }, (_, n) => `(${n})`).join();
+  const { row, warnings } = await told(`insert into /matrix/flash (n) values ${values} at '2020-01-01 00:00:00'`);
+  expect(row).toEqual({ count: 0, ids: [] });
+  expect(warnings).toHaveLength(UNSTORED_TOLD_MAX + 1);
+  expect((warnings as readonly string[]).at(-1)).toBe("5 more rows are not stored.");
+});
+
+test("a source that repeats itself brings nothing back that was deleted, and changes nothing that was inserted since", async () => {
+  const record = { values: { n: 9, word: "of a source" }, timeMs: Date.now(), identity: "stream/1" };
+  const repeat = (): Promise<readonly string[]> => objects.ingest(admin, "/matrix/line", [record]);
+  const [id = ""] = await repeat();
+  const named = { ...record, values: { ...record.values, id } };
+  await rows(`delete from /matrix/line where id = '${id}'`);
+  await repeat();
+  await objects.ingest(admin, "/matrix/line", [named]);
+  expect(await lines(`id = '${id}'`)).toEqual([]);
+  await rows(`insert into /matrix/line (id, n, word) values ('${id}', 9, 'by hand')`);
+  await repeat();
+  await objects.ingest(admin, "/matrix/line", [named]);
+  expect(await lines(`id = '${id}'`)).toEqual([{ n: 9, word: "by hand" }]);
+});
+
+test("a record of a time to come is deleted and inserted again once, and it is told where it stays removed", async () => {
+  for (const at of ["2090-05-05 00:00:00", "9999-12-31 23:59:59"]) {
+    const { row } = await told(`insert into /matrix/line (n, word) values (7, 'far') at '${at}'`);
+    const id = (row?.["ids"] as readonly string[])[0];
+    const insert = `insert into /matrix/line (id, n, word) values ('${id}', 7, 'further')`;
+    await rows(`delete from /matrix/line where id = '${id}'`);
+    expect(await told(insert)).toEqual({ row: { count: 1, ids: [id] }, warnings: [] });
+    expect(await lines(`id = '${id}'`)).toEqual([{ n: 7, word: "further" }]);
+    await rows(`delete from /matrix/line where id = '${id}'`);
+    const warnings = [`${id} is not stored: ${STAYS_REMOVED}`];
+    expect(await told(insert)).toEqual({ row: { count: 0, ids: [] }, warnings });
+    expect(await lines(`id = '${id}'`)).toEqual([]);
+  }
+});

@@ -1,0 +1,53 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TestTransfer } from "../../../test/helpers/transfer.ts";
+
+const admin = testPrincipal();
+
+let engine: TestEngine;
+let transfer: TestTransfer;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  transfer = new TestTransfer(engine);
+});
+afterAll(async () => {
+  await transfer.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const rows = (text: string) => transfer.query.rows(admin, text);
+
+test("an export brings back what was deleted since, objects and records, and changes what is other by now", async () => {
+  await rows(`create edge type near; create class /matrix/kept/box (host varchar, size int, keys(host)) with version=true;
+    create class /matrix/kept/line (n int, word varchar, index(word)) with kind='record';
+    insert into /matrix/kept/box host='a', size=1; insert into /matrix/kept/box host='b', size=2, near=['box:a'];
+    insert into /matrix/kept/line (n, word) values (1, 'one'), (2, 'two'), (3, 'three')`);
+  const script = await transfer.script(admin, { class: "/matrix/kept/", relations: true });
+  const [third] = await rows("select id from /matrix/kept/line where n = 3");
+  for (let time = 0; time < 2; time += 1) {
+    await rows("delete from /matrix/kept/box; delete from /matrix/kept/line");
+    await rows(`insert into /matrix/kept/line id='${String(third?.["id"])}', n=4, word='other'`);
+    expect(await transfer.take(admin, script)).toMatchObject({ state: "done", message: "" });
+    expect(await transfer.script(admin, { class: "/matrix/kept/", relations: true })).toBe(script);
+    expect(await rows("select n from /matrix/kept/line where word = 'two'")).toEqual([{ n: 2 }]);
+    expect(await rows("select n from /matrix/kept/line where word = 'other'")).toEqual([]);
+  }
+  expect(await transfer.take(admin, script)).toMatchObject({ state: "done", message: "" });
+  expect(await transfer.script(admin, { class: "/matrix/kept/", relations: true })).toBe(script);
+});
+
+test("rows of an import that have ended, or stay removed by their AT, are told by its end and its object", async () => {
+  const at = new Date().toISOString();
+  await rows(`create class /matrix/past/box (host varchar, keys(host)); insert into /matrix/past/box host='gone';
+    delete from /matrix/past/box; create class /matrix/past/flash (n int) with kind='record', ttl=60`);
+  const script = `insert into /matrix/past/box host='gone' at '${at}'; insert into /matrix/past/box host='new';
+    insert into /matrix/past/flash (id, n) values ('flash:01HKP1ABCDEFGHJKMNPQRSTVWX', 1)`;
+  const { id, ...report } = await transfer.take(admin, script);
+  const message =
+    "box:gone is not stored: it was removed at the time of the write or later, and stays removed.\n" +
+    "flash:01HKP1ABCDEFGHJKMNPQRSTVWX is not stored: by its time and the ttl of its class it has ended.";
+  expect(report).toEqual({ state: "done", total: 3, done: 3, message });
+  expect(await rows(`select message from /matrix/system/transfer where transfer = '${id}'`)).toEqual([{ message }]);
+  expect(await rows("select host from /matrix/past/box")).toEqual([{ host: "new" }]);
+});
