@@ -20,36 +20,36 @@ interface Looking {
   readonly nowMs: number;
 }
 
-/** Rows whose objects are not there after they were written: removed at their time or later, or ended by now. */
+/**
+ * Rows whose objects are not there after they were written: removed at their time or later, or ended by now. What has
+ * ended is not looked for: a store may keep it up to a second.
+ */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
-  const doubtful = rows.filter((row) => row.lastUs >= row.timeUs || isEnded(row, of));
-  const found = await inPages(
-    doubtful.map(({ key }) => key),
-    (page) => of.store.get(page, PRESENCE),
-  );
-  return toldOf(
-    doubtful.filter((_, at) => found[at] === undefined),
-    of,
-  );
+  const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);
+  return unstored(rows, (row) => row.lastUs >= row.timeUs, { ...of, get });
 }
 
 /** The same of records. */
 export async function unstoredRecords(records: readonly StoredRecord[], of: Looking): Promise<readonly Unstored[]> {
-  const doubtful = records.filter((record) => record.rewrittenUs !== undefined || isEnded(record, of));
-  const found = await inPages(doubtful, (page) => of.store.getRecords(page));
-  return toldOf(
-    doubtful.filter((_, at) => found[at] === undefined).map((record) => ({ ...record, key: record })),
-    of,
+  const rows = records.map((record) => ({ ...record, key: record }));
+  const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.getRecords(keys);
+  return unstored(rows, (row) => row.rewrittenUs !== undefined, { ...of, get });
+}
+
+async function unstored<R extends { readonly key: EntityKey; readonly expiresAtMs?: number | undefined }>(
+  rows: readonly R[],
+  isDoubtful: (row: R) => boolean,
+  of: Looking & { readonly get: (keys: readonly EntityKey[]) => Promise<readonly unknown[]> },
+): Promise<readonly Unstored[]> {
+  const isEnded = ({ expiresAtMs = Infinity }: R): boolean => expiresAtMs <= of.nowMs;
+  const doubtful = rows.filter((row) => !isEnded(row) && isDoubtful(row));
+  const found = await inPages(
+    doubtful.map(({ key }) => key),
+    of.get,
   );
-}
-
-function toldOf(
-  rows: readonly { readonly key: EntityKey; readonly expiresAtMs?: number | undefined }[],
-  of: Looking,
-): readonly Unstored[] {
-  return rows.map((row) => ({ id: wholeId(of.view, row.key.id), reason: isEnded(row, of) ? "ended" : "removed" }));
-}
-
-function isEnded({ expiresAtMs = Infinity }: { readonly expiresAtMs?: number | undefined }, { nowMs }: Looking) {
-  return expiresAtMs <= nowMs;
+  const removed = new Set(doubtful.filter((_, at) => found[at] === undefined));
+  return rows.flatMap((row): Unstored[] => {
+    const reason = isEnded(row) ? "ended" : removed.has(row) ? "removed" : undefined;
+    return reason === undefined ? [] : [{ id: wholeId(of.view, row.key.id), reason }];
+  });
 }
