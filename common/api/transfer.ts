@@ -24,6 +24,12 @@ export type ExportInput = Static<typeof ExportInput>;
 
 export const ImportInput = Type.Object({
   wait: Flag("false: answers when the import is on record, and it goes on by itself"),
+  root: Type.Optional(
+    Type.String({
+      description:
+        "An ospace or a class path that takes the place of the ospace of all classes in the upload: with /second/copy, /matrix/host becomes /second/copy/host",
+    }),
+  ),
 });
 
 export const TransferReport = Type.Object({

@@ -15,6 +15,7 @@ import {
   type InsertWork,
 } from "../query/index.ts";
 import { AheadRows } from "./ahead.ts";
+import type { PathOf } from "./rooted.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
 import { OpenTargets } from "./targets.ts";
 
@@ -24,6 +25,7 @@ export interface CheckContext {
   readonly objects: Objects;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
+  readonly pathOf: PathOf;
 }
 
 /**
@@ -73,7 +75,7 @@ interface PartContext extends CheckContext {
 }
 
 async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
-  for (const statement of parsePart(part)) await checkStatement(statement, context);
+  for (const statement of parsePart(part, context.pathOf)) await checkStatement(statement, context);
 }
 
 async function checkStatement(statement: Statement, context: PartContext): Promise<void> {
@@ -111,11 +113,12 @@ export type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson"
 /** Rows by class, with names and rights checked. */
 export function insertWorks(
   statement: InsertStatement,
-  context: Pick<PartContext, "principal" | "slices"> & Pick<Rehearsal, "catalog">,
+  { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf"> & Pick<Rehearsal, "catalog">,
 ): Promise<readonly InsertWork[]> {
-  const target = { principal: context.principal, catalog: context.catalog, executions: [[]] };
+  const { principal, catalog, pathOf } = context;
+  const target = { principal, catalog, pathOf, executions: [[]] };
   const steps = statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
-  return inSlices(steps, context.slices);
+  return inSlices(steps, slices);
 }
 
 /** Only the guard of the owning area knows what it would refuse. */

@@ -13,6 +13,7 @@ import { allows, requireOneOf, requirePermission, type Principal } from "../perm
 import { recordFilter } from "../query/index.ts";
 import { checkScript } from "./check.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
+import { pathsBelow } from "./rooted.ts";
 import { ImportRuns } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
 import { workbookParts } from "./sheets/index.ts";
@@ -39,6 +40,8 @@ export interface Upload {
 export interface ImportOptions {
   /** False: answers as soon as the import is on record, and it goes on by itself. */
   readonly wait?: boolean;
+  /** An ospace or a class path, in place of the ospace of all classes of the upload. */
+  readonly root?: string | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -91,7 +94,7 @@ export class ImportService {
     this.#underWay += 1;
     const { clock } = this.#dependencies.runtime;
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
-    const begun = this.#begin(principal, upload, options.signal);
+    const begun = this.#begin(principal, upload, options);
     const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
     // A caller that does not wait for the end gets no error; the object of the import has it.
     ended.catch(() => undefined);
@@ -127,11 +130,13 @@ export class ImportService {
     return this.#journal.underWay.close();
   }
 
-  async #begin(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<VersionedImport> {
+  async #begin(principal: Principal, upload: Upload, { root, signal }: ImportOptions): Promise<VersionedImport> {
     const { objects, runtime } = this.#dependencies;
+    const pathOf = pathsBelow(root);
     const rehearsal = await objects.rehearse(principal);
-    const total = await checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal });
-    const open = this.#open(principal, upload, { total, digest: await digestOf(upload.content()) });
+    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf };
+    const total = await checkScript(upload.parts(), context);
+    const open = this.#open(principal, upload, { total, root, digest: await digestOf(upload.content()) });
     // Held until its run is over ("maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
     try {
@@ -153,7 +158,7 @@ export class ImportService {
     return staged;
   }
 
-  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest">): NewWork<OpenImport> {
+  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest" | "root">): NewWork<OpenImport> {
     const { runtime } = this.#dependencies;
     const startedMs = runtime.clock.nowMs();
     const id = ulidOf(startedMs, runtime.random.bytes(10));

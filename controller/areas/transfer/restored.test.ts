@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { AppError } from "../../../common/errors.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
@@ -50,4 +51,34 @@ test("rows of an import that have ended, or stay removed by their AT, are told b
   expect(report).toEqual({ state: "done", total: 3, done: 3, message });
   expect(await rows(`select message from /matrix/system/transfer where transfer = '${id}'`)).toEqual([{ message }]);
   expect(await rows("select host from /matrix/past/box")).toEqual([{ host: "new" }]);
+});
+
+test("an export is placed below another class, in another tenant, or both, by the root that is named", async () => {
+  await rows(`create edge type beside; create class /matrix/moved/box (host varchar, keys(host));
+    insert into /matrix/moved/box host='a'; insert into /matrix/moved/box host='b', beside=['box:a']`);
+  const request = { class: "/matrix/moved/", relations: true };
+  const script = await transfer.script(admin, request);
+  const other = testPrincipal("administrator", "second");
+  for (const [by, root, place] of [
+    [admin, "/matrix/copy", "/matrix/copy"],
+    [other, "/second", "/second"],
+    [other, "/second/deep/er/", "/second/deep/er"],
+  ] as const) {
+    expect(await transfer.take(by, script, { root })).toMatchObject({ state: "done", message: "" });
+    const there = await transfer.script(by, { ...request, class: `${place}/moved/` });
+    const placed = script.replaceAll(" /matrix/", ` ${place}/`);
+    // The classes that lead there are made, and have no columns.
+    expect(there.replace(/CREATE CLASS IF NOT EXISTS [^(]* \(\);\n/g, "")).toBe(
+      placed.replace(/CREATE CLASS IF NOT EXISTS [^(]* \(\);\n/g, ""),
+    );
+  }
+  const json = `begin alter class /matrix/moved/box add column size int; end;
+    insert json '[{"class":"/matrix/moved/box","host":"c","size":3}]'`;
+  await transfer.take(other, json, { root: "/second" });
+  expect(await transfer.query.rows(other, "select host, size from /second/moved/box where size = 3")).toEqual([
+    { host: "c", size: 3 },
+  ]);
+  await expect(transfer.take(other, script)).rejects.toMatchObject({ message: expect.stringContaining("/matrix/") });
+  for (const root of ["", "/", "second", "/second//x", "/a b", "/matrix"])
+    await expect(transfer.take(other, script, { root }), root).rejects.toBeInstanceOf(AppError);
 });

@@ -94,3 +94,14 @@ test("who only reads may export and not import", async () => {
   expect(await upload(session, "insert into /matrix/box host='a'")).toMatchObject({ status: "error", code: "denied" });
   expect(await transfer.query.rows(admin, "select host from /matrix/box")).toEqual([{ host: "主机" }]);
 });
+
+test("what was downloaded is taken in below another root", async () => {
+  const session = await http.signIn("admin");
+  const file = await download(session, "class=/matrix/box&filetype=xlsx");
+  expect(await upload(session, file.rawPayload, "/mxobject/importclass?root=/matrix/copy")).toMatchObject({
+    status: "ok",
+    message: { state: "done" },
+  });
+  expect((await download(session, "class=/matrix/copy/box&limit=0")).body).toContain("/matrix/copy/box (host varchar");
+  expect(await upload(session, file.rawPayload, "/mxobject/importclass?root=copy")).toMatchObject({ code: "invalid" });
+});

@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
 import { isTransient } from "../../store/journal/index.ts";
+import { type PathOf, placedStatement } from "./rooted.ts";
 import type { Place } from "./types.ts";
 
 /** A piece of an upload that is done whole: a statement, or a batch. */
@@ -31,10 +32,10 @@ export async function* scriptParts(bytes: AsyncIterable<Uint8Array>): AsyncGener
 }
 
 /** A batch is one statement. */
-export function parsePart(part: ScriptPart): readonly Statement[] {
+export function parsePart(part: ScriptPart, pathOf: PathOf): readonly Statement[] {
   const { statements, placeholders } = parseScript(part.text);
   if (placeholders > 0) throw new AppError("invalid", "[Valid] An import has no values for ?.");
-  return statements;
+  return statements.map((statement) => placedStatement(statement, pathOf));
 }
 
 /** What is wrong with a part, with where in the upload that is. What is no fault of the upload is thrown as it is. */

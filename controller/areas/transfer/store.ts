@@ -16,6 +16,8 @@ export interface OpenImport extends WriteFrom, OpenWork {
   readonly name: string;
   readonly startedMs: number;
   readonly digest: string;
+  /** As `ImportOptions.root`. */
+  readonly root?: string | undefined;
   readonly total: number;
   /** Whether the script lies in the store. */
   readonly staged: boolean;

@@ -35,6 +35,8 @@ export interface WriteOrder {
   readonly id: string;
   readonly principal: Principal;
   readonly startedMs: number;
+  /** Below which its classes are placed; absent: they stay where they are. */
+  readonly root?: string | undefined;
 }
 
 interface TimedWriterDependencies {

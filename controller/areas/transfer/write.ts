@@ -7,6 +7,7 @@ import type { ClassCatalog, ClassView, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { classChange, classSpec, Slices, UnstoredRows, type UnstoredNote } from "../query/index.ts";
 import { insertWorks, type InsertStatement } from "./check.ts";
+import { type PathOf, pathsBelow } from "./rooted.ts";
 import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
 import { TimedWriter, type Pass, type PlacedRow, type TimedRows, type WriteOrder } from "./timed.ts";
@@ -63,11 +64,13 @@ export class ScriptWriter {
   #pass: Progress["pass"];
   #isRelated: boolean;
   readonly #unstored: UnstoredRows;
+  readonly #pathOf: PathOf;
 
   constructor(dependencies: WriterDependencies, order: WriteOrder, from: WriteFrom) {
     const { notes } = dependencies;
     this.#dependencies = dependencies;
     this.#principal = order.principal;
+    this.#pathOf = pathsBelow(order.root);
     this.#unstored = new UnstoredRows(from.unstored);
     this.#timed = new TimedWriter({
       ...dependencies,
@@ -104,7 +107,7 @@ export class ScriptWriter {
   }
 
   async #take(part: ScriptPart, mayBeDone: boolean, slices: Slices): Promise<void> {
-    for (const statement of flat(await placed(part, () => parsePart(part)))) {
+    for (const statement of flat(await placed(part, () => parsePart(part, this.#pathOf)))) {
       if (statement.kind === "insert" || statement.kind === "insertJson")
         await placed(part, () => this.#collect(part, statement, slices));
       else {
@@ -120,7 +123,8 @@ export class ScriptWriter {
 
   async #collect(part: ScriptPart, statement: InsertStatement, slices: Slices): Promise<void> {
     const catalog = await this.#dependencies.objects.catalog(this.#principal);
-    for (const work of await insertWorks(statement, { principal: this.#principal, catalog, slices })) {
+    const target = { principal: this.#principal, catalog, slices, pathOf: this.#pathOf };
+    for (const work of await insertWorks(statement, target)) {
       for (const [at, row] of work.rows.entries()) {
         const written = this.#asWritten(row, work.view, catalog);
         if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at });

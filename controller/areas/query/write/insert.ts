@@ -51,6 +51,8 @@ export interface InsertTarget {
   readonly catalog: ClassCatalog;
   /** One list for each execution. */
   readonly executions: readonly Arguments[];
+  /** Where the classes that the JSON of INSERT JSON names lie; absent: there. */
+  readonly pathOf?: (path: string) => string;
   /** Entities get no time that is too far ahead of it; absent: the caller looks at times (`aheadFault`). */
   readonly nowMs?: number;
 }
@@ -99,7 +101,8 @@ export function* bindInsertJson(statement: InsertJson, target: InsertTarget): St
   for (const values of target.executions) {
     const given = yield* parsed(literal(statement.json, values));
     for (const object of isList(given) ? given : [given]) {
-      const { path, row } = jsonObject(object);
+      const { path: named, row } = jsonObject(object);
+      const path = target.pathOf?.(named) ?? named;
       const last = works.at(-1);
       const isSame = last?.view.path === path && !isRuledByRow(last.scope, last.view);
       const work = isSame ? last : { ...writableClass(path, target), rows: [], atMs: undefined };

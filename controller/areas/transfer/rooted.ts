@@ -1,0 +1,33 @@
+import { AppError } from "../../../common/errors.ts";
+import type { Statement } from "../../../common/mql/index.ts";
+
+/** Where the class of a path lies below another root. */
+export type PathOf = (path: string) => string;
+
+const ROOT = /^(\/[^/\s]+)+$/;
+
+/**
+ * Places what an export names below a root in place of its ospace: with `/second/copy`, the class `/matrix/ent/host`
+ * becomes `/second/copy/ent/host`. Without a root paths stay. `AppError("invalid")` for a root that is no class path.
+ */
+export function pathsBelow(root: string | undefined): PathOf {
+  if (root === undefined) return (path) => path;
+  const place = root.replace(/\/$/, "");
+  if (!ROOT.test(place))
+    throw new AppError("invalid", `[Valid] root=${root}: it is an ospace or a class path, such as /matrix/copy.`);
+  return (path) => place + path.replace(/^\/[^/]+/, "");
+}
+
+/** The statement with its classes at their new places. Those in the JSON of INSERT JSON are placed when it is read. */
+export function placedStatement(statement: Statement, pathOf: PathOf): Statement {
+  switch (statement.kind) {
+    case "insert":
+    case "createClass":
+    case "alterClass":
+      return { ...statement, class: { ...statement.class, path: pathOf(statement.class.path) } };
+    case "batch":
+      return { ...statement, statements: statement.statements.map((inner) => placedStatement(inner, pathOf)) };
+    default:
+      return statement;
+  }
+}
