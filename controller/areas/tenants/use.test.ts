@@ -179,6 +179,24 @@ test("after ten thousand changes the count is what is there", async () => {
   expect({ objects, bytes }).toEqual({ objects: before?.objects, bytes: before?.bytes });
 }, 60_000);
 
+test("records that are written anew need room for what they grow, and are counted once, removed or not", async () => {
+  await using one = await controller("one");
+  const path = await limited(one, { objects: CHANGE_BATCH_MAX + 1 }, "record");
+  const ids = await one.objects.insert(admin, path, rows(CHANGE_BATCH_MAX + 1));
+  const anew = (text: string) => {
+    const given = ids.map((id, at) => ({ id, name: `row${at}`, text }));
+    return one.objects.insert(admin, path, given, { rewrites: true });
+  };
+  for (const text of onCluster ? ["longer than it was"] : ["longer than it was", "", "short", "short"]) {
+    expect(await anew(text)).toEqual(ids);
+    await one.objects.remove(admin, [{ id: ids[0]!, class: path }]);
+    expect(await anew(text)).toEqual(ids);
+    const shown = one.use.shown("matrix") as ShownUse;
+    expect(await counted(one.use)).toMatchObject({ objects: shown.objects, bytes: shown.bytes });
+  }
+  await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
+});
+
 test("many calls at once on one controller have no more than there is room for", async () => {
   await using one = await controller("one");
   const path = await limited(one, { objects: 5 });

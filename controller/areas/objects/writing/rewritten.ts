@@ -15,12 +15,18 @@ export interface AskedRecord {
   readonly writeUs: number | undefined;
 }
 
+/** A record as it is to be written, and the one that is there until then. */
+export interface Rewritten {
+  readonly record: StoredRecord;
+  readonly before: StoredRecord | undefined;
+}
+
 /**
  * In the order of what is asked: of records of one id the last one stands. One that stands so already keeps its time, so
  * that a repetition changes nothing. A record whose time is still to come can be removed and come back once until then:
  * its removal is above the clock, and no read tells it.
  */
-export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<StoredRecord[]> {
+export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<Rewritten[]> {
   const found = await inPages(
     asked.map(({ record }) => record),
     (page) => store.getRecords(page),
@@ -39,7 +45,7 @@ export async function rewritten(asked: readonly AskedRecord[], { store, clock }:
         : Math.max(leastUs(record.id), writeUs ?? aboveUs({ record, there, commonUs, clock })) + earlier;
     const made = rewrittenUs === undefined ? record : { ...record, rewrittenUs };
     standing.set(record.id, made);
-    return made;
+    return { record: made, before: there };
   });
 }
 

@@ -8,7 +8,7 @@ import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
-import { changeGrowth, inRoom, recordSize, sumOf, type Growth } from "../values/room.ts";
+import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
 import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
@@ -36,6 +36,8 @@ interface MadeRecord {
   /** The id was given, so the record may exist. */
   readonly isNamed: boolean;
   readonly writeUs: number | undefined;
+  /** What it replaces, as far as it was read. */
+  readonly before?: StoredRecord | undefined;
   readonly announced: boolean;
 }
 
@@ -230,7 +232,8 @@ export class ObjectWriter {
       };
     });
     const { triggers } = context;
-    if (made.length > CHANGE_BATCH_MAX) await requireRoom(context, view, sumOf(made.map(sizeOfMade)));
+    const certain = options.rewrites === true ? made.filter(({ isNamed }) => !isNamed) : made;
+    if (made.length > CHANGE_BATCH_MAX) await requireRoom(context, view, sumOf(certain.map(sizeOfMade)));
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {
       const batch = made.slice(from, from + CHANGE_BATCH_MAX);
       const waiting = batch
@@ -269,7 +272,7 @@ export class ObjectWriter {
   async #rewritten(made: readonly MadeRecord[]): Promise<readonly MadeRecord[]> {
     const named = made.filter(({ isNamed }) => isNamed);
     const records = await rewritten(named, { clock: this.#writing.clock, ...this.#writing.source });
-    const standing = new Map(named.map((one, at) => [one, { ...one, record: records[at] ?? one.record }]));
+    const standing = new Map(named.map((one, at) => [one, { ...one, ...records[at] }]));
     return made.map((one) => standing.get(one) ?? one);
   }
 
@@ -533,8 +536,8 @@ const NONE_LATE: ReadonlySet<number> = new Set();
 const NO_LINKS = { links: [] };
 const NO_TARGETS: LinkTargets = { keys: new Map(), diedUs: new Map() };
 
-function sizeOfMade({ record }: MadeRecord): Growth {
-  return recordSize(record);
+function sizeOfMade({ record, before }: MadeRecord): Growth {
+  return before === undefined ? recordSize(record) : sumOf([recordSize(record), less(recordSize(before))]);
 }
 
 /** A call of several batches is refused before the first, not between two. */
