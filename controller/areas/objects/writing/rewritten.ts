@@ -23,8 +23,8 @@ export interface Rewritten {
 
 /**
  * In the order of what is asked: of records of one id the last one stands. One that stands so already keeps its time, so
- * that a repetition changes nothing. A record whose time is still to come can be removed and come back once until then:
- * its removal is above the clock, and no read tells it.
+ * that a repetition changes nothing. A removal leaves nothing to be read: that of a record whose time is still to come
+ * may be above a time that is given before it, or by another controller, and then the record stays removed until then.
  */
 export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<Rewritten[]> {
   const found = await inPages(
@@ -34,7 +34,8 @@ export async function rewritten(asked: readonly AskedRecord[], { store, clock }:
   const standing = new Map<string, StoredRecord>();
   const counts = new Map<string, number>();
   for (const record of found) if (record !== undefined) standing.set(record.id, record);
-  const commonUs = clock.nextUs();
+  // Above every time that a removal of the same millisecond may have covered.
+  const commonUs = clock.presetUs();
   return asked.map(({ record, writeUs }) => {
     const there = standing.get(record.id);
     const earlier = counts.get(record.id) ?? 0;
@@ -42,7 +43,7 @@ export async function rewritten(asked: readonly AskedRecord[], { store, clock }:
     const rewrittenUs =
       there !== undefined && Buffer.compare(there.value, record.value) === 0
         ? there.rewrittenUs
-        : Math.max(leastUs(record.id), writeUs ?? aboveUs({ record, there, commonUs, clock })) + earlier;
+        : Math.max(leastRewrittenUs(record.id), writeUs ?? aboveUs({ record, there, commonUs, clock })) + earlier;
     const made = rewrittenUs === undefined ? record : { ...record, rewrittenUs };
     standing.set(record.id, made);
     return { record: made, before: there };
@@ -55,10 +56,11 @@ function aboveUs(of: {
   readonly commonUs: number;
   readonly clock: WriteClock;
 }): number {
-  return of.clock.ofObject([keyText(of.record)], of.there?.rewrittenUs ?? 0, of.commonUs);
+  const lastUs = Math.max(of.there?.rewrittenUs ?? 0, leastRewrittenUs(of.record.id));
+  return of.clock.ofObject([keyText(of.record)], lastUs, of.commonUs);
 }
 
 /** Later than the millisecond in the id by so much that it stays so where no double holds its microseconds exactly. */
-function leastUs(id: string): number {
+export function leastRewrittenUs(id: string): number {
   return ((ulidTimeMs(id) ?? 0) + 2) * 1_000;
 }

@@ -3,6 +3,7 @@ import type { Entity, ObjectStore } from "../../../store/objects.ts";
 import { inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import type { PresetUpdate } from "../types.ts";
 import type { ColumnEdit } from "../values/compose.ts";
+import { leastRewrittenUs } from "./rewritten.ts";
 import type { WriteClock } from "./writeclock.ts";
 
 interface Source {
@@ -23,7 +24,8 @@ export async function writeTimes(refs: readonly (readonly Place[])[], { store, c
   const commonUs = clock.presetUs();
   return refs.map((places) => {
     const names = places.map(placeText);
-    const knownUs = Math.max(0, ...names.map((name) => lastUs.get(name) ?? 0));
+    const leastUs = places.map(({ view, key }) => (view.kind === "record" ? leastRewrittenUs(key.id) : 0));
+    const knownUs = Math.max(0, ...leastUs, ...names.map((name) => lastUs.get(name) ?? 0));
     return clock.ofObject(names, knownUs, commonUs);
   });
 }
