@@ -17,6 +17,7 @@ import type {
 import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
+import { warningsHeader } from "./warnings.ts";
 
 export const SESSION_COOKIE = "matrixSession";
 /** By HTTPS one that no neighbour below the same domain can plant. */
@@ -26,6 +27,8 @@ export function ticketCookie(isSecure: boolean): string {
 
 /** Rows were left out by a limit that the caller did not give. */
 const MORE_HEADER = "x-odp-more";
+/** Warnings of an answer that is no envelope: a JSON list of texts. */
+const WARNINGS_HEADER = "x-odp-warnings";
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
@@ -52,6 +55,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
   return async (reply, answer, options) => {
+    if (!("message" in answer || "rows" in answer)) tellWarnings(reply, answer.warnings);
     if ("events" in answer) {
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
     }
@@ -71,6 +75,10 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
       await sendWhole(reply.type(JSON_TYPE), JSON.stringify({ status: "ok", message, meta, warnings }), options);
     }
   };
+}
+
+function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {
+  if (warnings.length > 0) void reply.header(WARNINGS_HEADER, warningsHeader(warnings));
 }
 
 /** What is all there. A large body goes in pieces, so that it shows whether its reader takes any of it. */

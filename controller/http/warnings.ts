@@ -2,6 +2,7 @@ import type { TSchema } from "typebox";
 import {
   HTTP_WARNING_MAX_CHARACTERS,
   HTTP_WARNING_NAME_MAX_CHARACTERS,
+  HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
 import { meant } from "../../common/text/nearest.ts";
@@ -134,9 +135,8 @@ function holdsMembers(schema: TSchema): boolean {
   return type === "object" || (items !== undefined && holdsMembers(items)) || (anyOf?.some(holdsMembers) ?? false);
 }
 
-/** The answer with what is told beside its message; one without envelope stays as it is. */
+/** The answer with these warnings before its own. Their number and lengths are bounded. */
 export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
-  if (!("message" in answer) && !("rows" in answer)) return answer;
   const { warnings = [], ...rest } = answer;
   const all = [...before, ...warnings];
   return all.length === 0 ? rest : { ...rest, warnings: bounded(all) };
@@ -160,7 +160,28 @@ function ignoredName(name: string, known: ReadonlySet<string>, within = ""): str
   return `${within}${shown} is not known here and was ignored${end}`;
 }
 
+const MORE = "There are more warnings, which are not told.";
+
 function bounded(warnings: readonly string[]): readonly string[] {
   const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => text.slice(0, HTTP_WARNING_MAX_CHARACTERS));
-  return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, "There are more warnings, which are not told."];
+  return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
+}
+
+/** Warnings as the value of `X-Odp-Warnings`: a JSON list in ASCII, of at most `HTTP_WARNINGS_HEADER_MAX_CHARACTERS`. */
+export function warningsHeader(warnings: readonly string[]): string {
+  const whole = ascii(warnings);
+  if (whole.length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS) return whole;
+  const isBounded = (count: number): boolean =>
+    ascii([...warnings.slice(0, count), MORE]).length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS;
+  let count = warnings.length;
+  while (count > 0 && !isBounded(count)) count--;
+  return ascii([...warnings.slice(0, count), MORE]);
+}
+
+/** The JSON text of a list. A header takes no other characters. */
+function ascii(texts: readonly string[]): string {
+  return JSON.stringify(texts).replace(
+    /[^\x20-\x7e]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }
