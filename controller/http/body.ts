@@ -166,13 +166,16 @@ function meaning(endpoint: Reader, incoming: Incoming): Body {
     if (form !== undefined) return form;
   }
   if (looksLikeJson(text)) return jsonBody(endpoint, incoming) ?? free;
-  if (mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
+  if (endpoint.body !== "text" && mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
   return free;
 }
 
-/** A text of which nothing else can be meant. */
+/** The type of one JSON text, which lines of JSON are not. */
+const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+
+/** True where a text that looks like JSON cannot be meant as anything else. */
 function mustBeJson({ body }: Pick<Reader, "body">, contentType: string): boolean {
-  return body === "json" || (/json/i.test(contentType) && body !== "text");
+  return body === "text" ? JSON_TYPE.test(contentType) : body === "json" || /json/i.test(contentType);
 }
 
 export function isForm(endpoint: Pick<Reader, "body">, contentType: string): boolean {
@@ -186,10 +189,11 @@ function formBody(endpoint: Reader, { text, texts }: Incoming): Body | undefined
 }
 
 function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Body | undefined {
-  const value = parsed(() => texts.json(text), mustBeJson(endpoint, contentType));
+  const mustBe = mustBeJson(endpoint, contentType);
+  const value = parsed(() => texts.json(text), mustBe);
   if (value === undefined) return undefined;
   const fields = texts.members ?? fieldsOf(value);
-  if (endpoint.body === "text" && !namesMember(endpoint, fields.keys())) return undefined;
+  if (endpoint.body === "text" && !mustBe && !namesMember(endpoint, fields.keys())) return undefined;
   return { ...NO_BODY, fields, isJson: true };
 }
 
