@@ -100,6 +100,8 @@ class ServedCall {
   #leaveStanding: () => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
+  /** Why the body could not be read. */
+  #bodyFault: AppError | undefined;
   /** What it changes, once its input is read. */
   #changed: string | undefined;
   #working = false;
@@ -332,11 +334,14 @@ class ServedCall {
       await this.#readBody();
     } catch (error) {
       if (!isAppError(error, "invalid", "syntax")) throw error;
+      this.#bodyFault = error;
     }
   }
 
   async #readBody(): Promise<void> {
     if (this.#body !== undefined) return;
+    // The request is a stream, and is over.
+    if (this.#bodyFault !== undefined) throw this.#bodyFault;
     const bound = bodyBoundOf(this.#endpoint);
     const isStranger = this.#identity === undefined && !this.#isPublic();
     this.#body = await this.#incoming.read({
