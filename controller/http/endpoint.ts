@@ -37,6 +37,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
   /**
+   * Names of the members that carry what this input wants to be stored or run. A call that names none of them, but has a
+   * body that is not read or members that are not known, is refused: its content would be lost.
+   */
+  readonly content?: (input: Static<I>, files: readonly UploadedFile[]) => readonly string[];
+  /**
    * Bound of a body that is no upload. When absent, `HTTP_PUBLIC_BODY_MAX_BYTES` of a public endpoint,
    * `HTTP_BODY_MAX_BYTES` of the others: those that take names and settings say less.
    */

@@ -6,10 +6,11 @@ import {
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
 import { meant } from "../../common/text/nearest.ts";
-import { SESSION_FIELD } from "./body.ts";
+import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint } from "./endpoint.ts";
+import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
 /**
@@ -17,6 +18,9 @@ import { membersOf, type Sources } from "./input.ts";
  * user and system.
  */
 const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", "_csrf", "csrf", "issys", "$issys", "callback"]);
+
+/** Bodies that clients send when they have nothing to say. */
+const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
 
 /** Items of a list that are looked at in one step. */
 const ITEMS_PER_STEP = 32;
@@ -30,16 +34,37 @@ export function ignoredNames(
   { query, body }: Pick<Sources, "query" | "body">,
 ): readonly string[] {
   const known = knownNames(endpoint.input);
-  if (known === undefined) return [];
-  const ignored = new Set<string>();
-  for (const fields of [query, body]) {
-    for (const name of fields.keys()) {
-      // One more than is told, so that the rest can be told as such.
-      if (ignored.size > HTTP_WARNINGS_MAX) break;
-      if (!known.has(name) && !SENT_EVERYWHERE.has(name)) ignored.add(name);
-    }
+  const ignored = new Set([...unknownNames(query, known), ...unknownNames(body, known)]);
+  return Array.from(ignored, (name) => ignoredName(name, known ?? new Set()));
+}
+
+/** Names in the body that the endpoint does not know. */
+export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields): readonly string[] {
+  return unknownNames(body, knownNames(input));
+}
+
+/** At most one name more than warnings are told, so that the rest can be told as such. */
+function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): readonly string[] {
+  const unknown: string[] = [];
+  if (known === undefined) return unknown;
+  for (const name of fields.keys()) {
+    if (unknown.length > HTTP_WARNINGS_MAX) break;
+    if (!known.has(name) && !SENT_EVERYWHERE.has(name)) unknown.push(name);
   }
-  return Array.from(ignored, (name) => ignoredName(name, known));
+  return unknown;
+}
+
+/** The text of a body that no member was read from, and that the endpoint does not read; undefined for any other. */
+export function unreadText({ method, body: kind }: Pick<Endpoint, "method" | "body">, body: Body): string | undefined {
+  if (method === "GET" || takesText({ body: kind }) || body.fields.size > 0) return undefined;
+  const text = body.text?.trim() ?? "";
+  return NOTHING.has(text) ? undefined : text;
+}
+
+/** The same for a body that was not read. */
+export function ignoredBody(endpoint: Pick<Endpoint, "method" | "body">, body: Body): readonly string[] {
+  if (unreadText(endpoint, body) === undefined) return [];
+  return ["The body is neither JSON nor a form, and was ignored."];
 }
 
 interface Ignoring {
@@ -153,11 +178,21 @@ function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
 }
 
 function ignoredName(name: string, known: ReadonlySet<string>, within = ""): string {
-  const shown =
-    name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? name : `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…`;
-  // A long name is no slip of the pen, and comparing it takes long.
-  const end = name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? meant(name, known) : ".";
-  return `${within}${shown} is not known here and was ignored${end}`;
+  return `${within}${notKnown(name)} and was ignored${meantOf(name, known)}`;
+}
+
+/** Says that a name is not known. */
+export function notKnown(name: string): string {
+  return `${isLong(name) ? `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…` : name} is not known here`;
+}
+
+/** As `meant`. A long name is no slip of the pen, and comparing it takes long. */
+export function meantOf(name: string, known: Iterable<string>): string {
+  return isLong(name) ? "." : meant(name, known);
+}
+
+function isLong(name: string): boolean {
+  return name.length > HTTP_WARNING_NAME_MAX_CHARACTERS;
 }
 
 const MORE = "There are more warnings, which are not told.";
