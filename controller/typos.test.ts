@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 afterAll(() => world[Symbol.asyncDispose]());
 
-type Method = "GET" | "POST" | "PUT";
+type Method = "GET" | "POST" | "PUT" | "DELETE";
 
 function call(method: Method, path: string, payload?: string, type = JSON_TYPE) {
   const url = `${path}${path.includes("?") ? "&" : "?"}sessionid=${session}`;
@@ -186,3 +186,70 @@ test.each(["/mxobject/mql", "/mxobject/search", "/script/exec/js", "/fs/kept.txt
       expect(await envelope("POST", path, broken)).toMatchObject({ status: "error", code: "syntax" });
   },
 );
+
+describe("a name in a permission that is not there", () => {
+  const USER = { parent: "/", otype: "usr", passwd: "a long way to the sea" };
+  const group = (content: object) => envelope("POST", "/admin/perms/group", JSON.stringify(content));
+  const refused = (code: string, text: string) => ({ status: "error", code, message: text });
+
+  test("is an error, with the nearest, where it is a user, a group, a column or a scope", async () => {
+    for (const [content, text, code = "invalid"] of [
+      [{ member: ["U/amdin"] }, "member: there is no user /amdin; did you mean /admin?"],
+      [{ member: ["U/plant/amdin"] }, "member: there is no user /plant/amdin; did you mean /plant/admin?"],
+      [
+        { member: ["U/amdin", "U/quite-another", "U/admin"] },
+        "member: there is no user /amdin; did you mean /admin? Nor is there /quite-another.",
+      ],
+      [{ member: ["G/opertors"] }, "There is no group /opertors; did you mean /operators?", "not_found"],
+      [{ parent: "/opertors" }, "There is no group /opertors; did you mean /operators?", "not_found"],
+      [{ fields: { "/matrix/box": "-hsot" } }, "fields: there is no column hsot; did you mean host?"],
+      [{ readexps: ["/matrix/box: hsot = 'a'"] }, "readexps: there is no column hsot; did you mean host?"],
+    ] as const)
+      expect(await group({ name: "typo", ...content })).toMatchObject(refused(code, text));
+    const scopes = { name: "t", scopes: ["objcts:read"] };
+    const scope = "There is no permission objcts:read; did you mean objects:read?";
+    expect(await envelope("POST", "/user/tokens", JSON.stringify(scopes))).toMatchObject(refused("invalid", scope));
+    await message("POST", "/admin/perms/api", `{"name":"pages","path":["/app"]}`);
+    const noGroup = refused("not_found", "There is no group /opertors; did you mean /operators?");
+    for (const method of ["PUT", "DELETE"] as const)
+      expect(await envelope(method, "/admin/perms/api/pages/group?group=/opertors")).toMatchObject(noGroup);
+  });
+
+  test("is an error in the groups of a user; a group that the user has stays", async () => {
+    const make = (username: string, grpset: readonly string[]) =>
+      envelope("POST", "/admin/users/new", JSON.stringify({ ...USER, username, grpset }));
+    const text = "grpset: there is no group /opertors; did you mean /operators?";
+    expect(await make("ann", ["/viewers", "/opertors"])).toMatchObject(refused("invalid", text));
+    expect(await make("ann", ["operators"])).toMatchObject(
+      refused("invalid", "grpset: there is no group operators; did you mean /operators?"),
+    );
+    const { message: night } = (await group({ name: "night" })) as { readonly message: string };
+    const { message: ann } = await make("ann", ["/viewers", "/night"]);
+    const change = (grpset: readonly string[]) =>
+      envelope("POST", `/admin/users/${String(ann)}`, JSON.stringify({ grpset }));
+    expect(await change(["/opertors"])).toMatchObject(refused("invalid", text));
+    expect(await envelope("DELETE", `/admin/perms/group/${night}`)).toMatchObject({ status: "ok" });
+    expect(await change(["/night", "/operators"])).toEqual({ status: "ok", message: "" });
+    expect(await change(["/viewers"])).toEqual({ status: "ok", message: "" });
+    expect(await change(["/night"])).toMatchObject(refused("invalid", "grpset: there is no group /night."));
+  });
+
+  test("is a warning where it is a class, or a column of any class, as these may be made later", async () => {
+    const warnings = [
+      "There is no class /matrix/bxo now; did you mean /matrix/box?",
+      "readexps: no class has a column hsot now; did you mean host?",
+    ];
+    const content = { readonly: ["/matrix/bxo"], readexps: ["hsot = 'a' and host = 'b' and ctime > 1"] };
+    expect(await group({ name: "later", ...content })).toMatchObject({ status: "ok", warnings });
+  });
+});
+
+test("so is a member that is not known of an import, beside its file", async () => {
+  const part = (name: string, value: string, filename = ""): string =>
+    `--X\r\ncontent-disposition: form-data; name="${name}"${filename && `; filename="${filename}"`}\r\n\r\n${value}\r\n`;
+  const body = `${part("wiat", "true")}${part("uploadfile", "insert into /matrix/box host = 'a'", "a.mql")}--X--\r\n`;
+  expect(await envelope("POST", "/mxobject/import", body, MULTIPART)).toMatchObject({
+    status: "ok",
+    warnings: ["wiat is not known here and was ignored; did you mean wait?"],
+  });
+});
