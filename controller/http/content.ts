@@ -1,8 +1,9 @@
 import { AppError } from "../../common/errors.ts";
+import { meantOf, notKnown } from "../../common/text/unknown.ts";
 import type { Body } from "./body.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
-import { meantOf, notKnown, unknownMembers, unreadText } from "./warnings.ts";
+import { unknownMembers, unreadText } from "./warnings.ts";
 
 interface Sent {
   readonly input: unknown;

@@ -1,11 +1,10 @@
 import type { TSchema } from "typebox";
 import {
   HTTP_WARNING_MAX_CHARACTERS,
-  HTTP_WARNING_NAME_MAX_CHARACTERS,
   HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
-import { meant } from "../../common/text/nearest.ts";
+import { ignoredName } from "../../common/text/unknown.ts";
 import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
@@ -175,24 +174,6 @@ function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
   };
   if ((additionalProperties ?? false) !== false || patternProperties !== undefined) return undefined;
   return new Set(Object.keys(membersOf(schema)));
-}
-
-function ignoredName(name: string, known: ReadonlySet<string>, within = ""): string {
-  return `${within}${notKnown(name)} and was ignored${meantOf(name, known)}`;
-}
-
-/** Says that a name is not known. */
-export function notKnown(name: string): string {
-  return `${isLong(name) ? `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…` : name} is not known here`;
-}
-
-/** As `meant`. A long name is no slip of the pen, and comparing it takes long. */
-export function meantOf(name: string, known: Iterable<string>): string {
-  return isLong(name) ? "." : meant(name, known);
-}
-
-function isLong(name: string): boolean {
-  return name.length > HTTP_WARNING_NAME_MAX_CHARACTERS;
 }
 
 const MORE = "There are more warnings, which are not told.";
