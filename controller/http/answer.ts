@@ -17,7 +17,7 @@ import type {
 import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
-import { warningsHeader } from "./warnings.ts";
+import { WARNINGS_HEADER, warningsHeader } from "./warnings.ts";
 
 export const SESSION_COOKIE = "matrixSession";
 /** By HTTPS one that no neighbour below the same domain can plant. */
@@ -27,8 +27,6 @@ export function ticketCookie(isSecure: boolean): string {
 
 /** Rows were left out by a limit that the caller did not give. */
 const MORE_HEADER = "x-odp-more";
-/** Warnings of an answer that is no envelope: a JSON list of texts. */
-const WARNINGS_HEADER = "x-odp-warnings";
 const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {

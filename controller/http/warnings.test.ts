@@ -1,7 +1,11 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import type { LightMyRequestResponse } from "fastify";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { WebSocket } from "ws";
 import {
   HTTP_WARNING_MAX_CHARACTERS,
   HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
@@ -9,6 +13,7 @@ import {
 } from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { endpoint, type Answer, type Endpoint, type ServerEvent } from "./endpoint.ts";
+import { socketEndpoint } from "./socket.ts";
 
 const Column = Type.Object({
   name: Type.Optional(Type.String()),
@@ -45,6 +50,7 @@ let http: TestHttp;
 
 beforeAll(async () => {
   http = await openTestHttp({
+    sockets: [socketEndpoint({ path: "/listen", permission: "objects:read", summary: "", input, open: () => {} })],
     endpoints: [
       endpoint({
         ...common,
@@ -191,6 +197,20 @@ test.each([
   expect(told(reply)).toEqual([NAME]);
   const quiet = await http.app.inject({ url: `${path}?name=a&sessionid=${session}` });
   expect(quiet.headers).not.toHaveProperty("x-odp-warnings");
+});
+
+test("a WebSocket tells it in the header of its answer", async () => {
+  await http.app.listen({ port: 0, host: "127.0.0.1" });
+  const { port } = http.app.server.address() as AddressInfo;
+  const session = await http.signIn("admin");
+  const opened = async (query: string): Promise<unknown> => {
+    const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/listen?sessionid=${session}&${query}`);
+    const [answer] = (await once(socket, "upgrade")) as readonly [IncomingMessage];
+    socket.terminate();
+    return answer.headers["x-odp-warnings"];
+  };
+  expect(await opened("nmae=1")).toBe(JSON.stringify([NAME]));
+  expect(await opened("name=a")).toBeUndefined();
 });
 
 test("the body of an answer without an envelope stays as it is, and the endpoint's own warnings are in the header too", async () => {

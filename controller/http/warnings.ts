@@ -163,7 +163,7 @@ function holdsMembers(schema: TSchema): boolean {
 export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
   const { warnings = [], ...rest } = answer;
   const all = [...before, ...warnings];
-  return all.length === 0 ? rest : { ...rest, warnings: bounded(all) };
+  return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
 }
 
 /** Undefined for an endpoint that takes any name. */
@@ -176,9 +176,13 @@ function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
   return new Set(Object.keys(membersOf(schema)));
 }
 
+/** Warnings of an answer that is no envelope: a JSON list of texts. */
+export const WARNINGS_HEADER = "x-odp-warnings";
+
 const MORE = "There are more warnings, which are not told.";
 
-function bounded(warnings: readonly string[]): readonly string[] {
+/** At most `HTTP_WARNINGS_MAX` of them, none longer than `HTTP_WARNING_MAX_CHARACTERS`. */
+export function boundedWarnings(warnings: readonly string[]): readonly string[] {
   const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => text.slice(0, HTTP_WARNING_MAX_CHARACTERS));
   return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
 }
