@@ -205,7 +205,7 @@ test("a WebSocket tells it in the header of its answer", async () => {
   const session = await http.signIn("admin");
   const opened = async (query: string): Promise<unknown> => {
     const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/listen?sessionid=${session}&${query}`);
-    const [answer] = (await once(socket, "upgrade")) as readonly [IncomingMessage];
+    const [answer] = (await once(socket, "upgrade")) as unknown as readonly [IncomingMessage];
     socket.terminate();
     return answer.headers["x-odp-warnings"];
   };

@@ -93,7 +93,7 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
       returns: "nothing",
       example: `${MADE}job.${name}("example@demo")`,
       changes: true,
-      call: async ({ principal, log }, job) => {
+      call: async ({ principal }, job) => {
         await jobs.enable(principal, job, name === "enable");
         return undefined;
       },
