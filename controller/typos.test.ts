@@ -111,6 +111,13 @@ describe("content under a name that is not known, or in a form that is not read,
     ],
     [
       "POST",
+      "/mxobject/mql",
+      multipart("mql", "a.mql"),
+      MULTIPART,
+      "mql is missing: it is a text here, and not a file.",
+    ],
+    [
+      "POST",
       "/mxobject/search",
       `{"condition":"#/matrix/box:"}`,
       JSON_TYPE,
@@ -175,6 +182,11 @@ test("a body that is not read is told where nothing of it was needed", async () 
   });
   for (const nothing of ["null", "undefined", `""`, " ", "{}"])
     expect(await envelope("POST", "/admin/perms/app/refresh", nothing)).toEqual({ status: "ok", message: "" });
+  const file = await envelope("POST", "/admin/perms/app/refresh", multipart("list", "a.txt"), MULTIPART);
+  expect(file).toMatchObject({ status: "ok", warnings: ["The file in list is not read here, and was ignored."] });
+  expect(
+    await envelope("POST", "/admin/perms/app/refresh", multipart("list", "").replace("abc", ""), MULTIPART),
+  ).toEqual({ status: "ok", message: "" });
   const colour = ["colour is not known here and was ignored."];
   expect(await envelope("POST", "/admin/perms/app/refresh", "colour=red", FORM)).toMatchObject({ warnings: colour });
 });

@@ -3,7 +3,7 @@ import { meantOf, notKnown } from "../../common/text/unknown.ts";
 import type { Body } from "./body.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
-import { unknownMembers, unreadText } from "./warnings.ts";
+import { sentFiles, unknownMembers, unreadText } from "./warnings.ts";
 
 interface Sent {
   readonly input: unknown;

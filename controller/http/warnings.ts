@@ -8,7 +8,7 @@ import { ignoredName } from "../../common/text/unknown.ts";
 import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
-import type { Answer, Endpoint } from "./endpoint.ts";
+import type { Answer, Endpoint, UploadedFile } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
@@ -60,10 +60,17 @@ export function unreadText({ method, body: kind }: Pick<Endpoint, "method" | "bo
   return NOTHING.has(text) ? undefined : text;
 }
 
-/** The same for a body that was not read. */
+/** Files that were sent. Browsers send a file field that is left empty as a part without a name. */
+export function sentFiles({ files }: Body): readonly UploadedFile[] {
+  return files.filter(({ filename, size }) => filename !== "" || size > 0);
+}
+
+/** The same for a body that was not read, and for files where none are taken. */
 export function ignoredBody(endpoint: Pick<Endpoint, "method" | "body">, body: Body): readonly string[] {
-  if (unreadText(endpoint, body) === undefined) return [];
-  return ["The body is neither JSON nor a form, and was ignored."];
+  const files = endpoint.body === "multipart" ? [] : sentFiles(body);
+  const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
+  if (unreadText(endpoint, body) === undefined) return told;
+  return [...told, "The body is neither JSON nor a form, and was ignored."];
 }
 
 interface Ignoring {
