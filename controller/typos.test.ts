@@ -171,7 +171,10 @@ test("what needs no content, or has it, is taken with a warning for the name tha
   });
   const mql = "select host from /matrix/box";
   expect(await envelope("POST", "/mxobject/mql", JSON.stringify({ mql, colour: 1 }))).toMatchObject(told("colour"));
+  expect(await envelope("POST", `/mxobject/mql?mql=${mql}`, `{"colour":1}`)).toMatchObject(told("colour"));
   expect(await message("POST", "/mxobject/mql", mql)).toEqual([]);
+  const noDepot = expect.objectContaining({ code: "not_found" }) as unknown;
+  expect(await envelope("PUT", "/monitoring/depot/file", `${FILE}&type=D&colour=red`, FORM)).toEqual(noDepot);
 });
 
 test("a body that is not read is told where nothing of it was needed", async () => {

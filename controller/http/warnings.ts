@@ -54,8 +54,8 @@ function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): r
 }
 
 /** The text of a body that no member was read from, and that the endpoint does not read; undefined for any other. */
-export function unreadText({ method, body: kind }: Pick<Endpoint, "method" | "body">, body: Body): string | undefined {
-  if (method === "GET" || takesText({ body: kind }) || body.fields.size > 0) return undefined;
+export function unreadText(endpoint: Pick<Endpoint, "body">, body: Body): string | undefined {
+  if (takesText(endpoint) || body.fields.size > 0) return undefined;
   const text = body.text?.trim() ?? "";
   return NOTHING.has(text) ? undefined : text;
 }
@@ -66,7 +66,7 @@ export function sentFiles({ files }: Body): readonly UploadedFile[] {
 }
 
 /** The same for a body that was not read, and for files where none are taken. */
-export function ignoredBody(endpoint: Pick<Endpoint, "method" | "body">, body: Body): readonly string[] {
+export function ignoredBody(endpoint: Pick<Endpoint, "body">, body: Body): readonly string[] {
   const files = endpoint.body === "multipart" ? [] : sentFiles(body);
   const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
   if (unreadText(endpoint, body) === undefined) return told;
