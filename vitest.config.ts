@@ -51,7 +51,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/config/{many,mql,schema,wire}.test.ts",
   "controller/areas/consolelog/{oldest,routes,run-log}.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces}.test.ts",
-  "controller/areas/groups/{explain,giving}.test.ts",
+  "controller/areas/groups/{explain,giving,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,room,routes}.test.ts",
   "controller/areas/ingest/{bodies,hints,sent-policies}.test.ts",
   "controller/areas/jobs/{choosing,contexts,definitions,following,groups,interface,kept-rights,places,proxied,retention,run-access,run-rows,scripted,stream}.test.ts",
@@ -67,6 +67,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/triggers/lanes.test.ts",
   "controller/areas/users/{account-pages,directory,duties,interface,organizations,recent,second-factor,users}.test.ts",
   "controller/grpc/server.test.ts",
+  "controller/typos.test.ts",
   "test/security/{class-reading,ways-out}.test.ts",
 ];
 

@@ -163,6 +163,7 @@ export async function assemble(options: AssemblyOptions) {
     left: (principal, narrowed) => users.leftByGroup(principal, narrowed),
     catalogOf: (principal) => objects.catalog(principal),
     knownNames: (principal, names) => users.directory.reader.knownNames(principal, names),
+    likeName: (principal, name) => users.directory.reader.likeName(principal, name),
   });
   const users: UserService = new UserService({
     runtime,

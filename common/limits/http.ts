@@ -13,6 +13,8 @@ export const HTTP_FORM_MAX_FIELDS = 2_000;
 export const HTTP_WARNINGS_MAX = 20;
 export const HTTP_WARNING_MAX_CHARACTERS = 500;
 export const HTTP_WARNING_NAME_MAX_CHARACTERS = 64;
+/** The header of warnings. Clients and proxies refuse an answer whose headers together have 8 KiB or more. */
+export const HTTP_WARNINGS_HEADER_MAX_CHARACTERS = 4 * KIB;
 export const HTTP_CALL_DEADLINE_MS = 120_000;
 export const TENANT_CALLS_IN_FLIGHT_MAX = 256;
 export const TENANT_CALLS_WAITING_MAX = 1_024;

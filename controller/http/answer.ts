@@ -17,6 +17,7 @@ import type {
 import { sendEvents, type Listening } from "./events.ts";
 import { outputFilter, type Filter } from "./filter.ts";
 import { headWriter, type HeadWriter } from "./head.ts";
+import { WARNINGS_HEADER, warningsHeader } from "./warnings.ts";
 
 export const SESSION_COOKIE = "matrixSession";
 /** By HTTPS one that no neighbour below the same domain can plant. */
@@ -52,6 +53,7 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
   const items = (output as { readonly items?: TSchema }).items;
   const rowFilter = items === undefined ? undefined : outputFilter(items);
   return async (reply, answer, options) => {
+    if (!("message" in answer || "rows" in answer)) tellWarnings(reply, answer.warnings);
     if ("events" in answer) {
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
     }
@@ -71,6 +73,10 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
       await sendWhole(reply.type(JSON_TYPE), JSON.stringify({ status: "ok", message, meta, warnings }), options);
     }
   };
+}
+
+function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {
+  if (warnings.length > 0) void reply.header(WARNINGS_HEADER, warningsHeader(warnings));
 }
 
 /** What is all there. A large body goes in pieces, so that it shows whether its reader takes any of it. */

@@ -158,38 +158,40 @@ interface Incoming {
 }
 
 function meaning(endpoint: Reader, incoming: Incoming): Body {
-  const { text, contentType } = incoming;
+  const { text, contentType, texts } = incoming;
   if (text === "") return NO_BODY;
-  const free = { ...NO_BODY, text };
-  if (isForm(endpoint, contentType)) {
-    const form = formBody(endpoint, incoming);
-    if (form !== undefined) return form;
-  }
+  const form = isForm(endpoint, contentType) ? texts.form(text) : NO_BODY.fields;
+  if (namesMember(endpoint, form.keys())) return { ...NO_BODY, fields: form };
+  // MQL and LTSV texts may only call themselves a form. Where no text is taken, the names are typos.
+  const free = { ...NO_BODY, text, ...(!takesText(endpoint) && { fields: form }) };
   if (looksLikeJson(text)) return jsonBody(endpoint, incoming) ?? free;
-  if (mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
+  if (endpoint.body !== "text" && mustBeJson(endpoint, contentType)) requireFewLeadingBlanks(text);
   return free;
 }
 
-/** A text of which nothing else can be meant. */
+/** The type of one JSON text, which lines of JSON are not. */
+const JSON_TYPE = /^\s*application\/(?:[\w.-]+\+)?json\s*(?:;|$)/i;
+
+/** True where a text that looks like JSON cannot be meant as anything else. */
 function mustBeJson({ body }: Pick<Reader, "body">, contentType: string): boolean {
-  return body === "json" || (/json/i.test(contentType) && body !== "text");
+  return body === "text" ? JSON_TYPE.test(contentType) : body === "json" || /json/i.test(contentType);
 }
 
 export function isForm(endpoint: Pick<Reader, "body">, contentType: string): boolean {
   return /^application\/x-www-form-urlencoded/i.test(contentType) || (contentType === "" && endpoint.body === "form");
 }
 
-/** Undefined when a text only calls itself a form, as MQL and LTSV texts do. */
-function formBody(endpoint: Reader, { text, texts }: Incoming): Body | undefined {
-  const fields = texts.form(text);
-  return namesMember(endpoint, fields.keys()) ? { ...NO_BODY, fields } : undefined;
+/** True where the handler reads `call.text`. */
+export function takesText({ body }: Pick<Endpoint, "body">): boolean {
+  return body === "text" || body === "raw";
 }
 
 function jsonBody(endpoint: Reader, { text, contentType, texts }: Incoming): Body | undefined {
-  const value = parsed(() => texts.json(text), mustBeJson(endpoint, contentType));
+  const mustBe = mustBeJson(endpoint, contentType);
+  const value = parsed(() => texts.json(text), mustBe);
   if (value === undefined) return undefined;
   const fields = texts.members ?? fieldsOf(value);
-  if (endpoint.body === "text" && !namesMember(endpoint, fields.keys())) return undefined;
+  if (endpoint.body === "text" && !mustBe && !namesMember(endpoint, fields.keys())) return undefined;
   return { ...NO_BODY, fields, isJson: true };
 }
 

@@ -37,6 +37,11 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
   /**
+   * Names of the members that carry what this input wants to be stored or run. A call that names none of them, but has a
+   * body that is not read or members that are not known, is refused: its content would be lost.
+   */
+  readonly content?: (input: Static<I>, files: readonly UploadedFile[]) => readonly string[];
+  /**
    * Bound of a body that is no upload. When absent, `HTTP_PUBLIC_BODY_MAX_BYTES` of a public endpoint,
    * `HTTP_BODY_MAX_BYTES` of the others: those that take names and settings say less.
    */
@@ -100,7 +105,8 @@ export interface UploadedFile {
 /**
  * What a handler answers. `rows` streams as the array `message`; `content` is sent bare, without an envelope. `more`
  * tells, once the first rows are there, that others were left out. `warnings` say what was accepted and does not do
- * what its sender may expect; the envelope has that member only when there are some.
+ * what its sender may expect. The envelope has that member, and an answer without an envelope the header, only when
+ * there are some.
  */
 export type Answer<O> =
   | MessageAnswer<O>
@@ -127,8 +133,13 @@ export interface RowsAnswer extends Envelope {
   readonly more?: () => boolean;
 }
 
+/** Warnings of an answer without an envelope. They are sent in the header `X-Odp-Warnings`. */
+interface Bare {
+  readonly warnings?: readonly string[];
+}
+
 /** A text may be compressed; one that is told as it comes is of a type like `application/x-ndjson`, which never is. */
-export interface ContentAnswer extends AnswerHead {
+export interface ContentAnswer extends AnswerHead, Bare {
   readonly content: Readable | Uint8Array | string;
   readonly contentType: string;
   readonly filename?: string;
@@ -136,7 +147,7 @@ export interface ContentAnswer extends AnswerHead {
 }
 
 /** An HTML page of ours. Nothing keeps it, and no other page takes it in. */
-export interface PageAnswer {
+export interface PageAnswer extends Bare {
   readonly page: string;
   /** The whole Content-Security-Policy. */
   readonly policy: string;
@@ -144,7 +155,7 @@ export interface PageAnswer {
 }
 
 /** Ends when `events` does, and ends `events` when it is not listened to any more. */
-export interface EventsAnswer {
+export interface EventsAnswer extends Bare {
   readonly events: AsyncIterable<ServerEvent>;
 }
 
@@ -157,11 +168,11 @@ export interface ServerEvent {
   readonly data: unknown;
 }
 
-export interface EmptyAnswer extends Pick<AnswerHead, "headers"> {
+export interface EmptyAnswer extends Pick<AnswerHead, "headers">, Bare {
   readonly empty: 204 | 304;
 }
 
-export interface RedirectAnswer {
+export interface RedirectAnswer extends Bare {
   readonly redirect: string;
   readonly session?: SessionChange;
   readonly ticket?: TicketChange;

@@ -126,6 +126,30 @@ describe("what clients send", () => {
     expect(interpret(endpoint, "key:a\tval:1\n", FORM).text).toBe("key:a\tval:1\n");
   });
 
+  test("under application/json a text that begins like JSON is JSON, also where free texts are taken", () => {
+    const input = Type.Object({ mql: Type.Optional(Type.String()) });
+    const typed = ["application/json", "Application/JSON;charset=utf-8", "application/problem+json"];
+    for (const body of ["text", "json", "form", "multipart", undefined] as const) {
+      const endpoint = { path: "/mql", input, ...(body && { body }) };
+      for (const broken of [`{"mql":"select 1"`, "[draft] a", " {}}"]) {
+        for (const type of typed)
+          expect(() => interpret(endpoint, broken, type), `${body} ${broken} ${type}`).toThrow(
+            expect.objectContaining({ code: "syntax" }),
+          );
+      }
+      for (const type of typed)
+        expect([...interpret(endpoint, `{"mqll":"select 1"}`, type).fields]).toEqual([["mqll", ["select 1"]]]);
+    }
+  });
+
+  test("where free texts are taken, lines of JSON and texts of other types stay what they are", () => {
+    const endpoint = { path: "/mql", input: Type.Object({ mql: Type.Optional(Type.String()) }), body: "text" } as const;
+    const lines = `{"a":1}\n{"a":2}`;
+    for (const type of ["application/x-ndjson", "text/plain", "json", FORM, ""])
+      expect(interpret(endpoint, lines, type)).toMatchObject({ text: lines, fields: new Map() });
+    expect(interpret(endpoint, `{"mqll":1}`, "text/plain").fields.size).toBe(0);
+  });
+
   test("JSON behind thousands of blanks is refused by the bound, and never left out of account", () => {
     const endpoint = { path: "/x", input: Type.Object({ name: Type.Optional(Type.String()) }) };
     const blanks = " ".repeat(JSON_LEADING_BLANKS_MAX);

@@ -47,6 +47,7 @@ export function openApiDocument(endpoints: readonly Endpoint[], options: OpenApi
 const DESCRIPTION =
   "Answers are an envelope {status, message}. Clients that name application/problem+json in Accept get failures as RFC 9457 problems with precise HTTP codes. " +
   "A failure that says when to come again has Retry-After. " +
+  "An answer without an envelope has its warnings, a JSON list of texts, in the header X-Odp-Warnings. " +
   "A call by cookie that changes or runs something proves its origin by Origin, Referer, Sec-Fetch-Site or the header X-Requested-With. " +
   "WebSockets, which OpenAPI does not describe, are listed in x-websockets.";
 

@@ -24,6 +24,7 @@ import { CallBody } from "./call-body.ts";
 import { CallLifetime } from "./call-lifetime.ts";
 import { acceptsGzip } from "./compress.ts";
 import { changedBy } from "./changed.ts";
+import { requireContent } from "./content.ts";
 import { JsonTexts } from "./coerce.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
 import type { EventStreams, Listening } from "./events.ts";
@@ -36,7 +37,7 @@ import { maySignIn, type OwnAddress } from "./origin.ts";
 import { ThreadSlices } from "../slices.ts";
 import { cookieIn, identify, identifyByForm, type Caller, type Identity, type SignIn } from "./signin.ts";
 import { stillMay, type Standing } from "./standing.ts";
-import { ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
+import { ignoredBody, ignoredMembers, ignoredNames, withWarnings } from "./warnings.ts";
 
 export interface ServeDependencies {
   readonly runtime: Runtime;
@@ -100,6 +101,8 @@ class ServedCall {
   #leaveStanding: () => void = () => {};
   #identity: Identity | undefined;
   #body: Body | undefined;
+  /** Why the body could not be read. */
+  #bodyFault: AppError | undefined;
   /** What it changes, once its input is read. */
   #changed: string | undefined;
   #working = false;
@@ -273,6 +276,7 @@ class ServedCall {
     const slices = this.#slices();
     const input = await readLargeInput(this.#endpoint, sources, { texts, slices });
     if (this.#isChange()) this.#changed = changedBy({ path: this.#pathNames(), input, files: body.files });
+    requireContent(this.#endpoint, { input, query: this.#query, body });
     const { deadlineMs } = this.#endpoint;
     if (!this.#lifetime.isOver && deadlineMs) this.#lifetime.setDeadline(deadlineMs(input as never));
     const call: Call<unknown> = {
@@ -285,7 +289,7 @@ class ServedCall {
       present: () => this.#present(),
     };
     const members = await ignoredMembers(this.#endpoint, sources, { texts, slices });
-    const ignored = [...ignoredNames(this.#endpoint, sources), ...members];
+    const ignored = [...ignoredNames(this.#endpoint, sources), ...members, ...ignoredBody(this.#endpoint, body)];
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
   }
 
@@ -332,11 +336,14 @@ class ServedCall {
       await this.#readBody();
     } catch (error) {
       if (!isAppError(error, "invalid", "syntax")) throw error;
+      this.#bodyFault = error;
     }
   }
 
   async #readBody(): Promise<void> {
     if (this.#body !== undefined) return;
+    // The request is a stream, and is over.
+    if (this.#bodyFault !== undefined) throw this.#bodyFault;
     const bound = bodyBoundOf(this.#endpoint);
     const isStranger = this.#identity === undefined && !this.#isPublic();
     this.#body = await this.#incoming.read({

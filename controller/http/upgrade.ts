@@ -22,6 +22,7 @@ import { identify, type Identity, type SignIn } from "./signin.ts";
 import type { SocketEndpoint } from "./socket.ts";
 import type { Standing } from "./standing.ts";
 import { traceparentOf } from "./trace.ts";
+import { boundedWarnings, ignoredNames, WARNINGS_HEADER, warningsHeader } from "./warnings.ts";
 
 export interface UpgradeDependencies {
   readonly runtime: Runtime;
@@ -50,10 +51,16 @@ export class Upgrades {
     perMessageDeflate: false,
   });
   readonly #lines = new Map<string, Set<Line>>();
+  /** Warnings about requests that are answered now. */
+  readonly #warnings = new WeakMap<IncomingMessage, readonly string[]>();
 
   constructor(dependencies: UpgradeDependencies, endpoints: readonly SocketEndpoint[]) {
     this.#dependencies = dependencies;
     this.#endpoints = endpoints;
+    this.#server.on("headers", (headers, request) => {
+      const warnings = this.#warnings.get(request) ?? [];
+      if (warnings.length > 0) headers.push(`${WARNINGS_HEADER}: ${warningsHeader(warnings)}`);
+    });
   }
 
   attach(server: Server): void {
@@ -121,6 +128,10 @@ export class Upgrades {
       return now !== undefined && allows(now.principal, found.endpoint.permission) ? now.principal : undefined;
     };
     const stillAllowed = async (): Promise<boolean> => (await present()) !== undefined;
+    this.#warnings.set(
+      request,
+      boundedWarnings(ignoredNames(found.endpoint, { query: caller.query, body: new Map() })),
+    );
     this.#server.handleUpgrade(request, wire.socket, wire.head, (socket) => {
       // Apart from the calls of the tenant, so that these do not wait behind what its sockets say.
       const turn = () => THREAD_TURNS.next(`${tenant} sockets`);

@@ -1,8 +1,19 @@
+import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import type { LightMyRequestResponse } from "fastify";
 import { Type } from "typebox";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { HTTP_WARNING_MAX_CHARACTERS, HTTP_WARNINGS_MAX } from "../../common/limits.ts";
+import { WebSocket } from "ws";
+import {
+  HTTP_WARNING_MAX_CHARACTERS,
+  HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
+  HTTP_WARNINGS_MAX,
+} from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
-import { endpoint } from "./endpoint.ts";
+import { endpoint, type Answer, type Endpoint, type ServerEvent } from "./endpoint.ts";
+import { socketEndpoint } from "./socket.ts";
 
 const Column = Type.Object({
   name: Type.Optional(Type.String()),
@@ -25,10 +36,21 @@ const input = Type.Object({
 });
 const common = { permission: "public", summary: "", output: Type.Unknown(), bodyMaxBytes: 1_000_000 } as const;
 
+type Bare = readonly [path: string, answer: () => Answer<unknown>, more?: Partial<Endpoint>];
+
+const bareAnswers: readonly Bare[] = [
+  ["/stream", () => ({ content: Readable.from(["a", "b"]), contentType: "text/plain" })],
+  ["/page", () => ({ page: "<p>page", policy: "default-src 'none'" })],
+  ["/unchanged", () => ({ empty: 304 }), { statuses: { 304: { summary: "" } } }],
+  ["/elsewhere", () => ({ redirect: "/bare" })],
+  ["/events", () => ({ events: events() }), { permission: "objects:read", events: true }],
+];
+
 let http: TestHttp;
 
 beforeAll(async () => {
   http = await openTestHttp({
+    sockets: [socketEndpoint({ path: "/listen", permission: "objects:read", summary: "", input, open: () => {} })],
     endpoints: [
       endpoint({
         ...common,
@@ -57,8 +79,15 @@ beforeAll(async () => {
         method: "GET",
         path: "/bare",
         input,
-        handler: async () => ({ content: "bare", contentType: "text/plain" }),
+        handler: async ({ input: { hosts } }) => ({
+          content: "bare",
+          contentType: "text/plain",
+          ...(hosts && { warnings: ["Something was left out."] }),
+        }),
       }),
+      ...bareAnswers.map(([path, answer, more]) =>
+        endpoint({ ...common, ...more, method: "GET", path, input, handler: async () => answer() }),
+      ),
       endpoint({
         ...common,
         method: "GET",
@@ -75,6 +104,10 @@ beforeAll(async () => {
 
 afterAll(() => http[Symbol.asyncDispose]());
 
+async function* events(): AsyncGenerator<ServerEvent> {
+  yield await Promise.resolve({ data: 1 });
+}
+
 async function* pages(): AsyncGenerator<readonly unknown[]> {
   yield await Promise.resolve([1, 2]);
 }
@@ -86,6 +119,10 @@ async function post(
 ): Promise<Record<string, unknown>> {
   const reply = await http.app.inject({ method: "POST", url, payload, headers: { "content-type": type } });
   return reply.json();
+}
+
+function told(reply: LightMyRequestResponse): readonly unknown[] {
+  return JSON.parse(String(reply.headers["x-odp-warnings"])) as readonly unknown[];
 }
 
 async function get(url: string): Promise<Record<string, unknown>> {
@@ -136,13 +173,63 @@ test("there is no such member when there is nothing to tell, nor for what every 
   });
 });
 
-test("an answer of rows tells it behind its rows, a bare one not at all", async () => {
+test("an answer of rows tells it behind its rows", async () => {
   expect(await get("/rows?nmae=1")).toEqual({
     status: "ok",
     message: [1, 2],
     warnings: ["nmae is not known here and was ignored; did you mean name?"],
   });
-  expect((await http.app.inject({ url: "/bare?nmae=1" })).body).toBe("bare");
+});
+
+const NAME = "nmae is not known here and was ignored; did you mean name?";
+
+test.each([
+  ["a text", "/bare", 200],
+  ["a stream", "/stream", 200],
+  ["a page", "/page", 200],
+  ["an answer without a body", "/unchanged", 304],
+  ["a redirect", "/elsewhere", 302],
+  ["an event stream", "/events", 200],
+])("%s, which is no envelope, tells it in a header", async (_what, path, status) => {
+  const session = await http.signIn("admin");
+  const reply = await http.app.inject({ url: `${path}?nmae=1&sessionid=${session}` });
+  expect(reply.statusCode).toBe(status);
+  expect(told(reply)).toEqual([NAME]);
+  const quiet = await http.app.inject({ url: `${path}?name=a&sessionid=${session}` });
+  expect(quiet.headers).not.toHaveProperty("x-odp-warnings");
+});
+
+test("a WebSocket tells it in the header of its answer", async () => {
+  await http.app.listen({ port: 0, host: "127.0.0.1" });
+  const { port } = http.app.server.address() as AddressInfo;
+  const session = await http.signIn("admin");
+  const opened = async (query: string): Promise<unknown> => {
+    const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/listen?sessionid=${session}&${query}`);
+    const [answer] = (await once(socket, "upgrade")) as unknown as readonly [IncomingMessage];
+    socket.terminate();
+    return answer.headers["x-odp-warnings"];
+  };
+  expect(await opened("nmae=1")).toBe(JSON.stringify([NAME]));
+  expect(await opened("name=a")).toBeUndefined();
+});
+
+test("the body of an answer without an envelope stays as it is, and the endpoint's own warnings are in the header too", async () => {
+  const reply = await http.app.inject({ url: "/bare?nmae=1&own=1&hosts=a" });
+  expect(reply.body).toBe("bare");
+  expect(told(reply)).toEqual([NAME, expect.stringMatching(/^own is/), "Something was left out."]);
+});
+
+test("the header holds any name, in ASCII and within its bound", async () => {
+  const odd = "n\u{1F600}ä\r\nSet-Cookie: a=b\u007f";
+  const one = await http.app.inject({ url: `/bare?${encodeURIComponent(odd)}=1` });
+  expect(one.headers["x-odp-warnings"]).toMatch(/^[\x20-\x7e]+$/);
+  expect(one.headers).not.toHaveProperty("set-cookie");
+  expect(told(one)).toEqual([`${odd} is not known here and was ignored.`]);
+  const names = Array.from({ length: 500 }, (_, at) => `${String(at)}${encodeURIComponent("ä".repeat(500))}=1`);
+  const many = await http.app.inject({ url: `/bare?${names.join("&")}` });
+  expect(String(many.headers["x-odp-warnings"]).length).toBeLessThanOrEqual(HTTP_WARNINGS_HEADER_MAX_CHARACTERS);
+  expect(told(many).length).toBeGreaterThan(5);
+  expect(told(many).at(-1)).toBe("There are more warnings, which are not told.");
 });
 
 test("what the endpoint itself tells comes behind, and no text is longer than its bound", async () => {

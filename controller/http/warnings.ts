@@ -1,14 +1,15 @@
 import type { TSchema } from "typebox";
 import {
   HTTP_WARNING_MAX_CHARACTERS,
-  HTTP_WARNING_NAME_MAX_CHARACTERS,
+  HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
-import { meant } from "../../common/text/nearest.ts";
-import { SESSION_FIELD } from "./body.ts";
+import { ignoredName } from "../../common/text/unknown.ts";
+import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
-import type { Answer, Endpoint } from "./endpoint.ts";
+import type { Answer, Endpoint, UploadedFile } from "./endpoint.ts";
+import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
 /**
@@ -16,6 +17,9 @@ import { membersOf, type Sources } from "./input.ts";
  * user and system.
  */
 const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", "_csrf", "csrf", "issys", "$issys", "callback"]);
+
+/** Bodies that clients send when they have nothing to say. */
+const NOTHING = new Set(["", "null", "undefined", '""', "''"]);
 
 /** Items of a list that are looked at in one step. */
 const ITEMS_PER_STEP = 32;
@@ -29,16 +33,44 @@ export function ignoredNames(
   { query, body }: Pick<Sources, "query" | "body">,
 ): readonly string[] {
   const known = knownNames(endpoint.input);
-  if (known === undefined) return [];
-  const ignored = new Set<string>();
-  for (const fields of [query, body]) {
-    for (const name of fields.keys()) {
-      // One more than is told, so that the rest can be told as such.
-      if (ignored.size > HTTP_WARNINGS_MAX) break;
-      if (!known.has(name) && !SENT_EVERYWHERE.has(name)) ignored.add(name);
-    }
+  const ignored = new Set([...unknownNames(query, known), ...unknownNames(body, known)]);
+  return Array.from(ignored, (name) => ignoredName(name, known ?? new Set()));
+}
+
+/** Names in the body that the endpoint does not know. */
+export function unknownMembers({ input }: Pick<Endpoint, "input">, body: Fields): readonly string[] {
+  return unknownNames(body, knownNames(input));
+}
+
+/** At most one name more than warnings are told, so that the rest can be told as such. */
+function unknownNames(fields: Fields, known: ReadonlySet<string> | undefined): readonly string[] {
+  const unknown: string[] = [];
+  if (known === undefined) return unknown;
+  for (const name of fields.keys()) {
+    if (unknown.length > HTTP_WARNINGS_MAX) break;
+    if (!known.has(name) && !SENT_EVERYWHERE.has(name)) unknown.push(name);
   }
-  return Array.from(ignored, (name) => ignoredName(name, known));
+  return unknown;
+}
+
+/** The text of a body that no member was read from, and that the endpoint does not read; undefined for any other. */
+export function unreadText(endpoint: Pick<Endpoint, "body">, body: Body): string | undefined {
+  if (takesText(endpoint) || body.fields.size > 0) return undefined;
+  const text = body.text?.trim() ?? "";
+  return NOTHING.has(text) ? undefined : text;
+}
+
+/** Files that were sent. Browsers send a file field that is left empty as a part without a name. */
+export function sentFiles({ files }: Body): readonly UploadedFile[] {
+  return files.filter(({ filename, size }) => filename !== "" || size > 0);
+}
+
+/** The same for a body that was not read, and for files where none are taken. */
+export function ignoredBody(endpoint: Pick<Endpoint, "body">, body: Body): readonly string[] {
+  const files = endpoint.body === "multipart" ? [] : sentFiles(body);
+  const told = files.map(({ field }) => `The file in ${field} is not read here, and was ignored.`);
+  if (unreadText(endpoint, body) === undefined) return told;
+  return [...told, "The body is neither JSON nor a form, and was ignored."];
 }
 
 interface Ignoring {
@@ -134,12 +166,11 @@ function holdsMembers(schema: TSchema): boolean {
   return type === "object" || (items !== undefined && holdsMembers(items)) || (anyOf?.some(holdsMembers) ?? false);
 }
 
-/** The answer with what is told beside its message; one without envelope stays as it is. */
+/** The answer with these warnings before its own. Their number and lengths are bounded. */
 export function withWarnings(answer: Answer<unknown>, before: readonly string[]): Answer<unknown> {
-  if (!("message" in answer) && !("rows" in answer)) return answer;
   const { warnings = [], ...rest } = answer;
   const all = [...before, ...warnings];
-  return all.length === 0 ? rest : { ...rest, warnings: bounded(all) };
+  return all.length === 0 ? rest : { ...rest, warnings: boundedWarnings(all) };
 }
 
 /** Undefined for an endpoint that takes any name. */
@@ -152,15 +183,32 @@ function knownNames(schema: TSchema): ReadonlySet<string> | undefined {
   return new Set(Object.keys(membersOf(schema)));
 }
 
-function ignoredName(name: string, known: ReadonlySet<string>, within = ""): string {
-  const shown =
-    name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? name : `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…`;
-  // A long name is no slip of the pen, and comparing it takes long.
-  const end = name.length <= HTTP_WARNING_NAME_MAX_CHARACTERS ? meant(name, known) : ".";
-  return `${within}${shown} is not known here and was ignored${end}`;
+/** Warnings of an answer that is no envelope: a JSON list of texts. */
+export const WARNINGS_HEADER = "x-odp-warnings";
+
+const MORE = "There are more warnings, which are not told.";
+
+/** At most `HTTP_WARNINGS_MAX` of them, none longer than `HTTP_WARNING_MAX_CHARACTERS`. */
+export function boundedWarnings(warnings: readonly string[]): readonly string[] {
+  const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => text.slice(0, HTTP_WARNING_MAX_CHARACTERS));
+  return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
 }
 
-function bounded(warnings: readonly string[]): readonly string[] {
-  const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => text.slice(0, HTTP_WARNING_MAX_CHARACTERS));
-  return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, "There are more warnings, which are not told."];
+/** Warnings as the value of `X-Odp-Warnings`: a JSON list in ASCII, of at most `HTTP_WARNINGS_HEADER_MAX_CHARACTERS`. */
+export function warningsHeader(warnings: readonly string[]): string {
+  const whole = ascii(warnings);
+  if (whole.length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS) return whole;
+  const isBounded = (count: number): boolean =>
+    ascii([...warnings.slice(0, count), MORE]).length <= HTTP_WARNINGS_HEADER_MAX_CHARACTERS;
+  let count = warnings.length;
+  while (count > 0 && !isBounded(count)) count--;
+  return ascii([...warnings.slice(0, count), MORE]);
+}
+
+/** The JSON text of a list. A header takes no other characters. */
+function ascii(texts: readonly string[]): string {
+  return JSON.stringify(texts).replace(
+    /[^\x20-\x7e]/g,
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
 }

@@ -183,6 +183,17 @@ test("odb tells classes, fields and ids as they are", async () => {
   expect((await run('odb.getid({ class: "/matrix/known" })')).message).toContain("getid needs the id or the keys key");
 });
 
+test("a member that is not known is told in the console log of the script, with the nearest name", async () => {
+  const long = "x".repeat(300);
+  const text = `job.define({ name: "typos", exec: ["date"], desciption: "told", ${long}: 1 }); job.delete("typos")`;
+  expect((await run(text)).status).toBe("ok");
+  const read = 'consolelog.read("serverjs", "/inline.js", { levels: ["warn"], lmit: 1 })';
+  expect((await run(`OUTPUT = _.last(_.pluck(${read}.logs, "msg"), 2)`)).message).toEqual([
+    "desciption is not known here and was ignored; did you mean description?",
+    `${"x".repeat(64)}… is not known here and was ignored.`,
+  ]);
+});
+
 test("a run leaves one entry in the audit trail, whatever it changed by how many calls", async () => {
   const text = `rule.put("/matrix/rules/told", "--class=/matrix/consolelog/rule\\n--parser=text\\n--fields=msg");
     job.define({ name: "told", exec: ["date"] }); job.delete("told"); rule.delete("/matrix/rules/told")`;

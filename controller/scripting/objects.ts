@@ -2,6 +2,8 @@ import { type Static, type TObject, type TSchema, Type } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
+import { HTTP_WARNINGS_MAX } from "../../common/limits.ts";
+import { ignoredName } from "../../common/text/unknown.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";
 import type { HostCall, HostFunctionName, ScriptHost, ScriptKind, ScriptLanguage } from "./types.ts";
@@ -91,12 +93,18 @@ export function refusedFunction(
   });
 }
 
+/** The level `warn` of console logs. */
+const WARNING_LEVEL = 3;
+
 /**
- * The members that a schema names, with its defaults, as HTTP reads them. `AppError("invalid")` names the member at
- * fault.
+ * The members that a schema names, with its defaults, as HTTP reads them. Others are ignored with a warning in the
+ * script's console log. `AppError("invalid")` names the member at fault.
  */
-export function membersOf<S extends TObject>(schema: S, given: object): Static<S> {
-  const named = Object.keys(schema.properties).filter((name) => name in given);
+export function membersOf<S extends TObject>(schema: S, given: object, { log }: Pick<HostContext, "log">): Static<S> {
+  const known = Object.keys(schema.properties);
+  const ignored = Object.keys(given).filter((name) => !Object.hasOwn(schema.properties, name));
+  for (const name of ignored.slice(0, HTTP_WARNINGS_MAX)) log(WARNING_LEVEL, ignoredName(name, known));
+  const named = known.filter((name) => name in given);
   const members = Object.fromEntries(named.map((name) => [name, (given as Readonly<Record<string, unknown>>)[name]]));
   const value: unknown = Default(schema, members);
   const [fault] = Errors(schema, value);

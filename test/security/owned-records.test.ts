@@ -362,6 +362,20 @@ describe("rules on the class of users", () => {
     await groups.remove(admin, id);
   });
 
+  test("hold for the name that a member with a typo was meant to be", async () => {
+    const { groups } = world.assembly;
+    const like = (by: Principal, member: string) => groups.create(by, { name: "typo", member: [member] });
+    const refused = (message: string) => ({ code: "invalid", message });
+    await expect(like(admin, "U/plant/bbo")).rejects.toMatchObject(
+      refused("member: there is no user /plant/bbo; did you mean /plant/bob?"),
+    );
+    for (const member of ["U/plant/bbo", "U/plant/bob"])
+      await expect(like(few, member)).rejects.toMatchObject(refused(`member: there is no user ${member.slice(1)}.`));
+    await expect(like(few, "U/plant/anm")).rejects.toMatchObject(
+      refused("member: there is no user /plant/anm; did you mean /plant/ann?"),
+    );
+  });
+
   test("hold for explanations: neither a member nor whoever is asked about comes out", async () => {
     const { groups, users } = world.assembly;
     await groups.create(admin, { name: "night", member: ["U/plant/ann", "U/plant/bob"], readonly: ["/matrix/open"] });

@@ -70,8 +70,8 @@ export function consoleLogHostObject(logs: ConsoleLogService): HostObject {
         returns:
           "{logs: [{edtime, sttime, level, msg, …}], position}, times in milliseconds; the next read goes on from the position",
         example: 'OUTPUT = consolelog.read("serverjs", "/inline.js", { levels: ["error"], limit: 10 }).logs.length',
-        call: async ({ principal, signal }, kind, name, options = {}) => {
-          const { limit, position, ...selection } = membersOf(Selection, options);
+        call: async ({ principal, signal, log }, kind, name, options = {}) => {
+          const { limit, position, ...selection } = membersOf(Selection, options, { log });
           const page = await logs.read(
             principal,
             { kind, name, ...selection },

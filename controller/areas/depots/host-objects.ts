@@ -95,9 +95,9 @@ function changing(depots: DepotService): readonly HostFunction[] {
       returns: "its record",
       example: MADE("1.0.5").trim(),
       changes: true,
-      call: async ({ principal }, depot, files) => {
+      call: async ({ principal, log }, depot, files) => {
         requirePermission(principal, "depots:write");
-        const description = membersOf(DepotCreate, depot);
+        const description = membersOf(DepotCreate, depot, { log });
         return withUploads(files, async (uploads) => valueOf(await depots.create(principal, description, uploads)));
       },
     }),
@@ -114,8 +114,8 @@ function changing(depots: DepotService): readonly HostFunction[] {
       example: `${MADE("1.0.6")}depot.changefile({ name: "example", version: "1.0.6", newVersion: "1.0.7", filepath: "run.sh",
   type: "M", content: "uptime" })`,
       changes: true,
-      call: async ({ principal }, change) =>
-        valueOf(await depots.changeFile(principal, membersOf(DepotFileChange, change))),
+      call: async ({ principal, log }, change) =>
+        valueOf(await depots.changeFile(principal, membersOf(DepotFileChange, change, { log }))),
     }),
     hostFunction({
       name: "delete",
@@ -146,8 +146,8 @@ function deploying(deployments: DeploymentService): readonly HostFunction[] {
       returns: "list of {host, depot, version, state, message}, one for each host and depot",
       example,
       changes: true,
-      call: async ({ principal }, given) => {
-        const { timeout, ...rest } = membersOf(Deployment, given);
+      call: async ({ principal, log }, given) => {
+        const { timeout, ...rest } = membersOf(Deployment, given, { log });
         const request = { ...rest, ...(timeout !== undefined && { timeoutSeconds: timeout }) };
         return valueOf(await deployments[name](principal, request));
       },

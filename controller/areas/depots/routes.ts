@@ -104,6 +104,8 @@ function fileRoutes(depots: DepotService): readonly Endpoint[] {
     permission: "depots:write",
     summary: "Makes a new version with one file modified, added or deleted",
     body: "multipart",
+    content: ({ type }: Static<typeof DepotFileChange>, files: readonly UploadedFile[]) =>
+      type === "D" || contentOf(files).length > 0 ? [] : ["content"],
     input: DepotFileChange,
     output: DepotRecord,
     handler: async (call: Call<Static<typeof DepotFileChange>>) => ({

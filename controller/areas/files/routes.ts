@@ -43,6 +43,7 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       input: FileWrite,
       output: Type.String(),
       body: "multipart",
+      content: contentOf,
       handler: async ({ principal, input }) => written(await write(files, principal, input)),
     }),
     endpoint({
@@ -53,6 +54,8 @@ export function fileRoutes(files: FileService): readonly Endpoint[] {
       input: FileWrite,
       output: Type.String(),
       body: "multipart",
+      content: (input, uploads) =>
+        uploads.length > 0 || missingVerbIn(input["*"]) !== undefined ? [] : contentOf(input),
       handler: async ({ principal, input, files: uploads }) => {
         refuseMissingVerb(input["*"]);
         if (uploads.length > 0) return written(await upload(files, principal, { input, uploads }));
@@ -151,14 +154,25 @@ const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "
 const WITHOUT_PATH: readonly string[] = ["export", "import"];
 
 function refuseMissingVerb(path: string): void {
+  const verb = missingVerbIn(path);
+  if (verb !== undefined) throw missingVerb(verb);
+}
+
+function missingVerbIn(path: string): string | undefined {
   const [verb = "", ...below] = path.split("/").filter((part) => part !== "" && part !== ".");
   const isVerb = MISSING_VERBS.includes(verb) && (below.length === 0 || !WITHOUT_PATH.includes(verb));
-  if (isVerb) throw missingVerb(verb);
+  return isVerb ? verb : undefined;
 }
 
 function missingVerb(verb: string): AppError {
   const text = `/fs/${verb} is not offered yet. A file in a folder /${verb} is written by PUT and read by GET.`;
   return new AppError("unsupported", text, { details: { verb } });
+}
+
+/** Members without which nothing would be written. */
+function contentOf({ type }: Pick<Static<typeof FileWrite>, "type">): readonly string[] {
+  if (type === "dir") return [];
+  return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
 }
 
 function written(warnings: readonly string[]): Answer<string> {

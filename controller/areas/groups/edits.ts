@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROUP_NAME_MAX_BYTES } from "../../../common/limits.ts";
 import { checkName } from "../../../common/names.ts";
+import { meant } from "../../../common/text/nearest.ts";
 import { BUILT_IN_GROUPS, FILLED_BY_THEMSELVES } from "./builtin.ts";
 import { rulesOf } from "./compile.ts";
 import type { Definitions, MemberSight } from "./definitions.ts";
@@ -12,8 +13,26 @@ const EMPTY = { parent: "", member: [], readonly: [], writable: [], readexps: []
 /** `AppError("not_found")` when there is none of that full name. */
 export function groupIn(definitions: Definitions, fullname: string): GroupRecord {
   const group = definitions.named(fullname);
-  if (group === undefined) throw new AppError("not_found", `There is no group ${fullname}.`);
+  if (group === undefined)
+    throw new AppError("not_found", `There is no group ${fullname}${meantGroup(definitions, fullname)}`);
   return group;
+}
+
+/** `AppError("invalid")` for a name in a user's `grpset` that is no id and no full name of a group. */
+export function requireGroupNames(definitions: Definitions, names: readonly string[]): void {
+  for (const name of names) {
+    if (definitions.get(name) !== undefined || definitions.named(name) !== undefined) continue;
+    throw new AppError("invalid", `grpset: there is no group ${name}${meantGroup(definitions, name)}`);
+  }
+}
+
+/** A long name is no slip of the pen, and comparing it takes long. */
+function meantGroup(definitions: Definitions, name: string): string {
+  if (name.length > GROUP_NAME_MAX_BYTES) return ".";
+  return meant(
+    name,
+    definitions.stored.groups.map(({ id }) => definitions.fullname(id)),
+  );
 }
 
 /**

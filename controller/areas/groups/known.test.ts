@@ -50,14 +50,21 @@ test("a column that no class of the path has is refused, with the name that was 
   }
 });
 
-test("columns of classes below, fields of all objects, in any case, and conditions of no class are taken", async () => {
+test("columns of classes below, fields of all objects, and columns in any case are taken", async () => {
   expect(
     await warningsOf({
       readonly: ["/matrix/ent/"],
       fields: { "/matrix/ent": "*,-Secret" },
-      readexps: ["/matrix/ent: CTIME > 1 and host = 'a'", "colour = 'red'"],
+      readexps: ["/matrix/ent: CTIME > 1 and host = 'a'", "CTIME > 1 and Secret = 'a'"],
     }),
   ).toEqual([]);
+});
+
+test("a column of a condition without a class, which no class has, is told: a class with it may be made later", async () => {
+  expect(await warningsOf({ readexps: ["colour = 'red' and hots = 'a'"] })).toEqual([
+    "readexps: no class has a column colour now.",
+    "readexps: no class has a column hots now; did you mean host?",
+  ]);
 });
 
 test("a class that is not there is told, and taken, as it may be made later", async () => {

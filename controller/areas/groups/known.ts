@@ -1,10 +1,39 @@
 import { AppError } from "../../../common/errors.ts";
+import { USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { meant } from "../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../objects/index.ts";
 import { classAccess, FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import { namedColumns } from "./compile.ts";
 import type { GroupEdit } from "./types.ts";
+
+/** What there is, to compare names with. */
+export interface KnownSources {
+  /** Classes as they are now; absent: what rules say of them is not looked at. */
+  readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
+  /** Answers which of the names are names of users; absent: every name is taken for one. */
+  readonly knownNames?: (principal: Principal, names: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
+  /** Answers the name of a user whom the principal may see that this one was probably meant to be. */
+  readonly likeName?: (principal: Principal, name: string) => Promise<string | undefined>;
+}
+
+/**
+ * Answers a warning for each class and column that may be made later. `AppError("invalid")` for users and columns that
+ * are not there; `members`, which the group has and the caller sees, stay whatever became of their users.
+ */
+export async function warningsOf(
+  principal: Principal,
+  edit: GroupEdit,
+  { members, catalogOf, knownNames, likeName }: KnownSources & { readonly members: readonly string[] },
+): Promise<readonly string[]> {
+  const added = new Set(edit.member?.map((one) => one.trim()).filter((one) => one.startsWith("U/")));
+  for (const member of members) added.delete(member);
+  const names = new Set([...added].map(usernameOf));
+  const known = names.size === 0 ? names : ((await knownNames?.(principal, names)) ?? names);
+  const missing = [...added].filter((member) => !known.has(usernameOf(member)));
+  await requireUsers(missing, async (name) => likeName?.(principal, name));
+  return catalogOf === undefined ? [] : checkClasses(edit, { principal, catalog: await catalogOf(principal) });
+}
 
 interface Known {
   readonly principal: Principal;
@@ -16,23 +45,31 @@ interface Known {
  * may be made later. `AppError("invalid")` for a column that neither the class nor one below it has: a rule with a typo
  * would leave open what it is to close.
  */
-export function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
+function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const named = namedColumns(edit);
   const paths = [...(edit.readonly ?? []), ...(edit.writable ?? []), ...named.flatMap(({ path }) => path ?? [])];
   const missing = new Set(paths.map(normal).filter((path) => path !== "/" && known.catalog.get(path) === undefined));
   for (const { path, columns, where } of named) {
     const views = path === undefined ? [] : known.catalog.tree(normal(path));
-    // A condition without a path is asked of classes that have its fields, now or later.
     if (views.length > 0) for (const column of columns) checkColumn(column, views, { ...known, where });
   }
   const all = known.catalog.tree("/").filter((view) => classAccess(known.principal, view).readable);
-  return [...missing].map(
+  const classes = [...missing].map(
     (path) =>
       `There is no class ${path} now${meant(
         path,
         all.map((view) => view.path),
       )}`,
   );
+  const anywhere = new Set(named.flatMap(({ path, columns }) => (path === undefined ? columns : [])));
+  return [...classes, ...[...anywhere].flatMap((column) => unknownAnywhere(column, known))];
+}
+
+/** A warning for a column of a condition without a path: it is asked of classes that have its fields, now or later. */
+function unknownAnywhere(column: string, known: Known): readonly string[] {
+  const views = known.catalog.tree("/");
+  if (isColumn(column, views, known)) return [];
+  return [`readexps: no class has a column ${column} now${meant(column, seenColumns(views, known))}`];
 }
 
 function checkColumn(
@@ -40,21 +77,42 @@ function checkColumn(
   views: readonly ClassView[],
   { where, principal, catalog }: Known & { readonly where: string },
 ): void {
+  if (isColumn(column, views, { catalog })) return;
+  const seen = seenColumns(views, { principal });
+  throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, seen)}`);
+}
+
+function isColumn(column: string, views: readonly ClassView[], { catalog }: Pick<Known, "catalog">): boolean {
   const name = column.toLowerCase();
   const has = (one: string): boolean => one.toLowerCase() === name;
-  if (FIELDS_OF_ALL.has(name) || catalog.edgeTypes().some((type) => has(type.name))) return;
-  if (views.some((view) => view.columns.some((one) => has(one.name)))) return;
+  if (FIELDS_OF_ALL.has(name) || catalog.edgeTypes().some((type) => has(type.name))) return true;
+  return views.some((view) => view.columns.some((one) => has(one.name)));
+}
+
+/** Names of the columns that the principal may read. */
+function seenColumns(views: readonly ClassView[], { principal }: Pick<Known, "principal">): ReadonlySet<string> {
   const seen = views.flatMap((view) => {
     const { readable, hidden } = classAccess(principal, view);
     return readable ? view.columns.map((one) => one.name).filter((one) => !hidden.has(one)) : [];
   });
-  throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, new Set(seen))}`);
+  return new Set(seen);
 }
 
-/** Throws `AppError("invalid")` for members, as in `U/plant/ann`, whose users do not exist. */
-export function requireUsers(missing: readonly string[]): void {
-  if (missing.length === 0) return;
-  throw new AppError("invalid", `member: there is no user ${listed(missing.map((member) => member.slice(1)))}.`);
+/**
+ * Throws `AppError("invalid")` for members, as in `U/plant/ann`, whose users do not exist. `likeName` answers the name
+ * of a user that was probably meant.
+ */
+async function requireUsers(
+  missing: readonly string[],
+  likeName: (username: string) => Promise<string | undefined>,
+): Promise<void> {
+  const [first, ...others] = missing.map((member) => member.slice(1));
+  if (first === undefined) return;
+  const username = usernameOf(first);
+  const like = username.length > USERNAME_MAX_CHARACTERS ? undefined : await likeName(username);
+  const end = like === undefined ? "." : `; did you mean ${first.slice(0, -username.length)}${like}?`;
+  const more = others.length === 0 ? "" : ` Nor is there ${listed(others)}.`;
+  throw new AppError("invalid", `member: there is no user ${first}${end}${more}`);
 }
 
 /** The last part of the full name in a member finds its user. */

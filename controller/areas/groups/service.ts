@@ -9,14 +9,13 @@ import {
 import { checkName } from "../../../common/names.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
-import type { ClassCatalog } from "../objects/index.ts";
 import { requireNoPartToken, requirePermission, type Principal } from "../permissions/index.ts";
 import { BUILT_IN_GROUPS, EVERYONE_ID } from "./builtin.ts";
 import { CurrentDefinitions, type ToldChange } from "./current.ts";
 import { Definitions, type Member, type MemberSight, type Rights } from "./definitions.ts";
-import { edited, groupIn, withUnseen } from "./edits.ts";
+import { edited, groupIn, requireGroupNames, withUnseen } from "./edits.ts";
 import { type GivenChange, requireHoldingAll } from "./giving.ts";
-import { checkClasses, requireUsers, usernameOf } from "./known.ts";
+import { type KnownSources, usernameOf, warningsOf } from "./known.ts";
 import { isNarrower } from "./narrowing.ts";
 import { GroupStore, type StoredChange } from "./store.ts";
 import { apiPaths } from "./paths.ts";
@@ -26,15 +25,11 @@ const API_NAME = { what: "name of an API permission", maxBytes: GROUP_NAME_MAX_B
 const MARK_BYTES = 12;
 const ID_STEPS = 1_000_000;
 
-export interface GroupDependencies {
+export interface GroupDependencies extends KnownSources {
   readonly runtime: Runtime;
   readonly stores: Stores;
   /** Which names are those of users that the principal may see; absent: any. */
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
-  /** Classes as they are now; absent: what rules say of them is not looked at. */
-  readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
-  /** Answers which of the names are names of users; absent: every name is taken for one. */
-  readonly knownNames?: (principal: Principal, names: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
   /** Told of a change after which members of a group have less; answers what goes on with what they had. */
   readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
 }
@@ -64,15 +59,13 @@ export class GroupService {
   readonly #store: GroupStore;
   readonly #seenNames: GroupDependencies["seenNames"];
   readonly #left: GroupDependencies["left"];
-  readonly #catalogOf: GroupDependencies["catalogOf"];
-  readonly #knownNames: GroupDependencies["knownNames"];
+  readonly #known: KnownSources;
   readonly #current = new Map<string, CurrentDefinitions>();
   readonly #listeners: ((change: ToldChange & { readonly tenant: string }) => void)[] = [];
 
-  constructor({ runtime, stores, seenNames, left, catalogOf, knownNames }: GroupDependencies) {
+  constructor({ runtime, stores, seenNames, left, ...known }: GroupDependencies) {
     this.#runtime = runtime;
-    this.#catalogOf = catalogOf;
-    this.#knownNames = knownNames;
+    this.#known = known;
     this.#left = left;
     this.#seenNames = seenNames;
     this.#store = new GroupStore(stores);
@@ -129,7 +122,7 @@ export class GroupService {
    */
   async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
-    const warnings = await this.#warningsOf(principal, group, []);
+    const warnings = await warningsOf(principal, group, { ...this.#known, members: [] });
     const made = await this.#change(principal, (definitions) => {
       checkCount(definitions.stored.groups, GROUPS_PER_TENANT_MAX, "GROUPS_PER_TENANT_MAX");
       const record = edited(definitions, this.#newId(definitions), { ...group });
@@ -147,7 +140,7 @@ export class GroupService {
     const sees = await this.#sight(principal);
     const now = await this.#of(principal.tenant).read();
     const members = (now.get(idOf(now, edit))?.member ?? []).filter(sees);
-    const warnings = await this.#warningsOf(principal, edit, members);
+    const warnings = await warningsOf(principal, edit, { ...this.#known, members });
     const { group, ...change } = await this.#change(principal, (before) => {
       const id = idOf(before, edit);
       const record = edited(before, id, withUnseen(before.get(id), edit, sees));
@@ -174,6 +167,12 @@ export class GroupService {
       return { change: { goneGroups: [group.id] }, answer };
     });
     return this.#toldLeft(principal, change);
+  }
+
+  /** For `grpset` of a user. `AppError("invalid")` for a name that is no id and no full name of a group as stored now. */
+  async requireGroups(principal: Principal, names: readonly string[]): Promise<void> {
+    requirePermission(principal, "users:write");
+    if (names.length > 0) requireGroupNames(new Definitions(await this.#store.load(principal.tenant)), names);
   }
 
   /** No group names the user any more: a new one of that name gets nothing of who is about to go. */
@@ -306,18 +305,6 @@ export class GroupService {
     const seen = await this.#seenNames?.(principal);
     if (seen === undefined) return () => true;
     return (member) => !member.startsWith("U") || seen(usernameOf(member));
-  }
-
-  /** Members that the group has and the caller sees (`members`) stay, whatever became of their users. */
-  async #warningsOf(principal: Principal, edit: GroupEdit, members: readonly string[]): Promise<readonly string[]> {
-    const added = new Set(edit.member?.map((one) => one.trim()).filter((one) => one.startsWith("U/")));
-    for (const member of members) added.delete(member);
-    const names = new Set([...added].map(usernameOf));
-    const known = names.size === 0 ? names : ((await this.#knownNames?.(principal, names)) ?? names);
-    requireUsers([...added].filter((member) => !known.has(usernameOf(member))));
-    return this.#catalogOf === undefined
-      ? []
-      : checkClasses(edit, { principal, catalog: await this.#catalogOf(principal) });
   }
 
   #changePaths(

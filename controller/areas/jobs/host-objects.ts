@@ -106,7 +106,8 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
       returns: "its record",
       example: MADE.trim(),
       changes: true,
-      call: async ({ principal }, job) => valueOf((await jobs.save(principal, membersOf(JobInput, job))).job),
+      call: async ({ principal, log }, job) =>
+        valueOf((await jobs.save(principal, membersOf(JobInput, job, { log }))).job),
     }),
     hostFunction({
       name: "merge",
@@ -115,7 +116,8 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
       returns: "its record",
       example: `${MADE}job.merge({ name: "example", dir: "demo", description: "an example" })`,
       changes: true,
-      call: async ({ principal }, job) => valueOf((await jobs.merge(principal, membersOf(JobChange, job))).job),
+      call: async ({ principal, log }, job) =>
+        valueOf((await jobs.merge(principal, membersOf(JobChange, job, { log }))).job),
     }),
     hostFunction({
       name: "delete",
@@ -197,8 +199,8 @@ function executing({ runs, retrying, cancelling, query }: JobHostParts): readonl
       returns: "list of {name, runid, status, message}; with a timeout of 0 or more, message is the output",
       example: `${MADE}OUTPUT = job.batch({ jobs: [{ name: "example@demo" }] })[0].status`,
       changes: true,
-      call: async ({ principal, signal }, batch) =>
-        valueOf(await runBatch(runs, principal, { input: membersOf(JobBatch, batch), signal })),
+      call: async ({ principal, signal, log }, batch) =>
+        valueOf(await runBatch(runs, principal, { input: membersOf(JobBatch, batch, { log }), signal })),
     }),
     hostFunction({
       name: "status",

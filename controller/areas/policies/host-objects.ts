@@ -53,11 +53,11 @@ function changing(policies: PolicyService): readonly HostFunction[] {
       returns: "its record",
       example,
       changes: true,
-      call: async ({ principal }, policy) => {
+      call: async ({ principal, log }, policy) => {
         const input =
           kind === "log"
-            ? policyInput(kind, membersOf(LogPolicyInput, policy))
-            : policyInput(kind, membersOf(CommandPolicyInput, policy));
+            ? policyInput(kind, membersOf(LogPolicyInput, policy, { log }))
+            : policyInput(kind, membersOf(CommandPolicyInput, policy, { log }));
         return valueOf(await policies.save(principal, input));
       },
     });

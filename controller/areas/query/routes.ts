@@ -15,6 +15,7 @@ export function queryRoutes({ query }: { readonly query: Query }): readonly Endp
       method: "POST",
       summary: "Run MQL given as form, as JSON with values, or as the plain body.",
       body: "text",
+      content: () => ["mql"],
       handler,
     }),
   ];
@@ -51,6 +52,7 @@ export function searchRoutes({ search }: { readonly search: Searches }): readonl
       method: "POST",
       summary: "Search by a condition given as form, as JSON or as the plain body.",
       body: "text",
+      content: () => ["cond"],
       handler,
     }),
   ];

@@ -90,7 +90,7 @@ function own({ rules, fileParser }: RuleHostParts): readonly HostFunction[] {
       example: `odb.mql("CREATE CLASS IF NOT EXISTS /matrix/example (line varchar)");
 OUTPUT = rule.create({ class: "/matrix/example", type: "text", fields: ["line"] })`,
       changes: true,
-      call: ({ principal }, given) => rules.create(principal, membersOf(RuleNew, given)),
+      call: ({ principal, log }, given) => rules.create(principal, membersOf(RuleNew, given, { log })),
     }),
     hostFunction({
       name: "delete",

@@ -16,6 +16,7 @@ export function scriptRoutes(scripts: ScriptService): readonly Endpoint[] {
       method: "POST",
       summary: "Run a script file, or a script given as the plain body; the answer is what it puts into OUTPUT",
       body: "text",
+      content: () => ["filepath"],
       handler,
     }),
     ...(["", "/api"] as const).flatMap((prefix) =>

@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { USERS_READ_SINGLY_MAX } from "../../../common/limits.ts";
+import { nearestName } from "../../../common/text/nearest.ts";
 import type { Objects } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { bareNode, organizationNode, userNode } from "./nodes.ts";
@@ -96,6 +97,17 @@ export class DirectoryReader {
       if (stored !== undefined) take(stored);
     }
     return known;
+  }
+
+  /** The name of a user whom the caller may see that this one was probably meant to be. Reads all users. */
+  async likeName(principal: Principal, name: string): Promise<string | undefined> {
+    const sees = await this.seenNames(principal);
+    let like: string | undefined;
+    for await (const page of this.#users.pages(principal.tenant)) {
+      const names = page.map(({ record }) => record.username).filter(sees);
+      like = nearestName(name, [...(like === undefined ? [] : [like]), ...names]);
+    }
+    return like;
   }
 
   /** The caller's own node, which takes no permission; undefined for the platform itself. */

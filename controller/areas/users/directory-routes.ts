@@ -108,6 +108,7 @@ function homeRoutes({ directory, setTenantHome }: DirectoryRouteServices): reado
       input: HomeInput,
       output: Type.String(),
       body: "form",
+      content: () => ["home"],
       handler: async ({ principal, input: { home = "" } }) => {
         await setTenantHome(principal, home);
         return { message: "" };
@@ -121,6 +122,7 @@ function homeRoutes({ directory, setTenantHome }: DirectoryRouteServices): reado
       input: HomeInput,
       output: Type.String(),
       body: "form",
+      content: () => ["home"],
       handler: async ({ principal, input: { home = "" } }) => {
         requireSignedIn(principal);
         await directory.setOwnHome(principal, home);

@@ -364,6 +364,7 @@ describe("rights", () => {
       groups: {
         rightsOf: () => Promise.resolve(undefined),
         forget: () => Promise.reject(new AppError("unavailable", "away")),
+        requireGroups: () => Promise.resolve(),
         onChange: () => undefined,
       },
     });

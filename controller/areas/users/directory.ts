@@ -105,6 +105,8 @@ export class UserDirectory {
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
     await this.#powers.requireMaking(principal, { tenant: principal.tenant, username, rights, groups });
+    // A provider names groups by its own list.
+    if (!openId) await this.#powers.requireGroups(principal, [], groups);
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
       tenant: principal.tenant,
@@ -231,6 +233,7 @@ export class UserDirectory {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
       requireGrouping(principal, record, change.groups ?? record.groups);
+      await this.#powers.requireGroups(principal, record.groups, change.groups ?? []);
       const next = {
         ...(chosen ? { ...lasting(record), ...chosen } : record),
         groups: others.groups ?? record.groups,

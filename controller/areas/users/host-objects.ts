@@ -24,9 +24,11 @@ export function usersHostObject(directory: UserDirectory): HostObject {
         returns: "the id",
         example: `${MADE("example1")}OUTPUT = uid`,
         changes: true,
-        call: async ({ principal }, user) => {
+        call: async ({ principal, log }, user) => {
           requirePermission(principal, "users:write");
-          return (await createNode(directory, principal, membersOf(UserCreateInput, { otype: "usr", ...user }))).id;
+          return (
+            await createNode(directory, principal, membersOf(UserCreateInput, { otype: "usr", ...user }, { log }))
+          ).id;
         },
       }),
       hostFunction({
@@ -36,9 +38,9 @@ export function usersHostObject(directory: UserDirectory): HostObject {
         returns: "nothing",
         example: `${MADE("example2")}webcontext.editUser(uid, { firstname: "Ex", email: ["ex@example.com"] })`,
         changes: true,
-        call: async ({ principal }, userid, user) => {
+        call: async ({ principal, log }, userid, user) => {
           requirePermission(principal, "users:write");
-          await changeUser(directory, principal, membersOf(UserUpdateInput, { ...user, userid }));
+          await changeUser(directory, principal, membersOf(UserUpdateInput, { ...user, userid }, { log }));
           return undefined;
         },
       }),

@@ -31,12 +31,12 @@ type OwningMember = Member & Required<Pick<Member, "own">>;
 
 /** What users may do: by what they were given themselves, and as members of groups. */
 export class UserPowers {
-  readonly #groups: Pick<GroupService, "rightsOf"> | undefined;
+  readonly #groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined;
   /** The same for a record that is kept, for which the rights are then found at once. */
   readonly #members = new WeakMap<Empowered, OwningMember>();
 
   /** Absent: only what they were given themselves. */
-  constructor(groups: Pick<GroupService, "rightsOf"> | undefined) {
+  constructor(groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined) {
     this.#groups = groups;
   }
 
@@ -67,6 +67,12 @@ export class UserPowers {
     if (principal.byToken !== "part") return;
     const { powers, everyones } = await this.#compared(user);
     if (!holds(joined(everyones, everyones, user.username), powers)) requireNoPartToken(principal);
+  }
+
+  /** Refuses groups that are not there with `AppError("invalid")`. Those that the user has already may stay. */
+  async requireGroups(principal: Principal, before: readonly string[], groups: readonly string[]): Promise<void> {
+    const added = groups.filter((group) => !before.includes(group));
+    await this.#groups?.requireGroups(principal, added);
   }
 
   /** What the user has, and what everybody has. */

@@ -63,7 +63,7 @@ export interface UserDependencies {
   readonly authored?: readonly AuthoredWork[];
   readonly begun?: readonly BegunWork[];
   /** What users may do as members of groups; absent: only what they were given themselves. */
-  readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange">;
+  readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange" | "requireGroups">;
   /** For what rules say of users; absent: nothing. */
   readonly objects?: Pick<Objects, "catalog">;
   /** Seals second factors; absent: nobody enrols one. */
