@@ -29,6 +29,8 @@ export const TRANSFER_RECORD_TTL_DAYS = 90;
 /** Rows of a sheet, as spreadsheet programs have them. */
 export const SHEET_ROWS_MAX = 1_048_576;
 export const SHEET_COLUMNS_MAX = 16_384;
+/** UTF-16 units of the text of a cell, as spreadsheet programs have them. */
+export const SHEET_CELL_MAX_CHARACTERS = 32_767;
 /** UTF-16 units of the name of a sheet. */
 export const SHEET_NAME_MAX_CHARACTERS = 31;
 export const SHEET_ENTRIES_MAX = 12_000;
