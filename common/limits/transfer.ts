@@ -43,6 +43,14 @@ export const SHEET_SHARED_MAX_CHARACTERS = 32 * MIB;
 /** A tag or a text of a part. */
 export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 
+// Sheets with a heading line, CSV or of a workbook, into one class.
+/** Rows below the heading line; where they are is remembered for each object, so that none is there twice. */
+export const SHEET_IMPORT_MAX_ROWS = 250_000;
+/** UTF-16 units of all values of one row of a CSV file. */
+export const CSV_ROW_MAX_CHARACTERS = 4 * MIB;
+/** Rows of a plan that are told one by one. */
+export const IMPORT_PLAN_SHOWN_MAX = 1_000;
+
 // Files.
 /** A file larger than this is downloaded, not answered as text. */
 export const FILE_TEXT_MAX_BYTES = 8 * MIB;

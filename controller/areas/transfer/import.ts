@@ -11,7 +11,8 @@ import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter } from "../query/index.ts";
-import { checkScript } from "./check.ts";
+import { checkScript, type NotedRow } from "./check.ts";
+import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { ImportRuns } from "./runs.ts";
 import { scriptParts, type ScriptPart } from "./source.ts";
@@ -34,6 +35,8 @@ export interface Upload {
   content(): AsyncIterable<Uint8Array>;
   /** The same in parts that know where they stand in what the client sent. */
   parts(): AsyncIterable<ScriptPart>;
+  /** Hears of each row when it is checked; what it throws is a fault of the row. */
+  note?(row: NotedRow): Promise<void>;
 }
 
 export interface ImportOptions {
@@ -86,9 +89,7 @@ export class ImportService {
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
-    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX)
-      throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
-    this.#underWay += 1;
+    this.#begins();
     const { clock } = this.#dependencies.runtime;
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options.signal);
@@ -98,6 +99,37 @@ export class ImportService {
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
     return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
+  }
+
+  /** Checks an upload as `import` does, and writes nothing. Answers how many statements it has. */
+  async plan(principal: Principal, upload: Upload, signal?: AbortSignal): Promise<number> {
+    requirePermission(principal, "objects:write");
+    this.#begins();
+    try {
+      return await this.#check(principal, upload, signal);
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  /** Imports a CSV file or a sheet with a heading line into one class: all of its rows, or none. */
+  async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
+    requirePermission(principal, "objects:write");
+    const mapped = await mapSheet(file, request, { principal, objects: this.#dependencies.objects });
+    const { told, parts } = mapped;
+    const upload: Upload = {
+      name: file.filename,
+      parts,
+      content: () => scriptOf(parts()),
+      note: (row) => mapped.note(row),
+    };
+    const { wait, signal } = request;
+    if (request.plan !== true) {
+      const options = { ...(wait !== undefined && { wait }), ...(signal && { signal }) };
+      return { ...(await this.import(principal, upload, options)), ...told };
+    }
+    const total = await this.plan(principal, upload, signal);
+    return { ...planned(total), ...told, ...(await mapped.changes()) };
   }
 
   maintain(tenant: string): Promise<void> {
@@ -127,10 +159,21 @@ export class ImportService {
     return this.#journal.underWay.close();
   }
 
-  async #begin(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<VersionedImport> {
+  #begins(): void {
+    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX)
+      throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
+    this.#underWay += 1;
+  }
+
+  async #check(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<number> {
     const { objects, runtime } = this.#dependencies;
     const rehearsal = await objects.rehearse(principal);
-    const total = await checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal });
+    const note = upload.note && ((row: NotedRow) => upload.note?.(row) ?? Promise.resolve());
+    return checkScript(upload.parts(), { principal, rehearsal, objects, clock: runtime.clock, signal, note });
+  }
+
+  async #begin(principal: Principal, upload: Upload, signal: AbortSignal | undefined): Promise<VersionedImport> {
+    const total = await this.#check(principal, upload, signal);
     const open = this.#open(principal, upload, { total, digest: await digestOf(upload.content()) });
     // Held until its run is over ("maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
@@ -171,6 +214,11 @@ export class ImportService {
       staged: false,
     };
   }
+}
+
+/** The report of an upload that was only checked. */
+export function planned(total: number): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> {
+  return { id: "", state: "planned", total, done: 0, message: "" };
 }
 
 function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined): TransferReport {
