@@ -46,8 +46,12 @@ export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 // Sheets with a heading line, CSV or of a workbook, into one class.
 /** Rows below the heading line; where they are is remembered for each object, so that none is there twice. */
 export const SHEET_IMPORT_MAX_ROWS = 250_000;
-/** UTF-16 units of all values of one row of a CSV file. */
-export const CSV_ROW_MAX_CHARACTERS = 4 * MIB;
+/** UTF-16 units of one heading, and of all values of one row, of a workbook as of a CSV file. */
+export const SHEET_HEADING_MAX_CHARACTERS = 1_000;
+export const SHEET_ROW_MAX_CHARACTERS = 4 * MIB;
+/** Names among which the nearest one to a word that is none of them is looked for, and UTF-16 units of the word. */
+export const SHEET_NEAREST_MAX_NAMES = 2_000;
+export const SHEET_NEAREST_MAX_CHARACTERS = 80;
 /** Rows of a plan that are told one by one. */
 export const IMPORT_PLAN_SHOWN_MAX = 1_000;
 

@@ -1,7 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { CSV_ROW_MAX_CHARACTERS, IMPORT_FAULTS_MAX, IMPORT_PLAN_SHOWN_MAX } from "../../../common/limits.ts";
+import {
+  IMPORT_FAULTS_MAX,
+  IMPORT_PLAN_SHOWN_MAX,
+  SHEET_HEADING_MAX_CHARACTERS,
+  SHEET_ROW_MAX_CHARACTERS,
+} from "../../../common/limits.ts";
 import { zipOf } from "../../../test/helpers/archives.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
@@ -93,9 +98,9 @@ describe("headings", () => {
       [
         '[Valid] columns= names the heading "Nothere", which the file does not have.',
         `[Valid] heading "hots" is no column of ${CLASS}; did you mean host? (say by columns= which column it is, or "" to leave it out)`,
-        '[Valid] heading "host" stands there twice.',
-        `[Valid] heading "Bigg" is mapped to bik, which ${CLASS} does not have; did you mean big?`,
-        '[Valid] heading "vtime": the platform keeps it itself: say by columns= which column it is, or "" to leave it out.',
+        '[Valid] heading "host" is in the heading line twice.',
+        `[Valid] heading "Bigg" is mapped to "bik", which ${CLASS} does not have; did you mean big?`,
+        '[Valid] heading "vtime" names what the platform keeps itself: say by columns= which column it is, or "" to leave it out.',
         "Nothing was written.",
       ].join("\n"),
     );
@@ -109,6 +114,22 @@ describe("headings", () => {
     expect(await refusal("host,x\na,b\n", { columns: { host: "", x: "" } })).toContain(
       "No heading stands for a column.",
     );
+  });
+
+  test("of any number and length are told up to the bound, and so are mappings", async () => {
+    const many = Array.from({ length: 16_000 }, (_, at) => `heading_${at}`);
+    const columns = Object.fromEntries(many.map((heading) => [`${heading}_x`, "host"]));
+    await expect(take(`${many.join(",")}\n`, { columns })).rejects.toMatchObject({
+      details: {
+        limit: "IMPORT_FAULTS_MAX",
+        faults: expect.objectContaining({ length: IMPORT_FAULTS_MAX }) as unknown,
+      },
+    });
+    await expect(take(`${many.join(",")}\n`)).rejects.toMatchObject({ details: { limit: "IMPORT_FAULTS_MAX" } });
+    await expect(take(`${"x".repeat(SHEET_HEADING_MAX_CHARACTERS + 1)}\n`)).rejects.toThrow(
+      /^\[Valid\] heading "x{80}…" has more than 1000 characters\.$/m,
+    );
+    await expect(take(`host,${many.map(() => "").join(",")}\n`)).rejects.toThrow("no row below its heading line");
   });
 
   test("that fit two columns are told, not chosen", async () => {
@@ -228,7 +249,7 @@ describe("values", () => {
 
 describe("rows", () => {
   test.each([
-    ["a row with too few values", "host,note\na\n", "row 2: [Format] it has 1 values where the heading line has 2."],
+    ["a row with too few values", "host,note\na\n", "row 2: [Format] it has 1 value where the heading line has 2."],
     ["a row with too many", "host,note\na,b,c\n", "row 2: [Format] it has 3 values where the heading line has 2."],
     ["a value below no heading", "host,\na,b\n", "row 2 value 2: [Format] it stands below no heading."],
     [
@@ -248,7 +269,7 @@ describe("rows", () => {
     ["no row", "host\n", "[Format] The file has no row below its heading line."],
     [
       "a row without an end",
-      `host,note\na,"${"x".repeat(CSV_ROW_MAX_CHARACTERS)}`,
+      `host,note\na,"${"x".repeat(SHEET_ROW_MAX_CHARACTERS)}`,
       "row 2: [Format] it has more than 4194304 characters",
     ],
   ])("%s is refused", async (_what, content, message) => {
@@ -522,6 +543,17 @@ describe("a workbook", () => {
       "sheet Own row 3: [Format] it has 8 values where the heading line has 7.",
       "Nothing was written.",
     ]);
+  });
+
+  test("whose cells share a long text is refused by its row, before that is repeated", async () => {
+    const long = "x".repeat(SHEET_ROW_MAX_CHARACTERS / 2);
+    const row = cells(2, "a", long, long, long);
+    const file = await workbook({ Own: cells(1, "host", "note", "x", "y") + row });
+    await expect(take(file, { columns: { x: "", y: "" } })).rejects.toMatchObject({
+      code: "too_large",
+      message: expect.stringMatching(/^sheet Own cell C2: .* its row has more than 4194304 characters/) as string,
+      details: { limit: "SHEET_ROW_MAX_CHARACTERS" },
+    });
   });
 
   test("of several sheets with rows takes the one that is named", async () => {

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { CSV_ROW_MAX_CHARACTERS, SHEET_COLUMNS_MAX } from "../../../../common/limits.ts";
+import { SHEET_ROW_MAX_CHARACTERS, SHEET_COLUMNS_MAX } from "../../../../common/limits.ts";
 import type { HeadedCell, HeadedRow } from "./types.ts";
 
 /**
@@ -109,11 +109,11 @@ export class CsvReader {
   #add(piece: string): void {
     this.#text += piece;
     this.#characters += piece.length;
-    if (this.#characters > CSV_ROW_MAX_CHARACTERS)
+    if (this.#characters > SHEET_ROW_MAX_CHARACTERS)
       throw new AppError(
         "too_large",
-        `row ${this.#number}: [Format] it has more than ${CSV_ROW_MAX_CHARACTERS} characters; are quotes not closed?`,
-        { details: { limit: "CSV_ROW_MAX_CHARACTERS" } },
+        `row ${this.#number}: [Format] it has more than ${SHEET_ROW_MAX_CHARACTERS} characters; are quotes not closed?`,
+        { details: { limit: "SHEET_ROW_MAX_CHARACTERS" } },
       );
   }
 

@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { CSV_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { SHEET_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
 
 const CANDIDATES = [",", ";", "\t"] as const;
 const TAB_WORDS: ReadonlySet<string> = new Set(["tab", "\\t"]);
@@ -27,11 +27,11 @@ export function headingLine(text: string, isOver: boolean): string | undefined {
     if (character === '"') isQuoted = !isQuoted;
     else if (!isQuoted && (character === "\n" || character === "\r")) return text.slice(start, at);
   }
-  if (text.length > CSV_ROW_MAX_CHARACTERS)
+  if (text.length > SHEET_ROW_MAX_CHARACTERS)
     throw new AppError(
       "too_large",
-      `[Format] The heading line has more than ${CSV_ROW_MAX_CHARACTERS} characters; are quotes not closed?`,
-      { details: { limit: "CSV_ROW_MAX_CHARACTERS" } },
+      `[Format] The heading line has more than ${SHEET_ROW_MAX_CHARACTERS} characters; are quotes not closed?`,
+      { details: { limit: "SHEET_ROW_MAX_CHARACTERS" } },
     );
   return isOver ? text.slice(start) : undefined;
 }

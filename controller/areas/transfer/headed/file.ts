@@ -99,16 +99,18 @@ async function chosenSheet(path: string, named: string | undefined): Promise<str
     throw new AppError("invalid", `[Valid] sheet=${named}: the workbook has ${names}.`);
   }
   const filled: string[] = [];
-  for (const sheet of book.sheets) {
-    for await (const row of sheetRows(archive, sheet, book)) {
-      filled.push(row.number > 0 ? sheet.name : "");
-      break;
-    }
-  }
+  for (const sheet of book.sheets) if (await hasRow(archive, sheet, book)) filled.push(sheet.name);
   const [only, second] = filled;
   if (only === undefined) throw new AppError("invalid", "[Format] The workbook has no row in it.");
   if (second === undefined) return only;
   throw new AppError("invalid", `[Valid] Several sheets have rows: name one of ${filled.join(", ")} by sheet=.`);
+}
+
+async function hasRow(archive: Archive, sheet: SheetName, book: Book): Promise<boolean> {
+  const rows = sheetRows(archive, sheet, book);
+  const { done } = await rows.next();
+  await rows.return(undefined);
+  return done !== true;
 }
 
 async function* sheetRows(archive: Archive, sheet: SheetName, book: Book): AsyncGenerator<HeadedRow> {

@@ -46,12 +46,12 @@ export async function mapSheet(file: SheetFile, request: SheetRequest, context: 
   const sheet = await openSheet(file, request);
   const targets = targetsOf(view, principal, catalog);
   const columns = mapHeadings((await headingRow(sheet)).cells, { view, targets, given: request.columns });
-  const tally = new RowTally(objects, principal, view);
+  const tally = new RowTally({ objects, principal, view, isPlan: request.plan === true });
   return {
     parts: () => headedParts({ path: view.path, sheet, columns }),
     async note(row) {
       tally.note(row);
-      if (request.plan === true) await tally.lookUp(OBJECT_PAGE_MAX);
+      await tally.lookUp(OBJECT_PAGE_MAX);
     },
     told: { columns: columns.filter(({ heading }) => heading !== "").map(columnReport), ...sheet.read },
     async changes() {

@@ -67,7 +67,8 @@ function rowFaults({ cells, fault }: HeadedRow, { sheet, columns }: Mapped): rea
   const stray = cells.findIndex((cell, at) => at >= columns.length && cell !== undefined);
   const isShort = sheet.isEven && cells.length < columns.length;
   if (stray === -1 && !isShort) return [];
-  return [`it has ${cells.length} values where the heading line has ${columns.length}`];
+  const values = cells.length === 1 ? "1 value" : `${cells.length} values`;
+  return [`it has ${values} where the heading line has ${columns.length}`];
 }
 
 function faultIn(work: () => void, place: () => string): AppError | undefined {

@@ -11,11 +11,20 @@ interface Held {
   readonly id: string;
 }
 
+interface TallyOptions {
+  readonly objects: Pick<Objects, "get">;
+  readonly principal: Principal;
+  readonly view: ClassView;
+  /** False: only finds objects that are there twice. */
+  readonly isPlan: boolean;
+}
+
 /** Counts the objects that a sheet makes and changes, and finds those that are in it twice. */
 export class RowTally {
   readonly #objects: Pick<Objects, "get">;
   readonly #principal: Principal;
   readonly #view: ClassView;
+  readonly #isPlan: boolean;
   /** The row of each id, by a digest: ids may be long. */
   readonly #rows = new Map<string, number>();
   #held: Held[] = [];
@@ -23,10 +32,11 @@ export class RowTally {
   created = 0;
   updated = 0;
 
-  constructor(objects: Pick<Objects, "get">, principal: Principal, view: ClassView) {
+  constructor({ objects, principal, view, isPlan }: TallyOptions) {
     this.#objects = objects;
     this.#principal = principal;
     this.#view = view;
+    this.#isPlan = isPlan;
   }
 
   /** `AppError("invalid")` for an object that an earlier row has: one of them would be lost. */
@@ -36,10 +46,10 @@ export class RowTally {
     const earlier = this.#rows.get(digest);
     if (earlier !== undefined) throw new AppError("invalid", `[Valid] it is the same object as row ${earlier}: ${id}.`);
     this.#rows.set(digest, row);
-    this.#held.push({ row, id });
+    if (this.#isPlan) this.#held.push({ row, id });
   }
 
-  /** For a plan: looks up which of the objects noted so far are there. */
+  /** Looks up which of the objects noted so far are there, when these are so many. */
   async lookUp(atLeast = 1): Promise<void> {
     if (this.#held.length < atLeast) return;
     const held = this.#held;

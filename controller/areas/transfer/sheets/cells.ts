@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { SHEET_COLUMNS_MAX, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
+import { SHEET_COLUMNS_MAX, SHEET_ROW_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
 import type { Archive } from "./archive.ts";
 import type { Book, SheetName } from "./book.ts";
 import { attributeOf, CellText, textOfCell, type Markup } from "./markup.ts";
@@ -44,6 +44,7 @@ class RowReader {
   #style = 0;
   #hasContent = false;
   #isFormula = false;
+  #characters = 0;
 
   constructor(sheet: string, book: Book) {
     this.#sheet = sheet;
@@ -72,6 +73,7 @@ class RowReader {
     this.#number = number;
     this.#cells = new Map();
     this.#column = -1;
+    this.#characters = 0;
   }
 
   #openCell(attributes: string): void {
@@ -95,6 +97,10 @@ class RowReader {
     const isTime = isNumber && this.#book.timeStyles.has(this.#style);
     const read = fault === undefined ? { text: this.#value(text) } : { text, fault };
     this.#cells.set(this.#column, { ...read, isNumber, isTime });
+    // Many cells may share one long text.
+    this.#characters += read.text.length;
+    if (this.#characters > SHEET_ROW_MAX_CHARACTERS)
+      throw this.#fault(`its row has more than ${SHEET_ROW_MAX_CHARACTERS} characters`, "SHEET_ROW_MAX_CHARACTERS");
   }
 
   #contentFault(text: string): string | undefined {
@@ -110,10 +116,11 @@ class RowReader {
     return shared;
   }
 
-  #fault(what: string): AppError {
+  #fault(what: string, limit?: string): AppError {
     return new AppError(
-      "invalid",
+      limit === undefined ? "invalid" : "too_large",
       `sheet ${this.#sheet} cell ${letters(Math.max(0, this.#column))}${this.#number}: [Format] ${what}.`,
+      limit === undefined ? {} : { details: { limit } },
     );
   }
 }
