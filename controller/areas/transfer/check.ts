@@ -49,10 +49,9 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   for await (const part of parts) {
     total += 1;
     faults.push(...(part.faults ?? []));
-    if (!part.faults?.length)
-      await checkPart(part, { ...context, part, targets, ahead, slices }).catch((error: unknown) =>
-        faults.push(faultOf(part, error)),
-      );
+    await checkPart(part, { ...context, part, targets, ahead, slices }).catch((error: unknown) =>
+      faults.push(faultOf(part, error)),
+    );
     if (faults.length >= IMPORT_FAULTS_MAX) break;
     if (slices.isOver()) await slices.pause();
   }

@@ -193,6 +193,19 @@ describe("values", () => {
     expect((await found("note, big")).at(-1)).toEqual({ note: null, big: 1 });
   });
 
+  test("that are empty in quotes are none where text is not the type", async () => {
+    await emptied();
+    await take('"host","big","ports","seen","note"\n"a","","","",""\n');
+    expect(await found("big, ports, seen, note")).toEqual([{ big: null, ports: null, seen: null, note: "" }]);
+  });
+
+  test("of an id make keys unnecessary", async () => {
+    await emptied();
+    await take("host,note\na,x\n");
+    await take("id,big\nserver:a,5\n");
+    expect(await found("host, note, big")).toEqual([{ host: "a", note: "x", big: 5 }]);
+  });
+
   test.each([
     ["rack_no", "many", '"many" is no int'],
     ["rack_no", "2147483648", '"2147483648" is no int'],
@@ -228,8 +241,8 @@ describe("values", () => {
         ],
       },
     });
-    const many = Array.from({ length: IMPORT_FAULTS_MAX + 5 }, (_, at) => `h${at},x,y`).join("\n");
-    const bounded = await take(`host,rack_no,up\n${many}`).catch(
+    const many = Array.from({ length: IMPORT_FAULTS_MAX + 5 }, (_, at) => `h${at},x,y,z`).join("\n");
+    const bounded = await take(`host,rack_no,up,big\n${many}`).catch(
       (error: unknown) => error as { readonly details: { faults: unknown[] } },
     );
     expect(bounded).toMatchObject({ details: { limit: "IMPORT_FAULTS_MAX" } });

@@ -8,7 +8,7 @@ export interface ScriptPart {
   readonly text: string;
   /** Where in the upload a fault of it is. */
   place(fault: FaultPlace): Place;
-  /** Faults that were found when it was read, with their places: it is not checked any further. */
+  /** Faults that were found when it was read, with their places. Its text is empty then. */
   readonly faults?: readonly AppError[];
   /** Row of a sheet with a heading line. */
   readonly row?: number;
