@@ -143,6 +143,8 @@ describe("headings", () => {
     const bob = { ...testPrincipal(), data: [{ class: CLASS, access: "write" as const, hidden: ["note"] }] };
     const refused = await refusal("host,note\na,b\n", { who: bob });
     expect(refused).toContain(`heading "note" is no column of ${CLASS}`);
+    const nora = { ...testPrincipal(), data: [{ class: CLASS, access: "write" as const, hidden: ["host"] }] };
+    expect(await refusal("note\na\n", { who: nora })).toContain(`No heading stands for a hidden key of ${CLASS}: name`);
   });
 });
 

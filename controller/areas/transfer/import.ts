@@ -10,7 +10,7 @@ import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter } from "../query/index.ts";
+import { recordFilter, Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
@@ -104,18 +104,16 @@ export class ImportService {
   /** Checks an upload as `import` does, and writes nothing. Answers how many statements it has. */
   async plan(principal: Principal, upload: Upload, signal?: AbortSignal): Promise<number> {
     requirePermission(principal, "objects:write");
-    this.#begins();
-    try {
-      return await this.#check(principal, upload, signal);
-    } finally {
-      this.#underWay -= 1;
-    }
+    return this.#counted(() => this.#check(principal, upload, signal));
   }
 
   /** Imports a CSV file or a sheet with a heading line into one class: all of its rows, or none. */
   async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
     requirePermission(principal, "objects:write");
-    const mapped = await mapSheet(file, request, { principal, objects: this.#dependencies.objects });
+    const { objects, runtime } = this.#dependencies;
+    const { wait, signal } = request;
+    const slices = new Slices({ tenant: principal.tenant, clock: runtime.clock, signal });
+    const mapped = await this.#counted(() => mapSheet(file, request, { principal, objects, slices }));
     const { told, parts } = mapped;
     const upload: Upload = {
       name: file.filename,
@@ -123,7 +121,6 @@ export class ImportService {
       content: () => scriptOf(parts()),
       note: (row) => mapped.note(row),
     };
-    const { wait, signal } = request;
     if (request.plan !== true) {
       const options = { ...(wait !== undefined && { wait }), ...(signal && { signal }) };
       return { ...(await this.import(principal, upload, options)), ...told };
@@ -157,6 +154,16 @@ export class ImportService {
   /** What is under way rests after its chunk. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
+  }
+
+  /** Work of an upload that ends with the call; counts among the imports under way. */
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#begins();
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+    }
   }
 
   #begins(): void {

@@ -3,6 +3,7 @@ import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { meant } from "../../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView, Column, Objects } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
+import type { Slices } from "../../query/index.ts";
 import type { NotedRow } from "../check.ts";
 import type { ScriptPart } from "../source.ts";
 import { openSheet } from "./file.ts";
@@ -36,11 +37,12 @@ export interface MappedSheet {
 interface MappingContext {
   readonly principal: Principal;
   readonly objects: Pick<Objects, "catalog" | "get">;
+  readonly slices: Slices;
 }
 
 /** Reads the heading line. The rows are read and checked by who goes through the parts. */
 export async function mapSheet(file: SheetFile, request: SheetRequest, context: MappingContext): Promise<MappedSheet> {
-  const { principal, objects } = context;
+  const { principal, objects, slices } = context;
   const catalog = await objects.catalog(principal);
   const view = classOf(request.class, principal, catalog);
   const sheet = await openSheet(file, request);
@@ -48,7 +50,7 @@ export async function mapSheet(file: SheetFile, request: SheetRequest, context: 
   const columns = mapHeadings((await headingRow(sheet)).cells, { view, targets, given: request.columns });
   const tally = new RowTally({ objects, principal, view, isPlan: request.plan === true });
   return {
-    parts: () => headedParts({ path: view.path, sheet, columns }),
+    parts: () => headedParts({ path: view.path, sheet, columns, slices }),
     async note(row) {
       tally.note(row);
       await tally.lookUp(OBJECT_PAGE_MAX);

@@ -47,7 +47,7 @@ export function mapHeadings(cells: readonly (HeadedCell | undefined)[], of: Mapp
     if (fault !== undefined) faults.push(`[Valid] ${fault}`);
     columns.push({ at, heading, ...(target && { target }) });
   }
-  if (faults.length === 0) faults.push(...wholeFaults(columns, of.view));
+  if (faults.length === 0) faults.push(...wholeFaults(columns, of));
   if (faults.length === 0) return columns;
   throw refusal(faults);
 }
@@ -142,7 +142,7 @@ function unknownHeadings(headings: readonly string[], { given = {} }: MappingOf)
 }
 
 /** What is wrong with all of a mapping whose headings are known. */
-function wholeFaults(columns: readonly SheetColumn[], view: ClassView): readonly string[] {
+function wholeFaults(columns: readonly SheetColumn[], { view, targets }: MappingOf): readonly string[] {
   const used = new Map<string, string>();
   const faults: string[] = [];
   for (const { heading, target } of columns) {
@@ -155,7 +155,13 @@ function wholeFaults(columns: readonly SheetColumn[], view: ClassView): readonly
   if (used.size === 0) faults.push("[Valid] No heading stands for a column.");
   const isKeyed = view.kind !== "record" && view.options.keyMode !== "uuid" && !used.has("id");
   const missing = isKeyed ? view.keys.filter((name) => !used.has(name)) : [];
-  faults.push(...missing.map((name) => `[Valid] No heading stands for ${name}, a key of ${view.path}.`));
+  const visible = new Set(targets.map(({ name }) => name));
+  for (const name of missing) {
+    const key = visible.has(name)
+      ? `${name}, a key of ${view.path}`
+      : `a hidden key of ${view.path}: name objects by id`;
+    faults.push(`[Valid] No heading stands for ${key}.`);
+  }
   return faults;
 }
 

@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { SHEET_IMPORT_MAX_ROWS } from "../../../../common/limits.ts";
 import { NOWHERE, printStatement, type Insert, type ValueNode } from "../../../../common/mql/index.ts";
+import type { Slices } from "../../query/index.ts";
 import type { FaultPlace, ScriptPart } from "../source.ts";
 import type { HeadedRow, HeadedSheet, SheetColumn } from "./types.ts";
 import { cellNode } from "./values.ts";
@@ -9,7 +10,12 @@ interface Mapped {
   readonly path: string;
   readonly sheet: HeadedSheet;
   readonly columns: readonly SheetColumn[];
+  /** Converting rows pauses by them: many short rows come at once. */
+  readonly slices: Slices;
 }
+
+/** Converting a row takes as long as some rows that are read. */
+const ROW_WORK = 4;
 
 /** A sheet as the script it stands for: each row inserts one object. */
 export async function* headedParts(mapped: Mapped): AsyncGenerator<ScriptPart> {
@@ -17,6 +23,7 @@ export async function* headedParts(mapped: Mapped): AsyncGenerator<ScriptPart> {
   for await (const row of mapped.sheet.rows()) {
     // The first one is the heading line.
     if (rows > 0) yield partOf(row, mapped);
+    if (mapped.slices.isOver(ROW_WORK)) await mapped.slices.pause();
     rows += 1;
     if (rows > SHEET_IMPORT_MAX_ROWS + 1)
       throw new AppError(
