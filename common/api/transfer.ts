@@ -22,13 +22,41 @@ export const ExportInput = Type.Object({
 });
 export type ExportInput = Static<typeof ExportInput>;
 
-export const ImportInput = Type.Object({
+export const ScriptImportInput = Type.Object({
   wait: Flag("false: answers when the import is on record, and it goes on by itself"),
   root: Type.Optional(
     Type.String({
       description:
         "An ospace or a class path that takes the place of the ospace of all classes in the upload: with /second/copy, /matrix/host becomes /second/copy/host",
     }),
+  ),
+  plan: Flag("Only checks, and tells what would be done"),
+});
+
+export const ImportInput = Type.Object({
+  ...ScriptImportInput.properties,
+  class: Type.Optional(
+    Type.String({
+      description: "Path of the class that a CSV file, or a sheet of a workbook, with a heading line goes into",
+    }),
+  ),
+  columns: Type.Optional(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]), {
+      description:
+        "Columns by heading, as JSON; an empty name leaves a heading out. Other headings are taken for the column of their name or title, without regard to case, spaces, _ and -",
+    }),
+  ),
+  delimiter: Type.Optional(
+    Type.String({
+      description:
+        "Character between the values of a CSV file, or tab; of , ; and tab the most frequent one of the heading line when absent",
+    }),
+  ),
+  encoding: Type.Optional(
+    Type.String({ description: "Encoding of a CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent" }),
+  ),
+  sheet: Type.Optional(
+    Type.String({ description: "Name of the sheet of a workbook; the only one with rows when absent" }),
   ),
 });
 
@@ -39,3 +67,34 @@ export const TransferReport = Type.Object({
   done: Type.Integer({ description: "Statements that are written" }),
   message: Type.String(),
 });
+
+export const SheetReport = Type.Object({
+  ...TransferReport.properties,
+  state: Type.String({ description: "running, done or failed; planned of a plan, whose id is empty" }),
+  columns: Type.Optional(
+    Type.Array(
+      Type.Object({
+        heading: Type.String(),
+        column: Type.String({ description: "Empty: left out" }),
+        type: Type.Optional(Type.String({ description: "Of the column; id, or relation of an edge type" })),
+      }),
+      { description: "How the headings of a file were understood" },
+    ),
+  ),
+  delimiter: Type.Optional(Type.String({ description: "Of a CSV file" })),
+  encoding: Type.Optional(Type.String({ description: "Of a CSV file" })),
+  sheet: Type.Optional(Type.String({ description: "Of a workbook" })),
+  created: Type.Optional(Type.Integer({ description: "Of the plan of a file with a heading line: objects" })),
+  updated: Type.Optional(Type.Integer({ description: "Likewise" })),
+  changes: Type.Optional(
+    Type.Array(
+      Type.Object({
+        row: Type.Integer(),
+        id: Type.Optional(Type.String({ description: "Absent: made up with the object" })),
+        action: Type.String({ description: "create or update" }),
+      }),
+      { description: "Of such a plan: the first thousand rows" },
+    ),
+  ),
+});
+export type SheetReport = Static<typeof SheetReport>;

@@ -29,6 +29,8 @@ export const TRANSFER_RECORD_TTL_DAYS = 90;
 /** Rows of a sheet, as spreadsheet programs have them. */
 export const SHEET_ROWS_MAX = 1_048_576;
 export const SHEET_COLUMNS_MAX = 16_384;
+/** UTF-16 units of the text of a cell, as spreadsheet programs have them. */
+export const SHEET_CELL_MAX_CHARACTERS = 32_767;
 /** UTF-16 units of the name of a sheet. */
 export const SHEET_NAME_MAX_CHARACTERS = 31;
 export const SHEET_ENTRIES_MAX = 12_000;
@@ -40,6 +42,18 @@ export const SHEET_RATIO_FREE_BYTES = 8 * MIB;
 export const SHEET_SHARED_MAX_CHARACTERS = 32 * MIB;
 /** A tag or a text of a part. */
 export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
+
+// Sheets with a heading line, CSV or of a workbook, into one class.
+/** Rows below the heading line; where they are is remembered for each object, so that none is there twice. */
+export const SHEET_IMPORT_MAX_ROWS = 250_000;
+/** UTF-16 units of one heading, and of all values of one row, of a workbook as of a CSV file. */
+export const SHEET_HEADING_MAX_CHARACTERS = 1_000;
+export const SHEET_ROW_MAX_CHARACTERS = 4 * MIB;
+/** Names among which the nearest one to a word that is none of them is looked for, and UTF-16 units of the word. */
+export const SHEET_NEAREST_MAX_NAMES = 2_000;
+export const SHEET_NEAREST_MAX_CHARACTERS = 80;
+/** Rows of a plan that are told one by one. */
+export const IMPORT_PLAN_SHOWN_MAX = 1_000;
 
 // Files.
 /** A file larger than this is downloaded, not answered as text. */

@@ -20,8 +20,8 @@ const PAGES = [
   { page: "deploy/docs/mql-times.md", bounds: 2 },
   { page: "deploy/docs/search.md", bounds: 5 },
 ];
-/** Run by `controller/areas/rules/pages.test.ts`. */
-const OF_RULES = ["deploy/docs/rules.md", "deploy/docs/grok.md"];
+/** Run by `pages.test.ts` of the areas `rules` and `transfer`. */
+const OF_AREAS = ["deploy/docs/rules.md", "deploy/docs/grok.md", "deploy/docs/spreadsheets.md"];
 /** The pages are written as at that time, a Friday, so that examples may say `today` and `last week`. */
 const NOON_MS = Date.UTC(2026, 0, 2, 12);
 
@@ -70,11 +70,11 @@ test("no other page has examples that nobody runs", () => {
   const names = readdirSync("deploy/docs", { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".md"),
   );
-  const kinds = new Set([...PAGES.map(({ page }) => page), ...OF_RULES].flatMap((page) => kindsOf(page)));
+  const kinds = new Set([...PAGES.map(({ page }) => page), ...OF_AREAS].flatMap((page) => kindsOf(page)));
   expect(kinds).toContain("mql");
   const pages = [...names.map((name) => `deploy/docs/${name}`), "README.md"];
   const withExamples = pages.filter((page) => kindsOf(page).some((kind) => kinds.has(kind)));
-  expect(withExamples.toSorted()).toEqual([...PAGES.map(({ page }) => page), ...OF_RULES].toSorted());
+  expect(withExamples.toSorted()).toEqual([...PAGES.map(({ page }) => page), ...OF_AREAS].toSorted());
 });
 
 function kindsOf(page: string): readonly string[] {

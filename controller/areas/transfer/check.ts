@@ -26,6 +26,15 @@ export interface CheckContext {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly pathOf: PathOf;
+  /** Hears of each row that would be written; what it throws is a fault of the row. */
+  readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
+}
+
+/** A row of a class that is not the platform's. */
+export interface NotedRow {
+  /** Absent: it is made up when the row is written. */
+  readonly id: string | undefined;
+  readonly part: ScriptPart;
 }
 
 /**
@@ -41,6 +50,7 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   let total = 0;
   for await (const part of parts) {
     total += 1;
+    faults.push(...(part.faults ?? []));
     await checkPart(part, { ...context, part, targets, ahead, slices }).catch((error: unknown) =>
       faults.push(faultOf(part, error)),
     );
@@ -51,11 +61,11 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   if (faults.length === 0)
     faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
   const isWhole = faults.length < IMPORT_FAULTS_MAX;
-  const told = [...faults, ...ahead.faults(isWhole)];
+  const told = [...faults.slice(0, IMPORT_FAULTS_MAX), ...ahead.faults(isWhole)];
   const [first] = told;
   if (first)
     throw new AppError(first.code, faultText(told, isWhole), {
-      details: { faults: told.map(({ message }) => message) },
+      details: { faults: told.map(({ message }) => message), ...(!isWhole && { limit: "IMPORT_FAULTS_MAX" }) },
     });
   await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
@@ -122,10 +132,14 @@ export function insertWorks(
 }
 
 /** Only the guard of the owning area knows what it would refuse. */
-async function checkRows(work: InsertWork, { rehearsal, objects, clock, part, targets }: PartContext): Promise<void> {
+async function checkRows(work: InsertWork, context: PartContext): Promise<void> {
+  const { rehearsal, objects, clock, part, targets } = context;
   const { view } = work;
   if (view.system) return;
-  for (const row of work.rows)
-    targets.note(row, { id: rehearsal.checkRow(view.path, row), part, view, catalog: rehearsal.catalog });
+  for (const row of work.rows) {
+    const id = rehearsal.checkRow(view.path, row);
+    targets.note(row, { id, part, view, catalog: rehearsal.catalog });
+    await context.note?.({ id, part });
+  }
   await checkRowCondition(work, { objects, clock });
 }

@@ -10,8 +10,9 @@ import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
 import type { Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
-import { recordFilter } from "../query/index.ts";
-import { checkScript } from "./check.ts";
+import { recordFilter, Slices } from "../query/index.ts";
+import { checkScript, type NotedRow } from "./check.ts";
+import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { pathsBelow } from "./rooted.ts";
 import { ImportRuns } from "./runs.ts";
@@ -35,6 +36,8 @@ export interface Upload {
   content(): AsyncIterable<Uint8Array>;
   /** The same in parts that know where they stand in what the client sent. */
   parts(): AsyncIterable<ScriptPart>;
+  /** Hears of each row when it is checked; what it throws is a fault of the row. */
+  note?(row: NotedRow): Promise<void>;
 }
 
 export interface ImportOptions {
@@ -89,9 +92,7 @@ export class ImportService {
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
-    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX)
-      throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
-    this.#underWay += 1;
+    this.#begins();
     const { clock } = this.#dependencies.runtime;
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options);
@@ -101,6 +102,34 @@ export class ImportService {
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
     return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
+  }
+
+  /** Checks an upload as `import` does, and writes nothing. Answers how many statements it has. */
+  async plan(principal: Principal, upload: Upload, options: Omit<ImportOptions, "wait"> = {}): Promise<number> {
+    requirePermission(principal, "objects:write");
+    return this.#counted(() => this.#check(principal, upload, options));
+  }
+
+  /** Imports a CSV file or a sheet with a heading line into one class: all of its rows, or none. */
+  async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
+    requirePermission(principal, "objects:write");
+    const { objects, runtime } = this.#dependencies;
+    const { wait, signal } = request;
+    const slices = new Slices({ tenant: principal.tenant, clock: runtime.clock, signal });
+    const mapped = await this.#counted(() => mapSheet(file, request, { principal, objects, slices }));
+    const { told, parts } = mapped;
+    const upload: Upload = {
+      name: file.filename,
+      parts,
+      content: () => scriptOf(parts()),
+      note: (row) => mapped.note(row),
+    };
+    if (request.plan !== true) {
+      const options = { ...(wait !== undefined && { wait }), ...(signal && { signal }) };
+      return { ...(await this.import(principal, upload, options)), ...told };
+    }
+    const total = await this.plan(principal, upload, signal ? { signal } : {});
+    return { ...planned(total), ...told, ...(await mapped.changes()) };
   }
 
   maintain(tenant: string): Promise<void> {
@@ -130,12 +159,34 @@ export class ImportService {
     return this.#journal.underWay.close();
   }
 
-  async #begin(principal: Principal, upload: Upload, { root, signal }: ImportOptions): Promise<VersionedImport> {
+  /** Work of an upload that ends with the call; counts among the imports under way. */
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
+    this.#begins();
+    try {
+      return await work();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+
+  #begins(): void {
+    if (this.#underWay >= IMPORTS_UNDER_WAY_MAX)
+      throw new AppError("limited", `At most ${IMPORTS_UNDER_WAY_MAX} imports are under way at once; try again later.`);
+    this.#underWay += 1;
+  }
+
+  async #check(principal: Principal, upload: Upload, { root, signal }: ImportOptions): Promise<number> {
     const { objects, runtime } = this.#dependencies;
     const pathOf = pathsBelow(root);
     const rehearsal = await objects.rehearse(principal);
-    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf };
-    const total = await checkScript(upload.parts(), context);
+    const note = upload.note && ((row: NotedRow) => upload.note?.(row) ?? Promise.resolve());
+    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf, note };
+    return checkScript(upload.parts(), context);
+  }
+
+  async #begin(principal: Principal, upload: Upload, options: ImportOptions): Promise<VersionedImport> {
+    const total = await this.#check(principal, upload, options);
+    const { root } = options;
     const open = this.#open(principal, upload, { total, root, digest: await digestOf(upload.content()) });
     // Held until its run is over ("maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
@@ -176,6 +227,11 @@ export class ImportService {
       staged: false,
     };
   }
+}
+
+/** The report of an upload that was only checked. */
+export function planned(total: number): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> {
+  return { id: "", state: "planned", total, done: 0, message: "" };
 }
 
 function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined): TransferReport {

@@ -88,6 +88,75 @@ test("whoever reads only the status is never told ok of what failed", async () =
   });
 });
 
+test("a file with a heading line goes into the class that is named, as a plan first", async () => {
+  const session = await http.signIn("admin");
+  const columns = encodeURIComponent('{"Host name":"host","Remark":null}');
+  const path = `/mxobject/import?class=/matrix/box&columns=${columns}`;
+  const file = "Host name;Remark\nb;x\n";
+  expect(await upload(session, file, `${path}&plan=true`)).toEqual({
+    status: "ok",
+    message: {
+      id: "",
+      state: "planned",
+      total: 1,
+      done: 0,
+      message: "",
+      columns: [
+        { heading: "Host name", column: "host", type: "varchar" },
+        { heading: "Remark", column: "" },
+      ],
+      delimiter: ";",
+      encoding: "utf-8",
+      created: 1,
+      updated: 0,
+      changes: [{ row: 2, id: "box:b", action: "create" }],
+    },
+  });
+  const hosts = () => transfer.query.rows(admin, "select host from /matrix/box where host = 'b'");
+  expect(await hosts()).toEqual([]);
+  expect(await upload(session, file, path)).toMatchObject({
+    status: "ok",
+    message: { state: "done", total: 1, done: 1 },
+  });
+  expect(await hosts()).toEqual([{ host: "b" }]);
+  await transfer.query.rows(admin, "delete from /matrix/box where host = 'b'");
+  expect(await upload(session, "Host name\nc\n", "/mxobject/import?class=/matrix/box")).toMatchObject({
+    status: "error",
+    code: "invalid",
+    message: expect.stringContaining('heading "Host name" is no column of /matrix/box') as string,
+  });
+});
+
+test("a script and an exported spreadsheet are planned without being written", async () => {
+  const session = await http.signIn("admin");
+  const planned = { id: "", state: "planned", done: 0, message: "" };
+  const script = "create class /matrix/later (a int); insert into /matrix/later a=1";
+  expect((await upload(session, script, "/mxobject/import?plan=true"))["message"]).toEqual({ ...planned, total: 2 });
+  expect(
+    await upload(session, `${script}; insert into /matrix/later a='x'`, "/mxobject/import?plan=true"),
+  ).toMatchObject({
+    status: "error",
+    message: expect.stringContaining("line 1 column") as string,
+  });
+  const file = await download(session, "class=/matrix/box&filetype=xlsx");
+  const answer = await upload(session, file.rawPayload, "/mxobject/importclass?plan=true");
+  expect(answer["message"]).toEqual({ ...planned, total: expect.any(Number) as number });
+  await expect(transfer.query.rows(admin, "select a from /matrix/later")).rejects.toMatchObject({ code: "not_found" });
+});
+
+test.each(["columns=%7B%7D", "delimiter=;", "encoding=gbk", "sheet=a"])(
+  "what only a file with a heading line has is refused without a class (%s)",
+  async (parameter) => {
+    const session = await http.signIn("admin");
+    const name = parameter.split("=")[0] ?? "";
+    expect(await upload(session, "host\na\n", `/mxobject/import?${parameter}`)).toMatchObject({
+      status: "error",
+      code: "invalid",
+      message: `[Valid] ${name}= is for a file with a heading line: name its class by class=.`,
+    });
+  },
+);
+
 test("who only reads may export and not import", async () => {
   const session = await http.signIn("viewer");
   expect((await download(session, "class=/matrix/box")).body).toContain("INSERT INTO /matrix/box");
@@ -104,4 +173,10 @@ test("what was downloaded is taken in below another root", async () => {
   });
   expect((await download(session, "class=/matrix/copy/box&limit=0")).body).toContain("/matrix/copy/box (host varchar");
   expect(await upload(session, file.rawPayload, "/mxobject/importclass?root=copy")).toMatchObject({ code: "invalid" });
+  expect(await upload(session, "host\nz\n", "/mxobject/import?class=/matrix/box&root=/matrix/copy")).toMatchObject({
+    code: "invalid",
+  });
+  const script = "INSERT INTO /matrix/box SET host = 'planned'";
+  const planned = await upload(session, script, "/mxobject/import?root=/matrix/none&plan=true");
+  expect(planned).toMatchObject({ message: expect.stringContaining("/matrix/none/box") });
 });

@@ -1,10 +1,16 @@
 import { Readable } from "node:stream";
 import type { Static } from "typebox";
-import { ExportInput, ImportInput, TransferReport } from "../../../common/api/transfer.ts";
+import {
+  ExportInput,
+  ImportInput,
+  ScriptImportInput,
+  SheetReport,
+  TransferReport,
+} from "../../../common/api/transfer.ts";
 import { AppError } from "../../../common/errors.ts";
 import { endpoint, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import type { ExportService } from "./export.ts";
-import { scriptUpload, workbookUpload, type ImportService } from "./import.ts";
+import { planned, scriptUpload, workbookUpload, type ImportService, type Upload } from "./import.ts";
 import type { ExportRequest } from "./types.ts";
 
 const WORKBOOK_TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
@@ -20,8 +26,7 @@ export function transferRoutes({
     method: "POST",
     permission: "objects:write",
     body: "multipart",
-    input: ImportInput,
-    output: TransferReport,
+    output: SheetReport,
   } as const;
   return [
     endpoint({
@@ -36,20 +41,48 @@ export function transferRoutes({
     endpoint({
       ...take,
       path: "/mxobject/import",
-      summary: "Takes an MQL script in: checked as a whole, then written",
-      handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
-        message: await imports.import(principal, scriptUpload(onlyFile(files)), { ...input, signal }),
-      }),
+      summary:
+        "Takes an MQL script in, or a CSV file or workbook with a heading line into one class: checked as a whole, then written",
+      input: ImportInput,
+      handler: async (call: Call<Static<typeof ImportInput>>) => ({ message: await imported(imports, call) }),
     }),
     endpoint({
       ...take,
       path: "/mxobject/importclass",
       summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
-      handler: async ({ principal, input, files, signal }: Call<Static<typeof ImportInput>>) => ({
-        message: await imports.import(principal, workbookUpload(onlyFile(files)), { ...input, signal }),
+      input: ScriptImportInput,
+      handler: async (call: Call<Static<typeof ScriptImportInput>>) => ({
+        message: await taken(imports, workbookUpload(onlyFile(call.files)), call),
       }),
     }),
   ];
+}
+
+/** Parameters that only a sheet with a heading line has. */
+const OF_SHEETS = ["columns", "delimiter", "encoding", "sheet"] as const;
+
+async function imported(imports: ImportService, call: Call<Static<typeof ImportInput>>): Promise<SheetReport> {
+  const { principal, input, files, signal } = call;
+  if (input.class !== undefined && input.root !== undefined)
+    throw new AppError("invalid", "[Valid] root= is for scripts and exports: class= says where a table goes.");
+  if (input.class !== undefined) {
+    const report = await imports.sheet(principal, onlyFile(files), { ...input, class: input.class, signal });
+    const { columns, changes, ...rest } = report;
+    return { ...rest, columns: [...columns], ...(changes && { changes: [...changes] }) };
+  }
+  const stray = OF_SHEETS.find((name) => input[name] !== undefined);
+  if (stray !== undefined)
+    throw new AppError("invalid", `[Valid] ${stray}= is for a file with a heading line: name its class by class=.`);
+  return taken(imports, scriptUpload(onlyFile(files)), call);
+}
+
+async function taken(
+  imports: ImportService,
+  upload: Upload,
+  { principal, input: { wait, plan, root }, signal }: Call<Static<typeof ScriptImportInput>>,
+): Promise<SheetReport> {
+  if (plan === true) return planned(await imports.plan(principal, upload, { root, signal }));
+  return imports.import(principal, upload, { ...(wait !== undefined && { wait }), root, signal });
 }
 
 async function exported(exports: ExportService, { principal, input, signal }: Call<ExportInput>) {

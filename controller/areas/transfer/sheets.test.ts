@@ -1,12 +1,15 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { openPromise } from "yauzl";
 import { zipOf } from "../../../test/helpers/archives.ts";
 import { ClassTreeGenerator } from "../../../test/helpers/class-trees.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { SHEET_CELL_MAX_CHARACTERS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
 import { workbookUpload } from "./import.ts";
 import type { ExportRequest } from "./types.ts";
 
@@ -33,6 +36,19 @@ async function take(bytes: Buffer) {
   const path = join(engine.dir, "upload.xlsx");
   await writeFile(path, bytes);
   return transfer.imports.import(admin, workbookUpload({ path, filename: "upload.xlsx" }));
+}
+
+/** All parts of a workbook as one text. */
+async function unpacked(file: Buffer): Promise<string> {
+  const path = join(engine.dir, "unpacked.xlsx");
+  await writeFile(path, file);
+  const zip = await openPromise(path, { autoClose: false });
+  let all = "";
+  for await (const entry of zip.eachEntry())
+    for await (const piece of (await zip.openReadStreamPromise(entry)) as AsyncIterable<Buffer>)
+      all += piece.toString();
+  zip.close();
+  return all;
 }
 
 test.each(onCluster ? [{ seed: 5 }] : [{ seed: 5 }, { seed: 6 }])(
@@ -178,4 +194,82 @@ test("what is no spreadsheet, or unpacks to far too much, is refused before it i
     "has no part xl/_rels/workbook.xml.rels",
   );
   await expect(take(await saved(" ".repeat(20 * 1024 * 1024)))).rejects.toMatchObject({ code: "too_large" });
+});
+
+test("empty text, no value and texts of quotes alone stay apart, also in a program that drops empty cells", async () => {
+  await transfer.query.rows(
+    admin,
+    `create class /matrix/blank (host varchar, note text, marks list<varchar>, keys(host));
+     insert into /matrix/blank (host, note, marks) values ('a', '', []), ('b', null, null), ('c', '""', ['']), ('d', '"', null), ('e', '"""', null)`,
+  );
+  const request = { class: "/matrix/blank" };
+  const [file, script] = [await workbook(request), await transfer.script(admin, request)];
+  await transfer.query.rows(admin, "delete from /matrix/blank; drop class /matrix/blank");
+  expect(await unpacked(file)).not.toMatch(/<t [^>]*><\/t>/);
+  await take(file);
+  expect(await transfer.script(admin, request)).toBe(script);
+});
+
+test("numbers that a spreadsheet program would round are texts, and come back exactly", async () => {
+  await transfer.query.rows(
+    admin,
+    `create class /matrix/exact (n bigint, v varint, d double, keys(n));
+     insert into /matrix/exact (n, v, d) values (999999999999999, 1, 0.30000000000000004), (1000000000000001, 9007199254740993, 1e308),
+       (9007199254740991, -9007199254740993, 1e15), (-9223372036854775808, 1, 5e-324), (9223372036854775807, 1, '-0')`,
+  );
+  const request = { class: "/matrix/exact" };
+  const [file, rows] = [await workbook(request), await transfer.query.rows(admin, "select * from /matrix/exact")];
+  const numbers = [...(await unpacked(file)).matchAll(/<v>([^<]*)<\/v>/g)].map(([, text = ""]) => text);
+  expect(numbers.filter((text) => /^-?\d{16,}$/.test(text))).toEqual([]);
+  expect(numbers).toContain("999999999999999");
+  await transfer.query.rows(admin, "delete from /matrix/exact");
+  await take(file);
+  const kept = ({ n, v, d }: Row) => ({ n, v, d });
+  expect((await transfer.query.rows(admin, "select * from /matrix/exact")).map(kept)).toEqual(rows.map(kept));
+});
+
+test("a text that fits no cell is refused by its object, never written into a file that programs call damaged", async () => {
+  const request = { class: "/matrix/long" };
+  const longest = "x".repeat(SHEET_CELL_MAX_CHARACTERS);
+  const insert = (text: string) =>
+    transfer.query.rows(admin, "insert into /matrix/long (host, note) values ('a', ?)", [text]);
+  await transfer.query.rows(admin, "create class /matrix/long (host varchar, note text, keys(host))");
+  await insert(longest);
+  const file = await workbook(request);
+  await insert(`${longest}x`);
+  await expect(workbook(request)).rejects.toMatchObject({
+    code: "too_large",
+    message: expect.stringContaining(
+      "long:a has a text of more than the 32767 characters of a cell (column D)",
+    ) as string,
+    details: { limit: "SHEET_CELL_MAX_CHARACTERS" },
+  });
+  await take(file);
+  expect(await transfer.query.rows(admin, "select note from /matrix/long")).toEqual([{ note: longest }]);
+});
+
+test.each([
+  ["1900", "", { first: "1900-01-01", last: "1900-02-28", march: "1900-03-01", later: "2024-01-01" }],
+  ["1904", ' date1904="1"', { first: "1904-01-02", last: "1904-02-29", march: "1904-03-02", later: "2028-01-02" }],
+])("days are counted by the calendar of the workbook (%s)", async (year, property, days) => {
+  const cells = [1, 59, 61, 45_292].map(
+    (day, at) =>
+      `<row r="${5 + at}"><c r="B${5 + at}" t="str"><v>${day}</v></c><c r="C${5 + at}"><v>${day}</v></c></row>`,
+  );
+  const book = `<workbook><workbookPr${property}/><sheets><sheet name="s" sheetId="1" r:id="rId9"/></sheets></workbook>`;
+  const head =
+    row(1, "class", `/matrix/days_${year}`) +
+    row(2, "keys", "n") +
+    row(3, "name", "n", "seen") +
+    row(4, "type", "int", "date");
+  await take(await saved(head + cells.join(""), { "xl/workbook.xml": book }));
+  const found = await transfer.query.rows(admin, `select seen from /matrix/days_${year} order by n`);
+  expect(found.map(({ seen }) => seen)).toEqual(Object.values(days));
+});
+
+test("the day that only the calendar of 1900 has is no day", async () => {
+  const day = '<row r="5"><c r="B5" t="str"><v>a</v></c><c r="C5"><v>60</v></c></row>';
+  await expect(take(await saved(HEAD + day))).rejects.toThrow(
+    'sheet s cell C5: [Format] column seen: "60" is no timestamp.',
+  );
 });

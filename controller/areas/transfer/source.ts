@@ -9,6 +9,10 @@ export interface ScriptPart {
   readonly text: string;
   /** Where in the upload a fault of it is. */
   place(fault: FaultPlace): Place;
+  /** Faults that were found when it was read, with their places. Its text is empty then. */
+  readonly faults?: readonly AppError[];
+  /** Row of a sheet with a heading line. */
+  readonly row?: number;
 }
 
 /** Within a part: a place in its text, or the column that a value was meant for. */

@@ -1,13 +1,18 @@
 import { AppError } from "../../../../common/errors.ts";
-import { SHEET_COLUMNS_MAX, SHEET_ROWS_MAX, SHEET_SHARED_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { SHEET_COLUMNS_MAX, SHEET_ROW_MAX_CHARACTERS, SHEET_ROWS_MAX } from "../../../../common/limits.ts";
 import type { Archive } from "./archive.ts";
-import { attributeOf, textOfCell, type Markup } from "./markup.ts";
+import type { Book, SheetName } from "./book.ts";
+import { attributeOf, CellText, textOfCell, type Markup } from "./markup.ts";
 import { letters } from "./names.ts";
 
 export interface SheetCell {
   readonly text: string;
-  /** A number as such: where a time is meant it is days since 1900. */
+  /** A number as such: where a time is meant it is days. */
   readonly isNumber: boolean;
+  /** A number that the sheet shows as a time. */
+  readonly isTime: boolean;
+  /** The reason why the content is no value: it is a formula, or an error. */
+  readonly fault?: string;
 }
 
 export interface SheetRow {
@@ -17,53 +22,9 @@ export interface SheetRow {
   readonly cells: ReadonlyMap<number, SheetCell>;
 }
 
-export interface SheetName {
-  readonly name: string;
-  readonly part: string;
-}
-
-/** In the order of the workbook. */
-export async function sheetsOf(archive: Archive): Promise<readonly SheetName[]> {
-  const targets = new Map<string, string>();
-  for await (const tag of tags(archive, "xl/_rels/workbook.xml.rels", "Relationship")) {
-    const target = attributeOf(tag, "Target") ?? "";
-    targets.set(attributeOf(tag, "Id") ?? "", target.startsWith("/") ? target.slice(1) : `xl/${target}`);
-  }
-  const sheets: SheetName[] = [];
-  for await (const tag of tags(archive, "xl/workbook.xml", "sheet")) {
-    const part = targets.get(attributeOf(tag, "r:id") ?? attributeOf(tag, "id") ?? "");
-    if (part !== undefined) sheets.push({ name: attributeOf(tag, "name") ?? "", part });
-  }
-  return sheets;
-}
-
-/** Texts that cells refer to by number. */
-export async function sharedTexts(archive: Archive): Promise<readonly string[]> {
-  const part = "xl/sharedStrings.xml";
-  if (!archive.has(part)) return [];
-  const texts: string[] = [];
-  const reader = new TextReader();
-  let characters = 0;
-  for await (const some of archive.read(part)) {
-    for (const markup of some) {
-      if (markup.kind === "open" && markup.name === "si") reader.begin();
-      reader.take(markup);
-      if (markup.kind !== "close" || markup.name !== "si") continue;
-      characters += reader.text.length;
-      if (characters > SHEET_SHARED_MAX_CHARACTERS)
-        throw new AppError(
-          "too_large",
-          `[Format] The spreadsheet shares more than ${SHEET_SHARED_MAX_CHARACTERS} characters of text.`,
-        );
-      texts.push(textOfCell(reader.text));
-    }
-  }
-  return texts;
-}
-
-/** The rows of a sheet as they come. A formula is refused: it is not evaluated here. */
-export async function* rowsOf(archive: Archive, sheet: SheetName, shared: readonly string[]): AsyncGenerator<SheetRow> {
-  const reader = new RowReader(sheet.name, shared);
+/** The rows of a sheet as they come. A formula is a fault of its cell: it is not evaluated here. */
+export async function* rowsOf(archive: Archive, sheet: SheetName, book: Book): AsyncGenerator<SheetRow> {
+  const reader = new RowReader(sheet.name, book);
   for await (const some of archive.read(sheet.part)) {
     for (const markup of some) {
       const row = reader.take(markup);
@@ -72,37 +33,22 @@ export async function* rowsOf(archive: Archive, sheet: SheetName, shared: readon
   }
 }
 
-/** The texts of `t` inside an element, without those that give the pronunciation. */
-class TextReader {
-  text = "";
-  #isText = false;
-  #phonetic = false;
-
-  begin(): void {
-    this.text = "";
-  }
-
-  take(markup: Markup): void {
-    if (markup.kind === "text") {
-      if (this.#isText && !this.#phonetic) this.text += markup.text;
-    } else if (markup.name === "rPh") this.#phonetic = markup.kind === "open";
-    else if (markup.name === "t" || markup.name === "v") this.#isText = markup.kind === "open";
-  }
-}
-
 class RowReader {
   readonly #sheet: string;
-  readonly #shared: readonly string[];
-  readonly #text = new TextReader();
+  readonly #book: Book;
+  readonly #text = new CellText();
   #number = 0;
   #cells = new Map<number, SheetCell>();
   #column = -1;
   #type = "n";
+  #style = 0;
   #hasContent = false;
+  #isFormula = false;
+  #characters = 0;
 
-  constructor(sheet: string, shared: readonly string[]) {
+  constructor(sheet: string, book: Book) {
     this.#sheet = sheet;
-    this.#shared = shared;
+    this.#book = book;
   }
 
   take(markup: Markup): SheetRow | undefined {
@@ -116,7 +62,7 @@ class RowReader {
   #open(name: string, attributes: string): void {
     if (name === "row") this.#openRow(attributes);
     else if (name === "c") this.#openCell(attributes);
-    else if (name === "f") throw this.#fault("a formula is not taken in: put its value there");
+    else if (name === "f") this.#isFormula = true;
     else if (name === "v" || name === "is") this.#hasContent = true;
   }
 
@@ -127,6 +73,7 @@ class RowReader {
     this.#number = number;
     this.#cells = new Map();
     this.#column = -1;
+    this.#characters = 0;
   }
 
   #openCell(attributes: string): void {
@@ -136,37 +83,45 @@ class RowReader {
       throw this.#fault("the cells of a row are not in order");
     this.#column = column;
     this.#type = attributeOf(attributes, "t") ?? "n";
+    this.#style = Number(attributeOf(attributes, "s") ?? "0");
     this.#hasContent = false;
+    this.#isFormula = false;
     this.#text.begin();
   }
 
   #closeCell(): void {
-    if (!this.#hasContent) return;
     const { text } = this.#text;
-    if (this.#type === "e") throw this.#fault(`the error ${text} is no value`);
-    if (this.#type === "n" && text === "") return;
-    this.#cells.set(this.#column, { text: this.#value(text), isNumber: this.#type === "n" });
+    const fault = this.#contentFault(text);
+    const isNumber = this.#type === "n";
+    if (fault === undefined && (!this.#hasContent || (isNumber && text === ""))) return;
+    const isTime = isNumber && this.#book.timeStyles.has(this.#style);
+    const read = fault === undefined ? { text: this.#value(text) } : { text, fault };
+    this.#cells.set(this.#column, { ...read, isNumber, isTime });
+    // Many cells may share one long text.
+    this.#characters += read.text.length;
+    if (this.#characters > SHEET_ROW_MAX_CHARACTERS)
+      throw this.#fault(`its row has more than ${SHEET_ROW_MAX_CHARACTERS} characters`, "SHEET_ROW_MAX_CHARACTERS");
+  }
+
+  #contentFault(text: string): string | undefined {
+    if (this.#isFormula) return "a formula is not taken in: put its value there";
+    return this.#type === "e" && this.#hasContent ? `the error ${text} is no value` : undefined;
   }
 
   #value(text: string): string {
     if (this.#type === "b") return text === "1" ? "true" : "false";
     if (this.#type !== "s") return textOfCell(text);
-    const shared = this.#shared[Number(text)];
+    const shared = this.#book.shared[Number(text)];
     if (shared === undefined) throw this.#fault("the text of a cell is missing");
     return shared;
   }
 
-  #fault(what: string): AppError {
+  #fault(what: string, limit?: string): AppError {
     return new AppError(
-      "invalid",
+      limit === undefined ? "invalid" : "too_large",
       `sheet ${this.#sheet} cell ${letters(Math.max(0, this.#column))}${this.#number}: [Format] ${what}.`,
+      limit === undefined ? {} : { details: { limit } },
     );
-  }
-}
-
-async function* tags(archive: Archive, part: string, name: string): AsyncGenerator<string> {
-  for await (const some of archive.read(part)) {
-    for (const markup of some) if (markup.kind === "open" && markup.name === name) yield markup.attributes;
   }
 }
 

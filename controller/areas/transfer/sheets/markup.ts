@@ -82,6 +82,24 @@ export class MarkupReader {
   }
 }
 
+/** The texts of `t` inside an element, without those that give the pronunciation. */
+export class CellText {
+  text = "";
+  #isText = false;
+  #phonetic = false;
+
+  begin(): void {
+    this.text = "";
+  }
+
+  take(markup: Markup): void {
+    if (markup.kind === "text") {
+      if (this.#isText && !this.#phonetic) this.text += markup.text;
+    } else if (markup.name === "rPh") this.#phonetic = markup.kind === "open";
+    else if (markup.name === "t" || markup.name === "v") this.#isText = markup.kind === "open";
+  }
+}
+
 /** The attribute of a tag, with any prefix of the name. */
 export function attributeOf(attributes: string, name: string): string | undefined {
   const match = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);

@@ -56,6 +56,22 @@ function parseAlteration(text: string): AlterClass["alteration"] | undefined {
   return first?.kind === "alterClass" && !second ? first.alteration : undefined;
 }
 
+/** A cell that says this holds the empty text; spreadsheet programs drop cells whose text is empty. */
+const EMPTY_MARK = '""';
+/** Texts of which one might be taken for the mark have one quote more in a cell. */
+const QUOTES = /^""+$/;
+
+/** A text of a column as its cell holds it. */
+export function markedText(text: string): string {
+  if (text === "") return EMPTY_MARK;
+  return QUOTES.test(text) ? `${text}"` : text;
+}
+
+export function unmarkedText(cell: string): string {
+  if (cell === EMPTY_MARK) return "";
+  return QUOTES.test(cell) ? cell.slice(1) : cell;
+}
+
 /** `A` for 0, `AA` for 26. */
 export function letters(column: number): string {
   const rest = Math.floor(column / 26);

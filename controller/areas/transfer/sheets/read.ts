@@ -9,12 +9,20 @@ import {
 } from "../../../../common/mql/index.ts";
 import type { FaultPlace, ScriptPart } from "../source.ts";
 import { Archive } from "./archive.ts";
-import { rowsOf, sharedTexts, sheetsOf, type SheetCell, type SheetRow } from "./cells.ts";
-import { EDGE_TYPES, HEAD_ROWS, letters, parseOption, parseType, RELATION, type HeadRow } from "./names.ts";
+import { bookOf } from "./book.ts";
+import { rowsOf, type SheetCell, type SheetRow } from "./cells.ts";
+import { timeOfDays } from "./days.ts";
+import {
+  EDGE_TYPES,
+  HEAD_ROWS,
+  letters,
+  parseOption,
+  parseType,
+  RELATION,
+  unmarkedText,
+  type HeadRow,
+} from "./names.ts";
 
-const DAY_MS = 86_400_000;
-/** Days from 1899-12-30, where spreadsheets begin to count, to 1970. */
-const EPOCH_DAYS = 25_569;
 /** Greater numbers in a column of times are milliseconds: as days they would be tens of thousands of years away. */
 const DAYS_MAX = 3_000_000;
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
@@ -22,10 +30,10 @@ const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 /** A workbook as the script it stands for: a class for each sheet, then its objects. */
 export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
   await using archive = await Archive.open(path);
-  const shared = await sharedTexts(archive);
-  for (const sheet of await sheetsOf(archive)) {
-    const reader = new SheetReader(sheet.name);
-    for await (const row of rowsOf(archive, sheet, shared)) yield* reader.take(row);
+  const book = await bookOf(archive);
+  for (const sheet of book.sheets) {
+    const reader = new SheetReader(sheet.name, book.is1904);
+    for await (const row of rowsOf(archive, sheet, book)) yield* reader.take(row);
     yield* reader.end();
   }
 }
@@ -42,18 +50,21 @@ class SheetReader {
   readonly #sheet: string;
   #kind: "unknown" | "other" | "class" | "edge types" = "unknown";
   readonly #rows = new Map<HeadRow, SheetRow>();
+  readonly #is1904: boolean;
   #head: Head | undefined;
 
-  constructor(sheet: string) {
+  constructor(sheet: string, is1904: boolean) {
     this.#sheet = sheet;
+    this.#is1904 = is1904;
   }
 
   take(row: SheetRow): readonly ScriptPart[] {
-    if (row.cells.size === 0) return [];
+    if (row.cells.size === 0 || this.#kind === "other") return [];
+    for (const [at, { fault }] of row.cells)
+      if (fault !== undefined) throw this.#refused(`${letters(at)}${row.number}`, `${fault}.`);
     const first = row.cells.get(0)?.text.trim() ?? "";
     if (this.#kind === "unknown") return this.#begin(row, first);
     if (this.#kind === "edge types") return [this.#edgeType(row)];
-    if (this.#kind === "other") return [];
     return this.#head ? this.#object(row, this.#head) : this.#headRow(row, first);
   }
 
@@ -139,7 +150,7 @@ class SheetReader {
       class: { kind: "class", path, subtree: false, alias: undefined, span: NOWHERE },
       form: "set",
       columns: cells.map(([at]) => names.get(at) ?? "id"),
-      rows: [cells.map(([at, cell]) => textNode(valueText(cell, types.get(at))))],
+      rows: [cells.map(([at, cell]) => textNode(this.#value(cell, types.get(at))))],
       at: undefined,
       span: NOWHERE,
     };
@@ -168,11 +179,16 @@ class SheetReader {
   }
 
   #fault(cell: string, what: string): AppError {
-    return new AppError("invalid", `sheet ${this.#sheet} cell ${cell}: [Format] it ${what}.`);
+    return this.#refused(cell, `it ${what}.`);
   }
-}
 
-function valueText({ text, isNumber }: SheetCell, type: string | undefined): string {
-  const isDays = isNumber && (type === "timestamp" || type === "date") && Math.abs(Number(text)) < DAYS_MAX;
-  return isDays ? String(Math.round((Number(text) - EPOCH_DAYS) * DAY_MS)) : text;
+  #refused(cell: string, reason: string): AppError {
+    return new AppError("invalid", `sheet ${this.#sheet} cell ${cell}: [Format] ${reason}`);
+  }
+
+  #value({ text, isNumber }: SheetCell, type: string | undefined): string {
+    if (!isNumber) return type === "varchar" || type === "text" ? unmarkedText(text) : text;
+    const isDays = (type === "timestamp" || type === "date") && Math.abs(Number(text)) < DAYS_MAX;
+    return String((isDays ? timeOfDays(Number(text), this.#is1904) : undefined) ?? text);
+  }
 }

@@ -37,10 +37,15 @@ export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   );
   add("xl/workbook.xml", workbook(sheetNames(sheets)));
   add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
+  // A pipe passes on neither what breaks the rows of a sheet nor that nobody reads them any more.
+  let rows: Readable | undefined;
+  output.once("close", () => rows?.destroy());
   for (const [at, sheet] of sheets.entries()) {
-    zip.addReadStreamLazy(`xl/worksheets/sheet${at + 1}.xml`, ENTRY, (take) =>
-      take(null, Readable.from(sheetXml(sheet), { objectMode: false })),
-    );
+    zip.addReadStreamLazy(`xl/worksheets/sheet${at + 1}.xml`, ENTRY, (take) => {
+      rows = Readable.from(sheetXml(sheet), { objectMode: false });
+      rows.once("error", (error) => output.destroy(error));
+      take(null, rows);
+    });
   }
   zip.end();
   return output;

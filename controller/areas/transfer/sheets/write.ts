@@ -1,14 +1,18 @@
+import { AppError } from "../../../../common/errors.ts";
+import { SHEET_CELL_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { ClassView, Column, EdgeType } from "../../objects/index.ts";
 import { createClassNode } from "../definitions.ts";
 import type { ExportedObject } from "../rows.ts";
 import type { ExportedClass } from "../types.ts";
-import { EDGE_TYPES, optionText, RELATION, typeText } from "./names.ts";
+import { EDGE_TYPES, markedText, optionText, letters, RELATION, typeText } from "./names.ts";
 import type { Cell, SheetContent } from "./workbook.ts";
 
 /** Times that have a year of four digits are written as a calendar has them. */
 const CALENDAR_MIN_MS = Date.UTC(1000, 0, 1);
 const CALENDAR_MAX_MS = Date.UTC(9999, 11, 31);
+/** Spreadsheet programs keep 15 digits of a number: greater whole numbers are written as text. */
+const EXACT_BELOW = 1e15;
 
 export interface ClassSheetOptions {
   readonly parent: ClassView | undefined;
@@ -33,9 +37,9 @@ export function classSheet(exported: ExportedClass, options: ClassSheetOptions):
   return {
     name: exported.view.label,
     async *rows() {
-      yield* headRows(exported, options.parent, relations);
+      for (const row of headRows(exported, options.parent, relations)) yield bounded(row, exported.view.path);
       for await (const objects of options.objects())
-        for (const object of objects) yield objectRow(exported.columns, relations, object);
+        for (const object of objects) yield bounded(objectRow(exported.columns, relations, object), object.id);
     },
   };
 }
@@ -66,11 +70,28 @@ function objectRow(
   return [id, ...own, ...relations.map((type) => (targets.has(type) ? JSON.stringify(targets.get(type)) : undefined))];
 }
 
+/** A longer text would make the file one that spreadsheet programs call damaged. */
+function bounded(row: readonly Cell[], of: string): readonly Cell[] {
+  const long = row.findIndex((cell) => typeof cell === "string" && cell.length > SHEET_CELL_MAX_CHARACTERS);
+  if (long === -1) return row;
+  throw new AppError(
+    "too_large",
+    `[Exec] ${of} has a text of more than the ${SHEET_CELL_MAX_CHARACTERS} characters of a cell (column ${letters(long)}): export it as mql, or leave its column out by ignorefields.`,
+    { details: { limit: "SHEET_CELL_MAX_CHARACTERS" } },
+  );
+}
+
 function cellOf({ type }: Column, value: Value): Cell {
   if (value === null) return undefined;
   if (type === "bucket" || type === "bitlog" || typeof value === "object") return JSON.stringify(value);
   if (type === "timestamp" && typeof value === "number") return timeText(value);
-  return value;
+  if (typeof value === "string") return type === "varchar" || type === "text" ? markedText(value) : value;
+  return typeof value === "number" ? numberCell(value) : value;
+}
+
+function numberCell(value: number): Cell {
+  if (Object.is(value, -0)) return "-0";
+  return Number.isInteger(value) && Math.abs(value) >= EXACT_BELOW ? String(value) : value;
 }
 
 function timeText(timeMs: number): Cell {
