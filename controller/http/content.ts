@@ -33,8 +33,6 @@ function lostContent(endpoint: Endpoint, body: Body, names: readonly string[]): 
   );
   const name = unknown[at];
   if (name !== undefined) return `, and ${notKnown(name)}${ends[at]}`;
-  // Browsers send a file field that is left empty as a part without a name.
-  if (body.files.some(({ filename, size }) => filename !== "" || size > 0))
-    return ": it is a text here, and not a file.";
+  if (sentFiles(body).length > 0) return ": it is a text here, and not a file.";
   return unreadText(endpoint, body) === undefined ? undefined : ": the body is neither JSON nor a form.";
 }
