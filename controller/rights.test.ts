@@ -132,6 +132,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     self: "the caller's own",
     nodes: "the caller's own alone without users:read",
   },
+  UnstoredRows: { [EVERY]: "what a write tells of its rows" },
   UserDirectory: {
     setOwnHome: "the caller's own; refused to a principal that reads only",
     setOwnPassword: "after the password, by UserService",

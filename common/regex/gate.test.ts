@@ -10,6 +10,7 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
   "controller/areas/rules/grok-trial.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/parsers.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/patterns.ts": "the match of a grok, which the gate compiled",
+  "controller/areas/transfer/headed/csv.ts": "the delimiter, one character, as its code",
   "controller/areas/transfer/sheets/markup.ts": "names of attributes, which the program chooses",
 };
 

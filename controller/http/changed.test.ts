@@ -36,7 +36,6 @@ const WITHOUT_NAME = [
   "POST /fs",
   "POST /key/reload",
   "POST /license/import",
-  "POST /mxobject/import",
   "POST /mxobject/importclass",
 ];
 

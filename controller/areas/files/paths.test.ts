@@ -93,7 +93,7 @@ describe("a user", () => {
     const changes = [
       { method: "PUT", url: "/fs/opt/keys/k", payload: { data: "mine" } },
       { method: "PUT", url: "/fs/opt/keys/new", payload: { data: "mine" } },
-      { method: "PUT", url: "/fs/opt/keys/k", payload: { tag: ["t"] } },
+      { method: "PUT", url: "/fs/opt/keys/k", payload: { type: "tag", tags: ["t"] } },
       { method: "DELETE", url: "/fs/opt/keys/k" },
       { method: "DELETE", url: "/fs/opt" },
       { method: "POST", url: "/fs/copy", payload: { srcpath: "/opt/keys/k", dstpath: "/home/bob" } },

@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { parseJson } from "../../../common/json.ts";
 import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
@@ -79,7 +80,7 @@ function contextOf({ tenant, runId }: Omit<Sealed, "environment">): string {
 function object(param: string): Readonly<Record<string, unknown>> {
   let value: unknown;
   try {
-    value = JSON.parse(param);
+    value = parseJson(param);
   } catch (error) {
     throw new AppError("invalid", "param is no JSON.", { cause: error });
   }

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "../../../../common/errors.ts";
+import { parseJson } from "../../../../common/json.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
@@ -155,7 +156,7 @@ function takenKeys(value: Value): Value {
 
 function parsed(text: string): Value {
   try {
-    return JSON.parse(text) as Value;
+    return parseJson(text) as Value;
   } catch {
     return text;
   }

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
-import { AppError } from "../../../../common/errors.ts";
+import { AppError, isAppError } from "../../../../common/errors.ts";
+import { parseJson } from "../../../../common/json.ts";
 import { COLLECTION_ELEMENTS_MAX } from "../../../../common/limits.ts";
 import { parseDate, parseTimestamp } from "../../../../common/timestamps.ts";
 import type { Value } from "../../../../common/value.ts";
@@ -78,8 +79,8 @@ const CONVERTERS: Readonly<Record<ColumnType, Converter>> = {
   list: toList,
   set: toSet,
   map: toMap,
-  bucket: parsedJson,
-  bitlog: parsedJson,
+  bucket: toSeries,
+  bitlog: toSeries,
 };
 
 function toText(value: Value): string {
@@ -212,11 +213,21 @@ export function isObject(value: Value | undefined): value is { readonly [key: st
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
+/** Whole numbers beyond 2^53 stay exact, as text. */
 function parsedJson(value: Value): Value | undefined {
-  if (typeof value !== "string") return value;
+  return typeof value === "string" ? jsonIn(value, parseJson) : value;
+}
+
+/** Series hold doubles. */
+function toSeries(value: Value): Value | undefined {
+  return typeof value === "string" ? jsonIn(value, JSON.parse) : value;
+}
+
+function jsonIn(text: string, parse: (text: string) => unknown): Value | undefined {
   try {
-    return JSON.parse(value) as Value;
-  } catch {
+    return parse(text) as Value;
+  } catch (error) {
+    if (isAppError(error, "too_large")) throw error;
     return undefined;
   }
 }
