@@ -190,6 +190,11 @@ export interface ClassTriggers {
    * time; idempotent.
    */
   followTriggers(principal: Principal): Promise<void>;
+  /**
+   * The earliest time of changes that other controllers stored and did not deliver yet, by their objects (`objectOf`). It
+   * holds for changes of this controller that are later and were made before the call. Some of them may never be made.
+   */
+  foreignChanges(principal: Principal): Promise<ReadonlyMap<string, number>>;
 }
 
 /**

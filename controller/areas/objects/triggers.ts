@@ -1,4 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
+import { TRIGGER_EVENTS_AT_ONCE } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Principal } from "../permissions/index.ts";
 import { requireDefiner } from "./definitions/definers.ts";
@@ -8,7 +9,7 @@ import { classNotFound } from "./definitions/views.ts";
 import type { ClassTriggers } from "./interface.ts";
 import type { OpenTenants } from "./opening.ts";
 import type { TenantObjects } from "./tenant.ts";
-import type { ObjectTriggers, TriggerDefinition } from "./types.ts";
+import type { ChangeSubscription, ObjectTriggers, TriggerDefinition } from "./types.ts";
 
 interface TriggersOptions {
   readonly tenants: OpenTenants;
@@ -60,6 +61,11 @@ export class Triggers implements ClassTriggers {
     this.attach({ changes, catalog });
   }
 
+  async foreignChanges(principal: Principal): Promise<ReadonlyMap<string, number>> {
+    const { changes } = await this.#options.tenants.of(principal);
+    return changes.foreign();
+  }
+
   /** When it resolves, every controller runs the changed triggers and none the former. */
   async #changeTriggers(principal: Principal, edit: (draft: Draft) => void): Promise<void> {
     const { catalog, changes } = await this.#options.tenants.defining(principal);
@@ -88,6 +94,7 @@ export class Triggers implements ClassTriggers {
             .triggersFor(view)
             .filter(({ before }) => !before);
     };
-    changes.attach({ ...subscription, deliver: (events) => runner.after(events, triggersOf) });
+    const deliver: ChangeSubscription["deliver"] = (events) => runner.after(events, triggersOf);
+    changes.attach({ ...subscription, deliver, eventsAtOnce: TRIGGER_EVENTS_AT_ONCE });
   }
 }

@@ -495,6 +495,8 @@ export interface ChangeSubscription {
    * of the same object was made.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
+  /** Of one call, or all those of one write; `CHANGE_DELIVERY_EVENTS` when absent. */
+  readonly eventsAtOnce?: number;
 }
 
 export type ClassChange =

@@ -593,14 +593,18 @@ test.each(onCluster ? [true] : [true, false])(
   },
 );
 
-test("of one object's many changes, made by two controllers, each is told once", async () => {
+/** Says which size it saw before, of all its runs for the object. */
+const SEQUENCE = `local last = odb.mql("select size from /matrix/copy where of=?", OBJECT.name).data[1]
+  odb.mql('insert into /matrix/copy of=?, size=?', OBJECT.name, OBJECT.size)
+  odb.mql('insert into /matrix/event text=?', (last and last.size or -1) .. '>' .. OBJECT.size)`;
+
+test("of one object's many changes, made by two controllers, each is told once and in their order", async () => {
   const first = await opened();
   const second = new Controller("second", new Set(["first", "second"]));
   await second.mql(BOXES);
-  await first.put("tell", "odb.mql('insert into /matrix/event text=?', tostring(OBJECT.size))", { before: "false" });
-  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => String(at));
-  for (const size of sizes)
-    await (Number(size) % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
+  await first.put("tell", SEQUENCE, { before: "false" });
+  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => at);
+  for (const size of sizes) await (size % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
   const rows = "select text from /matrix/event limit 10000";
   const half = (controller: Controller) =>
     controller.until(
@@ -609,7 +613,29 @@ test("of one object's many changes, made by two controllers, each is told once",
     );
   await Promise.race([half(first), half(second)]);
   const told = (await first.mql(rows)).map(({ text }) => String(text));
-  expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
+  expect(told.sort()).toEqual(sizes.map((size) => `${size - 1}>${size}`).sort());
+});
+
+test("a change waits for an earlier one of its object that a controller left which is gone", async () => {
+  const first = await opened();
+  await first.put("tell", SEQUENCE, { before: "false" });
+  first.triggers.after = () => Promise.reject(new Error("it ends before"));
+  await first.mql("insert into /matrix/box name='one', size=0");
+  const second = new Controller("second");
+  await second.mql(BOXES);
+  await second.mql("insert into /matrix/box name='one', size=1");
+  await second.until(
+    () => second.mql("select id from /matrix/system/triggerevent"),
+    (rows) => rows.length === 1,
+  );
+  expect(await second.mql("select text from /matrix/event")).toEqual([]);
+  await first.close();
+  controllers = controllers.filter((one) => one !== first);
+  const told = await second.until(
+    () => second.mql("select text from /matrix/event order by text"),
+    (rows) => rows.length === 2,
+  );
+  expect(told.map(({ text }) => text)).toEqual(["-1>0", "0>1"]);
 });
 
 test("before a write, one that counts counts every insert of batches that are made at the same time", async () => {

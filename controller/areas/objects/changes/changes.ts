@@ -8,7 +8,7 @@ import type { WriteDefinitions } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { covers } from "../definitions/subscriptions.ts";
 import type { ChangeSubscription } from "../types.ts";
-import { storedEvent, type PublishedEvent } from "../values/events.ts";
+import { objectOf, storedEvent, type PublishedEvent } from "../values/events.ts";
 import { committedEvents } from "./committed.ts";
 import { ChangeDispatcher } from "./dispatcher.ts";
 import { Outbox, type Intent } from "./outbox.ts";
@@ -93,6 +93,19 @@ export class Changes {
     if (!change.definitions.held.isHeld() || intents.some(({ box }) => !box.lease.held()))
       intents = await this.#intendAnew(change, intents);
     for (const intent of intents) void this.#dispatcher.dispatch(intent);
+  }
+
+  /**
+   * The earliest time of the changes of each object, as `objectOf` names it, that are in the outboxes of other
+   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made.
+   */
+  async foreign(): Promise<ReadonlyMap<string, number>> {
+    const earliest = new Map<string, number>();
+    for await (const event of this.#outbox.foreignEvents()) {
+      const object = objectOf(event);
+      earliest.set(object, Math.min(event.timeMs, earliest.get(object) ?? Infinity));
+    }
+    return earliest;
   }
 
   /** Undelivered intents stay in the outbox for the controller that takes it over. */
