@@ -32,7 +32,7 @@ import {
 } from "../permissions/index.ts";
 import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
-import { Aside } from "./aside.ts";
+import { Aside, type Kept } from "./aside.ts";
 import type { TriggerHost } from "./host.ts";
 import { laneOf, Lanes, type Errand } from "./lanes.ts";
 import { TriggerLog } from "./log.ts";
@@ -142,11 +142,11 @@ export class TriggerService implements ObjectTriggers {
 
   async after(
     events: readonly ObjectChangeEvent[],
-    triggersOf: (path: string) => readonly TriggerDefinition[],
+    triggersOf: (event: ObjectChangeEvent) => Promise<readonly TriggerDefinition[]>,
   ): Promise<void> {
-    await this.#lanes.take(
-      events.flatMap((event) => triggersOf(event.class).map((trigger): Errand => ({ event, trigger }))),
-    );
+    const errands: Errand[] = [];
+    for (const event of events) for (const trigger of await triggersOf(event)) errands.push({ event, trigger });
+    await this.#lanes.take(errands);
   }
 
   /** Goes on with changes that wait for triggers and that no other controller has. */
@@ -163,9 +163,9 @@ export class TriggerService implements ObjectTriggers {
       for await (const page of this.#aside.waiting(tenant)) {
         const errands: Errand[] = [];
         for (const kept of page.filter(({ owner }) => isMine(owner))) {
-          const trigger = await this.#present(platform, kept.trigger);
-          if (trigger === undefined) await this.#aside.remove(kept);
-          else errands.push(await this.#claimed({ event: kept.event, trigger }, kept.owner));
+          const errand = await this.#errandOf(kept, platform);
+          if (errand === undefined) await this.#aside.remove(kept);
+          else if (!errand.trigger.disabled) errands.push(await this.#claimed(errand, kept.owner));
         }
         // Another controller may have claimed them when it took up what was before them.
         const ready = await this.#aside.ofOwner(await this.#lanes.ready(errands), this.#with.controllers.own);
@@ -214,6 +214,21 @@ export class TriggerService implements ObjectTriggers {
   async close(): Promise<void> {
     await this.#lanes.close();
     await this.#log.settled();
+  }
+
+  /** Absent when the trigger was removed. A user who makes a change wait again has it run by the trigger of then. */
+  async #errandOf({ event, trigger: named, owner }: Kept, platform: Principal): Promise<Errand | undefined> {
+    const { objects } = this.#with;
+    const version = event.triggers?.find((one) => triggerName(one) === triggerName(named));
+    if (version !== undefined && owner !== "") {
+      const trigger = await objects.triggerAt(platform, version);
+      return trigger && { event, trigger };
+    }
+    const trigger = await this.#present(platform, named);
+    if (trigger === undefined) return undefined;
+    const now = { class: trigger.class, name: trigger.name, atMs: trigger.modifiedAtMs };
+    const others = (event.triggers ?? []).filter((one) => one !== version);
+    return { event: { ...event, triggers: [...others, now] }, trigger };
   }
 
   async #present(platform: Principal, named: Pick<TriggerDefinition, "class" | "name">) {

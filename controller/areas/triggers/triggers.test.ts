@@ -616,6 +616,55 @@ test("of one object's many changes, made by two controllers, each is told once a
   expect(told.sort()).toEqual(sizes.map((size) => `${size - 1}>${size}`).sort());
 });
 
+describe("a change that happened before its trigger was", () => {
+  /** A controller whose changes wait to be taken until they are let in. */
+  async function waiting() {
+    const controller = await opened();
+    let isOpen = false;
+    const after = controller.triggers.after.bind(controller.triggers);
+    controller.triggers.after = (...given) => (isOpen ? after(...given) : Promise.reject(new Error("not yet")));
+    const said = (word: string): string => `odb.mql('insert into /matrix/event text=?', '${word} ' .. OBJECT.name)`;
+    const { mql, put } = bound(controller);
+    await put("tell", said("first"), { before: "false" });
+    await mql("insert into /matrix/box name='a'");
+    const told = async (): Promise<readonly unknown[]> => {
+      isOpen = true;
+      const rows = await controller.until(
+        () => mql("select text from /matrix/event order by text"),
+        (found) => found.some(({ text }) => String(text).endsWith(" b")),
+      );
+      return rows.map(({ text }) => text);
+    };
+    return { controller, mql, put, said, told };
+  }
+
+  test("changed, is run by the text that was stored then, and later ones by the later text", async () => {
+    const { mql, put, said, told } = await waiting();
+    await put("tell", said("second"), { before: "false", level: "3" });
+    await put("tell", said("third"), { before: "false" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["first a", "third b"]);
+  });
+
+  test("removed, is not run by another one of its name", async () => {
+    const { controller, mql, put, said, told } = await waiting();
+    await put("other", said("other"), { before: "false" });
+    await controller.triggers.remove(admin, { class: "/matrix/box", name: "tell" });
+    await put("tell", said("second"), { before: "false" });
+    await controller.triggers.remove(admin, { class: "/matrix/box", name: "other" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["second b"]);
+  });
+
+  test("disabled, is not run", async () => {
+    const { mql, put, said, told } = await waiting();
+    await put("other", said("other"), { before: "false" });
+    await put("tell", said("second"), { before: "false", disable: "true" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["other b"]);
+  });
+});
+
 test("a change waits for an earlier one of its object that a controller left which is gone", async () => {
   const first = await opened();
   await first.put("tell", SEQUENCE, { before: "false" });
@@ -629,6 +678,7 @@ test("a change waits for an earlier one of its object that a controller left whi
     (rows) => rows.length === 1,
   );
   expect(await second.mql("select text from /matrix/event")).toEqual([]);
+  await second.put("tell", "odb.mql(\"insert into /matrix/event text='by a later text'\")", { before: "false" });
   await first.close();
   controllers = controllers.filter((one) => one !== first);
   const told = await second.until(

@@ -6,6 +6,7 @@ import type { Retry } from "../../../store/retry.ts";
 import type { TenantCatalog } from "../definitions/catalog.ts";
 import type { WriteDefinitions } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
+import { triggersAfter } from "../definitions/triggers.ts";
 import { covers } from "../definitions/subscriptions.ts";
 import type { ChangeSubscription } from "../types.ts";
 import { objectOf, storedEvent, type PublishedEvent } from "../values/events.ts";
@@ -124,7 +125,9 @@ export class Changes {
     const whole = subscriptions.filter((subscription) => subscription.whole);
     const stored = wanted.map((event) => {
       const isWhole = whole.some((subscription) => covers(subscription, event.class));
-      return { ...storedEvent(event, isWhole), traceparent, ...(steps > 0 && { steps }) };
+      const triggers = triggersAfter(snapshot, event.class);
+      const chain = { traceparent, ...(steps > 0 && { steps }) };
+      return { ...storedEvent(event, isWhole), ...chain, ...(triggers.length > 0 && { triggers }) };
     });
     const intents = await this.#outbox.put(stored);
     this.#dispatcher.hold(intents);

@@ -14,6 +14,7 @@ import { decodeStored, encodeJson, encodePacked } from "../../../store/format.ts
 import type { KvLease } from "../../../store/kv.ts";
 import type { Entity, EntityKey } from "../../../store/objects.ts";
 import type { Retry } from "../../../store/retry.ts";
+import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";
 
@@ -27,10 +28,7 @@ export interface Box {
   readonly lease: KvLease;
 }
 
-export interface IntentEvent extends WriteEvent {
-  readonly traceparent: string;
-  readonly steps?: number;
-}
+export interface IntentEvent extends WriteEvent, Pick<ObjectChangeEvent, "traceparent" | "steps" | "triggers"> {}
 
 /** The events of a write, stored before it. */
 export interface Intent {
