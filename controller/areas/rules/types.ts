@@ -1,6 +1,7 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { RuleBody } from "./options.ts";
+import type { NestedPath } from "./paths.ts";
 import type { Supplements } from "./supplements.ts";
 
 /** A raw record with where it comes from. */
@@ -67,6 +68,8 @@ export interface Rule {
   readonly body: RuleBody | undefined;
   /** Rules that get each raw record, too. */
   readonly forwardTo: readonly string[];
+  /** Columns that get their values from nested members. */
+  readonly paths?: readonly NestedPath[];
   /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
   isCostly(records: readonly RawRecord[]): boolean;
   /**
