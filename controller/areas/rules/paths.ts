@@ -1,12 +1,6 @@
 import type { Value } from "../../../common/value.ts";
 import type { RuleText } from "./options.ts";
-import type { ParsedRecord, Rule } from "./types.ts";
-
-/** A column that gets its value from a member of a member. */
-export interface NestedPath {
-  readonly column: string;
-  readonly path: string;
-}
+import type { NestedPath, ParsedRecord, Rule } from "./types.ts";
 
 /** Why a record is none that fills no column. */
 export const NO_FIELD = "It holds no field of the rule's class.";

@@ -1,7 +1,6 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { RuleBody } from "./options.ts";
-import type { NestedPath } from "./paths.ts";
 import type { Supplements } from "./supplements.ts";
 
 /** A raw record with where it comes from. */
@@ -51,6 +50,12 @@ export type OnUnused = (field: string) => void;
 export interface RuleTarget {
   readonly path: string;
   readonly columns: readonly { readonly name: string }[];
+}
+
+/** A column that gets its value from a member of a member. */
+export interface NestedPath {
+  readonly column: string;
+  readonly path: string;
 }
 
 export interface Rule {

@@ -12,7 +12,7 @@ import {
 } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
-import type { Errand } from "./lanes.ts";
+import type { Errand } from "./errand.ts";
 
 /** A kept change as it is found again. */
 export interface Kept {

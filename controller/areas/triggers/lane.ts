@@ -1,5 +1,5 @@
 import { TRIGGER_AGAIN_MAX_MS, TRIGGER_AGAIN_MIN_MS } from "../../../common/limits.ts";
-import type { Errand } from "./lanes.ts";
+import type { Errand } from "./errand.ts";
 
 export interface Underway {
   readonly errand: Errand;

@@ -10,7 +10,8 @@ import {
 } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
-import { Lanes, type Errand, type LanesDependencies } from "./lanes.ts";
+import type { Errand } from "./errand.ts";
+import { Lanes, type LanesDependencies } from "./lanes.ts";
 
 function errand(name: string, id: string, timeMs = 1): Errand {
   const trigger = { class: "/m/box", name } as TriggerDefinition;

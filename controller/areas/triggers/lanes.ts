@@ -9,32 +9,12 @@ import {
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { objectOf, triggerName, type ObjectChangeEvent, type TriggerDefinition } from "../objects/index.ts";
+import { keyOf, laneOf, nameOf, type Earlier, type Errand, type Named } from "./errand.ts";
 import { Lane, type AttemptEnd, type Underway } from "./lane.ts";
 import { isPassing } from "./run.ts";
 
 /** The least pause before what was left is looked at again. */
 const LOOK_MIN_MS = 10;
-
-/** One change for one trigger. */
-export interface Errand {
-  readonly event: ObjectChangeEvent;
-  readonly trigger: TriggerDefinition;
-}
-
-/** An errand by its names. */
-export interface Named {
-  readonly event: Pick<ObjectChangeEvent, "tenant" | "class" | "id" | "timeMs" | "action">;
-  readonly trigger: Pick<TriggerDefinition, "class" | "name">;
-}
-
-/** Changes of an errand's object that are earlier, not over, and for the same trigger. */
-export interface Earlier {
-  /** Those that are kept durably. */
-  readonly kept: readonly Named[];
-  /** Another controller has one that it did not deliver yet. */
-  readonly isElsewhere: boolean;
-}
 
 export interface LanesDependencies {
   readonly runtime: Pick<Runtime, "clock">;
@@ -270,17 +250,4 @@ async function isBefore(work: Promise<unknown>, signal: AbortSignal): Promise<bo
 
 function closing(): AppError {
   return new AppError("unavailable", "The controller ends.");
-}
-
-function nameOf({ event, trigger }: Named): string {
-  return `${event.tenant} ${triggerName(trigger)}`;
-}
-
-/** Names the changes of one object for one trigger. */
-export function laneOf(named: Named): string {
-  return `${nameOf(named)} ${objectOf(named.event)}`;
-}
-
-function keyOf(named: Named): string {
-  return [laneOf(named), named.event.timeMs, named.event.action].join(" ");
 }

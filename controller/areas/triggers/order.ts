@@ -3,7 +3,7 @@ import type { Clock } from "../../../common/time.ts";
 import { objectOf, type ClassTriggers } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { Aside } from "./aside.ts";
-import { laneOf, type Earlier, type Errand, type Named } from "./lanes.ts";
+import { laneOf, type Earlier, type Errand, type Named } from "./errand.ts";
 
 interface Dependencies {
   readonly objects: Pick<ClassTriggers, "foreignChanges">;

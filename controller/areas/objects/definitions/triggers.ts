@@ -4,7 +4,6 @@ import type { TriggerDefinition, TriggerVersion } from "../types.ts";
 import { parentPath, type Definitions } from "./definition.ts";
 import type { Draft } from "./draft.ts";
 import { checkTriggerName, triggerName } from "./naming.ts";
-import type { Snapshot } from "./snapshot.ts";
 import type { LoadedClass } from "./views.ts";
 
 /** The durable subscription of a tenant's triggers that run after a write. There is one while there are such triggers. */
@@ -33,7 +32,10 @@ export function putTrigger(draft: Draft, trigger: TriggerDefinition): void {
 }
 
 /** The triggers that run after a change of an object of the class that is made by these definitions. */
-export function triggersAfter(defined: Pick<Snapshot, "get" | "triggersFor">, path: string): readonly TriggerVersion[] {
+export function triggersAfter(
+  defined: Pick<Defined, "get"> & { triggersFor(view: LoadedClass): readonly TriggerDefinition[] },
+  path: string,
+): readonly TriggerVersion[] {
   const view = defined.get(path);
   const after = view === undefined ? [] : defined.triggersFor(view).filter(({ before }) => !before);
   return after.map(({ class: of, name, modifiedAtMs }) => ({ class: of, name, atMs: modifiedAtMs }));
