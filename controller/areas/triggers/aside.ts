@@ -1,5 +1,5 @@
 import { AppError } from "../../../common/errors.ts";
-import { CELL_MAX_BYTES } from "../../../common/limits.ts";
+import { CELL_MAX_BYTES, CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import {
   idFromColumns,
@@ -47,7 +47,10 @@ export class Aside {
       const row = { ...keysOf({ event, trigger }), class: event.class, state, owner, error, attempts };
       return { ...row, event: textOf(event) };
     });
-    await this.#with.objects.insert(principal, principal.ospace + ASIDE_PATH, rows);
+    for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) {
+      const some = rows.slice(from, from + CHANGE_BATCH_MAX);
+      await this.#with.objects.insert(principal, principal.ospace + ASIDE_PATH, some);
+    }
   }
 
   /** Idempotent. */
@@ -131,6 +134,7 @@ function keysOf({ event, trigger }: Pick<Errand, "event"> & Pick<Kept, "trigger"
     object: event.id,
     time: Math.floor(event.timeMs),
     action: event.action,
+    us: Math.round((event.timeMs % 1) * 1_000),
   };
 }
 

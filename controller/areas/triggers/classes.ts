@@ -15,10 +15,11 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
     columns: [
       ...columns("varchar", "trigger", "class", "object", "action", "state", "owner"),
       ...columns("timestamp", "time"),
-      ...columns("int", "attempts"),
+      // Microseconds within `time`; a class that was made before there was this column has it not among its keys.
+      ...columns("int", "us", "attempts"),
       ...columns("text", "error", "event"),
     ],
-    keys: ["trigger", "object", "time", "action"],
+    keys: ["trigger", "object", "time", "action", "us"],
     indexes: ["trigger", "object", "state"],
     options: { keyMode: "md5", ttlSeconds: TRIGGER_ASIDE_TTL_DAYS * DAY_SECONDS },
     guard: asideGuard(objects),

@@ -13,11 +13,12 @@ import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
-import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
+import { ObjectService, type ObjectChange, type Objects, type TriggerDefinition } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { queryArea, QueryService, SearchService } from "../query/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvLease } from "../../store/kv.ts";
+import { Aside } from "./aside.ts";
 import { asideClass } from "./classes.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";
 import { IngestService, RecordWriter } from "../ingest/index.ts";
@@ -614,6 +615,30 @@ test("of one object's many changes, made by two controllers, each is told once a
   await Promise.race([half(first), half(second)]);
   const told = (await first.mql(rows)).map(({ text }) => String(text));
   expect(told.sort()).toEqual(sizes.map((size) => `${size - 1}>${size}`).sort());
+});
+
+test("changes of one object within a millisecond are kept each by itself", async () => {
+  const { objects } = await opened();
+  const aside = new Aside({ objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  const event = {
+    tenant: "matrix",
+    class: "/matrix/box",
+    id: "box:a",
+    action: "UPDATE",
+    fields: {},
+    traceparent: "",
+  } as const;
+  const trigger = { class: "/matrix/box", name: "tell" } as TriggerDefinition;
+  const errands = [5.001, 5.002, 5.999].map((timeMs) => ({ event: { ...event, timeMs }, trigger }));
+  const times = async (): Promise<readonly number[]> => {
+    const kept: number[] = [];
+    for await (const page of aside.waiting("matrix")) kept.push(...page.map((one) => one.event.timeMs));
+    return kept.sort();
+  };
+  await aside.put(errands, { state: "waiting", owner: "first" });
+  expect(await times()).toEqual([5.001, 5.002, 5.999]);
+  await aside.remove(errands[1]!);
+  expect(await times()).toEqual([5.001, 5.999]);
 });
 
 describe("a change that happened before its trigger was", () => {
