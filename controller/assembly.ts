@@ -213,6 +213,7 @@ export async function assemble(options: AssemblyOptions) {
     entries,
     objects,
     engine: { run: (call, host) => requireScripts(scripts).run(call, host) },
+    neededBy: (principal, rule): Promise<readonly string[]> => policies.needing(principal, rule),
     tables: async (tenant, name) => {
       try {
         return await tables.rows(await actAs(tenant, ""), name);

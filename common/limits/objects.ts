@@ -134,9 +134,17 @@ export const TRIGGER_RUN_MAX_MS = 10_000;
 export const TRIGGER_ATTEMPTS_MAX = 5;
 export const TRIGGER_AGAIN_MIN_MS = 100;
 export const TRIGGER_AGAIN_MAX_MS = 2_000;
+/** Changes that triggers take at once, or all those of one write; the next ones wait until these are run or kept. */
+export const TRIGGER_EVENTS_AT_ONCE = 100;
+/** Runs of one trigger after changes at once, each for another object; what waits for its author's threads included. */
+export const TRIGGER_RUNS_AT_ONCE = 16;
+/** A change waits so long for earlier ones of its object that another controller has, and that may never have been made. */
+export const TRIGGER_ORDER_WAIT_MS = 120_000;
+/** Objects whose earlier changes are looked for by one read. */
+export const TRIGGER_ORDER_OBJECTS = 100;
 /** So long changes are kept from other triggers by one that takes its time; then what waits for it is set aside. */
 export const TRIGGER_PATIENCE_MS = 3_000;
-/** Changes that wait in memory for one trigger; others wait set aside. */
+/** Changes that wait in memory for one trigger; others wait set aside, and are taken up when half of these are over. */
 export const TRIGGER_WAITING_MAX = 1_000;
 export const TRIGGER_ASIDE_TTL_DAYS = 30;
 /** What one run may say (what is beyond is counted in one line more), and how long each line of it is. */

@@ -34,6 +34,7 @@ import { embeddedStoreBench } from "./store-embedded.ts";
 import { termsBench } from "./terms.ts";
 import { tagsBench } from "./tags.ts";
 import { transferBench } from "./transfer.ts";
+import { triggersBench } from "./triggers.ts";
 import { usersBench } from "./users.ts";
 import { wordsBench } from "./words.ts";
 
@@ -73,6 +74,7 @@ const BENCHES: readonly Bench[] = [
   runsBench,
   rulesBench,
   scriptsBench,
+  triggersBench,
   fleetBench,
   hostileBench,
   growthBench,

@@ -126,9 +126,10 @@ export class TestOutbox {
 }
 
 /** What is sent to every host: any policy and rule that a test names. */
-export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look"> = {
+export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs"> = {
   missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
   look: () => undefined,
+  needs: () => Promise.resolve(false),
 };
 
 /**
@@ -139,7 +140,7 @@ interface TestIngestOptions {
   readonly stores?: Stores;
   readonly objects?: Pick<Objects, "ingest">;
   readonly commands?: CommandEntrySink;
-  readonly sent?: Pick<SentPolicies, "missing" | "look">;
+  readonly sent?: Pick<SentPolicies, "missing" | "look" | "needs">;
   readonly clock?: Clock;
 }
 

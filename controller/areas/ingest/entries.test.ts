@@ -48,7 +48,7 @@ function without(...names: readonly string[]) {
   const among = (asked: ReadonlySet<string>) => new Set([...asked].filter((name) => names.includes(name)));
   const missing = (_tenant: string, _host: string, asked: Asked) =>
     Promise.resolve({ policies: among(asked.policies), rules: among(asked.rules) });
-  return { missing, look: () => undefined };
+  return { missing, look: () => undefined, needs: () => Promise.resolve(false) };
 }
 
 test("what commands wrote goes to the area hosts in order, and is acknowledged only when taken there", async () => {

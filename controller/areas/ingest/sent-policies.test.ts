@@ -57,6 +57,17 @@ test("a host was sent what it is to be sent, with the rules of that, and nothing
   expect([...(await sent.missing("matrix", host, asked)).rules]).toEqual([""]);
 });
 
+test("a rule is needed as long as the host is to have a policy with it", async () => {
+  const assigned = [policy("a"), policy("b")];
+  const sent = controller(assigned);
+  const host = newHost();
+  await sent.desired("matrix", host);
+  expect(await sent.needs("matrix", host, "/matrix/rules/b")).toBe(true);
+  assigned.pop();
+  expect(await sent.needs("matrix", host, "/matrix/rules/b")).toBe(false);
+  expect(await missing(sent, host, ["b"])).toEqual(NONE);
+});
+
 test("a policy that was taken away still counts as sent, also to another controller and after a restart", async () => {
   const [host, assigned] = [newHost(), [policy("a")]];
   const first = controller(assigned);

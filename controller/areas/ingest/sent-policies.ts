@@ -71,6 +71,12 @@ export class SentPolicies implements DesiredStateSource {
     return missingOf(asked, now?.sent ?? NOTHING);
   }
 
+  /** Whether a policy that the host is to have now needs the rule. */
+  async needs(tenant: string, host: string, rule: string): Promise<boolean> {
+    const { policies } = await this.#desired.desired(tenant, host);
+    return policies.some(({ spec }) => ruleOf(spec) === rule);
+  }
+
   /** A new session of the host: another controller may have sent it more. */
   look(tenant: string, host: string): void {
     this.#known.delete(keyOf(tenant, host));

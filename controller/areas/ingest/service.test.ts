@@ -254,6 +254,31 @@ describe("ingest", () => {
     expect(await rowsOf("/matrix/line")).toHaveLength(1);
   });
 
+  it("waits with the records of a rule that was removed while a policy of the host needs it, and loses none", async () => {
+    await prepared();
+    let isNeeded = true;
+    const needs = (_tenant: string, host: string, rule: string) =>
+      Promise.resolve(isNeeded && host === SOURCE.host && rule === KEY);
+    const ingest = newIngest(objects, undefined, { sent: { ...EVERYTHING_SENT, needs } });
+    const text = (await rules.load(ADMIN, KEY)).text;
+    const sent = [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"], "/matrix/rules/gone")];
+    await rules.remove(ADMIN, KEY);
+    await expect(outbox.send(ingest, sent)).rejects.toMatchObject({
+      code: "unavailable",
+      message: expect.stringContaining(`The rule ${KEY} was removed: its records wait`) as string,
+    });
+    expect([await rowsOf("/matrix/line"), await rowsOf("/matrix/consolelog/rule")]).toEqual([[], []]);
+    await rules.put(ADMIN, KEY, text);
+    expect(await outbox.send(ingest, sent)).toBe(2);
+    expect((await rowsOf("/matrix/line")).map(({ name }) => name)).toEqual(["a", "b"]);
+    expect(await rowsOf("/matrix/consolelog/rule")).toMatchObject([{ name: "/matrix/rules/gone", count: 1 }]);
+
+    await rules.remove(ADMIN, KEY);
+    isNeeded = false;
+    expect(await outbox.send(ingest, [entry(3, ["d,4"])])).toBe(3);
+    expect(await rowsOf("/matrix/consolelog/rule")).toHaveLength(2);
+  });
+
   it("counts a run once, in whatever stream it is told", async () => {
     const ingest = await prepared();
     const run = {

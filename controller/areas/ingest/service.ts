@@ -28,7 +28,7 @@ interface Dependencies {
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
   /** The policies an agent may name: those that were sent to its host. */
-  readonly sent: Pick<SentPolicies, "missing" | "look">;
+  readonly sent: Pick<SentPolicies, "missing" | "look" | "needs">;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
@@ -69,6 +69,7 @@ export class IngestService implements EntrySink {
     const told: PinnedRule[] = [];
     for (const key of asked.rules) {
       const rule = unsent.rules.has(key) ? notSent(key, source) : await this.#current(principal, key);
+      if (isGone(rule) && (await this.#dependencies.sent.needs(source.tenant, source.host, key))) throw waits(key);
       told.push(this.#pins.rule(source, key, rule));
     }
     return { time: this.#pins.time(source, last), rules: told };
@@ -149,6 +150,16 @@ export class IngestService implements EntrySink {
   async #principal({ tenant }: EntrySource, entry?: Entry): Promise<Principal> {
     return systemPrincipal(tenant, await this.#dependencies.ospaceOf(tenant), entry?.traceparent ?? "");
   }
+}
+
+function isGone(rule: Rule | AppError): boolean {
+  return rule instanceof AppError && rule.details?.["reason"] === "no_rule";
+}
+
+/** As long as a policy of the host needs it, nothing is made of its records: they wait in the outbox of the agent. */
+function waits(rule: string): AppError {
+  const text = `The rule ${rule} was removed: its records wait on the host until it is stored again, or no policy of the host needs it.`;
+  return new AppError("unavailable", text);
 }
 
 function notSent(rule: string, { host }: EntrySource): AppError {

@@ -2,6 +2,7 @@ export { columns, textColumns } from "./definitions/columns.ts";
 export { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
 export { hasWords, TAGS_COLUMN } from "./definitions/definition.ts";
 export { nameAmong, triggerName } from "./definitions/naming.ts";
+export { objectOf } from "./values/events.ts";
 export type { IndexScrubPage } from "./indexing/indexscrub.ts";
 export type * from "./interface.ts";
 export { ObjectService } from "./service.ts";

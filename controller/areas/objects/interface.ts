@@ -28,6 +28,7 @@ import type {
   SystemClass,
   Tally,
   TriggerDefinition,
+  TriggerVersion,
   UpdateOptions,
 } from "./types.ts";
 
@@ -185,6 +186,16 @@ export interface ClassTriggers {
    * time; idempotent.
    */
   followTriggers(principal: Principal): Promise<void>;
+  /**
+   * That version, also after it was replaced; `disabled` as the trigger is now. Absent when the trigger was removed since,
+   * also where another one has its name by now.
+   */
+  triggerAt(principal: Principal, version: TriggerVersion): Promise<TriggerDefinition | undefined>;
+  /**
+   * The earliest time of changes that other controllers stored and did not deliver yet, by their objects (`objectOf`). It
+   * holds for changes of this controller that are later and were made before the call. Some of them may never be made.
+   */
+  foreignChanges(principal: Principal): Promise<ReadonlyMap<string, number>>;
 }
 
 /**

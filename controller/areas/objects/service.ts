@@ -70,6 +70,8 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly putTrigger: ClassTriggers["putTrigger"] = (...given) => this.#triggers.putTrigger(...given);
   readonly dropTrigger: ClassTriggers["dropTrigger"] = (...given) => this.#triggers.dropTrigger(...given);
   readonly followTriggers: ClassTriggers["followTriggers"] = (...given) => this.#triggers.followTriggers(...given);
+  readonly triggerAt: ClassTriggers["triggerAt"] = (...given) => this.#triggers.triggerAt(...given);
+  readonly foreignChanges: ClassTriggers["foreignChanges"] = (...given) => this.#triggers.foreignChanges(...given);
 
   readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
   readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);

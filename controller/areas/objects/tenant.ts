@@ -5,6 +5,7 @@ import { Retry } from "../../store/retry.ts";
 import { retrying } from "../../store/retrying.ts";
 import { Changes } from "./changes/changes.ts";
 import { TenantCatalog } from "./definitions/catalog.ts";
+import { TriggerVersions } from "./definitions/triggerversions.ts";
 import { ensureRoot, ensureSystemClass } from "./definitions/classchanges.ts";
 import { Indexer } from "./indexing/indexer.ts";
 import { IndexPasses } from "./indexing/indexpasses.ts";
@@ -28,6 +29,7 @@ export interface TenantObjects {
   readonly reader: ObjectReader;
   readonly indexer: Indexer;
   readonly changes: Changes;
+  readonly versions: TriggerVersions;
   readonly endings: EdgeEndings;
   /** Classes are dropped one attempt after the other, by path. */
   readonly drops: KeyedQueue;
@@ -68,12 +70,14 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
   const writer = new ObjectWriter(writing);
   const indexer = new Indexer({ ...parts, catalog, writer, passes: new IndexPasses(store.kv, retry) });
   indexer.start();
+  const versions = new TriggerVersions({ kv: store.kv, clock: runtime.clock, retry });
   const changes = new Changes({ tenant, store, runtime, retry, catalog });
   return {
     store,
     catalog,
     indexer,
     changes,
+    versions,
     endings,
     writer,
     remover: new ObjectRemover(writing),

@@ -1,14 +1,23 @@
 import { AppError } from "../../../common/errors.ts";
+import { TRIGGER_EVENTS_AT_ONCE } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Principal } from "../permissions/index.ts";
 import { requireDefiner } from "./definitions/definers.ts";
+import type { Definitions } from "./definitions/definition.ts";
 import type { Draft } from "./definitions/draft.ts";
-import { dropTrigger, putTrigger, TRIGGER_SUBSCRIPTION } from "./definitions/triggers.ts";
+import { triggerName } from "./definitions/naming.ts";
+import { dropTrigger, putTrigger, TRIGGER_SUBSCRIPTION, triggersAfter } from "./definitions/triggers.ts";
 import { classNotFound } from "./definitions/views.ts";
 import type { ClassTriggers } from "./interface.ts";
 import type { OpenTenants } from "./opening.ts";
 import type { TenantObjects } from "./tenant.ts";
-import type { ObjectTriggers, TriggerDefinition } from "./types.ts";
+import type {
+  ChangeSubscription,
+  ObjectChangeEvent,
+  ObjectTriggers,
+  TriggerDefinition,
+  TriggerVersion,
+} from "./types.ts";
 
 interface TriggersOptions {
   readonly tenants: OpenTenants;
@@ -46,7 +55,15 @@ export class Triggers implements ClassTriggers {
   ): Promise<TriggerDefinition> {
     requireDefiner(principal, trigger.class);
     const stored = { ...trigger, author: principal.user, modifiedAtMs: this.#options.clock.nowMs() };
-    await this.#changeTriggers(principal, (draft) => putTrigger(draft, stored));
+    const { catalog, versions } = await this.#options.tenants.defining(principal);
+    const name = triggerName(trigger);
+    await versions.keep(catalog.current().definitions.triggers.get(name));
+    let former: TriggerDefinition | undefined;
+    await this.#changeTriggers(principal, (draft) => {
+      former = draft.triggers.get(name);
+      putTrigger(draft, stored);
+    });
+    await versions.keep(former);
     return stored;
   }
 
@@ -56,15 +73,26 @@ export class Triggers implements ClassTriggers {
   }
 
   async followTriggers(principal: Principal): Promise<void> {
-    const { changes, catalog } = await this.#options.tenants.of(principal);
-    this.attach({ changes, catalog });
+    this.attach(await this.#options.tenants.of(principal));
+  }
+
+  async triggerAt(principal: Principal, version: TriggerVersion): Promise<TriggerDefinition | undefined> {
+    const { catalog, versions } = await this.#options.tenants.of(principal);
+    const { definitions } = catalog.current();
+    const trigger = await versions.find(version, definitions);
+    return trigger && { ...trigger, disabled: isDisabled(trigger, definitions) };
+  }
+
+  async foreignChanges(principal: Principal): Promise<ReadonlyMap<string, number>> {
+    const { changes } = await this.#options.tenants.of(principal);
+    return changes.foreign();
   }
 
   /** When it resolves, every controller runs the changed triggers and none the former. */
   async #changeTriggers(principal: Principal, edit: (draft: Draft) => void): Promise<void> {
-    const { catalog, changes } = await this.#options.tenants.defining(principal);
+    const { catalog, changes, versions } = await this.#options.tenants.defining(principal);
     const revision = await catalog.change(edit);
-    this.attach({ changes, catalog });
+    this.attach({ changes, catalog, versions });
     if (await catalog.acknowledged(revision)) return;
     throw new AppError(
       "unavailable",
@@ -73,21 +101,27 @@ export class Triggers implements ClassTriggers {
   }
 
   /** Takes part in the delivery to triggers if there are any, and ends it when there are none any more. */
-  attach({ changes, catalog }: Pick<TenantObjects, "changes" | "catalog">): void {
+  attach({ changes, catalog, versions }: Pick<TenantObjects, "changes" | "catalog" | "versions">): void {
     const { runner } = this.#options;
     const subscription = catalog.current().definitions.subscriptions.get(TRIGGER_SUBSCRIPTION);
     const isAttached = changes.isAttached(TRIGGER_SUBSCRIPTION);
     if (runner === undefined || isAttached === (subscription !== undefined)) return;
     if (subscription === undefined) return changes.detach(TRIGGER_SUBSCRIPTION);
-    const triggersOf = (path: string): readonly TriggerDefinition[] => {
-      const view = catalog.current().get(path);
-      return view === undefined
-        ? []
-        : catalog
-            .current()
-            .triggersFor(view)
-            .filter(({ before }) => !before);
+    const triggersOf = async (event: ObjectChangeEvent): Promise<readonly TriggerDefinition[]> => {
+      const current = catalog.current();
+      const found: TriggerDefinition[] = [];
+      for (const version of event.triggers ?? triggersAfter(current, event.class)) {
+        const trigger = await versions.find(version, current.definitions);
+        if (trigger !== undefined && !isDisabled(trigger, current.definitions)) found.push(trigger);
+      }
+      return found;
     };
-    changes.attach({ ...subscription, deliver: (events) => runner.after(events, triggersOf) });
+    const deliver: ChangeSubscription["deliver"] = (events) => runner.after(events, triggersOf);
+    changes.attach({ ...subscription, deliver, eventsAtOnce: TRIGGER_EVENTS_AT_ONCE });
   }
+}
+
+/** Whether there is none of this name that is to run now, whatever the version. */
+function isDisabled(trigger: TriggerDefinition, { triggers }: Pick<Definitions, "triggers">): boolean {
+  return triggers.get(triggerName(trigger))?.disabled !== false;
 }

@@ -432,6 +432,8 @@ export interface ObjectChangeEvent {
   readonly traceparent: string;
   /** Number of triggers whose writes led to this one; absent: none. */
   readonly steps?: number;
+  /** Triggers that run after it, in their order, as they were when it was made. Absent: none, or stored before this member. */
+  readonly triggers?: readonly TriggerVersion[];
   /** For subscriptions to whole objects. Absent where it was too large to be stored with the event. */
   readonly whole?: WholeChange;
 }
@@ -466,7 +468,16 @@ export interface TriggerDefinition {
   readonly disabled: boolean;
   /** The user with whose present rights it runs. */
   readonly author: string;
+  /** Of each version another one. */
   readonly modifiedAtMs: number;
+  /** Of the first version since there is a trigger of this name; absent: older than this member. */
+  readonly sinceMs?: number;
+}
+
+/** One version of a trigger. */
+export interface TriggerVersion extends Pick<TriggerDefinition, "class" | "name"> {
+  /** `modifiedAtMs` of the version. */
+  readonly atMs: number;
 }
 
 /** A write that is about to be made, as triggers see it: without sealed columns. */
@@ -496,12 +507,12 @@ export interface ObjectTriggers {
    */
   before(principal: Principal, triggers: readonly TriggerDefinition[], write: TriggeredWrite): Promise<TriggerOutcome>;
   /**
-   * Takes changes of one tenant, as `ChangeSubscription.deliver`. `triggersOf`: those that run after writes of a class
-   * now, in their order.
+   * Takes changes of one tenant, as `ChangeSubscription.deliver`. `triggersOf`: those that run after a change, in their
+   * order.
    */
   after(
     events: readonly ObjectChangeEvent[],
-    triggersOf: (path: string) => readonly TriggerDefinition[],
+    triggersOf: (event: ObjectChangeEvent) => Promise<readonly TriggerDefinition[]>,
   ): Promise<void>;
 }
 
@@ -518,6 +529,8 @@ export interface ChangeSubscription {
    * of the same object was made.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
+  /** Of one call, or all those of one write; `CHANGE_DELIVERY_EVENTS` when absent. */
+  readonly eventsAtOnce?: number;
 }
 
 export type ClassChange =

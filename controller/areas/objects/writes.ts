@@ -172,16 +172,16 @@ export class Writes implements ObjectWrites {
   }
 
   #publisher(
-    { tenant, traceparent, chain }: Principal,
-    { changes, catalog }: TenantObjects,
+    { tenant: name, traceparent, chain }: Principal,
+    tenant: TenantObjects,
     definitions: WriteDefinitions,
   ): WriteContext["publish"] {
-    const listeners = [...this.#listeners].filter(({ wants }) => wants(tenant));
+    const listeners = [...this.#listeners].filter(({ wants }) => wants(name));
     return async (events, write) => {
-      this.#options.triggers.attach({ changes, catalog });
-      await changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
+      this.#options.triggers.attach(tenant);
+      await tenant.changes.publish({ definitions, traceparent, steps: chain?.steps ?? 0, events, write });
       if (listeners.length === 0) return;
-      const whole = events().map((event) => ({ ...event, tenant, traceparent }));
+      const whole = events().map((event) => ({ ...event, tenant: name, traceparent }));
       for (const { listener } of listeners) listener(whole);
     };
   }

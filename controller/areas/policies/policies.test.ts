@@ -113,6 +113,13 @@ describe("saving", () => {
     expect(await names("h1")).toEqual(["uptime"]);
   });
 
+  test("it is named to who asks what needs its rule, as far as he may see it", async () => {
+    await policies.save(admin, { spec: command() });
+    await policies.save(admin, { spec: command({ name: "other", rule: "/matrix/rules/other" }) });
+    expect(await policies.needing(admin, "/matrix/rules/uptime")).toEqual(["uptime"]);
+    expect(await policies.needing({ ...admin, grants: ["rules:write"] }, "/matrix/rules/uptime")).toEqual([]);
+  });
+
   test("again with other hosts it moves: who is no longer named stops", async () => {
     await onHosts(command(), "h1", "h2");
     await onHosts(command(), "h2", "h3");

@@ -13,7 +13,7 @@ import type { Stores } from "../../store/engine.ts";
 import type { DepotChange, Depots } from "../depots/index.ts";
 import type { DepotToDeploy, DesiredPolicy, DesiredStateSource, Hosts } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
-import { requirePermission, type Principal } from "../permissions/index.ts";
+import { allows, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, type RecordFilter } from "../query/index.ts";
 import type { Rules } from "../rules/index.ts";
 import { POLICY_PATH, rowOf } from "./classes.ts";
@@ -105,6 +105,13 @@ export class PolicyService implements DesiredStateSource {
     return definitions.flatMap(({ value }) =>
       value ? [record(principal, value, targets.get(value.spec.name)?.value ?? NO_TARGETS)] : [],
     );
+  }
+
+  /** Names of the policies that need the rule, as far as the principal may see them. */
+  async needing(principal: Principal, rule: string): Promise<readonly string[]> {
+    requirePermission(principal, "rules:write");
+    if (!allows(principal, "policies:read")) return [];
+    return (await this.list(principal)).filter((policy) => policy.rule === rule).map(({ name }) => name);
   }
 
   async get(principal: Principal, name: string): Promise<PolicyRecord> {

@@ -113,6 +113,29 @@ describe("option lines", () => {
 });
 
 describe("a json rule", () => {
+  it.each([
+    ["field user.name", '{"user":{"name":"ann"}}', "ann"],
+    ["OBJECT.user.name", '{"user":{"name":"ann"}}', "ann"],
+    ["user.name.first", '{"user":{"name":{"first":"ann"}}}', "ann"],
+    ["field user.name", '{"user":{"name":"ann"},"user.name":"whole"}', "whole"],
+    ["field user.name", '{"user.name":null,"user":{"name":"ann"},"status":1}', undefined],
+    ["field a.b.c", '{"a":{"b":1},"a.b":{"c":"named with a point"}}', "named with a point"],
+    ["field a.b.c", '{"a":{"b":"text"},"status":1}', undefined],
+    ["field a.length", '{"a":[1,2],"status":1}', undefined],
+    ["field a.constructor", '{"a":{},"status":1}', undefined],
+    ["join user.name,'@',user.host", '{"user":{"name":"ann","host":"web-1"}}', "ann@web-1"],
+  ])("takes nested members: %s of %s", (source, line, client) => {
+    const found = values(`--class=/ns/access\n--parser=json\n--var_client=${source}\n`, line);
+    expect((found as { client?: unknown }).client).toBe(client);
+  });
+
+  it("does not call a member unused of which a path takes something", () => {
+    const unused: string[] = [];
+    const rule = compileRule("--class=/ns/access\n--parser=json\n--var_client=field user.name\n", access);
+    rule.parse([raw('{"user":{"name":"ann"},"other":1}')], (field) => unused.push(field));
+    expect(unused).toEqual(["other"]);
+  });
+
   const rule = "--class=/ns/access\n--parser=json\n";
 
   it("takes the members that the class has, and nothing else", () => {

@@ -3,6 +3,7 @@ import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../com
 import type { Row, Value } from "../../../common/value.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
+import { nestedPaths, NO_FIELD } from "./paths.ts";
 import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
 import {
   BITLOG_FIELDS,
@@ -21,7 +22,7 @@ import { templateOf } from "./template.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
-export type CompiledRule = Pick<Rule, "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly">;
+export type CompiledRule = Pick<Rule, "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly" | "paths">;
 
 /**
  * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for what cannot be used at all.
@@ -117,6 +118,7 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
     columns,
     body,
     forwardTo: forwardedTo(rule),
+    paths: nestedPaths(rule),
     isCostly: (records) =>
       !(ignored && body === undefined) &&
       records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
@@ -259,7 +261,5 @@ function mapped(result: FieldsOrError, { record, ordinal, mapping, hasBody }: Pl
     if (value !== undefined && value !== null) values[column] = value;
   }
   if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {} };
-  return Object.keys(values).length > 0
-    ? { ok: true, ordinal, values }
-    : { ok: false, ordinal, error: "It holds no field of the rule's class." };
+  return Object.keys(values).length > 0 ? { ok: true, ordinal, values } : { ok: false, ordinal, error: NO_FIELD };
 }

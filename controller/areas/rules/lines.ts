@@ -7,6 +7,7 @@ import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
 import type { LineFailures } from "./line-failures.ts";
+import { PathWatch } from "./paths.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRecord, Rule } from "./types.ts";
@@ -200,6 +201,7 @@ class LineRun {
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
+  readonly #paths: PathWatch;
 
   constructor({ principal, rule, source, timeMs, failures, slices }: LineRunOptions) {
     this.principal = principal;
@@ -208,6 +210,7 @@ class LineRun {
     this.#source = source;
     this.#failures = failures;
     this.#slices = slices;
+    this.#paths = new PathWatch(rule);
   }
 
   /** What a principal may write of a class, asked once for all lines. */
@@ -220,18 +223,20 @@ class LineRun {
     return gate;
   }
 
-  parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
+  async parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
     this.first = this.#next;
     this.#next += lines.length;
     this.#lines = lines;
     this.#failedLines = new Set();
     for (const line of lines) if (line.trim() !== "") this.#sound += 1;
     const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
-    return this.#slices.parse(
+    const parsed = await this.#slices.parse(
       this.rule,
       lines.map((text) => ({ text, ...place })),
       (field) => this.#countUnused(field),
     );
+    this.#paths.see(parsed);
+    return parsed;
   }
 
   #countUnused(field: string): void {
@@ -261,10 +266,11 @@ class LineRun {
   }
 
   result(): LinesResult {
-    const warnings = Array.from(
+    const unused = Array.from(
       this.#unused,
       ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
     );
+    const warnings = [...unused, ...this.#paths.warnings()];
     return {
       class: this.rule.class,
       records: this.#records,

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
 import { readExtension, type ExtensionRows } from "./extension.ts";
+import { memberAt } from "./paths.ts";
 import { names, type RuleOption, type RuleText } from "./options.ts";
 import { type InsertTemplate, templateOf, templateValue } from "./template.ts";
 import type { RawRecord, RuleTarget } from "./types.ts";
@@ -50,8 +51,14 @@ export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<str
   const named = rule.options.filter(({ name }) => name.startsWith("var_"));
   const template = templateOf(rule);
   const words = [...named.flatMap(({ value }) => value.split(/[\s,:]+/)), ...(template?.fields ?? [])];
-  const operands = words.map((word) => word.replace(/^OBJECT\./, ""));
+  const operands = words.map((word) => word.replace(/^OBJECT\./, "")).flatMap(withBeginnings);
   return new Set([...(template ? [] : target.columns.map((column) => column.name)), ...operands]);
+}
+
+/** A path takes something of the member it begins with, whose name may have points. */
+function withBeginnings(path: string): readonly string[] {
+  const names = path.split(".");
+  return names.map((_, at) => names.slice(0, at + 1).join("."));
 }
 
 function columnOf({ name, line }: Pick<RuleOption, "name" | "line">, target: RuleTarget): string {
@@ -63,7 +70,7 @@ function columnOf({ name, line }: Pick<RuleOption, "name" | "line">, target: Rul
 
 /**
  * `field f` · `join a,b` · `array a,b` · `map k:a,l:b` · `lookup f,label` · `'constant'` · `OBJECT.a` · a field's bare
- * name.
+ * name. A field `a.b` is the member of that name, or the member `b` of the object `a`.
  */
 function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   const value = line.value;
@@ -129,8 +136,13 @@ function mappedOver(pairs: readonly string[], line: RuleOption): Source {
   };
 }
 
+/** With points in its name, the member that is called so, or else the one within others. */
 function field(name: string): Source {
-  return (fields, record) => (Object.hasOwn(fields, name) ? fields[name] : fact(name, record));
+  const isPath = name.includes(".");
+  return (fields, record) => {
+    if (Object.hasOwn(fields, name)) return fields[name];
+    return (isPath ? memberAt(fields, name) : undefined) ?? fact(name, record);
+  };
 }
 
 function fact(name: string, record: RawRecord): Value | undefined {

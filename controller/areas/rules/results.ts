@@ -3,6 +3,7 @@ import { RULE_FORWARDS_PER_RECORD_MAX, RULE_ROWS_PER_RECORD_MAX } from "../../..
 import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
+import { NO_FIELD } from "./paths.ts";
 import type { ParsedRow, Rule } from "./types.ts";
 
 /** A record as it goes to another rule. */
@@ -72,11 +73,9 @@ export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedR
   if (made > 0 || passed.length > 0) return;
   throw new AppError(
     "invalid",
-    of.rule.class === "" ? "The rule has no option --class, and its body names no class." : NOTHING,
+    of.rule.class === "" ? "The rule has no option --class, and its body names no class." : NO_FIELD,
   );
 }
-
-const NOTHING = "It holds no field of the rule's class.";
 
 interface Target {
   readonly path: string;

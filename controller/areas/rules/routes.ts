@@ -57,12 +57,12 @@ export function ruleRoutes({
       method: "DELETE",
       path: "/mxobject/rule",
       permission: "rules:write",
-      summary: "Remove a rule",
+      summary: "Remove a rule; a warning names the policies that need it",
       input: RuleKey,
       output: Type.String(),
       handler: async ({ principal, input }) => {
-        await rules.remove(principal, input.key);
-        return { message: "" };
+        const warnings = await rules.remove(principal, input.key);
+        return { message: "", warnings };
       },
     }),
     endpoint({

@@ -123,6 +123,17 @@ test("lines are stored with the row condition of the caller, each that breaks it
   await expect(sentLines.take(blind, request)).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("a nested member that no line has is told, by path", async () => {
+  const key = "/matrix/rules/nested";
+  await rules.put(ADMIN, key, "--class=/matrix/sent\n--parser=json\n--var_name=field user.nam\n--var_n=field user.n\n");
+  const told = "--var_name: none of 2 records has a value at user.nam.";
+  expect(await send(`rule=${key}`, '{"user":{"name":"a","n":1}}\n{"user":{"name":"b"}}\nno json')).toMatchObject({
+    warnings: [told],
+  });
+  const answer = await send(`rule=${key}`, '{"user":{"name":"a","n":1}}\n{"user":{"nam":"b"}}');
+  expect(answer).not.toHaveProperty("warnings");
+});
+
 test("a channel hears each line as a frame of its own, in their order, and other tenants hear none", async () => {
   const { port } = http.app.server.address() as AddressInfo;
   const at = `ws://127.0.0.1:${port}/websocket/news?sessionid=`;

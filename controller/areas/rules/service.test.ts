@@ -52,6 +52,17 @@ test("a rule is used as it was last written, and gone when it was removed", asyn
   await expect(rules.remove(admin, key)).rejects.toMatchObject({ code: "not_found" });
 });
 
+test("the removal of a rule names the policies that need it", async () => {
+  const neededBy = (_by: unknown, rule: string) =>
+    Promise.resolve(rule === "/matrix/rules/needed" ? ["tick", "tock"] : []);
+  const known = new RuleService({ stores: engine, entries: testEntries(engine), objects, neededBy });
+  for (const name of ["needed", "other"]) await known.put(admin, `/matrix/rules/${name}`, text("name,n"));
+  expect(await known.remove(admin, "/matrix/rules/needed")).toEqual([
+    "The rule /matrix/rules/needed is removed, and policies need it: tick, tock; their records wait on their hosts until it is stored again.",
+  ]);
+  expect(await known.remove(admin, "/matrix/rules/other")).toEqual([]);
+});
+
 test("a pinned text is there after the rule has changed and gone", async () => {
   const key = "/matrix/rules/pinned";
   await rules.put(admin, key, text("name,n"));

@@ -52,6 +52,8 @@ export interface RuleDependencies extends Pick<RuleStoreParts, "stores" | "entri
   readonly objects: Objects;
   /** Without them no body finds one. */
   readonly tables?: RuleStoreParts["tables"];
+  /** Names of the policies that need a rule, as far as the principal may see them; absent: none is known. */
+  readonly neededBy?: (principal: Principal, rule: string) => Promise<readonly string[]>;
   /** Absent: no body is checked when it is stored. */
   readonly engine?: Pick<ScriptEngine, "run"> | undefined;
 }
@@ -62,12 +64,14 @@ export class RuleService implements Rules {
   /** Compiled rules by tenant, key, digest and state of the classes; the oldest leaves first. */
   readonly #compiled = new Map<string, CompiledRule>();
   readonly #engine: RuleDependencies["engine"];
+  readonly #neededBy: NonNullable<RuleDependencies["neededBy"]>;
 
   constructor(dependencies: RuleDependencies) {
     const { tables = () => Promise.resolve(undefined) } = dependencies;
     this.#store = new RuleStore({ ...dependencies, tables });
     this.#objects = dependencies.objects;
     this.#engine = dependencies.engine;
+    this.#neededBy = dependencies.neededBy ?? (() => Promise.resolve([]));
   }
 
   /** A tenant is there no more: what was compiled is compiled anew. */
@@ -172,7 +176,8 @@ export class RuleService implements Rules {
     return [...(missing === undefined ? [] : [untilIt(missing)]), ...ruleWarnings(text)];
   }
 
-  async remove(principal: Principal, key: string): Promise<void> {
+  /** Answers a warning while policies need it: their records wait on their hosts until it is stored again. */
+  async remove(principal: Principal, key: string): Promise<readonly string[]> {
     requirePermission(principal, "rules:write");
     checkKey(principal, key);
     const stored = await this.#store.find(principal.tenant, key);
@@ -180,6 +185,10 @@ export class RuleService implements Rules {
       stored !== undefined && isReadable(principal, stored.text) && (await this.#store.remove(principal, key));
     if (!found) throw new AppError("not_found", `There is no rule ${key}.`);
     await this.#store.putExtension(principal.tenant, key, "");
+    const policies = await this.#neededBy(principal, key);
+    if (policies.length === 0) return [];
+    const until = "their records wait on their hosts until it is stored again";
+    return [`The rule ${key} is removed, and policies need it: ${listed(policies)}; ${until}.`];
   }
 
   /** The rule's extension table as LTSV text, empty without one. `AppError("not_found")` without the rule. */

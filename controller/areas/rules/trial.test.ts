@@ -77,6 +77,13 @@ async function stored(path: string): Promise<number> {
 }
 
 describe("a trial of a rule", () => {
+  test("tells a nested member that no line has", async () => {
+    const rule = "--class=/matrix/line\n--parser=json\n--var_name=field user.nam\n--var_n=field user.n\n";
+    const { warnings } = await tried(rule, ['{"user":{"name":"a","n":1}}', '{"user":{"name":"b","n":2}}']);
+    expect(warnings).toEqual(["--var_name: none of 2 records has a value at user.nam."]);
+    expect((await tried(rule, ['{"user":{"nam":"a"}}', '{"user":{"n":1}}'])).warnings).toEqual([]);
+  });
+
   test("answers the rows of each line as they would be stored, and stores none", async () => {
     const body = 'if OBJECT.n > 1 then setClass("/matrix/other") setvar("name", "big") end log.info("seen", OBJECT.n)';
     const { class: path, records, log, msPerRecord } = await tried(LINE + body, ["a,1", "", "b,2", "c,x"]);

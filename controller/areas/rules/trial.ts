@@ -18,6 +18,7 @@ import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
 import type { PolicySamples } from "./samples.ts";
 import type { RuleService } from "./service.ts";
+import { PathWatch } from "./paths.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
@@ -76,7 +77,7 @@ export interface TrialResult {
   readonly notCalled: string[];
   /** For one line, everything together. */
   readonly msPerRecord: number;
-  /** What of the records of a policy is missing. */
+  /** What of the records of a policy is missing, and nested members that no line has. */
   readonly warnings: readonly string[];
 }
 
@@ -134,7 +135,10 @@ export class RuleTrials {
     const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, raw.length);
     const records = raw.map((one, at) => untold(one, { line: at + 1, isShown: request.lines === undefined }));
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
-    return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings };
+    const paths = new PathWatch(rule);
+    paths.see(parsed);
+    const told = [...warnings, ...paths.warnings()];
+    return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 
   /** No class, no rights of its own: who sees the sample sees what is captured of it. */

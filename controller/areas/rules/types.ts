@@ -52,6 +52,12 @@ export interface RuleTarget {
   readonly columns: readonly { readonly name: string }[];
 }
 
+/** A column that gets its value from a member of a member. */
+export interface NestedPath {
+  readonly column: string;
+  readonly path: string;
+}
+
 export interface Rule {
   /** Its configuration key, such as `/matrix/rules/access`. */
   readonly key: string;
@@ -67,6 +73,8 @@ export interface Rule {
   readonly body: RuleBody | undefined;
   /** Rules that get each raw record, too. */
   readonly forwardTo: readonly string[];
+  /** Columns that get their values from nested members. */
+  readonly paths?: readonly NestedPath[];
   /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */
   isCostly(records: readonly RawRecord[]): boolean;
   /**

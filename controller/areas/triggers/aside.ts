@@ -1,16 +1,18 @@
 import { AppError } from "../../../common/errors.ts";
-import { CELL_MAX_BYTES } from "../../../common/limits.ts";
+import { CELL_MAX_BYTES, CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import {
   idFromColumns,
   triggerName,
   type ObjectChangeEvent,
   type Objects,
+  type Pushdown,
+  type ReadRequest,
   type TriggerDefinition,
 } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
-import type { Errand } from "./lanes.ts";
+import type { Errand } from "./errand.ts";
 
 /** A kept change as it is found again. */
 export interface Kept {
@@ -19,6 +21,8 @@ export interface Kept {
   /** The controller that has it. */
   readonly owner: string;
 }
+
+const WAITING = [{ kind: "equals", column: "state", values: ["waiting"] }] as const;
 
 interface Dependencies {
   readonly objects: Pick<Objects, "catalog" | "insert" | "remove" | "read">;
@@ -33,12 +37,20 @@ export class Aside {
     this.#with = dependencies;
   }
 
-  /** Idempotent. `owner`: empty, or the controller that goes on with it. */
-  async put({ event, trigger }: Errand, as: { state: AsideState; owner: string; error?: string; attempts?: number }) {
-    const principal = await this.#platform(event.tenant);
+  /** Of one tenant; idempotent. `owner`: empty, or the controller that goes on with it. */
+  async put(errands: readonly Errand[], as: { state: AsideState; owner: string; error?: string; attempts?: number }) {
+    const [first] = errands;
+    if (first === undefined) return;
+    const principal = await this.#platform(first.event.tenant);
     const { state, owner, error = "", attempts = 0 } = as;
-    const row: Row = { ...keysOf({ event, trigger }), class: event.class, state, owner, error, attempts };
-    await this.#with.objects.insert(principal, principal.ospace + ASIDE_PATH, [{ ...row, event: textOf(event) }]);
+    const rows = errands.map(({ event, trigger }): Row => {
+      const row = { ...keysOf({ event, trigger }), class: event.class, state, owner, error, attempts };
+      return { ...row, event: textOf(event) };
+    });
+    for (let from = 0; from < rows.length; from += CHANGE_BATCH_MAX) {
+      const some = rows.slice(from, from + CHANGE_BATCH_MAX);
+      await this.#with.objects.insert(principal, principal.ospace + ASIDE_PATH, some);
+    }
   }
 
   /** Idempotent. */
@@ -49,13 +61,53 @@ export class Aside {
     if (id !== undefined) await this.#with.objects.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
   }
 
-  /** Those that wait, in no order. */
-  async *waiting(tenant: string): AsyncGenerator<Kept> {
+  /** Those that wait, in pages and in no order. */
+  async *waiting(tenant: string): AsyncGenerator<readonly Kept[]> {
+    for await (const rows of this.#read(tenant, WAITING)) yield rows.map(keptOf);
+  }
+
+  /** Those that wait and are changes of objects with these ids, in no order. */
+  async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<Kept> {
+    const where = [{ kind: "equals", column: "object", values: ids } as const];
+    const meant = new Set<unknown>(ids);
+    for await (const rows of this.#read(tenant, where))
+      for (const row of rows) if (meant.has(row["object"])) yield keptOf(row);
+  }
+
+  /** Those that wait for this owner, read anew. */
+  async ofOwner(errands: readonly Errand[], owner: string): Promise<readonly Errand[]> {
+    const [first] = errands;
+    if (first === undefined) return [];
+    const principal = await this.#platform(first.event.tenant);
+    const path = principal.ospace + ASIDE_PATH;
+    const view = (await this.#with.objects.catalog(principal)).get(path);
+    const byId = new Map(errands.map((errand) => [view && idFromColumns(view, keysOf(errand)), errand]));
+    const ids = [...byId.keys()].filter((id) => id !== undefined);
+    const found: Errand[] = [];
+    for await (const page of this.#with.objects.read(principal, { class: path, subtree: false, ids }))
+      for (const { id, values } of page) {
+        const errand = byId.get(id);
+        if (errand && values["state"] === "waiting" && textOrEmpty(values["owner"]) === owner) found.push(errand);
+      }
+    return found;
+  }
+
+  /** Whether nothing waits. */
+  async isEmpty(tenant: string): Promise<boolean> {
+    for await (const rows of this.#read(tenant, WAITING, { columns: ["state"], expected: 1 }))
+      if (rows.length > 0) return false;
+    return true;
+  }
+
+  async *#read(
+    tenant: string,
+    where: readonly Pushdown[],
+    how: Pick<ReadRequest, "columns" | "expected"> = {},
+  ): AsyncGenerator<readonly Row[]> {
     const principal = await this.#platform(tenant);
-    const where = [{ kind: "equals", column: "state", values: ["waiting"] } as const];
-    const request = { class: principal.ospace + ASIDE_PATH, subtree: false, where };
+    const request = { class: principal.ospace + ASIDE_PATH, subtree: false, where, ...how };
     for await (const page of this.#with.objects.read(principal, request))
-      for (const { values } of page) if (values["state"] === "waiting") yield keptOf(values);
+      yield page.map(({ values }) => values).filter(({ state }) => state === "waiting");
   }
 
   async #platform(tenant: string): Promise<Principal> {
@@ -82,6 +134,7 @@ function keysOf({ event, trigger }: Pick<Errand, "event"> & Pick<Kept, "trigger"
     object: event.id,
     time: Math.floor(event.timeMs),
     action: event.action,
+    us: Math.round((event.timeMs % 1) * 1_000),
   };
 }
 

@@ -6,7 +6,7 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 /** Relative to the tenant's ospace: changes that a trigger did not take yet, or failed to. */
 export const ASIDE_PATH = "/system/triggerevent";
 
-/** `waiting`: is run by the controller that has it, or by maintenance. `failed`: until somebody sets it to waiting. */
+/** `waiting`: is run by the controller that is its owner, or by maintenance. `failed`: until somebody sets it to waiting. */
 export type AsideState = "waiting" | "failed";
 
 export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemClass {
@@ -15,11 +15,12 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
     columns: [
       ...columns("varchar", "trigger", "class", "object", "action", "state", "owner"),
       ...columns("timestamp", "time"),
-      ...columns("int", "attempts"),
+      // Microseconds within `time`; a class that was made before there was this column has it not among its keys.
+      ...columns("int", "us", "attempts"),
       ...columns("text", "error", "event"),
     ],
-    keys: ["trigger", "object", "time", "action"],
-    indexes: ["trigger", "state"],
+    keys: ["trigger", "object", "time", "action", "us"],
+    indexes: ["trigger", "object", "state"],
     options: { keyMode: "md5", ttlSeconds: TRIGGER_ASIDE_TTL_DAYS * DAY_SECONDS },
     guard: asideGuard(objects),
   };

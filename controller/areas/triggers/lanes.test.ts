@@ -1,32 +1,53 @@
 import { expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { TRIGGER_ATTEMPTS_MAX, TRIGGER_PATIENCE_MS, TRIGGER_WAITING_MAX } from "../../../common/limits.ts";
+import {
+  TRIGGER_AGAIN_MAX_MS,
+  TRIGGER_AGAIN_MIN_MS,
+  TRIGGER_ATTEMPTS_MAX,
+  TRIGGER_PATIENCE_MS,
+  TRIGGER_RUNS_AT_ONCE,
+  TRIGGER_WAITING_MAX,
+} from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
-import { Lanes, type Errand } from "./lanes.ts";
+import type { Errand } from "./errand.ts";
+import { Lanes, type LanesDependencies } from "./lanes.ts";
 
-function errand(name: string, id: string): Errand {
+function errand(name: string, id: string, timeMs = 1): Errand {
   const trigger = { class: "/m/box", name } as TriggerDefinition;
-  const event = { tenant: "m", class: "/m/box", id, timeMs: 1, action: "INSERT", fields: {}, traceparent: "" } as const;
+  const event = { tenant: "m", class: "/m/box", id, timeMs, action: "INSERT", fields: {}, traceparent: "" } as const;
   return { event, trigger };
 }
 
-const nameOf = ({ trigger, event }: Errand): string => `${trigger.name} ${event.id}`;
+const nameOf = ({ trigger, event }: Errand): string =>
+  `${trigger.name} ${event.id}${event.timeMs === 1 ? "" : `@${event.timeMs}`}`;
 
-/** Lanes whose runs end when they are told to, and what they did. */
-function lanes(outcomes: Readonly<Record<string, () => Promise<void>>> = {}) {
+/** Lanes whose runs end when they are told to, and what they did. `earlier`: what is before errands elsewhere. */
+function lanes(
+  outcomes: Readonly<Record<string, () => Promise<void>>> = {},
+  earlier: LanesDependencies["earlier"] = () => Promise.resolve(new Map()),
+) {
   const clock = new TestClock();
   const did: string[] = [];
+  const kept = new Set<Errand>();
   const note = (what: string) => (one: Errand) => Promise.resolve(void did.push(`${what} ${nameOf(one)}`));
-  const opened = new Lanes({
+  const opened: Lanes = new Lanes({
     runtime: { clock },
     run: async (one) => {
       did.push(`run ${nameOf(one)}`);
       await outcomes[nameOf(one)]?.();
     },
-    keep: (one, isMine) => note(isMine ? "keep" : "leave")(one),
+    earlier,
+    keep: async (some) => {
+      for (const one of some) kept.add(one);
+      for (const one of some) await note("keep")(one);
+    },
     done: note("done"),
     failed: note("failed"),
+    takeUp: (): Promise<void> =>
+      opened.scan(async () => {
+        for (const one of await opened.ready([...kept])) opened.resume(one);
+      }),
   });
   return { lanes: opened, clock, did };
 }
@@ -40,69 +61,153 @@ function held(): { readonly until: () => Promise<void>; readonly end: () => void
 /** Lets everything that waits for nothing but its turn go on. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-test("a trigger takes one change after the other, and keeps no other trigger waiting", async () => {
+test("changes of one object are run one after the other by their times, and keep no other object or trigger waiting", async () => {
   const slow = held();
-  const { lanes: all, did } = lanes({ "a 1": slow.until });
-  const taken = all.take([errand("a", "1"), errand("a", "2"), errand("b", "1"), errand("b", "2")]);
+  const { lanes: all, did } = lanes({ "a 1@2": slow.until });
+  const first = all.take([errand("a", "1", 2)]);
   await settle();
-  expect(did).toEqual(["run a 1", "run b 1", "run b 2"]);
+  const taken = all.take([errand("a", "1", 4), errand("a", "1", 3), errand("a", "2"), errand("b", "1", 3)]);
+  await settle();
+  expect(did).toEqual(["run a 1@2", "run a 2", "run b 1@3"]);
   slow.end();
-  await taken;
-  expect(did).toEqual(["run a 1", "run b 1", "run b 2", "run a 2"]);
+  await Promise.all([first, taken]);
+  expect(did).toEqual(["run a 1@2", "run a 2", "run b 1@3", "run a 1@3", "run a 1@4"]);
+});
+
+test("of one trigger TRIGGER_RUNS_AT_ONCE run at once, and those that wait to be run again are not among them", async () => {
+  const slow = held();
+  const fail = (): Promise<void> => Promise.reject(new AppError("unavailable", "away"));
+  const ids = Array.from({ length: TRIGGER_RUNS_AT_ONCE + 3 }, (_, at) => String(at));
+  const until = Object.fromEntries(ids.map((id) => [`a ${id}`, slow.until]));
+  const { lanes: all, did } = lanes({ ...until, "a 0": fail });
+  const taken = all.take(ids.map((id) => errand("a", id)));
+  await settle();
+  expect(did).toEqual(ids.slice(0, TRIGGER_RUNS_AT_ONCE + 1).map((id) => `run a ${id}`));
+  slow.end();
+  const closed = all.close();
+  await expect(taken).rejects.toMatchObject({ code: "unavailable" });
+  await closed;
 });
 
 test("what takes long is kept durably, and goes on; told again meanwhile, it runs once", async () => {
   const slow = held();
   const { lanes: all, did, clock } = lanes({ "a 1": slow.until });
-  const taken = all.take([errand("a", "1"), errand("a", "2")]);
+  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
   const again = all.take([errand("a", "1")]);
   await settle();
   clock.advance(TRIGGER_PATIENCE_MS);
   await Promise.all([taken, again]);
-  expect(did.filter((what) => what.startsWith("keep"))).toContain("keep a 2");
+  expect(did.filter((what) => what.startsWith("keep"))).toContain("keep a 1@2");
   slow.end();
+  await settle();
   await all.close();
   expect(did.filter((what) => what === "run a 1")).toHaveLength(1);
-  expect(did).toContain("done a 1");
+  expect(did.slice(-3)).toEqual(["done a 1", "run a 1@2", "done a 1@2"]);
 });
 
-test("a change that failed too often is failed, and the next one is run", async () => {
+test("a change with an earlier one elsewhere is kept, and run when that is over; so is the next one of its object", async () => {
+  let isElsewhere = true;
+  const earlier: LanesDependencies["earlier"] = (errands) =>
+    Promise.resolve(
+      new Map(isElsewhere ? errands.map((one) => [one, { isElsewhere: one.event.id === "1", kept: [] }]) : []),
+    );
+  const { lanes: all, did, clock } = lanes({}, earlier);
+  const taken = all.take([errand("a", "1", 2), errand("a", "2"), errand("a", "1", 3)]);
+  await taken;
+  expect([...did].sort()).toEqual(["keep a 1@2", "keep a 1@3", "run a 2"]);
+  isElsewhere = false;
+  clock.advance(TRIGGER_AGAIN_MAX_MS);
+  await settle();
+  expect(did.slice(3)).toEqual(["run a 1@2", "done a 1@2", "run a 1@3", "done a 1@3"]);
+  await all.close();
+});
+
+test("a change waits for a kept one before it, unless that one is under way here", async () => {
+  const slow = held();
+  const first = errand("a", "1", 1);
+  const earlier: LanesDependencies["earlier"] = (errands) =>
+    Promise.resolve(
+      new Map(errands.filter((one) => one !== first).map((one) => [one, { isElsewhere: false, kept: [first] }])),
+    );
+  const { lanes: all, did, clock } = lanes({ "a 1": slow.until }, earlier);
+  const taken = all.take([errand("a", "1", 2)]);
+  await settle();
+  await taken;
+  expect(did).toEqual(["keep a 1@2"]);
+  all.resume(first);
+  clock.advance(TRIGGER_AGAIN_MIN_MS);
+  await settle();
+  expect(did).toEqual(["keep a 1@2", "run a 1"]);
+  slow.end();
+  await settle();
+  expect(did.slice(2)).toEqual(["done a 1", "run a 1@2", "done a 1@2"]);
+  await all.close();
+});
+
+test("what ended while kept changes are read is not resumed", async () => {
+  const { lanes: all, did } = lanes();
+  await all.scan(async () => {
+    await all.take([errand("a", "1")]);
+    expect(await all.ready([errand("a", "1")])).toEqual([]);
+    all.resume(errand("a", "1"));
+  });
+  await settle();
+  expect(did).toEqual(["run a 1"]);
+});
+
+test("a change that failed too often is failed, and only then the next one of its object is run", async () => {
   const fail = (): Promise<void> => Promise.reject(new AppError("invalid", "no"));
   const { lanes: all, did, clock } = lanes({ "a 1": fail });
-  const taken = all.take([errand("a", "1"), errand("a", "2")]);
+  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
   for (let step = 0; step < 10 * TRIGGER_ATTEMPTS_MAX; step++) {
     await settle();
     clock.advance(250);
   }
   await taken;
-  expect(did.filter((what) => what === "run a 1")).toHaveLength(TRIGGER_ATTEMPTS_MAX);
-  expect(did).toContain("failed a 1");
-  expect(did).toContain("run a 2");
+  const runs = did.filter((what) => !/^(keep|done)/.test(what));
+  const failing = Array.from({ length: TRIGGER_ATTEMPTS_MAX }, () => "run a 1");
+  expect(runs).toEqual([...failing, "failed a 1", "run a 1@2"]);
 });
 
-test("failures of the platform do not count; a trigger with too many changes leaves them where they are kept", async () => {
+test("failures of the platform do not count", async () => {
   let away = 20;
   const passing = (): Promise<void> =>
     away-- > 0 ? Promise.reject(new AppError("unavailable", "away")) : Promise.resolve();
   const { lanes: all, did, clock } = lanes({ "a 0": passing });
-  const many = Array.from({ length: TRIGGER_WAITING_MAX + 1 }, (_, at) => errand("a", String(at)));
-  const taken = all.take(many);
-  expect(all.canResume(errand("a", "more"))).toBe(false);
-  while (away > 0) {
+  const taken = all.take([errand("a", "0")]);
+  while (away >= 0) {
     await settle();
-    clock.advance(2_000);
+    clock.advance(TRIGGER_AGAIN_MAX_MS);
   }
   await taken;
-  await settle();
-  expect(did).toContain(`leave a ${TRIGGER_WAITING_MAX}`);
   expect(did.filter((what) => what.startsWith("failed"))).toEqual([]);
-  expect(all.canResume(errand("a", "more"))).toBe(true);
+});
+
+test("a trigger with too many changes leaves the others where they are kept, and takes them up when half are over", async () => {
+  const slow = held();
+  const many = Array.from({ length: TRIGGER_WAITING_MAX + 1 }, (_, at) => errand("a", String(at)));
+  const { lanes: all, did, clock } = lanes(Object.fromEntries(many.map((one) => [nameOf(one), slow.until])));
+  const taken = all.take(many);
+  await settle();
+  expect(await all.ready([errand("a", "more")])).toEqual([]);
+  clock.advance(TRIGGER_PATIENCE_MS);
+  await taken;
+  const last = `a ${TRIGGER_WAITING_MAX}`;
+  expect(did).toContain(`keep ${last}`);
+  expect(did).not.toContain(`run ${last}`);
+  slow.end();
+  for (let step = 0; step < 10; step++) {
+    await settle();
+    clock.advance(TRIGGER_AGAIN_MAX_MS);
+  }
+  expect(did).toContain(`done ${last}`);
+  await all.close();
 });
 
 test("what does not run because the controller ends was not taken", async () => {
   const slow = held();
   const { lanes: all } = lanes({ "a 1": slow.until });
-  const taken = all.take([errand("a", "1"), errand("a", "2")]);
+  const taken = all.take([errand("a", "1"), errand("a", "1", 2)]);
   await settle();
   const closed = all.close();
   slow.end();

@@ -1,6 +1,11 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { listed } from "../../../common/text/listed.ts";
-import { TRIGGER_ATTEMPTS_MAX, TRIGGER_STOPPED_TOLD_MS, TRIGGER_TEXT_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  TRIGGER_ATTEMPTS_MAX,
+  TRIGGER_ORDER_OBJECTS,
+  TRIGGER_STOPPED_TOLD_MS,
+  TRIGGER_TEXT_MAX_BYTES,
+} from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { ScriptEngine, ScriptHost } from "../../scripting/index.ts";
@@ -27,10 +32,12 @@ import {
 } from "../permissions/index.ts";
 import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
-import { Aside } from "./aside.ts";
+import { Aside, type Kept } from "./aside.ts";
 import type { TriggerHost } from "./host.ts";
-import { Lanes, type Errand } from "./lanes.ts";
+import { laneOf, type Errand } from "./errand.ts";
+import { Lanes } from "./lanes.ts";
 import { TriggerLog } from "./log.ts";
+import { ChangeOrder } from "./order.ts";
 import { checkTrigger, isPassing, runTrigger, type RunOutcome } from "./run.ts";
 import { listing, readTrigger, type TriggerInput, type TriggerListing } from "./wire.ts";
 
@@ -65,12 +72,15 @@ export class TriggerService implements ObjectTriggers {
     this.#with = dependencies;
     this.#log = new TriggerLog({ logs, runtime });
     this.#aside = new Aside({ objects, ospaceOf });
+    const order = new ChangeOrder({ objects, aside: this.#aside, ospaceOf, clock: runtime.clock });
     this.#lanes = new Lanes({
       runtime,
       run: (errand) => this.#runAfter(errand),
-      keep: (errand, isMine) => this.#aside.put(errand, { state: "waiting", owner: isMine ? controllers.own : "" }),
+      earlier: (errands) => order.earlier(errands),
+      keep: (errands) => this.#aside.put(errands, { state: "waiting", owner: controllers.own }),
       done: (errand) => this.#aside.remove(errand),
       failed: (errand, error) => this.#fail(errand, error),
+      takeUp: (tenant) => this.#takeUp(tenant, (owner) => owner === controllers.own),
     });
   }
 
@@ -133,30 +143,68 @@ export class TriggerService implements ObjectTriggers {
 
   async after(
     events: readonly ObjectChangeEvent[],
-    triggersOf: (path: string) => readonly TriggerDefinition[],
+    triggersOf: (event: ObjectChangeEvent) => Promise<readonly TriggerDefinition[]>,
   ): Promise<void> {
-    await this.#lanes.take(
-      events.flatMap((event) => triggersOf(event.class).map((trigger): Errand => ({ event, trigger }))),
-    );
+    const errands: Errand[] = [];
+    for (const event of events) for (const trigger of await triggersOf(event)) errands.push({ event, trigger });
+    await this.#lanes.take(errands);
   }
 
-  /** Goes on with changes that wait for triggers and that no controller has. */
+  /** Goes on with changes that wait for triggers and that no other controller has. */
   async maintain(tenant: string): Promise<void> {
     const { objects, ospaceOf, controllers } = this.#with;
-    const platform = systemPrincipal(tenant, await ospaceOf(tenant), "");
-    await objects.followTriggers(platform);
-    for await (const { event, trigger: named, owner } of this.#aside.waiting(tenant)) {
-      if (owner !== "" && owner !== controllers.own && controllers.has(owner)) continue;
-      const trigger = await this.#present(platform, named);
-      if (trigger === undefined) {
-        await this.#aside.remove({ event, trigger: named });
-        continue;
+    await objects.followTriggers(systemPrincipal(tenant, await ospaceOf(tenant), ""));
+    await this.#takeUp(tenant, (owner) => owner === "" || owner === controllers.own || !controllers.has(owner));
+  }
+
+  /** Goes on with changes that wait, as far as nothing is before them. The rest is then for this controller. */
+  async #takeUp(tenant: string, isMine: (owner: string) => boolean): Promise<void> {
+    const platform = systemPrincipal(tenant, await this.#with.ospaceOf(tenant), "");
+    await this.#lanes.scan(async () => {
+      for await (const page of this.#aside.waiting(tenant)) {
+        const errands: Errand[] = [];
+        for (const kept of page.filter(({ owner }) => isMine(owner))) {
+          const errand = await this.#errandOf(kept, platform);
+          if (errand === undefined) await this.#aside.remove(kept);
+          else if (!errand.trigger.disabled) errands.push(await this.#claimed(errand, kept.owner));
+        }
+        // Another controller may have claimed them when it took up what was before them.
+        const ready = await this.#aside.ofOwner(await this.#lanes.ready(errands), this.#with.controllers.own);
+        const later = await this.#claimAfter(ready);
+        for (const errand of ready) this.#lanes.resume(errand);
+        for (const errand of await this.#lanes.ready(later)) this.#lanes.resume(errand);
       }
-      if (!this.#lanes.canResume({ event, trigger })) continue;
-      // Before it runs, as the run may remove it.
-      await this.#aside.put({ event, trigger }, { state: "waiting", owner: controllers.own });
-      this.#lanes.resume({ event, trigger });
-    }
+    });
+  }
+
+  /**
+   * Makes later changes of the same objects this controller's, so that they need not change over one by one. No other
+   * controller begins them meanwhile, as those that come before them still wait.
+   */
+  async #claimAfter(errands: readonly Errand[]): Promise<readonly Errand[]> {
+    const claimed: Errand[] = [];
+    const [first] = errands;
+    if (first === undefined) return claimed;
+    const { tenant } = first.event;
+    const ids = [...new Set(errands.map(({ event }) => event.id))];
+    const lanes = new Map(errands.map((errand) => [laneOf(errand), errand]));
+    for (let from = 0; from < ids.length; from += TRIGGER_ORDER_OBJECTS)
+      for await (const { event, trigger, owner } of this.#aside.waitingOf(
+        tenant,
+        ids.slice(from, from + TRIGGER_ORDER_OBJECTS),
+      )) {
+        const before = lanes.get(laneOf({ event, trigger }));
+        if (before !== undefined && before.event.timeMs < event.timeMs)
+          claimed.push(await this.#claimed({ event, trigger: before.trigger }, owner));
+      }
+    return claimed;
+  }
+
+  /** Before it runs, as the run may remove it. */
+  async #claimed(errand: Errand, owner: string): Promise<Errand> {
+    const { own } = this.#with.controllers;
+    if (owner !== own) await this.#aside.put([errand], { state: "waiting", owner: own });
+    return errand;
   }
 
   /** Resolves when what was said by triggers so far is stored. */
@@ -167,6 +215,21 @@ export class TriggerService implements ObjectTriggers {
   async close(): Promise<void> {
     await this.#lanes.close();
     await this.#log.settled();
+  }
+
+  /** Absent when the trigger was removed. A user who makes a change wait again has it run by the trigger of then. */
+  async #errandOf({ event, trigger: named, owner }: Kept, platform: Principal): Promise<Errand | undefined> {
+    const { objects } = this.#with;
+    const version = event.triggers?.find((one) => triggerName(one) === triggerName(named));
+    if (version !== undefined && owner !== "") {
+      const trigger = await objects.triggerAt(platform, version);
+      return trigger && { event, trigger };
+    }
+    const trigger = await this.#present(platform, named);
+    if (trigger === undefined) return undefined;
+    const now = { class: trigger.class, name: trigger.name, atMs: trigger.modifiedAtMs };
+    const others = (event.triggers ?? []).filter((one) => one !== version);
+    return { event: { ...event, triggers: [...others, now] }, trigger };
   }
 
   async #present(platform: Principal, named: Pick<TriggerDefinition, "class" | "name">) {
@@ -278,7 +341,7 @@ export class TriggerService implements ObjectTriggers {
   async #fail(errand: Errand, error: string): Promise<void> {
     const { event, trigger } = errand;
     const attempts = TRIGGER_ATTEMPTS_MAX;
-    await this.#aside.put(errand, { state: "failed", owner: "", attempts, error });
+    await this.#aside.put([errand], { state: "failed", owner: "", attempts, error });
     const ospace = await this.#with.ospaceOf(event.tenant);
     const log = this.#log.begin();
     log.fail(`The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);

@@ -13,11 +13,12 @@ import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
-import { ObjectService, type ObjectChange, type Objects } from "../objects/index.ts";
+import { ObjectService, type ObjectChange, type Objects, type TriggerDefinition } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { queryArea, QueryService, SearchService } from "../query/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvLease } from "../../store/kv.ts";
+import { Aside } from "./aside.ts";
 import { asideClass } from "./classes.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";
 import { IngestService, RecordWriter } from "../ingest/index.ts";
@@ -593,14 +594,18 @@ test.each(onCluster ? [true] : [true, false])(
   },
 );
 
-test("of one object's many changes, made by two controllers, each is told once", async () => {
+/** Says which size it saw before, of all its runs for the object. */
+const SEQUENCE = `local last = odb.mql("select size from /matrix/copy where of=?", OBJECT.name).data[1]
+  odb.mql('insert into /matrix/copy of=?, size=?', OBJECT.name, OBJECT.size)
+  odb.mql('insert into /matrix/event text=?', (last and last.size or -1) .. '>' .. OBJECT.size)`;
+
+test("of one object's many changes, made by two controllers, each is told once and in their order", async () => {
   const first = await opened();
   const second = new Controller("second", new Set(["first", "second"]));
   await second.mql(BOXES);
-  await first.put("tell", "odb.mql('insert into /matrix/event text=?', tostring(OBJECT.size))", { before: "false" });
-  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => String(at));
-  for (const size of sizes)
-    await (Number(size) % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
+  await first.put("tell", SEQUENCE, { before: "false" });
+  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => at);
+  for (const size of sizes) await (size % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
   const rows = "select text from /matrix/event limit 10000";
   const half = (controller: Controller) =>
     controller.until(
@@ -609,7 +614,103 @@ test("of one object's many changes, made by two controllers, each is told once",
     );
   await Promise.race([half(first), half(second)]);
   const told = (await first.mql(rows)).map(({ text }) => String(text));
-  expect(told.sort((one, other) => Number(one) - Number(other))).toEqual(sizes);
+  expect(told.sort()).toEqual(sizes.map((size) => `${size - 1}>${size}`).sort());
+});
+
+test("changes of one object within a millisecond are kept each by itself", async () => {
+  const { objects } = await opened();
+  const aside = new Aside({ objects, ospaceOf: (tenant) => Promise.resolve(`/${tenant}`) });
+  const event = {
+    tenant: "matrix",
+    class: "/matrix/box",
+    id: "box:a",
+    action: "UPDATE",
+    fields: {},
+    traceparent: "",
+  } as const;
+  const trigger = { class: "/matrix/box", name: "tell" } as TriggerDefinition;
+  const errands = [5.001, 5.002, 5.999].map((timeMs) => ({ event: { ...event, timeMs }, trigger }));
+  const times = async (): Promise<readonly number[]> => {
+    const kept: number[] = [];
+    for await (const page of aside.waiting("matrix")) kept.push(...page.map((one) => one.event.timeMs));
+    return kept.sort();
+  };
+  await aside.put(errands, { state: "waiting", owner: "first" });
+  expect(await times()).toEqual([5.001, 5.002, 5.999]);
+  await aside.remove(errands[1]!);
+  expect(await times()).toEqual([5.001, 5.999]);
+});
+
+describe("a change that happened before its trigger was", () => {
+  /** A controller whose changes wait to be taken until they are let in. */
+  async function waiting() {
+    const controller = await opened();
+    let isOpen = false;
+    const after = controller.triggers.after.bind(controller.triggers);
+    controller.triggers.after = (...given) => (isOpen ? after(...given) : Promise.reject(new Error("not yet")));
+    const said = (word: string): string => `odb.mql('insert into /matrix/event text=?', '${word} ' .. OBJECT.name)`;
+    const { mql, put } = bound(controller);
+    await put("tell", said("first"), { before: "false" });
+    await mql("insert into /matrix/box name='a'");
+    const told = async (): Promise<readonly unknown[]> => {
+      isOpen = true;
+      const rows = await controller.until(
+        () => mql("select text from /matrix/event order by text"),
+        (found) => found.some(({ text }) => String(text).endsWith(" b")),
+      );
+      return rows.map(({ text }) => text);
+    };
+    return { controller, mql, put, said, told };
+  }
+
+  test("changed, is run by the text that was stored then, and later ones by the later text", async () => {
+    const { mql, put, said, told } = await waiting();
+    await put("tell", said("second"), { before: "false", level: "3" });
+    await put("tell", said("third"), { before: "false" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["first a", "third b"]);
+  });
+
+  test("removed, is not run by another one of its name", async () => {
+    const { controller, mql, put, said, told } = await waiting();
+    await put("other", said("other"), { before: "false" });
+    await controller.triggers.remove(admin, { class: "/matrix/box", name: "tell" });
+    await put("tell", said("second"), { before: "false" });
+    await controller.triggers.remove(admin, { class: "/matrix/box", name: "other" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["second b"]);
+  });
+
+  test("disabled, is not run", async () => {
+    const { mql, put, said, told } = await waiting();
+    await put("other", said("other"), { before: "false" });
+    await put("tell", said("second"), { before: "false", disable: "true" });
+    await mql("insert into /matrix/box name='b'");
+    expect(await told()).toEqual(["other b"]);
+  });
+});
+
+test("a change waits for an earlier one of its object that a controller left which is gone", async () => {
+  const first = await opened();
+  await first.put("tell", SEQUENCE, { before: "false" });
+  first.triggers.after = () => Promise.reject(new Error("it ends before"));
+  await first.mql("insert into /matrix/box name='one', size=0");
+  const second = new Controller("second");
+  await second.mql(BOXES);
+  await second.mql("insert into /matrix/box name='one', size=1");
+  await second.until(
+    () => second.mql("select id from /matrix/system/triggerevent"),
+    (rows) => rows.length === 1,
+  );
+  expect(await second.mql("select text from /matrix/event")).toEqual([]);
+  await second.put("tell", "odb.mql(\"insert into /matrix/event text='by a later text'\")", { before: "false" });
+  await first.close();
+  controllers = controllers.filter((one) => one !== first);
+  const told = await second.until(
+    () => second.mql("select text from /matrix/event order by text"),
+    (rows) => rows.length === 2,
+  );
+  expect(told.map(({ text }) => text)).toEqual(["-1>0", "0>1"]);
 });
 
 test("before a write, one that counts counts every insert of batches that are made at the same time", async () => {

@@ -6,9 +6,10 @@ import type { Retry } from "../../../store/retry.ts";
 import type { TenantCatalog } from "../definitions/catalog.ts";
 import type { WriteDefinitions } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
+import { triggersAfter } from "../definitions/triggers.ts";
 import { covers } from "../definitions/subscriptions.ts";
 import type { ChangeSubscription } from "../types.ts";
-import { storedEvent, type PublishedEvent } from "../values/events.ts";
+import { objectOf, storedEvent, type PublishedEvent } from "../values/events.ts";
 import { committedEvents } from "./committed.ts";
 import { ChangeDispatcher } from "./dispatcher.ts";
 import { Outbox, type Intent } from "./outbox.ts";
@@ -95,6 +96,19 @@ export class Changes {
     for (const intent of intents) void this.#dispatcher.dispatch(intent);
   }
 
+  /**
+   * The earliest time of the changes of each object, as `objectOf` names it, that are in the outboxes of other
+   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made.
+   */
+  async foreign(): Promise<ReadonlyMap<string, number>> {
+    const earliest = new Map<string, number>();
+    for await (const event of this.#outbox.foreignEvents()) {
+      const object = objectOf(event);
+      earliest.set(object, Math.min(event.timeMs, earliest.get(object) ?? Infinity));
+    }
+    return earliest;
+  }
+
   /** Undelivered intents stay in the outbox for the controller that takes it over. */
   async close(): Promise<void> {
     await this.#takeover.close();
@@ -111,7 +125,9 @@ export class Changes {
     const whole = subscriptions.filter((subscription) => subscription.whole);
     const stored = wanted.map((event) => {
       const isWhole = whole.some((subscription) => covers(subscription, event.class));
-      return { ...storedEvent(event, isWhole), traceparent, ...(steps > 0 && { steps }) };
+      const triggers = triggersAfter(snapshot, event.class);
+      const chain = { traceparent, ...(steps > 0 && { steps }) };
+      return { ...storedEvent(event, isWhole), ...chain, ...(triggers.length > 0 && { triggers }) };
     });
     const intents = await this.#outbox.put(stored);
     this.#dispatcher.hold(intents);

@@ -75,11 +75,12 @@ export class Delivery {
 
   /** Number of events to deliver in one call; at least one. */
   #batch(): number {
+    const { eventsAtOnce = CHANGE_DELIVERY_EVENTS } = this.#subscription;
     let events = 0;
     let count = 0;
     for (const parcel of this.#waiting) {
       events += parcel.events.length;
-      if (count > 0 && events > CHANGE_DELIVERY_EVENTS) break;
+      if (count > 0 && events > eventsAtOnce) break;
       count++;
     }
     return count;

@@ -14,6 +14,7 @@ import { decodeStored, encodeJson, encodePacked } from "../../../store/format.ts
 import type { KvLease } from "../../../store/kv.ts";
 import type { Entity, EntityKey } from "../../../store/objects.ts";
 import type { Retry } from "../../../store/retry.ts";
+import type { ObjectChangeEvent } from "../types.ts";
 import type { WriteEvent } from "../values/events.ts";
 import { INTERNAL_CID } from "../values/tombstones.ts";
 
@@ -27,10 +28,7 @@ export interface Box {
   readonly lease: KvLease;
 }
 
-export interface IntentEvent extends WriteEvent {
-  readonly traceparent: string;
-  readonly steps?: number;
-}
+export interface IntentEvent extends WriteEvent, Pick<ObjectChangeEvent, "traceparent" | "steps" | "triggers"> {}
 
 /** The events of a write, stored before it. */
 export interface Intent {
@@ -88,6 +86,15 @@ export class Outbox {
     await this.#store.objects.change(deaths);
   }
 
+  /** Events in all outboxes but the one that this controller fills. */
+  async *foreignEvents(): AsyncGenerator<IntentEvent> {
+    const own = await this.#box?.catch(() => undefined);
+    for (const name of await this.#names(BOXES_PREFIX)) {
+      if (name === own?.name) continue;
+      for await (const items of this.#items(name)) for (const item of items) yield* eventsOf(item);
+    }
+  }
+
   /** Takes over the outboxes without a holder, one after the other. */
   async *orphans(): AsyncGenerator<Box> {
     const boxes = await this.#names(BOXES_PREFIX);
@@ -102,13 +109,15 @@ export class Outbox {
 
   /** The intents of an outbox. Pages may be empty. */
   async *intents(box: Box): AsyncGenerator<readonly Intent[]> {
+    for await (const items of this.#items(box.name)) yield items.map((item) => intentOf(box, item));
+  }
+
+  async *#items(name: string): AsyncGenerator<readonly Entity[]> {
     let cursor: string | undefined;
     do {
       const page = { limit: CHANGE_PAGE_INTENTS, ...(cursor === undefined ? {} : { cursor }) };
-      const answer = await this.#store.objects.find({ terms: [boxTerm(box.name)] }, page);
-      yield answer.items
-        .filter((item) => item.key.id.startsWith(idPrefix(box.name)))
-        .map((item) => intentOf(box, item));
+      const answer = await this.#store.objects.find({ terms: [boxTerm(name)] }, page);
+      yield answer.items.filter((item) => item.key.id.startsWith(idPrefix(name)));
       cursor = answer.cursor;
     } while (cursor !== undefined);
   }
@@ -213,15 +222,14 @@ function changeOf({ box, key, timeUs, events }: Intent) {
   };
 }
 
-function intentOf(box: Box, { key, birthUs, cells }: Entity): Intent {
+function intentOf(box: Box, entity: Entity): Intent {
+  const events = eventsOf(entity);
+  return { box, key: entity.key, timeUs: entity.birthUs, events, size: events.length };
+}
+
+function eventsOf({ cells }: Entity): readonly IntentEvent[] {
   const ordered = [...cellMap(cells)].sort(([a], [b]) => Number(a) - Number(b));
-  return {
-    box,
-    key,
-    timeUs: birthUs,
-    events: ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value)),
-    size: ordered.length,
-  };
+  return ordered.map(([, cell]) => decodeStored<IntentEvent>(cell.value));
 }
 
 /** What needs more than a cell is stored without the whole object, then without its fields. */

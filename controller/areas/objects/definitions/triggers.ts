@@ -1,6 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { TRIGGERS_PER_CLASS_MAX, TRIGGERS_PER_TENANT_MAX } from "../../../../common/limits.ts";
-import type { TriggerDefinition } from "../types.ts";
+import type { TriggerDefinition, TriggerVersion } from "../types.ts";
 import { parentPath, type Definitions } from "./definition.ts";
 import type { Draft } from "./draft.ts";
 import { checkTriggerName, triggerName } from "./naming.ts";
@@ -23,9 +23,22 @@ export function putTrigger(draft: Draft, trigger: TriggerDefinition): void {
   const definition = draft.requireClass(trigger.class);
   if (definition.system)
     throw new AppError("denied", `[Valid] class ${trigger.class} belongs to the platform and takes no triggers.`);
-  if (!draft.triggers.has(triggerName(trigger))) checkCount(draft, trigger.class);
-  draft.putTrigger(trigger);
+  const former = draft.triggers.get(triggerName(trigger));
+  if (former === undefined) checkCount(draft, trigger.class);
+  const modifiedAtMs = Math.max(trigger.modifiedAtMs, (former?.modifiedAtMs ?? 0) + 1);
+  const sinceMs = former === undefined ? modifiedAtMs : (former.sinceMs ?? former.modifiedAtMs);
+  draft.putTrigger({ ...trigger, modifiedAtMs, sinceMs });
   subscribeTriggers(draft);
+}
+
+/** The triggers that run after a change of an object of the class that is made by these definitions. */
+export function triggersAfter(
+  defined: Pick<Defined, "get"> & { triggersFor(view: LoadedClass): readonly TriggerDefinition[] },
+  path: string,
+): readonly TriggerVersion[] {
+  const view = defined.get(path);
+  const after = view === undefined ? [] : defined.triggersFor(view).filter(({ before }) => !before);
+  return after.map(({ class: of, name, modifiedAtMs }) => ({ class: of, name, atMs: modifiedAtMs }));
 }
 
 export function dropTrigger(draft: Draft, trigger: Pick<TriggerDefinition, "class" | "name">): void {

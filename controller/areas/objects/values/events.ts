@@ -13,6 +13,11 @@ type WrittenRow = Pick<CheckedRow, "links" | "announced">;
 export type WriteEvent = Pick<ObjectChangeEvent, "class" | "id" | "timeMs" | "action" | "fields" | "whole">;
 export type PublishedEvent = Omit<WriteEvent, "whole"> & WholeChange & Pick<ObjectChange, "announced">;
 
+/** Names the object of a change within its tenant. */
+export function objectOf({ class: path, id }: Pick<WriteEvent, "class" | "id">): string {
+  return `${path} ${id}`;
+}
+
 export function upsertEvent(write: EntityWrite, row: Row, { links, announced }: WrittenRow): PublishedEvent {
   const { view, key, timeUs, old } = write;
   const action = old === undefined ? "INSERT" : "UPDATE";
