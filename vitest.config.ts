@@ -63,7 +63,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/tables/{rows,service}.test.ts",
   "controller/areas/tags/{branches,owners,routes,tagging}.test.ts",
   "controller/areas/tenants/{companies,routes}.test.ts",
-  "controller/areas/transfer/{headed,headed-files,sheets,triggered}.test.ts",
+  "controller/areas/transfer/{headed,headed-files,restored,sheets,triggered}.test.ts",
   "controller/areas/triggers/lanes.test.ts",
   "controller/areas/users/{account-pages,directory,duties,interface,organizations,recent,second-factor,users}.test.ts",
   "controller/grpc/server.test.ts",
