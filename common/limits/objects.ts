@@ -134,6 +134,11 @@ export const TRIGGER_RUN_MAX_MS = 10_000;
 export const TRIGGER_ATTEMPTS_MAX = 5;
 export const TRIGGER_AGAIN_MIN_MS = 100;
 export const TRIGGER_AGAIN_MAX_MS = 2_000;
+/**
+ * Events in the outboxes of other controllers that are looked at before a trigger takes changes: where more wait, changes
+ * of one object at two controllers may be run out of their order, so that a full outbox does not slow down all others.
+ */
+export const CHANGE_FOREIGN_EVENTS_MAX = 2_000;
 /** Changes that triggers take at once, or all those of one write; the next ones wait until these are run or kept. */
 export const TRIGGER_EVENTS_AT_ONCE = 100;
 /** Runs of one trigger after changes at once, each for another object; what waits for its author's threads included. */

@@ -193,7 +193,8 @@ export interface ClassTriggers {
   triggerAt(principal: Principal, version: TriggerVersion): Promise<TriggerDefinition | undefined>;
   /**
    * The earliest time of changes that other controllers stored and did not deliver yet, by their objects (`objectOf`). It
-   * holds for changes of this controller that are later and were made before the call. Some of them may never be made.
+   * holds for changes of this controller that are later and were made before the call. Some of them may never be made, and no more
+   * than `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
    */
   foreignChanges(principal: Principal): Promise<ReadonlyMap<string, number>>;
 }

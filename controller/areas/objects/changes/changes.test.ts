@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { CHANGE_EVENTS_WAITING_MAX } from "../../../../common/limits.ts";
+import { CHANGE_EVENTS_WAITING_MAX, CHANGE_FOREIGN_EVENTS_MAX } from "../../../../common/limits.ts";
 import { realClock, seededRandom } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
@@ -261,6 +261,22 @@ test.each(onCluster ? [1] : [0, 1, 2, 3, 5])(
     expect((await b.until(4)).sort()).toEqual(answered.sort());
   },
 );
+
+test("of the changes that other controllers have not told, no more than so many are looked at", async () => {
+  const [a, b] = [newService(), newService()];
+  await a.createClass(admin, HOST);
+  await a.subscribe(admin, { name: "deaf", classes: [HOST.path], deliver: deaf });
+  const insert = (from: number, to: number): Promise<unknown> =>
+    a.insert(
+      admin,
+      HOST.path,
+      Array.from({ length: to - from }, (_, at) => ({ name: `n${from + at}` })),
+    );
+  await insert(0, 100);
+  expect([(await a.foreignChanges(admin)).size, (await b.foreignChanges(admin)).size]).toEqual([0, 100]);
+  await insert(100, CHANGE_FOREIGN_EVENTS_MAX + 100);
+  expect((await b.foreignChanges(admin)).size).toBe(CHANGE_FOREIGN_EVENTS_MAX);
+});
 
 describe("a controller that was stopped", () => {
   let stopped: StoppableStores;

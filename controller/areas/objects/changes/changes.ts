@@ -1,5 +1,5 @@
 import { AppError, errorText, isAppError } from "../../../../common/errors.ts";
-import { CHANGE_EVENTS_WAITING_MAX } from "../../../../common/limits.ts";
+import { CHANGE_EVENTS_WAITING_MAX, CHANGE_FOREIGN_EVENTS_MAX } from "../../../../common/limits.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { TenantStore } from "../../../store/engine.ts";
 import type { Retry } from "../../../store/retry.ts";
@@ -98,13 +98,17 @@ export class Changes {
 
   /**
    * The earliest time of the changes of each object, as `objectOf` names it, that are in the outboxes of other
-   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made.
+   * controllers, of those that are gone too: not delivered to all subscriptions yet, and maybe never made. Only the first
+   * `CHANGE_FOREIGN_EVENTS_MAX` are looked at.
    */
   async foreign(): Promise<ReadonlyMap<string, number>> {
     const earliest = new Map<string, number>();
+    let seen = 0;
     for await (const event of this.#outbox.foreignEvents()) {
       const object = objectOf(event);
       earliest.set(object, Math.min(event.timeMs, earliest.get(object) ?? Infinity));
+      seen += 1;
+      if (seen >= CHANGE_FOREIGN_EVENTS_MAX) break;
     }
     return earliest;
   }
