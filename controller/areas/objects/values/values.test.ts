@@ -34,8 +34,6 @@ const ACCEPTED: readonly [ColumnType, Value, Value][] = [
   ["inet", "FE80::1", "fe80::1"],
   ["blob", "AQID", "AQID"],
   ["list", '[1,"a"]', [1, "a"]],
-  ["list", "[9007199254740993,-9223372036854775808]", ["9007199254740993", "-9223372036854775808"]],
-  ["map", '{"n":9007199254740993}', { n: "9007199254740993" }],
   ["list", [1, null, 2, null], [1, null, 2, null]],
   ["set", ["b", "a", "b"], ["b", "a"]],
   ["set", ["b", null, "b"], ["b"]],
@@ -95,6 +93,12 @@ describe("values", () => {
   test("elements have their declared types", () => {
     expect(canonicalValue(column("set", { elements: ["int"] }), '["5",5,"6"]')).toEqual([5, 6]);
     expect(() => canonicalValue(column("list", { elements: ["int"] }), ["x"])).toThrow("list<int>");
+    const [long, text] = ["9007199254740993", "[9007199254740993]"];
+    expect(canonicalValue(column("list", { elements: ["bigint"] }), text)).toEqual([long]);
+    expect(canonicalValue(column("map", { elements: ["varchar", "bigint"] }), `{"n":${long}}`)).toEqual({ n: long });
+    expect(canonicalValue(column("list", { elements: ["double"] }), "[12345678901234567000]")).toEqual([
+      12345678901234567000,
+    ]);
     expect(canonicalValue(column("map", { elements: ["varchar", "timestamp"] }), { a: "2026-01-02" })).toEqual({
       a: Date.UTC(2026, 0, 2),
     });

@@ -144,7 +144,7 @@ function toLabel(value: Value, column: ColumnSpec): Value | undefined {
 }
 
 function toList(value: Value, column: ColumnSpec): Value | undefined {
-  const elements = asArray(value);
+  const elements = asArray(value, column);
   if (elements === undefined || elements.length > COLLECTION_ELEMENTS_MAX) return undefined;
   return convertAll(elements, column, column.elements?.[0]);
 }
@@ -159,7 +159,7 @@ function toSet(value: Value, column: ColumnSpec): Value | undefined {
 }
 
 function toMap(value: Value, column: ColumnSpec): Value | undefined {
-  const entries = asObject(value);
+  const entries = asObject(value, column);
   if (entries === undefined || Object.keys(entries).length > COLLECTION_ELEMENTS_MAX) return undefined;
   const [keyType, valueType] = column.elements ?? [];
   const converted: Record<string, Value> = {};
@@ -194,18 +194,18 @@ function convertElement(element: Value, column: ColumnSpec, type: ColumnType | u
 }
 
 /** JSON text of an array, or one element. */
-function asArray(value: Value): readonly Value[] | undefined {
+function asArray(value: Value, column: ColumnSpec): readonly Value[] | undefined {
   if (Array.isArray(value)) return value as readonly Value[];
   if (typeof value === "object") return undefined;
   if (typeof value === "string" && value.trimStart().startsWith("[")) {
-    const parsed = parsedJson(value);
+    const parsed = parsedJson(value, column);
     if (Array.isArray(parsed)) return parsed as readonly Value[];
   }
   return [value];
 }
 
-function asObject(value: Value): { readonly [key: string]: Value } | undefined {
-  const parsed = parsedJson(value);
+function asObject(value: Value, column: ColumnSpec): { readonly [key: string]: Value } | undefined {
+  const parsed = parsedJson(value, column);
   return isObject(parsed) ? parsed : undefined;
 }
 
@@ -213,9 +213,12 @@ export function isObject(value: Value | undefined): value is { readonly [key: st
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Whole numbers beyond 2^53 stay exact, as text. */
-function parsedJson(value: Value): Value | undefined {
-  return typeof value === "string" ? jsonIn(value, parseJson) : value;
+/**
+ * Whole numbers beyond 2^53 stay exact, as text, where elements have a type that takes it. Without a type a
+ * number of the text is a double: a large one would become text.
+ */
+function parsedJson(value: Value, { elements = [] }: ColumnSpec): Value | undefined {
+  return typeof value === "string" ? jsonIn(value, elements.length > 0 ? parseJson : JSON.parse) : value;
 }
 
 /** Series hold doubles. */
