@@ -53,7 +53,6 @@ export function startTraced({ command, file, output, environment }: Traced): {
   const out = output === undefined ? undefined : openSync(output, "w");
   const flags = [
     "-f",
-    "--seccomp-bpf",
     "-y",
     "-xx",
     "-ttt",
@@ -190,7 +189,9 @@ class TraceReader {
     if (path === this.#output) return [{ kind: "said", text: bytes.toString() }];
     if (!path.startsWith(this.#folder)) return [];
     if (bytes.length !== result)
-      throw new Error(`The trace shows ${bytes.length} of the ${result} bytes written to ${path}.`);
+      throw new Error(
+        `The trace shows ${bytes.length} of the ${result} bytes written to ${path}: ${call}(… ${args.slice(-LINE_SHOWN)}.`,
+      );
     const here = this.#positions.get(fd) ?? 0;
     const at = call.startsWith("p") ? Number(/, (\d+)$/.exec(args)?.[1]) : here;
     if (!call.startsWith("p")) this.#positions.set(fd, here + bytes.length);
