@@ -80,7 +80,7 @@ for (const [way, wrapped] of [
   });
 
   test(`an INSERT … AT before a removal ${way} is told and not counted`, async () => {
-    const at = new Date().toISOString();
+    const at = new Date(Date.now() - 60_000).toISOString();
     await rows("insert into /matrix/box (host, size) values ('gone', 1), ('there', 1)");
     await rows("delete from /matrix/box where host = 'gone'");
     const insert = wrapped(`insert into /matrix/box (host, size) values ('gone', 2), ('there', 2) at '${at}'`);
@@ -98,9 +98,10 @@ for (const [way, wrapped] of [
 
   test(`what has ended by its time when it is inserted ${way} is told and not counted`, async () => {
     const at = "2020-01-01 00:00:00";
-    expect(await told(wrapped(`insert into /matrix/brief (host) values ('a') at '${at}'`))).toEqual({
+    // Each way its own object: Cassandra keeps one up to a second beyond its end.
+    expect(await told(wrapped(`insert into /matrix/brief (host) values ('${way}') at '${at}'`))).toEqual({
       row: { count: 0, ids: [] },
-      warnings: [`brief:a is not stored: ${HAS_ENDED}`],
+      warnings: [`brief:${way} is not stored: ${HAS_ENDED}`],
     });
     const flash = await told(wrapped(`insert into /matrix/flash (n) values (1), (2) at '${at}'`));
     expect(flash.row).toEqual({ count: 0, ids: [] });
