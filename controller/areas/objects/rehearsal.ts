@@ -16,7 +16,7 @@ import { RoomTally, type RoomOfRehearsal } from "./roomtally.ts";
 import type { ClassChange, ClassSpec, EdgeType, Edit } from "./types.ts";
 import { compose } from "./values/compose.ts";
 import { wholeId } from "./values/identity.ts";
-import { recordOf } from "./values/records.ts";
+import { recordId, recordOf } from "./values/records.ts";
 import { checkEdits, checkRecordRow, checkRow, type CheckedEdits } from "./values/rows.ts";
 
 const NO_TIME = { timeMs: 0, entropy: () => new Uint8Array(10) };
@@ -65,9 +65,10 @@ export class DraftRehearsal implements Rehearsal {
     const { catalog } = this;
     const view = this.#class(path);
     if (view.kind === "record") {
-      const record = recordOf(view, NO_ULID, checkRecordRow(view, catalog, row));
+      const id = recordId(view, Object.hasOwn(row, "id") ? row.id : undefined, () => NO_ULID);
+      const record = recordOf(view, id, checkRecordRow(view, catalog, row));
       checkRecord(record);
-      this.#tally?.add(recordSize(record));
+      this.#tally?.add(recordSize(record), id === NO_ULID ? undefined : { record });
       return undefined;
     }
     const checked = checkRow(view, catalog, row, { source: NO_TIME });
@@ -81,7 +82,7 @@ export class DraftRehearsal implements Rehearsal {
       fresh: checked.fresh,
     });
     checkChange(change);
-    this.#tally?.add(changeGrowth(change, undefined), checked.fresh ? undefined : change.key);
+    this.#tally?.add(changeGrowth(change, undefined), checked.fresh ? undefined : { entity: change.key });
     this.#checkTargets(checked);
     return checked.fresh ? undefined : wholeId(view, checked.key);
   }

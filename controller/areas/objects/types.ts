@@ -209,12 +209,15 @@ export interface NewRecord {
   readonly isNew?: boolean;
 }
 
-/** A row that no read finds after its write. */
+/** A row whose object does not exist after its write. */
 export interface Unstored {
   /** Whole. */
   readonly id: string;
-  /** The object was removed at the time of the write or later, or what was written had ended by its class's ttl. */
-  readonly reason: "removed" | "ended";
+  /**
+   * `removed`: the object was removed at the time of the write or later. `history`: the same, in a class with versions,
+   * which have the row. `ended`: the ttl of the class was over before the write.
+   */
+  readonly reason: "removed" | "history" | "ended";
 }
 
 export interface RowOptions {
@@ -223,7 +226,7 @@ export interface RowOptions {
    * values. Absent: they are repetitions, which change nothing.
    */
   readonly rewrites?: boolean;
-  /** Gets the rows that are not there after they were written. */
+  /** Receives the rows whose objects do not exist after the write. */
   readonly unstored?: (rows: readonly Unstored[]) => void;
 }
 

@@ -287,7 +287,7 @@ interface Caller {
   readonly memory: MemoryShare | undefined;
   /** Relations that the statements have written so far. */
   readonly relations: WrittenRelations;
-  /** What they have to tell so far. */
+  /** Warnings of the statements so far. */
   readonly warnings: string[];
 }
 

@@ -59,7 +59,7 @@ export interface Prepared {
   readonly repeatable?: Repeatable | undefined;
   /** Relations that it writes; absent: none. */
   readonly relations?: Iterable<WrittenRelation>;
-  /** What the caller is to be told of the run, when that is over; absent: nothing. */
+  /** Warnings for the caller. Call it after the run. */
   readonly warnings?: () => readonly string[];
   /** Does the work of a change at once; a read is done while its rows are taken. */
   run(): Promise<AsyncIterable<readonly Row[]>>;

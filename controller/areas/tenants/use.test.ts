@@ -195,6 +195,15 @@ test("records that are written anew need room for what they grow, and are counte
     expect(await counted(one.use)).toMatchObject({ objects: shown.objects, bytes: shown.bytes });
   }
   await expect(one.objects.insert(admin, path, rows(1))).rejects.toMatchObject({ code: "too_large" });
+  const trial = async (names: readonly object[]): Promise<void> => {
+    const rehearsal = await one.objects.rehearse(admin);
+    for (const row of names) rehearsal.checkRow(path, { ...row });
+    await rehearsal.requireRoom();
+  };
+  await trial(ids.map((id) => ({ id, name: "as long" })));
+  await expect(trial([...ids.map((id) => ({ id, name: "as long" })), { name: "more" }])).rejects.toMatchObject({
+    code: "too_large",
+  });
 });
 
 test("many calls at once on one controller have no more than there is room for", async () => {

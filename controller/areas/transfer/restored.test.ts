@@ -46,11 +46,20 @@ test("rows of an import that have ended, or stay removed by their AT, are told b
     insert into /matrix/past/flash (id, n) values ('flash:01HKP1ABCDEFGHJKMNPQRSTVWX', 1)`;
   const { id, ...report } = await transfer.take(admin, script);
   const message =
-    "box:gone is not stored: it was removed at the time of the write or later, and stays removed.\n" +
-    "flash:01HKP1ABCDEFGHJKMNPQRSTVWX is not stored: by its time and the ttl of its class it has ended.";
+    "box:gone does not exist: it was removed at the time of the write or later.\n" +
+    "flash:01HKP1ABCDEFGHJKMNPQRSTVWX does not exist: the ttl of its class was over before the write.";
   expect(report).toEqual({ state: "done", total: 3, done: 3, message });
   expect(await rows(`select message from /matrix/system/transfer where transfer = '${id}'`)).toEqual([{ message }]);
   expect(await rows("select host from /matrix/past/box")).toEqual([{ host: "new" }]);
+});
+
+test("a row that stays removed and waits for the object that it is related to is reported once", async () => {
+  const at = new Date(Date.now() - 60_000).toISOString();
+  await rows(`create edge type pair; create class /matrix/pair/a/disk (n int, keys(n)); create class /matrix/pair/b/disk (n int, keys(n));
+    insert into /matrix/pair/a/disk n=1; delete from /matrix/pair/a/disk where n = 1`);
+  const script = `insert into /matrix/pair/a/disk n=1, pair=['disk:2'] at '${at}'; insert into /matrix/pair/b/disk n=2`;
+  const { message } = await transfer.take(admin, script);
+  expect(message).toBe("disk:1 does not exist: it was removed at the time of the write or later.");
 });
 
 test("an export is placed below another class, in another tenant, or both, by the root that is named", async () => {

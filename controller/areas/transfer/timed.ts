@@ -40,7 +40,7 @@ export interface WriteOrder {
 }
 
 interface TimedWriterDependencies {
-  /** Gets rows that are not there after their write. */
+  /** Receives the rows whose objects do not exist after the write. */
   readonly unstored: (rows: readonly Unstored[]) => void;
   readonly objects: Objects;
   readonly clock: Clock;
@@ -122,7 +122,8 @@ export class TimedWriter {
         await objects.ingest(order.principal, view.path, this.#records(rows, slice), {
           ...this.#retiming(rows, slice),
           rewrites: true,
-          unstored: this.#with.unstored,
+          // The first pass has reported those that the second one writes again.
+          ...(slice.timed.pass === "objects" && { unstored: this.#with.unstored }),
         });
     } catch (error) {
       const at = isAppError(error) ? error.details?.["row"] : undefined;

@@ -20,7 +20,7 @@ export interface Progress {
   readonly pass: Pass;
   /** Whether any relations had to wait so far. */
   readonly isRelated: boolean;
-  /** Rows that were not there after their write; absent in what an earlier version noted. */
+  /** Rows whose objects do not exist after the write. Absent in the progress that an earlier version stored. */
   readonly unstored?: UnstoredNote;
 }
 

@@ -8,23 +8,24 @@ interface Source {
   readonly clock: WriteClock;
 }
 
-/** A record that is to stand as given, whatever was written or removed under its id. */
+/** A record to write above every earlier write and removal of its id. */
 export interface AskedRecord {
   readonly record: StoredRecord;
-  /** A time that was given to the write before; absent: one above all that is read. */
+  /** Time of the write, if the caller has chosen it already. Otherwise it is above all times that are read. */
   readonly writeUs: number | undefined;
 }
 
-/** A record as it is to be written, and the one that is there until then. */
+/** The record to write, and the stored one that it replaces. */
 export interface Rewritten {
   readonly record: StoredRecord;
   readonly before: StoredRecord | undefined;
 }
 
 /**
- * In the order of what is asked: of records of one id the last one stands. One that stands so already keeps its time, so
- * that a repetition changes nothing. A removal leaves nothing to be read: that of a record whose time is still to come
- * may be above a time that is given before it, or by another controller, and then the record stays removed until then.
+ * Gives each record its time of writing. Of several records with one id the last one wins. A record that is stored with
+ * the same bytes keeps its time, so a repetition changes nothing. The time of a removal cannot be read. So a record whose
+ * own time is in the future may stay removed, if its time of writing was chosen before the removal or by another
+ * controller.
  */
 export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<Rewritten[]> {
   const found = await inPages(
@@ -34,7 +35,7 @@ export async function rewritten(asked: readonly AskedRecord[], { store, clock }:
   const standing = new Map<string, StoredRecord>();
   const counts = new Map<string, number>();
   for (const record of found) if (record !== undefined) standing.set(record.id, record);
-  // Above every time that a removal of the same millisecond may have covered.
+  // A removal in the same millisecond may cover every common time given so far.
   const commonUs = clock.presetUs();
   return asked.map(({ record, writeUs }) => {
     const there = standing.get(record.id);
@@ -60,7 +61,7 @@ function aboveUs(of: {
   return of.clock.ofObject([keyText(of.record)], lastUs, of.commonUs);
 }
 
-/** Later than the millisecond in the id by so much that it stays so where no double holds its microseconds exactly. */
+/** The least time: above the millisecond in the id, also where a double rounds its microseconds. */
 export function leastRewrittenUs(id: string): number {
   return ((ulidTimeMs(id) ?? 0) + 2) * 1_000;
 }

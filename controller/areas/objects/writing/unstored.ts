@@ -5,11 +5,11 @@ import { inPages } from "../reading/locate.ts";
 import type { Unstored } from "../types.ts";
 import { wholeId } from "../values/identity.ts";
 
-/** A row that was written to an object that was not there. */
+/** A written row whose object did not exist before. */
 export interface WrittenRow {
   readonly key: EntityKey;
   readonly timeUs: number;
-  /** Of what is known of the object: also its removal. */
+  /** Latest known write or removal of the object. */
   readonly lastUs: number;
   readonly expiresAtMs: number | undefined;
 }
@@ -21,15 +21,15 @@ interface Looking {
 }
 
 /**
- * Rows whose objects are not there after they were written: removed at their time or later, or ended by now. What has
- * ended is not looked for: a store may keep it up to a second.
+ * Finds the rows whose objects do not exist after the write: they were removed at its time or later, or have ended. Rows
+ * that have ended are not read, as Cassandra keeps them for up to a second.
  */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);
   return unstored(rows, (row) => row.lastUs >= row.timeUs, { ...of, get });
 }
 
-/** The same of records. */
+/** Does the same for records. */
 export async function unstoredRecords(records: readonly StoredRecord[], of: Looking): Promise<readonly Unstored[]> {
   const rows = records.map((record) => ({ ...record, key: record }));
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.getRecords(keys);
@@ -48,8 +48,9 @@ async function unstored<R extends { readonly key: EntityKey; readonly expiresAtM
     of.get,
   );
   const removed = new Set(doubtful.filter((_, at) => found[at] === undefined));
+  const removal = of.view.options.version ? "history" : "removed";
   return rows.flatMap((row): Unstored[] => {
-    const reason = isEnded(row) ? "ended" : removed.has(row) ? "removed" : undefined;
+    const reason = isEnded(row) ? "ended" : removed.has(row) ? removal : undefined;
     return reason === undefined ? [] : [{ id: wholeId(of.view, row.key.id), reason }];
   });
 }

@@ -36,7 +36,7 @@ interface MadeRecord {
   /** The id was given, so the record may exist. */
   readonly isNamed: boolean;
   readonly writeUs: number | undefined;
-  /** What it replaces, as far as it was read. */
+  /** The stored record that it replaces, if that was read. */
   readonly before?: StoredRecord | undefined;
   readonly announced: boolean;
 }

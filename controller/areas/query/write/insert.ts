@@ -42,7 +42,7 @@ export interface InsertWork {
 }
 
 export interface InsertContext extends WriteContext {
-  /** Gets the rows that are not there after their write. */
+  /** Receives the rows whose objects do not exist after the write. */
   readonly unstored: UnstoredRows;
 }
 
@@ -51,7 +51,7 @@ export interface InsertTarget {
   readonly catalog: ClassCatalog;
   /** One list for each execution. */
   readonly executions: readonly Arguments[];
-  /** Where the classes that the JSON of INSERT JSON names lie; absent: there. */
+  /** Maps the class paths in the JSON of INSERT JSON. Without it they stay. */
   readonly pathOf?: (path: string) => string;
   /** Entities get no time that is too far ahead of it; absent: the caller looks at times (`aheadFault`). */
   readonly nowMs?: number;

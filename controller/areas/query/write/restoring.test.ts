@@ -9,8 +9,9 @@ import { QueryService } from "../service.ts";
 
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
-const STAYS_REMOVED = "it was removed at the time of the write or later, and stays removed.";
-const HAS_ENDED = "by its time and the ttl of its class it has ended.";
+const STAYS_REMOVED = "it was removed at the time of the write or later.";
+const IN_HISTORY = "it was removed at the time of the write or later; only its history has the row.";
+const HAS_ENDED = "the ttl of its class was over before the write.";
 
 let engine: TestEngine;
 let objects: ObjectService;
@@ -86,8 +87,10 @@ for (const [way, wrapped] of [
     const insert = wrapped(`insert into /matrix/box (host, size) values ('gone', 2), ('there', 2) at '${at}'`);
     expect(await told(insert)).toEqual({
       row: { count: 1, ids: ["box:there"] },
-      warnings: [`box:gone is not stored: ${STAYS_REMOVED}`],
+      warnings: [`box:gone does not exist: ${IN_HISTORY}`],
     });
+    const then = await rows(`select host, size from /matrix/box as of ${Date.now() - 30_000} where host = 'gone'`);
+    expect(then).toEqual([{ host: "gone", size: 2 }]);
     expect(await rows("select host, size from /matrix/box")).toEqual([{ host: "there", size: 1 }]);
     expect(await told("insert into /matrix/box (host, size) values ('gone', 3)")).toEqual({
       row: { count: 1, ids: ["box:gone"] },
@@ -101,7 +104,7 @@ for (const [way, wrapped] of [
     // Each way its own object: Cassandra keeps one up to a second beyond its end.
     expect(await told(wrapped(`insert into /matrix/brief (host) values ('${way}') at '${at}'`))).toEqual({
       row: { count: 0, ids: [] },
-      warnings: [`brief:${way} is not stored: ${HAS_ENDED}`],
+      warnings: [`brief:${way} does not exist: ${HAS_ENDED}`],
     });
     const flash = await told(wrapped(`insert into /matrix/flash (n) values (1), (2) at '${at}'`));
     expect(flash.row).toEqual({ count: 0, ids: [] });
@@ -116,7 +119,7 @@ test("of many rows that are not stored some are told by name, and all are counte
   const { row, warnings } = await told(`insert into /matrix/flash (n) values ${values} at '2020-01-01 00:00:00'`);
   expect(row).toEqual({ count: 0, ids: [] });
   expect(warnings).toHaveLength(UNSTORED_TOLD_MAX + 1);
-  expect((warnings as readonly string[]).at(-1)).toBe("5 more rows are not stored.");
+  expect((warnings as readonly string[]).at(-1)).toBe("5 more rows do not exist.");
 });
 
 test("a source that repeats itself brings nothing back that was deleted, and changes nothing that was inserted since", async () => {
@@ -146,7 +149,7 @@ test("a record of a time to come is deleted and inserted again, and it is told w
     }
     await rows(`delete from /matrix/line where id = '${id}'`);
     // The times of a batch are given without looking at what it names, and here they are below the removal.
-    const warnings = [`${id} is not stored: ${STAYS_REMOVED}`];
+    const warnings = [`${id} does not exist: ${STAYS_REMOVED}`];
     expect(await told(`begin ${insert}; end`)).toEqual({ row: { count: 0, ids: [] }, warnings });
     expect(await lines(`id = '${id}'`)).toEqual([]);
   }

@@ -2,18 +2,19 @@ import { UNSTORED_TOLD_MAX } from "../../../../common/limits.ts";
 import type { Unstored } from "../../objects/index.ts";
 
 const REASONS: Readonly<Record<Unstored["reason"], string>> = {
-  removed: "it was removed at the time of the write or later, and stays removed",
-  ended: "by its time and the ttl of its class it has ended",
+  removed: "it was removed at the time of the write or later",
+  history: "it was removed at the time of the write or later; only its history has the row",
+  ended: "the ttl of its class was over before the write",
 };
 
-/** Rows that are not there after their write, as they are put on record. */
+/** The same rows as an import stores them with its progress. */
 export interface UnstoredNote {
   readonly count: number;
-  /** Of the first ones. */
+  /** Warnings about the first `UNSTORED_TOLD_MAX` rows. */
   readonly told: readonly string[];
 }
 
-/** Rows of INSERTs that are not there after their write. They are told and not counted. */
+/** Collects inserted rows whose objects do not exist after the write, and makes warnings of them. */
 export class UnstoredRows {
   readonly #told: string[];
   #count: number;
@@ -26,14 +27,14 @@ export class UnstoredRows {
   readonly add = (rows: readonly Unstored[]): void => {
     this.#count += rows.length;
     for (const { id, reason } of rows)
-      if (this.#told.length < UNSTORED_TOLD_MAX) this.#told.push(`${id} is not stored: ${REASONS[reason]}.`);
+      if (this.#told.length < UNSTORED_TOLD_MAX) this.#told.push(`${id} does not exist: ${REASONS[reason]}.`);
   };
 
   note(): UnstoredNote {
     return { count: this.#count, told: [...this.#told] };
   }
 
-  /** Makes a write that tells of its rows, and answers those of its ids that are stored. */
+  /** Runs a write that reports such rows, and answers the ids of all others. */
   async storedOf(
     write: (unstored: (rows: readonly Unstored[]) => void) => Promise<readonly string[]>,
   ): Promise<readonly string[]> {
@@ -45,9 +46,9 @@ export class UnstoredRows {
     return gone.size === 0 ? ids : ids.filter((id) => !gone.has(id));
   }
 
-  /** At most `UNSTORED_TOLD_MAX` rows by name, then how many more there are. */
+  /** Names at most `UNSTORED_TOLD_MAX` rows and counts the rest. */
   warnings(): readonly string[] {
     const more = this.#count - this.#told.length;
-    return more === 0 ? this.#told : [...this.#told, `${more} more rows are not stored.`];
+    return more === 0 ? this.#told : [...this.#told, `${more} more rows do not exist.`];
   }
 }
