@@ -53,6 +53,20 @@ test("rows of an import that have ended, or stay removed by their AT, are told b
   expect(await rows("select host from /matrix/past/box")).toEqual([{ host: "new" }]);
 });
 
+test("records of the past and of a time to come are imported again as often as they are deleted, with AT and without", async () => {
+  await rows("create class /matrix/when/line (n int) with kind='record'");
+  for (const time of ["2020-05-05 00:00:00", "2090-05-05 00:00:00"]) {
+    const [row] = await rows(`insert into /matrix/when/line (n) values (7) at '${time}'`);
+    const [id] = row?.["ids"] as readonly string[];
+    const insert = `insert into /matrix/when/line (id, n) values ('${id}', 7)`;
+    for (const script of [insert, insert, `${insert} at '2020-01-01 00:00:00'`, `${insert} at '2020-01-01 00:00:00'`]) {
+      await rows(`delete from /matrix/when/line where id = '${id}'`);
+      expect(await transfer.take(admin, script)).toMatchObject({ state: "done", message: "" });
+      expect(await rows(`select n from /matrix/when/line where id = '${id}'`)).toEqual([{ n: 7 }]);
+    }
+  }
+});
+
 test("a row that stays removed and waits for the object that it is related to is reported once", async () => {
   const at = new Date(Date.now() - 60_000).toISOString();
   await rows(`create edge type pair; create class /matrix/pair/a/disk (n int, keys(n)); create class /matrix/pair/b/disk (n int, keys(n));

@@ -72,7 +72,7 @@ for (const [way, wrapped] of [
     const id = await newLine(2, "zz");
     const values = (...words: string[]): string =>
       wrapped(`insert into /matrix/line (id, n, word) values ${words.map((word) => `('${id}', 2, '${word}')`).join()}`);
-    for (const words of [["aa"], ["zz"], ["cc", "bb"]]) {
+    for (const words of [["aa"], ["zz"], ["cc", "bb"], ["dd", "bb"]]) {
       await rows(values(...words));
       expect(await lines(`id = '${id}'`)).toEqual([{ n: 2, word: words.at(-1) }]);
     }
@@ -112,6 +112,27 @@ for (const [way, wrapped] of [
     expect(await rows("select n from /matrix/flash")).toEqual([]);
   });
 }
+
+test("a record comes back by an INSERT … AT of any time, alone and in a batch: AT is no time of its id", async () => {
+  const id = await newLine(3, "first");
+  for (const wrapped of [(text: string) => text, (text: string) => `begin ${text}; end`]) {
+    for (let time = 0; time < 2; time += 1) {
+      await rows(`delete from /matrix/line where id = '${id}'`);
+      const insert = `insert into /matrix/line (id, n, word) values ('${id}', 3, 'then') at '2020-01-01 00:00:00'`;
+      expect(await told(wrapped(insert))).toEqual({ row: { count: 1, ids: [id] }, warnings: [] });
+      expect(await lines(`id = '${id}'`)).toEqual([{ n: 3, word: "then" }]);
+    }
+  }
+});
+
+test("an object that is there is not said to have ended by an earlier write", async () => {
+  await rows("insert into /matrix/brief (host) values ('there')");
+  expect(await told("insert into /matrix/brief (host) values ('there') at '2020-01-01 00:00:00'")).toEqual({
+    row: { count: 1, ids: ["brief:there"] },
+    warnings: [],
+  });
+  expect(await rows("select host from /matrix/brief where host = 'there'")).toEqual([{ host: "there" }]);
+});
 
 test("of many rows that are not stored some are told by name, and all are counted", async () => {
   const count = UNSTORED_TOLD_MAX + 5;
