@@ -174,6 +174,18 @@ describe("a controller that was stopped between its check and its write", () => 
     kept();
   });
 
+  test("adds it to a record that it writes anew after a removal, too", async () => {
+    const index = () => a.alterClass(admin, LINE.path, { kind: "add index", name: "color" });
+    const [id = ""] = await a.insert(admin, LINE.path, [{ color: "red" }]);
+    await a.remove(admin, [{ id }]);
+    const anew = () => b.insert(admin, LINE.path, [{ id, color: "red" }], { rewrites: true });
+    await acrossStop(anew, index, "append");
+    const { objects } = await engine.tenant("matrix");
+    const [record] = await objects.getRecords([{ cid: await cidOf(LINE.path), id: id.slice("line:".length) }]);
+    expect(record?.terms).toEqual([`a${await columnNumber(LINE.path, "color")}=red`]);
+    kept();
+  });
+
   test("does not say ok to a value of a column that was dropped, nor of another one of that name", async () => {
     const drop = () => a.alterClass(admin, THING.path, { kind: "drop column", name: "size" });
     await expect(acrossStop(() => b.insert(admin, THING.path, [{ id: "new", size: 7 }]), drop)).rejects.toMatchObject({
