@@ -89,6 +89,20 @@ test("of one trigger TRIGGER_RUNS_AT_ONCE run at once, and those that wait to be
   await closed;
 });
 
+test("an earlier change that comes while a later one of its object waits to be run again is run first", async () => {
+  let isAway = true;
+  const fail = (): Promise<void> => (isAway ? Promise.reject(new AppError("unavailable", "away")) : Promise.resolve());
+  const { lanes: all, did, clock } = lanes({ "a 1@3": fail });
+  const later = all.take([errand("a", "1", 3)]);
+  await settle();
+  const earlier = all.take([errand("a", "1", 2)]);
+  await settle();
+  isAway = false;
+  clock.advance(TRIGGER_AGAIN_MIN_MS);
+  await Promise.all([earlier, later]);
+  expect(did).toEqual(["run a 1@3", "run a 1@2", "run a 1@3"]);
+});
+
 test("what takes long is kept durably, and goes on; told again meanwhile, it runs once", async () => {
   const slow = held();
   const { lanes: all, did, clock } = lanes({ "a 1": slow.until });
@@ -107,10 +121,10 @@ test("what takes long is kept durably, and goes on; told again meanwhile, it run
 
 test("a change with an earlier one elsewhere is kept, and run when that is over; so is the next one of its object", async () => {
   let isElsewhere = true;
-  const earlier: LanesDependencies["earlier"] = (errands) =>
-    Promise.resolve(
-      new Map(isElsewhere ? errands.map((one) => [one, { isElsewhere: one.event.id === "1", kept: [] }]) : []),
-    );
+  const earlier: LanesDependencies["earlier"] = (errands) => {
+    const behind = errands.filter((one) => isElsewhere && nameOf(one) === "a 1@2");
+    return Promise.resolve(new Map(behind.map((one) => [one, { isElsewhere: true, kept: [] }])));
+  };
   const { lanes: all, did, clock } = lanes({}, earlier);
   const taken = all.take([errand("a", "1", 2), errand("a", "2"), errand("a", "1", 3)]);
   await taken;

@@ -675,6 +675,7 @@ describe("a change that happened before its trigger was", () => {
   test("removed, is not run by another one of its name", async () => {
     const { controller, mql, put, said, told } = await waiting();
     await put("other", said("other"), { before: "false" });
+    await put("tell", said("changed"), { before: "false" });
     await controller.triggers.remove(admin, { class: "/matrix/box", name: "tell" });
     await put("tell", said("second"), { before: "false" });
     await controller.triggers.remove(admin, { class: "/matrix/box", name: "other" });
