@@ -49,7 +49,7 @@ export interface ChangeDependencies {
   readonly controllers: Controllers;
 }
 
-/** What was stored here is bounded already. */
+/** No bounds: they were checked before the content was stored. */
 const UNBOUNDED = { name: "CONFIG_CHANGE_MAX_KEYS", max: Number.POSITIVE_INFINITY };
 const BOUNDS: JsonBounds = {
   depth: UNBOUNDED,

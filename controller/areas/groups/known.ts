@@ -7,7 +7,7 @@ import { classAccess, FIELDS_OF_ALL, type Principal } from "../permissions/index
 import { namedColumns } from "./compile.ts";
 import type { GroupEdit } from "./types.ts";
 
-/** What there is, to compare names with. */
+/** Sources of existing names. */
 export interface KnownSources {
   /** Classes as they are now; absent: what rules say of them is not looked at. */
   readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
@@ -19,7 +19,7 @@ export interface KnownSources {
 
 /**
  * Answers a warning for each class and column that may be made later. `AppError("invalid")` for users and columns that
- * are not there; `members`, which the group has and the caller sees, stay whatever became of their users.
+ * are not there; `members`, which the group has and the caller sees, stay even if their users are gone.
  */
 export async function warningsOf(
   principal: Principal,

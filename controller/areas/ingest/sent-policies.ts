@@ -71,7 +71,7 @@ export class SentPolicies implements DesiredStateSource {
     return missingOf(asked, now?.sent ?? NOTHING);
   }
 
-  /** Whether a policy that the host is to have now needs the rule. */
+  /** True when a policy that is assigned to the host now needs the rule. */
   async needs(tenant: string, host: string, rule: string): Promise<boolean> {
     const { policies } = await this.#desired.desired(tenant, host);
     return policies.some(({ spec }) => ruleOf(spec) === rule);

@@ -121,7 +121,7 @@ export class Triggers implements ClassTriggers {
   }
 }
 
-/** Whether there is none of this name that is to run now, whatever the version. */
+/** True when no enabled trigger has this name now, in any version. */
 function isDisabled(trigger: TriggerDefinition, { triggers }: Pick<Definitions, "triggers">): boolean {
   return triggers.get(triggerName(trigger))?.disabled !== false;
 }

@@ -471,9 +471,9 @@ export interface TriggerDefinition {
   readonly disabled: boolean;
   /** The user with whose present rights it runs. */
   readonly author: string;
-  /** Of each version another one. */
+  /** Unique among the versions of a trigger. */
   readonly modifiedAtMs: number;
-  /** Of the first version since there is a trigger of this name; absent: older than this member. */
+  /** `modifiedAtMs` of the first version. Absent in triggers that were stored before this member existed. */
   readonly sinceMs?: number;
 }
 
@@ -532,7 +532,7 @@ export interface ChangeSubscription {
    * of the same object was made.
    */
   readonly deliver: (events: readonly ObjectChangeEvent[]) => Promise<void>;
-  /** Of one call, or all those of one write; `CHANGE_DELIVERY_EVENTS` when absent. */
+  /** Events of one call; those of one write stay together. The default is `CHANGE_DELIVERY_EVENTS`. */
   readonly eventsAtOnce?: number;
 }
 

@@ -46,7 +46,7 @@ export function classAccess(rights: ReadingRights, target: string | RuledClass):
   return accessOf(parts);
 }
 
-/** Answers what closes a class to the principal, whatever rules open; `undefined`: rules alone decide. */
+/** Finds the missing permission that closes a class to the principal. `undefined`: rules alone decide. */
 export function closingOf(
   rights: Omit<ReadingRights, "data">,
   { guard }: Pick<RuledClass, "guard">,
