@@ -187,6 +187,9 @@ export class ObjectRemover {
       this.#writing.source,
     );
     const timeUs = this.#writing.clock.nextUs();
+    // A record that is written anew after this needs a time above the removal, which no read shows.
+    for (const { place, record } of living)
+      this.#writing.clock.ofObject([placeText(place)], record.rewrittenUs ?? 0, timeUs);
     const endUs = (): number => timeUs;
     const events = () =>
       living.map(({ place, record }, at) => deleteEvent(recordObject(place.view, record), timeUs, announced[at]));

@@ -51,6 +51,23 @@ test("a row is reported as removed or ended from the very time on", async () => 
   await objects.close();
 });
 
+test("a controller whose clock is behind writes a record anew that it removed itself", async () => {
+  const [ahead, behind] = [new TestClock(), new TestClock()];
+  ahead.advance(60_000);
+  await using engine = await openTestEngine({ clock: ahead });
+  const [a, b] = [ahead, behind].map((clock) => new ObjectService({ stores: engine, runtime: testRuntime(clock) }));
+  await a!.createClass(admin, LINE);
+  const [id = ""] = await b!.insert(admin, LINE.path, [{ n: 0 }]);
+  for (let n = 1; n <= 3; n += 1) {
+    await a!.insert(admin, LINE.path, [{ id, n: -n }], { rewrites: true });
+    await b!.remove(admin, [{ id }]);
+    await b!.insert(admin, LINE.path, [{ id, n }], { rewrites: true });
+    expect(await b!.get(admin, [{ id }])).toMatchObject([{ values: { n } }]);
+  }
+  await a!.close();
+  await b!.close();
+});
+
 test("a record is removed and written anew as often as one likes within a millisecond", async () => {
   const clock = new TestClock();
   await using engine = await openTestEngine({ clock });

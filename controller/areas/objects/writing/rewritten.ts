@@ -24,8 +24,8 @@ export interface Rewritten {
 /**
  * Gives each record its time of writing. Of several records with one id the last one wins. A record that is stored with
  * the same bytes keeps its time, so a repetition changes nothing. The time of a removal cannot be read. So a record whose
- * own time is in the future may stay removed, if its time of writing was chosen before the removal or by another
- * controller.
+ * own time is in the future may stay removed, if its time of writing was chosen before the removal or by a controller
+ * that did not remove it.
  */
 export async function rewritten(asked: readonly AskedRecord[], { store, clock }: Source): Promise<Rewritten[]> {
   const found = await inPages(
