@@ -189,6 +189,8 @@ export const ORDERED_READS_PER_PAGE_MAX = 6;
 export const SCRUB_AGE_MIN_MS = 3_600_000;
 /** A write that is made or repeated later than this after its time is late: what is derived of it bears the present. */
 export const WRITE_LATE_MS = 1_800_000;
+/** How long maintenance of one tenant goes on at a time with objects that have ended, or are to end as a whole. */
+export const ENDS_MAINTAINED_MS = 20_000;
 /** Rows of an index, objects or edges that are looked at together. */
 export const SCRUB_PAGE_ROWS = 200;
 /** Comparisons with the store at once. */

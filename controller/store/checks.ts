@@ -25,6 +25,7 @@ export function checkChange(change: EntityChange): void {
   checkKey(change.key);
   if (!(Number.isSafeInteger(change.timeUs) && change.timeUs > 0))
     throw new AppError("invalid", "The time of a change is a whole number of microseconds above 0.");
+  if (Number.isNaN(change.endsAtMs ?? 0)) throw new AppError("invalid", "The end of an entity is a time.");
   if (change.forgetHistory && !change.death)
     throw new AppError("invalid", "History is forgotten only together with a death.");
   checkTerms(change.addTerms ?? []);

@@ -327,6 +327,7 @@ async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, pa
 function faultyScrub(scrub: ScrubStore, faults: Faults): ScrubStore {
   return {
     postings: (page) => faults.read(() => scrub.postings(page)),
+    ended: (page) => faults.read(() => scrub.ended(page)),
     missing: (entities) => faults.read(() => scrub.missing(entities)),
     add: (changes) => faults.write(() => scrub.add(changes)),
     remove: (postings) => faults.write(() => scrub.remove(postings)),

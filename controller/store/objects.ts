@@ -130,6 +130,8 @@ export interface EntityChange {
   readonly dropEdges?: readonly EdgeEnd[];
   /** A version to keep at `timeUs`, opaque here. */
   readonly version?: Uint8Array;
+  /** With `version`: when it vanishes, if not before by `endVersionsAtMs` of a later change. Absent: `expiresAtMs`. */
+  readonly versionExpiresAtMs?: number;
   /** With `version`: no later change ends it. */
   readonly versionStays?: true;
   /**
@@ -139,6 +141,13 @@ export interface EntityChange {
   readonly endVersionsAtMs?: number;
   /** When what this change writes is to vanish. A birth mark that vanished takes the entity along. */
   readonly expiresAtMs?: number;
+  /**
+   * When the entity ends as a whole, for every reader at once: cells, terms, numbers and outgoing edges, whoever wrote
+   * them. Versions stay. The latest change that names an end decides, at equal times the later end; `Infinity`: it does
+   * not end. A change of a later time that arrives behind the end, and names another one, may bring back what was there
+   * until the engine has cleared up.
+   */
+  readonly endsAtMs?: number;
 }
 
 export interface Entity {
@@ -154,6 +163,8 @@ export interface Entity {
    * 0 when no removal is remembered, which is for `OBJECT_TOMBSTONE_KEEP_MS`.
    */
   readonly diedUs: number;
+  /** Absent where no change named an end, or as far as is known; `Infinity` where the last one took it away. */
+  readonly endsAtMs?: number | undefined;
   readonly cells: Cells;
   readonly numbers: readonly (number | undefined)[];
 }
@@ -189,6 +200,11 @@ export interface EntityTrace {
   readonly lastUs: number;
   /** Cells of a removed entity with times above its removal. They would be part of the next entity of that name. */
   readonly leftover: Cells;
+  /**
+   * What has ended by `endsAtMs` and is not cleared up yet. It would be part of the next entity of that name: a death at
+   * `lastUs` comes before that.
+   */
+  readonly ended?: Entity;
 }
 
 export interface StoredCell {

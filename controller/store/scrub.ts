@@ -27,6 +27,11 @@ export interface ScrubStore {
    * at targets, `target` looks from the targets and removes what no source has. What is younger than `beforeUs` is left.
    */
   edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck>;
+  /**
+   * Entities that ended by `endsAtMs` before `beforeMs` and are not cleared up, each at least once: a death at their
+   * `lastUs` does that. An engine that clears up by itself answers none.
+   */
+  ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>>;
   /** All contents, each at least once, in an order that stays; those of a sweep or an upload under way perhaps not. */
   contents(page: PageRequest): Promise<Page<BlobInfo>>;
   /** Reads a content to its end. `paced` is called with each part's bytes and waited for; what it throws goes on. */

@@ -15,6 +15,7 @@ export const AT_ONCE: StoreCall = {
 /** It looks through everything at every call. */
 const NOTHING_DERIVED: ScrubStore = {
   postings: () => Promise.resolve({ items: [] }),
+  ended: () => Promise.resolve({ items: [] }),
   missing: (entities) => Promise.resolve(entities.map(() => [])),
   add: () => Promise.resolve(),
   remove: () => Promise.resolve(),

@@ -100,8 +100,10 @@ export class MemoryObjectState {
       for (const end of change.addEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: true, expiresAtMs });
       for (const end of change.dropEdges ?? []) mergeEdge(kept.edges, { end, timeUs, present: false, expiresAtMs: 0 });
       const stays = change.versionStays === true;
-      if (change.version !== undefined)
-        kept.versions.set(timeUs, { timeUs, value: change.version, expiresAtMs, stays });
+      if (change.version !== undefined) {
+        const untilMs = change.versionExpiresAtMs ?? expiresAtMs;
+        kept.versions.set(timeUs, { timeUs, value: change.version, expiresAtMs: untilMs, stays });
+      }
       if (change.endVersionsAtMs !== undefined) endVersions(kept.versions, timeUs, change.endVersionsAtMs);
     }
   }
@@ -213,7 +215,8 @@ export class MemoryObjectState {
     if (state.birthUs === 0) return undefined;
     const numbers = Array.from({ length: NUMBER_SLOTS }, (_, slot) => state.numbers.get(slot)?.value);
     const { birthUs, deathUs } = state;
-    return { key, birthUs, lastUs: state.lastUs(), diedUs: deathUs, cells: cellsOf(state), numbers };
+    const endsAtMs = state.endNamedUs === 0 ? undefined : state.endsAtMs;
+    return { key, birthUs, lastUs: state.lastUs(), diedUs: deathUs, endsAtMs, cells: cellsOf(state), numbers };
   }
 
   #edgesOf({ key, state, edges }: Kept): readonly Edge[] {

@@ -56,6 +56,7 @@ interface Controller extends AsyncDisposable {
 function methodsOf(scrub: ScrubStore): ScrubStore {
   return {
     postings: (page) => scrub.postings(page),
+    ended: (page) => scrub.ended(page),
     missing: (entities) => scrub.missing(entities),
     add: (changes) => scrub.add(changes),
     remove: (postings) => scrub.remove(postings),

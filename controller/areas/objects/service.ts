@@ -6,6 +6,7 @@ import type { Page, PageRequest } from "../../store/objects.ts";
 import { classAccess, requirePermission, type Principal } from "../permissions/index.ts";
 import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
+import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
 import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
@@ -39,6 +40,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly #clock: Clock;
   readonly #endings: EndingJournal;
   readonly #tenants: OpenTenants;
+  readonly #ends: Ends;
   readonly #definitions: DefinitionChanges;
   readonly #triggers: Triggers;
   readonly #writes: Writes;
@@ -50,6 +52,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#clock = runtime.clock;
     this.#endings = endingJournal({ ...of, controllers: of.controllers ?? alone(runtime) });
     this.#tenants = new OpenTenants({ stores, runtime, endings: this.#endings });
+    this.#ends = new Ends({ stores, tenants: this.#tenants, clock: runtime.clock });
     this.#definitions = new DefinitionChanges(this.#tenants);
     this.#triggers = new Triggers({ tenants: this.#tenants, clock: runtime.clock, runner });
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });
@@ -147,15 +150,21 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
 
   /** The tenant is there no more: stops following its definitions. A later one of that name is opened anew. */
   leave(tenant: string): Promise<void> {
+    this.#ends.leave(tenant);
     return this.#tenants.leave(tenant);
   }
 
   /**
-   * Goes on with edges to removed objects that no controller takes away any more; see `Area.maintain`. Resolves when it
-   * is begun.
+   * Goes on with edges to removed objects that no controller takes away any more, and clears up objects that have ended;
+   * see `Area.maintain`.
    */
   async maintain(principal: Principal): Promise<void> {
     requirePermission(principal, "cluster:write");
+    await this.#takeUpEndings(principal);
+    await this.#ends.maintain(principal);
+  }
+
+  async #takeUpEndings(principal: Principal): Promise<void> {
     for await (const found of this.#endings.abandoned(principal.tenant)) {
       const { endings } = await this.#tenants.of(principal);
       if (!(await endings.takeUp(found))) return;

@@ -66,6 +66,7 @@ function closableObjects(objects: ObjectStore, check: Check): ObjectStore {
 function closableScrub(scrub: ScrubStore, check: Check): ScrubStore {
   return {
     postings: (page) => open(check, () => scrub.postings(page)),
+    ended: (page) => open(check, () => scrub.ended(page)),
     missing: (entities) => open(check, () => scrub.missing(entities)),
     add: (changes) => open(check, () => scrub.add(changes)),
     remove: (postings) => open(check, () => scrub.remove(postings)),

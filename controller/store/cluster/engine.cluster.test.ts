@@ -10,7 +10,7 @@ import {
   openTestClusterEngine,
   type TestClusterEngine,
 } from "../../../test/helpers/cluster.ts";
-import { encodeJson } from "../format.ts";
+import { decodeStored, encodeJson } from "../format.ts";
 import { Cassandra } from "./cassandra.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
@@ -121,7 +121,7 @@ describeCluster("cluster engine", () => {
     expect(standing[0]?.value).toEqual(standing[1]?.value);
   });
 
-  test("a tenant that was made with fewer slots of numbers has all of them when it is opened, and what it had", async () => {
+  test("a tenant of format 5, with fewer slots of numbers and no ends, has all of them when it is opened, and what it had", async () => {
     const { etcdEndpoints, cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = clusterSettings();
     const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
     const etcd = new Etcd(etcdEndpoints, clusterRuntime);
@@ -132,23 +132,30 @@ describeCluster("cluster engine", () => {
     await (await engine.tenant("matrix")).objects.change([old]);
     await engine.releaseTenant("matrix");
     await cassandra.define(`DROP INDEX ${keyspace}.present_n${last}`);
-    await cassandra.define(`ALTER TABLE ${keyspace}.present DROP n${last}`);
-    await kv.put("tenant/matrix", encodeJson({ format: TENANT_FORMAT, replicationFactor: 1 }));
+    await cassandra.define(`DROP INDEX ${keyspace}.present_ends`);
+    for (const column of [`n${last}`, "ends"]) await cassandra.define(`ALTER TABLE ${keyspace}.present DROP ${column}`);
+    await kv.put("tenant/matrix", encodeJson({ format: 5, replicationFactor: 1 }));
     const { objects } = await engine.tenant("matrix");
     const timeUs = realClock.nowMs() * 1_000;
-    await objects.change([{ key: { cid: 2, id: "new" }, timeUs, birth: true, numbers: new Map([[last, 7]]) }]);
-    for (const [slot, id] of [
-      [1, "old"],
-      [last, "new"],
+    const endsAtMs = realClock.nowMs() + 600_000;
+    await objects.change([
+      { key: { cid: 2, id: "new" }, timeUs, birth: true, numbers: new Map([[last, 7]]), endsAtMs },
+    ]);
+    for (const [slot, id, end] of [
+      [1, "old", undefined],
+      [last, "new", endsAtMs],
     ] as const)
       expect((await objects.find({ terms: [], ranges: [{ slot, from: 7, to: 7 }] }, { limit: 5 })).items).toMatchObject(
-        [{ key: { cid: 2, id } }],
+        [{ key: { cid: 2, id }, endsAtMs: end }],
       );
+    expect(await kv.get("tenant/matrix").then((entry) => entry && decodeStored(entry.value))).toMatchObject({
+      format: TENANT_FORMAT,
+    });
     const indexes = async (of: string): Promise<number> => {
       const query = `SELECT index_name FROM system_schema.indexes WHERE keyspace_name = '${of}' AND table_name = 'present'`;
       return (await cassandra.read({ query, params: [] }, cassandra.deadline())).length;
     };
-    expect(await indexes(keyspace)).toBe(NUMBER_SLOTS + 1);
+    expect(await indexes(keyspace)).toBe(NUMBER_SLOTS + 2);
     // The installation itself keeps records alone: making it takes as little time as it can.
     await engine.system();
     expect(await indexes(keyspaceOf(engine.prefix, "system"))).toBe(1);
@@ -160,7 +167,7 @@ describeCluster("cluster engine", () => {
   test("a tenant of another format is refused by name, and is what it was", async () => {
     const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
     const kv = new EtcdKvStore(etcd, `${engine.prefix}/installation/`);
-    for (const format of [TENANT_FORMAT - 1, TENANT_FORMAT + 1]) {
+    for (const format of [4, TENANT_FORMAT + 1]) {
       await kv.put("tenant/strange", encodeJson({ format, replicationFactor: 1 }));
       await expect(engine.tenant("strange")).rejects.toMatchObject({
         code: "unavailable",

@@ -22,12 +22,12 @@ import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { groupsOf } from "./groups.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
-import { removalKeptSeconds, ttlSeconds, type Tables } from "./tables.ts";
+import { NEVER_MS, removalKeptSeconds, ttlSeconds, type Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 import { isClassTerm } from "../terms.ts";
 
 const NUMBERS = SLOTS.map((slot) => `n${slot}`);
-const PRESENT = ["birth", "last", "died", ...NUMBERS].join(", ");
+const PRESENT = ["birth", "last", "died", "ends", ...NUMBERS].join(", ");
 /** What a change can write of the present besides numbers, in the order of `presentValues`. */
 const ASSIGNMENTS = [
   "birth = ?",
@@ -36,6 +36,7 @@ const ASSIGNMENTS = [
   "attrs = attrs - ?",
   "classes = classes + ?",
   "classes = classes - ?",
+  "ends = ?",
 ];
 
 /** What an index query asks for: all that is in a class, in ranges of numbers, or both. */
@@ -80,17 +81,21 @@ export class EntityTable {
   async get(key: EntityKey, deadline: Deadline, selection = WHOLE): Promise<Entity | undefined> {
     const [row] = await this.#rows(key, deadline, selection);
     if (row === undefined) return undefined;
-    return isUntimed(row, selection) ? this.get(key, deadline) : toEntity(key, row, selection);
+    return isUntimed(row, selection) ? this.get(key, deadline) : this.#living(key, row, selection);
   }
 
   async trace(key: EntityKey, deadline: Deadline): Promise<EntityTrace> {
     const [row] = await this.#rows(key, deadline);
     if (row === undefined) return { entity: undefined, lastUs: 0, leftover: NO_CELLS };
-    const entity = toEntity(key, row, WHOLE);
-    if (entity !== undefined) return { entity, lastUs: entity.lastUs, leftover: NO_CELLS };
+    const entity = bornEntity(key, row, WHOLE);
+    if (entity !== undefined) {
+      const { lastUs } = entity;
+      if (isEnded(row, this.#nowMs())) return { entity: undefined, lastUs, leftover: NO_CELLS, ended: entity };
+      return { entity, lastUs, leftover: NO_CELLS };
+    }
     const leftover = WHOLE.cells(row);
     const lastUs = Math.max(Number(row.last ?? 0), diedUs(row));
-    return { entity, lastUs: latest(lastUs, leftover), leftover };
+    return { entity: undefined, lastUs: latest(lastUs, leftover), leftover };
   }
 
   /** In the order of `keys`; `undefined` for one that does not live. */
@@ -152,10 +157,22 @@ export class EntityTable {
     const request = requestText(keyspace, "countClass", term);
     const page = { limit: 1, ...(cursor === undefined ? {} : { cursor }) };
     const place = { size: COUNTED_ROWS_PER_READ, state: readCursor(request, page) };
-    const statement = { query: `SELECT birth FROM ${this.#table} WHERE classes CONTAINS ?`, params: [term] };
+    const statement = { query: `SELECT birth, ends FROM ${this.#table} WHERE classes CONTAINS ?`, params: [term] };
     const { rows, state } = await cassandra.page(statement, place, cassandra.deadline());
-    const count = rows.filter(({ birth }) => birth !== null).length;
+    const nowMs = this.#nowMs();
+    const count = rows.filter((row) => row.birth !== null && !isEnded(row, nowMs)).length;
     return { count, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
+  }
+
+  /** By the index of ends. */
+  async ended({ beforeMs, ...page }: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>> {
+    const { cassandra, keyspace } = this.#tables;
+    const request = requestText(keyspace, "ended", beforeMs);
+    const place = { size: page.limit, state: readCursor(request, page) };
+    const query = `SELECT cid, id, ${PRESENT}${WHOLE.text} FROM ${this.#table} WHERE ends <= ?`;
+    const { rows, state } = await cassandra.page({ query, params: [endOf(beforeMs)] }, place, cassandra.deadline());
+    const items = rows.flatMap((row) => bornEntity(keyOf(row), row, WHOLE) ?? []);
+    return { items, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {
@@ -184,9 +201,17 @@ export class EntityTable {
     const read = await Promise.all(untimed.map((row) => this.get(keyOf(row), deadline)));
     const whole = new Map(untimed.map((row, at) => [row, read[at]]));
     return rows.flatMap((row) => {
-      const entity = whole.has(row) ? whole.get(row) : toEntity(keyOf(row), row, selection);
+      const entity = whole.has(row) ? whole.get(row) : this.#living(keyOf(row), row, selection);
       return entity === undefined ? [] : [{ row, entity }];
     });
+  }
+
+  #living(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
+    return isEnded(row, this.#nowMs()) ? undefined : bornEntity(key, row, selection);
+  }
+
+  #nowMs(): number {
+    return this.#tables.cassandra.runtime.clock.nowMs();
   }
 
   /**
@@ -249,7 +274,7 @@ export interface PageOfEntities {
 
 /** In the order of `ASSIGNMENTS`; undefined for what stays as it is. */
 function presentValues(
-  { birth, death, timeUs, cells, addTerms, dropTerms }: EntityChange,
+  { birth, death, timeUs, cells, addTerms, dropTerms, endsAtMs }: EntityChange,
   time: bigint,
 ): (CqlValue | undefined)[] {
   const written = new Map<string, Uint8Array>();
@@ -266,6 +291,7 @@ function presentValues(
     ...[removed, (addTerms ?? []).filter(isClassTerm), (dropTerms ?? []).filter(isClassTerm)].map((texts) =>
       texts.length > 0 ? texts : undefined,
     ),
+    endsAtMs === undefined ? undefined : endOf(endsAtMs),
   ];
 }
 
@@ -280,15 +306,29 @@ function keyOf(row: types.Row): EntityKey {
   return { cid: row.cid as number, id: row.id as string };
 }
 
+/** A time in `ends`: of two of one change the later stands, as Cassandra keeps the greater value. */
+function endOf(endsAtMs: number): bigint {
+  return BigInt(Math.min(Math.max(Math.ceil(endsAtMs), 0), NEVER_MS));
+}
+
+function endsAtMs({ ends }: types.Row): number | undefined {
+  if (ends === null || ends === undefined) return undefined;
+  return Number(ends) >= NEVER_MS ? Infinity : Number(ends);
+}
+
+function isEnded(row: types.Row, nowMs: number): boolean {
+  return (endsAtMs(row) ?? Infinity) <= nowMs;
+}
+
 /** Undefined for a partition without a birth mark: never born, or dead. */
-function toEntity(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
+function bornEntity(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
   if (row.birth === null || row.birth === undefined) return undefined;
   const cells = selection.cells(row);
   const birthUs = Number(row.birth);
   // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
-  return { key, birthUs, lastUs, diedUs: diedUs(row), cells, numbers };
+  return { key, birthUs, lastUs, diedUs: diedUs(row), endsAtMs: endsAtMs(row), cells, numbers };
 }
 
 function diedUs(row: types.Row): number {

@@ -9,10 +9,12 @@ import { Deadline } from "./deadline.ts";
 import type { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
-import { keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
+import { endDefinitions, keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
-/** Raised with every change of the tables. Those of formats 1 to 3 were never released, and are not read. */
-export const TENANT_FORMAT = 5;
+/** Raised when what lies in the tables means something else. */
+export const TENANT_FORMAT = 6;
+/** Without ends of entities. Those before were never released. */
+const FORMAT_WITHOUT_ENDS = 5;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
@@ -58,7 +60,7 @@ export class TenantRegistry {
   /** The same, with all that this version needs in its keyspace. */
   async prepared(name: string, slots = NUMBER_SLOTS): Promise<boolean> {
     const entry = await this.#entry(name);
-    if (entry !== undefined && slotsOf(entry) < slots) await this.#locked((lost) => this.#widen(name, lost));
+    if (entry !== undefined && isOlder(entry, slots)) await this.#locked((lost) => this.#upgrade(name, lost));
     return entry !== undefined;
   }
 
@@ -66,19 +68,22 @@ export class TenantRegistry {
     const entry = await this.kv.get(tenantKey(name));
     if (entry === undefined) return undefined;
     const tenant = decodeStored<TenantEntry>(entry.value);
-    if (tenant.format !== TENANT_FORMAT)
+    if (tenant.format < FORMAT_WITHOUT_ENDS || tenant.format > TENANT_FORMAT)
       throw new AppError(
         "unavailable",
-        `Tenant "${name}" has format ${tenant.format}, and this version knows ${TENANT_FORMAT} alone.`,
+        `Tenant "${name}" has format ${tenant.format}, and this version knows ${FORMAT_WITHOUT_ENDS} to ${TENANT_FORMAT}.`,
       );
     return tenant;
   }
 
-  async #widen(name: string, lost: AbortSignal): Promise<void> {
+  async #upgrade(name: string, lost: AbortSignal): Promise<void> {
     const entry = await this.#entry(name);
-    if (entry === undefined || slotsOf(entry) >= NUMBER_SLOTS) return;
-    await this.#define(slotDefinitions(keyspaceOf(this.#prefix, name), slotsOf(entry)), lost);
-    await this.kv.put(tenantKey(name), encodeJson({ ...entry, slots: NUMBER_SLOTS } satisfies TenantEntry));
+    if (entry === undefined || !isOlder(entry, NUMBER_SLOTS)) return;
+    const keyspace = keyspaceOf(this.#prefix, name);
+    if (slotsOf(entry) < NUMBER_SLOTS) await this.#define(slotDefinitions(keyspace, slotsOf(entry)), lost);
+    if (entry.format < TENANT_FORMAT) await this.#define(endDefinitions(keyspace), lost);
+    const upgraded: TenantEntry = { ...entry, format: TENANT_FORMAT, slots: NUMBER_SLOTS };
+    await this.kv.put(tenantKey(name), encodeJson(upgraded));
   }
 
   /** Tenants whose keyspace is not there, with its name. */
@@ -171,6 +176,10 @@ function undefinedIfUnknown(error: unknown): undefined {
 
 function slotsOf({ slots = SLOTS_BEFORE }: TenantEntry): number {
   return slots;
+}
+
+function isOlder(entry: TenantEntry, slots: number): boolean {
+  return slotsOf(entry) < slots || entry.format < TENANT_FORMAT;
 }
 
 function tenantKey(name: string): string {

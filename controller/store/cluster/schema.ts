@@ -43,18 +43,23 @@ export function slotDefinitions(keyspace: string, has: number): string[] {
   ];
 }
 
+/** Ends of entities for a keyspace of format 5. */
+export function endDefinitions(keyspace: string): string[] {
+  return [`ALTER TABLE ${keyspace}.present ADD IF NOT EXISTS ends bigint`, indexOf(keyspace, "present", "ends")];
+}
+
 /** The fixed handful of tables every tenant has; none per class, none made while people work. */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
   const { keyspace, slots } = options;
+  // The installation itself has neither numbers nor ends.
+  const indexed = slots === 0 ? ["classes"] : ["classes", "ends", ...SLOTS.slice(0, slots).map((slot) => `n${slot}`)];
   const numbers = SLOTS.map((slot) => `n${slot} double`).join(", ");
   return [
     `CREATE KEYSPACE IF NOT EXISTS ${keyspace} WITH replication = {'class': 'NetworkTopologyStrategy', '${options.datacenter}': ${options.replicationFactor}}`,
     `CREATE TABLE IF NOT EXISTS ${keyspace}.present (
-       cid int, id text, birth bigint, last bigint, died bigint, swept bigint, attrs map<text, blob>, classes set<text>, ${numbers},
+       cid int, id text, birth bigint, last bigint, died bigint, ends bigint, swept bigint, attrs map<text, blob>, classes set<text>, ${numbers},
        PRIMARY KEY ((cid, id)))`,
-    ...["classes", ...SLOTS.slice(0, slots).map((slot) => `n${slot}`)].map((column) =>
-      indexOf(keyspace, "present", column),
-    ),
+    ...indexed.map((column) => indexOf(keyspace, "present", column)),
     `CREATE TABLE IF NOT EXISTS ${keyspace}.removed_cells (
        cid int, id text, bucket int, name text, time bigint,
        PRIMARY KEY ((cid, id, bucket), name)) WITH gc_grace_seconds = ${CHECKED_GRACE_SECONDS}`,

@@ -2,7 +2,7 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { isAppError } from "../../../common/errors.ts";
 import { SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
 import type { BlobInfo, BlobStore } from "../blobs.ts";
-import type { EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
+import type { Entity, EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
 import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { contentOf } from "./contents.ts";
@@ -60,6 +60,10 @@ export class CassandraScrub implements ScrubStore {
       timeUs: Number(row.time),
     }));
     return cursor === undefined ? { items } : { items, cursor };
+  }
+
+  ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>> {
+    return this.#entities.ended(page);
   }
 
   missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {

@@ -60,7 +60,8 @@ export class VersionTable {
   }
 
   #statements(change: EntityChange): Statement[] {
-    const { key, timeUs, version, expiresAtMs, versionStays, endVersionsAtMs } = change;
+    const { key, timeUs, version, versionStays, endVersionsAtMs } = change;
+    const expiresAtMs = change.versionExpiresAtMs ?? change.expiresAtMs;
     if (version === undefined) return [];
     const isOpen = endVersionsAtMs !== undefined && !versionStays;
     const day = dayOf(timeUs);

@@ -11,6 +11,8 @@ const CHECK_EVERY = 40;
 const ENTITIES = 4;
 /** Few different times, so that many writes meet at the same one. */
 const TIMES = 60;
+/** Ends are so far ahead that nothing does. */
+const HOUR_MS = 3_600_000;
 
 interface Mark<T> {
   readonly timeUs: number;
@@ -21,6 +23,7 @@ interface Mark<T> {
 class EntityModel {
   birthUs = 0;
   deathUs = 0;
+  end: { readonly timeUs: number; readonly atMs: number } | undefined;
   readonly cells = new Map<string, Mark<Uint8Array>>();
   readonly terms = new Map<string, Mark<Uint8Array>>();
   readonly numbers = new Map<number, Mark<Uint8Array>>();
@@ -35,6 +38,7 @@ class EntityModel {
     const { timeUs } = change;
     if (change.death) this.deathUs = Math.max(this.deathUs, timeUs);
     if (change.birth) this.birthUs = Math.max(this.birthUs, timeUs);
+    if (change.endsAtMs !== undefined) this.#nameEnd(timeUs, change.endsAtMs);
     const put = <K>(marks: Map<K, Mark<Uint8Array>>, key: K, value: Uint8Array | undefined): void => {
       const current = marks.get(key);
       if (current === undefined || later({ timeUs, value }, current)) marks.set(key, { timeUs, value });
@@ -47,6 +51,17 @@ class EntityModel {
     for (const edge of change.addEdges ?? []) put(this.edges, `${edge.type} ${edge.to.id}`, edge.value ?? bytes(""));
     for (const edge of change.dropEdges ?? []) put(this.edges, `${edge.type} ${edge.to.id}`, undefined);
     if (change.version !== undefined) this.versions.set(timeUs, text(change.version));
+  }
+
+  /** Of the latest change that named one, behind the death. */
+  get endsAtMs(): number | undefined {
+    return this.end !== undefined && this.end.timeUs > this.deathUs ? this.end.atMs : undefined;
+  }
+
+  #nameEnd(timeUs: number, atMs: number): void {
+    const { end } = this;
+    if (end === undefined || timeUs > end.timeUs || (timeUs === end.timeUs && atMs > end.atMs))
+      this.end = { timeUs, atMs };
   }
 
   visible<K>(marks: ReadonlyMap<K, Mark<Uint8Array>>): readonly (readonly [K, Mark<Uint8Array>])[] {
@@ -115,6 +130,7 @@ function makeChange({ random, cid, baseUs, models }: World): EntityChange {
   return {
     ...change,
     ...(chance(0.2) ? { birth: true } : {}),
+    ...(chance(0.3) ? { endsAtMs: chance(0.3) ? Infinity : Math.floor(baseUs / 1_000) + (1 + pick(5)) * HOUR_MS } : {}),
     cells: new Map([
       [`${pick(4)}`, chance(0.25) ? undefined : bytes(`v${pick(9)}`)],
       [`9/${pick(3)}`, bytes("1")],
@@ -144,6 +160,7 @@ async function checkEntity({ objects, cid }: World, index: number, model: Entity
   expect(entity !== undefined, `entity ${index} alive`).toBe(model.alive);
   if (entity === undefined) return;
   expect([entity.birthUs, entity.diedUs]).toEqual([model.birthUs, model.deathUs]);
+  expect(entity.endsAtMs).toBe(model.endsAtMs);
   const expected = model
     .visible(model.cells)
     .map(([name, mark]) => [name, { timeUs: mark.timeUs, text: text(mark.value!) }] as const);

@@ -21,6 +21,7 @@ import {
   type ContractSubject,
   type OpenSubject,
 } from "./harness.ts";
+import { endsContract } from "./ends.ts";
 import { objectsModelTest } from "./objects-model.ts";
 import { recordsContract } from "./records.ts";
 import { slotsContract } from "./slots.ts";
@@ -623,6 +624,7 @@ export function objectsContract(name: string, open: OpenSubject): void {
       expect(await values(key)).toEqual({ "1": "mine" });
     });
 
+    endsContract(() => subject);
     slotsContract(() => subject);
     recordsContract(() => subject);
     objectsModelTest(name, () => subject);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test } from "vitest";
 import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
 import { encodeTime } from "ulid";
 import type { RecordSpan, StoredRecord, TimelineRequest } from "../objects.ts";
@@ -26,7 +26,12 @@ export function recordsContract(subject: () => ContractSubject): void {
       return sum;
     };
     /** In the present, so that engines which keep records by time have few times to look at. */
-    const startMs = (): number => Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
+    let begunMs = 0;
+    beforeEach(() => {
+      begunMs = Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
+    });
+    /** The same time throughout a test, a whole second. */
+    const startMs = (): number => begunMs;
 
     test("a record is what was appended, and repeating that changes nothing", async () => {
       const record = { cid: uniqueCid(), id: ulid(startMs(), 1), value: bytes("line"), terms: ["word", "other"] };

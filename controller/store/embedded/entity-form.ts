@@ -11,14 +11,24 @@ import { asBuffer } from "./keys.ts";
  *     1  birth, last write, moment of the next visit (doubles)
  *    25  where the rest begins; how many bytes the keys take (whole numbers of four bytes)
  *    33  keys of the cells; lengths of their values; the values
- *     …  the rest: death, times of the cells, terms, numbers, removed cells
+ *     …  the rest: ends, times of the cells, terms, numbers, removed cells
  *
  * Times are kept by runs of neighbours that were written together: how many they are and of what kind, time, moment; a
  * zero ends the runs.
  */
 export const ENTITY_PLACES = { birth: 1, last: 9, due: 17, rest: 25, keysLength: 29, keys: 33 } as const;
 
-const DEATH = ["birthExpiresMs", "deathUs", "deathUntilMs", "forgottenUs"] as const;
+/** In the order of their flags; each with what it is where it is not written. */
+const ENDS = {
+  birthExpiresMs: 0,
+  deathUs: 0,
+  deathUntilMs: 0,
+  forgottenUs: 0,
+  endNamedUs: 0,
+  endsAtMs: Infinity,
+} as const;
+type Ends = Record<keyof typeof ENDS, number>;
+const END_NAMES = Object.keys(ENDS) as readonly (keyof typeof ENDS)[];
 
 const REMOVED = 1;
 const WITH_MOMENT = 2;
@@ -51,7 +61,7 @@ export function encodeEntity(state: EntityState): Buffer {
   writer.double(0);
   writeCells(cells.living);
   writer.setUint32(writer.length, ENTITY_PLACES.rest);
-  writeDeath(state);
+  writeEnds(state);
   writeRuns(cells.living, () => {});
   writeRuns(state.terms, (term) => writer.text(term));
   writeRuns(state.numbers, writeNumber);
@@ -80,7 +90,7 @@ export function decodeEntity(stored: Uint8Array): EntityState {
   state.dueMs = bytes.readDoubleBE(ENTITY_PLACES.due);
   const cells = readCells(bytes);
   const rest = restOf(bytes);
-  Object.assign(state, readDeath(rest));
+  Object.assign(state, readEnds(rest));
   let cell = 0;
   readRuns(rest, (mark) => {
     const [key, value] = cells[cell++]!;
@@ -114,15 +124,15 @@ export interface Run {
   readonly atMs: number;
 }
 
-/** The rest, from behind what death has left: runs of the cells, of the terms, of the numbers, of removed cells. */
-export function behindDeath(bytes: Buffer): ByteReader {
+/** The rest, from behind the ends: runs of the cells, of the terms, of the numbers, of removed cells. */
+export function behindEnds(bytes: Buffer): ByteReader {
   const reader = restOf(bytes);
   for (let flags = reader.byte(); flags > 0; flags >>= 1) if (flags & 1) reader.double();
   return reader;
 }
 
-export function deathUsOf(bytes: Buffer): number {
-  return readDeath(restOf(bytes)).deathUs;
+export function endsOf(bytes: Buffer): Ends {
+  return readEnds(restOf(bytes));
 }
 
 function restOf(bytes: Buffer): ByteReader {
@@ -146,16 +156,17 @@ function readCells(bytes: Buffer): readonly (readonly [key: string, value: Uint8
 }
 
 /** A byte says which of the times there are. */
-function writeDeath(state: EntityState): void {
-  const times = DEATH.map((name) => state[name]);
-  writer.byte(times.reduce((flags, time, at) => (time === 0 ? flags : flags | (1 << at)), 0));
-  for (const time of times) if (time !== 0) writer.double(time);
+function writeEnds(state: EntityState): void {
+  const isWritten = END_NAMES.map((name) => state[name] !== ENDS[name]);
+  writer.byte(isWritten.reduce((flags, written, at) => (written ? flags | (1 << at) : flags), 0));
+  for (const [at, name] of END_NAMES.entries()) if (isWritten[at]) writer.double(state[name]);
 }
 
-function readDeath(reader: ByteReader): Pick<EntityState, (typeof DEATH)[number]> {
+function readEnds(reader: ByteReader): Ends {
   const flags = reader.byte();
-  const time = (at: number): number => ((flags >> at) & 1 ? reader.double() : 0);
-  return { birthExpiresMs: time(0), deathUs: time(1), deathUntilMs: time(2), forgottenUs: time(3) };
+  const ends: Ends = { ...ENDS };
+  for (const [at, name] of END_NAMES.entries()) if ((flags >> at) & 1) ends[name] = reader.double();
+  return ends;
 }
 
 function writeRuns<K, T>(marks: Marks<K, T>, write: (key: K, value: T | undefined) => void): void {

@@ -33,6 +33,10 @@ export class EntityState {
   /** Everything with a time up to this is removed. */
   deathUs = 0;
   deathUntilMs = 0;
+  /** When the change was made that named the end; 0: none did. */
+  endNamedUs = 0;
+  /** When the entity ends as a whole. */
+  endsAtMs = Infinity;
   /** Versions up to this time are not kept. */
   forgottenUs = 0;
   /** When this entity is next to be visited, as noted in `expiry`; 0: never. */
@@ -46,13 +50,14 @@ export class EntityState {
       this.birthUs === 0 &&
       this.deathUs === 0 &&
       this.forgottenUs === 0 &&
+      this.endNamedUs === 0 &&
       this.cells.size + this.terms.size + this.numbers.size === 0
     );
   }
 
-  /** The greatest time of the birth mark, of cells and numbers, removed ones included. */
+  /** The greatest time of the birth mark, of the end, of cells and numbers, removed ones included. */
   lastUs(): number {
-    let lastUs = this.birthUs;
+    let lastUs = Math.max(this.birthUs, this.endNamedUs);
     for (const mark of this.cells.values()) if (mark.timeUs > lastUs) lastUs = mark.timeUs;
     for (const mark of this.numbers.values()) if (mark.timeUs > lastUs) lastUs = mark.timeUs;
     return lastUs;
@@ -72,12 +77,13 @@ export class EntityState {
     if (change.death) this.#cover(change.timeUs, nowMs);
     if (change.forgetHistory) this.forgottenUs = Math.max(this.forgottenUs, change.timeUs);
     if (change.timeUs > this.deathUs) this.#merge(change, nowMs);
-    if (change.expiresAtMs !== undefined) this.settle(nowMs);
+    if (change.expiresAtMs !== undefined || change.endsAtMs !== undefined) this.settle(nowMs);
   }
 
   /** Turns expired values into removals and drops removals past their retention. */
   settle(nowMs: number): void {
-    if (this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs) this.#cover(this.lastUs(), nowMs);
+    const isBirthOver = this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs;
+    if (isBirthOver || this.endsAtMs <= nowMs) this.#cover(this.lastUs(), nowMs);
     settleMarks(this.cells, nowMs);
     settleMarks(this.terms, nowMs);
     settleMarks(this.numbers, nowMs);
@@ -91,6 +97,7 @@ export class EntityState {
       if (atMs > 0 && atMs < due) due = atMs;
     };
     consider(this.birthExpiresMs);
+    consider(this.endsAtMs);
     consider(this.deathUntilMs);
     for (const mark of this.cells.values()) consider(mark.atMs);
     for (const mark of this.terms.values()) consider(mark.atMs);
@@ -101,6 +108,7 @@ export class EntityState {
   #merge(change: EntityChange, nowMs: number): void {
     const { timeUs, expiresAtMs = 0 } = change;
     if (change.birth && timeUs > this.birthUs) [this.birthUs, this.birthExpiresMs] = [timeUs, expiresAtMs];
+    this.#nameEnd(change);
     const removed = { timeUs, value: undefined, atMs: nowMs + OBJECT_TOMBSTONE_KEEP_MS };
     const written = <T>(value: T): Mark<T> => ({ timeUs, value, atMs: expiresAtMs });
     const [putCell, putTerm, putNumber] = [
@@ -116,11 +124,18 @@ export class EntityState {
     change.numbers?.forEach((value, slot) => putNumber(slot, value === undefined ? removed : written(value)));
   }
 
+  #nameEnd({ timeUs, endsAtMs }: EntityChange): void {
+    if (endsAtMs === undefined || timeUs < this.endNamedUs) return;
+    this.endsAtMs = timeUs === this.endNamedUs ? Math.max(this.endsAtMs, endsAtMs) : endsAtMs;
+    this.endNamedUs = timeUs;
+  }
+
   #cover(timeUs: number, nowMs: number): void {
     if (timeUs <= this.deathUs) return;
     this.deathUs = timeUs;
     this.deathUntilMs = nowMs + OBJECT_TOMBSTONE_KEEP_MS;
     if (this.birthUs <= timeUs) [this.birthUs, this.birthExpiresMs] = [0, 0];
+    if (this.endNamedUs <= timeUs) [this.endNamedUs, this.endsAtMs] = [0, Infinity];
     dropCovered(this.cells, timeUs);
     dropCovered(this.terms, timeUs);
     dropCovered(this.numbers, timeUs);

@@ -3,7 +3,7 @@ import { NO_CELLS } from "../cells.ts";
 import { FORMAT_ENTITY } from "../format.ts";
 import type { Cells, Entity, EntityKey, EntityTrace, StoredCell } from "../objects.ts";
 import { ByteReader } from "./byte-reader.ts";
-import { behindDeath, deathUsOf, decodeEntity, encodeEntity, ENTITY_PLACES, readRun } from "./entity-form.ts";
+import { behindEnds, decodeEntity, encodeEntity, endsOf, ENTITY_PLACES, readRun } from "./entity-form.ts";
 import type { KeyLists } from "./key-lists.ts";
 import { asBuffer } from "./keys.ts";
 
@@ -54,7 +54,12 @@ export class EntityView implements Entity {
   }
 
   get diedUs(): number {
-    return deathUsOf(this.#bytes);
+    return endsOf(this.#bytes).deathUs;
+  }
+
+  get endsAtMs(): number | undefined {
+    const { endNamedUs, endsAtMs } = endsOf(this.#bytes);
+    return endNamedUs === 0 ? undefined : endsAtMs;
   }
 
   get cells(): Cells {
@@ -62,7 +67,7 @@ export class EntityView implements Entity {
   }
 
   get numbers(): readonly (number | undefined)[] {
-    const reader = behindDeath(this.#bytes);
+    const reader = behindEnds(this.#bytes);
     eachMark(reader, () => {});
     eachMark(reader, () => passText(reader));
     const numbers = new Array<number | undefined>(NUMBER_SLOTS).fill(undefined);
@@ -74,7 +79,7 @@ export class EntityView implements Entity {
 
   /** Whether it has all of them, given in UTF-8, each once. */
   bears(terms: readonly Uint8Array[]): boolean {
-    const reader = behindDeath(this.#bytes);
+    const reader = behindEnds(this.#bytes);
     eachMark(reader, () => {});
     let borne = 0;
     eachMark(reader, (removed) => {
@@ -87,7 +92,7 @@ export class EntityView implements Entity {
 
   toTrace(): EntityTrace {
     if (this.alive) return { entity: this, lastUs: this.lastUs, leftover: NO_CELLS };
-    return { entity: undefined, lastUs: Math.max(this.lastUs, deathUsOf(this.#bytes)), leftover: this.cells };
+    return { entity: undefined, lastUs: Math.max(this.lastUs, endsOf(this.#bytes).deathUs), leftover: this.cells };
   }
 
   #lies(term: Uint8Array, start: number, length: number): boolean {
@@ -165,7 +170,7 @@ class StoredCells implements Cells {
 }
 
 function timesOf(bytes: Buffer): readonly number[] {
-  const reader = behindDeath(bytes);
+  const reader = behindEnds(bytes);
   const times: number[] = [];
   for (let run = readRun(reader); run !== undefined; run = readRun(reader)) {
     for (let left = run.count; left > 0; left -= 1) times.push(run.timeUs);

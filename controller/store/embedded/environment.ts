@@ -11,7 +11,7 @@ import { RecordValues } from "./record-values.ts";
 import { commitReason, writeFault } from "./write-faults.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
-const FORMAT = 3;
+const FORMAT = 4;
 const FORMAT_KEY = textBytes("format");
 const MAX_READERS = 512;
 /** Room for later formats. */

@@ -32,7 +32,7 @@ export class History {
     const stored = this.#env.tables.history.get(key);
     const current = stored === undefined ? undefined : decodeStored<Packed>(stored);
     if (current !== undefined && compareBytes(version, current[0]) <= 0) return;
-    const expiresAtMs = Math.ceil(change.expiresAtMs ?? 0);
+    const expiresAtMs = Math.ceil(change.versionExpiresAtMs ?? change.expiresAtMs ?? 0);
     this.#put(key, change.versionStays ? [version, expiresAtMs, true] : [version, expiresAtMs], current);
   }
 

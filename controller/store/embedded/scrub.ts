@@ -2,7 +2,7 @@ import { isAppError } from "../../../common/errors.ts";
 import { SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { BlobInfo } from "../blobs.ts";
-import type { EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
+import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
 import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms } from "../terms.ts";
 import { Cursors } from "./cursor.ts";
@@ -47,6 +47,11 @@ export class EmbeddedScrub implements ScrubStore {
       if (items.length === page.limit) return { items, cursor: cursors.write(placeOf(term, bytes)) };
     }
     return { items };
+  }
+
+  /** The engine itself clears up what has ended. */
+  async ended(): Promise<Page<Entity>> {
+    return { items: [] };
   }
 
   async missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {

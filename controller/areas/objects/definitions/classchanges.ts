@@ -314,7 +314,6 @@ function firstOptions(draft: Draft, definition: ClassDefinition, options: Partia
   return {
     ...merged,
     ...(merged.words === undefined ? {} : { words: { ...merged.words, state: "ready" as const } }),
-    ...(merged.ttlSeconds === undefined ? {} : { ttlAlwaysOwn: true }),
   };
 }
 
@@ -333,7 +332,6 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
   return {
     ...(keyMode === undefined ? {} : { keyMode }),
     ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
-    ...longest(before, ttlSeconds),
     ...texts,
     ...(version === undefined ? {} : { version }),
     ...(versionTtlSeconds === undefined ? {} : { versionTtlSeconds }),
@@ -372,15 +370,4 @@ function formerVersionTtl(
   if (before === Infinity || secondsOf(own) <= before) return known;
   const untilMs = draft.nowMs + CATALOG_LEASE_MS;
   return { seconds: Math.min(before, known?.seconds ?? Infinity), untilMs };
-}
-
-/** Objects keep the ttl they were written with. */
-function longest(
-  before: OptionsDefinition,
-  ttlSeconds: number | undefined,
-): Pick<OptionsDefinition, "ttlLongestSeconds" | "ttlAlwaysOwn"> {
-  const known = before.ttlLongestSeconds ?? ttlSeconds;
-  if (ttlSeconds === undefined || known === undefined) return {};
-  const ttlLongestSeconds = known === FOR_EVER || ttlSeconds === FOR_EVER ? FOR_EVER : Math.max(ttlSeconds, known);
-  return { ttlLongestSeconds, ...(before.ttlAlwaysOwn ? { ttlAlwaysOwn: true } : {}) };
 }

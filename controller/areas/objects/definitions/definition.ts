@@ -55,10 +55,6 @@ export interface OptionsDefinition {
   readonly keyMode?: KeyMode;
   /** `FOR_EVER` is a setting of its own; absent: that of the class above. */
   readonly ttlSeconds?: number;
-  /** Part of `longestTtl`. Absent: the class never had a ttl of its own. */
-  readonly ttlLongestSeconds?: number;
-  /** The class never took the ttl of the class above. */
-  readonly ttlAlwaysOwn?: boolean;
   /** Absent: as in the class above. */
   readonly version?: boolean;
   /** As `ttlSeconds`, for versions that were superseded. */

@@ -3,8 +3,6 @@ import { realClock } from "../../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../../test/helpers/engine.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { type ClassOptions, ObjectService, type ReadExplanation } from "../index.ts";
-import { indexEntries } from "../writing/indexentries.ts";
-import type { LoadedClass } from "./views.ts";
 
 const admin = testPrincipal();
 const [TOP, MIDDLE, LEAF, OTHER] = [
@@ -142,31 +140,6 @@ test("versions of a subclass are kept, and read as of a time", async () => {
   for await (const page of objects.read(admin, { class: MIDDLE, subtree: true, asOfMs: realClock.nowMs() - 30_000 }))
     notes.push(...page.map((row) => row.values.note));
   expect(notes).toEqual(["first"]);
-});
-
-test("index entries of a subclass outlive every ttl it may have been written with, own or inherited", async () => {
-  const fresh = "/matrix/brief";
-  await objects.createClass(admin, {
-    path: fresh,
-    columns: [{ name: "size", type: "int" }],
-    indexes: ["size"],
-    options: { ttlSeconds: 6_000 },
-  });
-  await objects.createClass(admin, { path: `${fresh}/own`, columns: [], options: { keyMode: "manu" } });
-  await objects.insert(admin, `${fresh}/own`, [{ id: "one", size: 1 }]);
-  const expiry = async (): Promise<readonly unknown[]> => {
-    const view = (await objects.catalog(admin)).get(`${fresh}/own`) as LoadedClass;
-    const [entity] = await (await engine.tenant("matrix")).objects.get([{ cid: view.cid, id: "one" }]);
-    return indexEntries(view, entity!).map(
-      (entry) => entry.expiresAtMs && entry.expiresAtMs - Math.floor(entity!.birthUs / 1_000),
-    );
-  };
-  await set(`${fresh}/own`, { ttlSeconds: 60 });
-  expect(await expiry()).toEqual([6_000_000]);
-  await set(fresh, { ttlSeconds: 9_000 });
-  expect(await expiry()).toEqual([9_000_000]);
-  await set(fresh, { ttlSeconds: undefined });
-  expect(await expiry()).toEqual([undefined]);
 });
 
 // Where a test cannot move the clock, the contract of the object store lets real time pass.

@@ -44,11 +44,6 @@ export class LoadedClass implements ClassView {
   /** Terms every object of the class bears. */
   readonly terms: readonly string[];
   readonly wordsReady: boolean;
-  /**
-   * The longest ttl the class ever had, own or inherited; undefined when it was ever without one. No value lives longer
-   * than that after its write.
-   */
-  readonly ttlLongestSeconds: number | undefined;
   /** Own and inherited, as the class may have taken the option of those above. */
   readonly formerVersionTtls: readonly FormerVersionTtl[];
   /** Own indexes that lack older objects. */
@@ -68,7 +63,6 @@ export class LoadedClass implements ClassView {
     this.columns = loadColumns(definition, above, new Set(this.keys));
     const from = definition.system ? undefined : above;
     this.options = optionsOf(definition, above, this.keys);
-    this.ttlLongestSeconds = longestTtl(definition, from);
     const { versionTtlFormer } = definition.options;
     this.formerVersionTtls = [...(versionTtlFormer ? [versionTtlFormer] : []), ...(from?.formerVersionTtls ?? [])];
     this.modifiedAtMs = definition.modifiedAtMs;
@@ -189,13 +183,6 @@ function optionsOf(definition: ClassDefinition, above: LoadedClass | undefined, 
 function hasReadyWords({ options }: ClassDefinition, above: LoadedClass | undefined): boolean {
   if (options.autosearch !== undefined) return options.words?.state === "ready";
   return above !== undefined && above.wordsReady && options.words?.state !== "retiring";
-}
-
-function longestTtl({ options }: ClassDefinition, above: LoadedClass | undefined): number | undefined {
-  const { ttlLongestSeconds: own = 0, ttlAlwaysOwn } = options;
-  if (own === FOR_EVER) return undefined;
-  if (ttlAlwaysOwn) return own;
-  return above?.ttlLongestSeconds === undefined ? undefined : Math.max(own, above.ttlLongestSeconds);
 }
 
 /** Inherited keys come with the mode they were declared for. */

@@ -5,7 +5,7 @@ import type { Entity } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { Place } from "../reading/locate.ts";
 import type { ObjectReader } from "../reading/reader.ts";
-import { INTERNAL_CID, tombstoneKey, tombstoneTerm, keyOfTombstone } from "../values/tombstones.ts";
+import { goneUs, INTERNAL_CID, tombstoneKey, tombstoneTerm, keyOfTombstone } from "../values/tombstones.ts";
 import type { HistorySource } from "./history.ts";
 
 export interface RemovedSource extends HistorySource {
@@ -51,7 +51,7 @@ export async function* removedAmong(
 
 function placeOfTombstone(view: LoadedClass, tombstone: Entity, afterUs: number): Place[] {
   const id =
-    tombstone.key.cid === INTERNAL_CID && tombstone.birthUs > afterUs
+    tombstone.key.cid === INTERNAL_CID && goneUs(tombstone) > afterUs
       ? keyOfTombstone(view, tombstone.key.id)
       : undefined;
   return id === undefined ? [] : [{ view, key: { cid: view.cid, id } }];

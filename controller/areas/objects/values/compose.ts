@@ -71,7 +71,7 @@ export function compose(write: EntityWrite): ComposedWrite {
     ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
     ...(write.dropEdges === undefined ? {} : { dropEdges: write.dropEdges }),
     ...(view.options.version ? versionOf(write, parts.row) : {}),
-    ...expiry(view, timeUs),
+    ...endOf(view, timeUs, old?.entity),
   };
   return { change, row: parts.row, shared: parts.shared, unneeded: unneeded(write, parts) };
 }
@@ -83,19 +83,28 @@ function partsOf(write: EntityWrite): Parts {
 }
 
 /** Edges of an earlier time are told by every change of theirs, and what is backdated may have been superseded before. */
-function versionOf(write: EntityWrite, row: Row): Pick<EntityChange, "version" | "versionStays" | "endVersionsAtMs"> {
-  const { view, timeUs, birth, addEdges = [], dropEdges = [] } = write;
+function versionOf(
+  write: EntityWrite,
+  row: Row,
+): Pick<EntityChange, "version" | "versionStays" | "versionExpiresAtMs" | "endVersionsAtMs"> {
+  const { view, timeUs, addEdges = [], dropEdges = [] } = write;
   const { old } = write.past ?? write;
-  const bornUs = birth || old === undefined ? timeUs : old.entity.birthUs;
+  const endMs = endsAtMs(view, timeUs);
   const version = encodeVersion(view, {
     row: write.past === undefined ? row : partsOf({ ...write, old }).row,
     ctimeMs: old === undefined ? undefined : createdMs(old.entity),
-    untilMs: expiry(view, bornUs).expiresAtMs,
+    untilMs: endMs,
     added: addEdges,
     dropped: dropEdges,
   });
-  const stays = write.past !== undefined || addEdges.length > 0 || dropEdges.length > 0;
-  return { version, ...(stays ? { versionStays: true as const } : {}), ...supersededEnd(view, timeUs) };
+  if (write.past !== undefined || addEdges.length > 0 || dropEdges.length > 0)
+    return { version, versionStays: true, ...supersededEnd(view, timeUs) };
+  const { endVersionsAtMs } = endMs === undefined ? {} : supersededEnd(view, endMs * 1_000);
+  return {
+    version,
+    ...(endVersionsAtMs === undefined ? {} : { versionExpiresAtMs: endVersionsAtMs }),
+    ...supersededEnd(view, timeUs),
+  };
 }
 
 /**
@@ -114,9 +123,16 @@ export function supersededEnd(view: LoadedClass, timeUs: number): Pick<EntityCha
   return { endVersionsAtMs: Math.floor(timeUs / 1_000) + versionTtlSeconds * 1_000 + VERSION_END_LATE_MS };
 }
 
-export function expiry(view: LoadedClass, timeUs: number): { readonly expiresAtMs?: number } {
-  const { ttlSeconds } = view.options;
-  return ttlSeconds === undefined ? {} : { expiresAtMs: Math.floor(timeUs / 1_000) + ttlSeconds * 1_000 };
+/** When by the ttl of the class an object ends that was last written at that time, or a record. */
+export function endsAtMs({ options: { ttlSeconds } }: LoadedClass, timeUs: number): number | undefined {
+  return ttlSeconds === undefined ? undefined : Math.floor(timeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
+}
+
+/** Each write of an object says when all of it ends; where nothing ends any more, once. */
+function endOf(view: LoadedClass, timeUs: number, old: Entity | undefined): Pick<EntityChange, "endsAtMs"> {
+  const atMs = endsAtMs(view, timeUs);
+  if (atMs !== undefined) return { endsAtMs: atMs };
+  return (old?.endsAtMs ?? Infinity) === Infinity ? {} : { endsAtMs: Infinity };
 }
 
 /** The pieces of a change while its edits are gone through. */

@@ -5,15 +5,16 @@ import type { StoredRecord } from "../../../store/objects.ts";
 import { NO_SCALAR, PackedReader } from "../../../store/packed-reader.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { ObjectRow } from "../types.ts";
-import { expiry } from "./compose.ts";
+import { endsAtMs } from "./compose.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
 import { wholeId } from "./identity.ts";
 import { contentTerms } from "./terms.ts";
 
 /** A record of canonical values, as it is stored. */
 export function recordOf(view: LoadedClass, id: string, row: Row): StoredRecord {
-  const ends = view.options.ttlSeconds === undefined ? {} : expiry(view, (ulidTimeMs(id) ?? 0) * 1_000);
-  return { cid: view.cid, id, value: encodePacked(flatValues(view, row)), terms: contentTerms(view, row), ...ends };
+  const expiresAtMs = endsAtMs(view, (ulidTimeMs(id) ?? 0) * 1_000);
+  const record = { cid: view.cid, id, value: encodePacked(flatValues(view, row)), terms: contentTerms(view, row) };
+  return expiresAtMs === undefined ? record : { ...record, expiresAtMs };
 }
 
 /** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */

@@ -1,12 +1,15 @@
-import type { EntityChange, EntityKey } from "../../../store/objects.ts";
+import type { Entity, EntityChange, EntityKey } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
-import { supersededEnd } from "./compose.ts";
+import { endsAtMs, supersededEnd } from "./compose.ts";
 
 /**
- * Class number of internal entities; no class has it. Among them is a tombstone for each removed object that has
- * versions.
+ * Class number of internal entities; no class has it. Among them is a tombstone for each object with versions that was
+ * removed, or ends by itself.
  */
 export const INTERNAL_CID = 0;
+
+/** When the object is gone, in ms. Tombstones of earlier versions have none: theirs were removed at their birth. */
+const GONE_SLOT = 0;
 
 /** Term of the tombstones of a class. */
 export function tombstoneTerm(cid: number): string {
@@ -26,14 +29,43 @@ export function tombstoneKey({ cid, id }: EntityKey): EntityKey {
 
 /** Needed as long as the versions that the removal superseded. */
 export function tombstoneOf(view: LoadedClass, key: string, timeUs: number): EntityChange {
-  const { endVersionsAtMs } = supersededEnd(view, timeUs);
+  return tombstone(view, { key, timeUs, goneUs: timeUs });
+}
+
+/** Written before each write of an object that ends by itself then: nobody writes anything at its end. */
+export function tombstoneAhead(view: LoadedClass, key: string, timeUs: number): EntityChange | undefined {
+  const endMs = endsAtMs(view, timeUs);
+  return endMs === undefined || !view.options.version
+    ? undefined
+    : tombstone(view, { key, timeUs, goneUs: endMs * 1_000 });
+}
+
+/** When the object of the tombstone was removed, or ends. */
+export function goneUs({ birthUs, numbers }: Entity): number {
+  return Math.max(birthUs, (numbers[GONE_SLOT] ?? 0) * 1_000);
+}
+
+function tombstone(
+  view: LoadedClass,
+  { key, timeUs, goneUs: atUs }: { readonly key: string; readonly timeUs: number; readonly goneUs: number },
+): EntityChange {
+  const { endVersionsAtMs = Infinity } = supersededEnd(view, atUs);
   return {
     key: tombstoneKey({ cid: view.cid, id: key }),
     timeUs,
     birth: true,
     addTerms: [tombstoneTerm(view.cid)],
-    ...(endVersionsAtMs === undefined ? {} : { expiresAtMs: endVersionsAtMs }),
+    numbers: new Map([[GONE_SLOT, Math.ceil(atUs / 1_000)]]),
+    endsAtMs: endVersionsAtMs,
   };
+}
+
+/** The object of a tombstone. */
+export function objectOfTombstone({ cid, id }: EntityKey): EntityKey | undefined {
+  const [number, ...rest] = id.split(":");
+  return cid === INTERNAL_CID && rest.length > 0 && /^\d+$/.test(number ?? "")
+    ? { cid: Number(number), id: rest.join(":") }
+    : undefined;
 }
 
 /** Removes the tombstone of an object. */

@@ -29,7 +29,7 @@ export function indexEntries(view: LoadedClass, entity: Entity): EntityChange[] 
   const latest = entries.at(entity.lastUs);
   latest.terms.push(...sharedTerms(view, row));
   latest.numbers.set(0, Math.floor(entity.lastUs / 1_000));
-  return entries.changes(view, entity);
+  return entries.changes(entity);
 }
 
 /** The record with all terms of its class. Old terms stay: superfluous ones do no harm. */
@@ -52,21 +52,14 @@ class Entries {
     return known;
   }
 
-  changes(view: LoadedClass, { key }: Entity): EntityChange[] {
+  changes({ key }: Entity): EntityChange[] {
     return [...this.#byTime].map(([timeUs, { terms, numbers }]) => ({
       key,
       timeUs,
       addTerms: terms,
       numbers,
-      ...longestExpiry(view, timeUs),
     }));
   }
-}
-
-/** An entry must not expire before its cell, which may be of a time when the class had another ttl. */
-function longestExpiry(view: LoadedClass, timeUs: number): Pick<EntityChange, "expiresAtMs"> {
-  const { ttlLongestSeconds } = view;
-  return ttlLongestSeconds === undefined ? {} : { expiresAtMs: Math.floor(timeUs / 1_000) + ttlLongestSeconds * 1_000 };
 }
 
 function addValue(

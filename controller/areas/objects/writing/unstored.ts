@@ -11,7 +11,7 @@ export interface WrittenRow {
   readonly timeUs: number;
   /** Latest known write or removal of the object. */
   readonly lastUs: number;
-  readonly expiresAtMs: number | undefined;
+  readonly endsAtMs: number | undefined;
 }
 
 interface Looking {
@@ -22,11 +22,12 @@ interface Looking {
 
 /**
  * Finds the rows whose objects do not exist after the write: they were removed at its time or later, or have ended. Rows
- * that have ended are not read, as Cassandra keeps them for up to a second.
+ * that have ended are not read.
  */
 export async function unstoredRows(rows: readonly WrittenRow[], of: Looking): Promise<readonly Unstored[]> {
   const get = (keys: readonly EntityKey[]): Promise<readonly unknown[]> => of.store.get(keys, PRESENCE);
-  return unstored(rows, (row) => row.lastUs >= row.timeUs, { ...of, get });
+  const timed = rows.map((row) => ({ ...row, expiresAtMs: row.endsAtMs }));
+  return unstored(timed, (row) => row.lastUs >= row.timeUs, { ...of, get });
 }
 
 /** Does the same for records. */

@@ -19,6 +19,7 @@ import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow 
 import { withPast } from "./backdated.ts";
 import { standingRecords } from "./basis.ts";
 import { checkKeyKept } from "./beforetriggers.ts";
+import { beforeEnds, clearedBefore, tombstonesAhead } from "./ends.ts";
 import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
@@ -362,7 +363,7 @@ export class ObjectWriter {
     if (batch.unstored === undefined) return;
     const absent = composed.filter(({ change }) => traces.get(change.key.id)?.entity === undefined);
     const given = absent.map(({ change }) => ({
-      ...{ key: change.key, timeUs: change.timeUs, expiresAtMs: change.expiresAtMs },
+      ...{ key: change.key, timeUs: change.timeUs, endsAtMs: change.endsAtMs },
       lastUs: traces.get(change.key.id)?.lastUs ?? 0,
     }));
     batch.unstored(await unstoredRows(given, this.#looking(view)));
@@ -413,6 +414,7 @@ export class ObjectWriter {
     writes: readonly EntityWrite[],
     composed: readonly ComposedWrite[],
   ): Promise<void> {
+    await this.#writing.change(await beforeEnds(writes, composed, this.#writing.source));
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
@@ -437,7 +439,9 @@ export class ObjectWriter {
     await this.#writing.change(
       orphans.map(({ view, key, timeUs }) => ({ key: { cid: view.cid, id: key }, timeUs, death: true as const })),
     );
-    await this.#writing.change(writes.map((write) => compose(rebindWrite(write, now)).change));
+    const rebound = writes.map((write) => rebindWrite(write, now));
+    await this.#writing.change(tombstonesAhead(rebound));
+    await this.#writing.change(rebound.map((write) => compose(write).change));
   }
 
   async #bringRecords(view: LoadedClass, made: readonly MadeRecord[], now: Snapshot): Promise<void> {
@@ -465,6 +469,7 @@ export class ObjectWriter {
     { view, recreated }: { readonly view: LoadedClass; readonly recreated: Traces },
     write: () => Promise<void>,
   ): Promise<void> {
+    await this.#writing.change(clearedBefore(view, recreated));
     await this.#writing.change(leftoverCells(view.cid, recreated));
     const incoming = await incomingEdges(
       [...recreated.keys()].map((id) => ({ cid: view.cid, id })),

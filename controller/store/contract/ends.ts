@@ -1,0 +1,150 @@
+import { describe, expect, test } from "vitest";
+import { cellMap } from "../cells.ts";
+import type { Entity, EntityChange, EntityKey, FindRequest } from "../objects.ts";
+import { again, all, bytes, passTime, text, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
+
+const BRIEF_MS = 2_000;
+const LONG_MS = 3_600_000;
+
+/** The part of the contract that is about entities which end as a whole. */
+export function endsContract(subject: () => ContractSubject): void {
+  describe("ends", () => {
+    const store = () => subject().store.objects;
+    const nowMs = (): number => subject().clock.nowMs();
+    const write = (...changes: EntityChange[]): Promise<void> => again(() => store().change(changes));
+    const read = async (key: EntityKey): Promise<Entity | undefined> => (await again(() => store().get([key])))[0];
+    const found = async (request: FindRequest): Promise<readonly string[]> =>
+      [...new Set((await all(3, (page) => store().find(request, page))).map(({ key }) => key.id))].sort();
+    const textsOf = (entity: Entity | undefined): Record<string, string> | undefined =>
+      entity && Object.fromEntries([...cellMap(entity.cells)].map(([name, { value }]) => [name, text(value)]));
+
+    async function counted(term: string): Promise<number> {
+      let [count, cursor]: [number, string | undefined] = [0, undefined];
+      do {
+        const part = await again(() => store().countClass(term, cursor));
+        count += part.count;
+        cursor = part.cursor;
+      } while (cursor !== undefined);
+      return count;
+    }
+
+    /** What readers see of two entities of one class, and of the edges from them to a third. */
+    async function seen(cid: number, to: EntityKey): Promise<object> {
+      const inClass = await found({ terms: [`c${cid}`] });
+      const edges = await all(2, (page) => store().edges(to, "in", page));
+      return {
+        inClass,
+        counted: await counted(`c${cid}`),
+        byTerm: await found({ terms: [`word ${cid}`] }),
+        byNumber: (await found({ terms: [`c${cid}`], ranges: [{ slot: 1, from: 5, to: 5 }] })).filter((id) =>
+          inClass.includes(id),
+        ),
+        edges: edges.map(({ from }) => from.id).sort(),
+      };
+    }
+
+    test("an entity ends as a whole by the last change that named its end, and what is written next begins afresh", async () => {
+      const cid = uniqueCid();
+      const [brief, lasting] = [
+        { cid, id: "brief" },
+        { cid, id: "lasting" },
+      ];
+      const to = { cid, id: uniqueName("target") };
+      const atUs = nowMs() * 1_000;
+      const whole = (key: EntityKey, endsAtMs: number): EntityChange => ({
+        key,
+        timeUs: atUs,
+        birth: true,
+        cells: new Map([
+          ["1", bytes("one")],
+          ["2", bytes("two")],
+        ]),
+        addTerms: [`c${cid}`, `word ${cid}`],
+        numbers: new Map([[1, 5]]),
+        addEdges: [{ type: "is", to }],
+        version: bytes("born"),
+        endsAtMs,
+      });
+      await write(whole(brief, nowMs() + LONG_MS), whole(lasting, nowMs() + BRIEF_MS));
+      const update = { timeUs: atUs + 10, cells: new Map([["1", bytes("new")]]) };
+      await write({ key: brief, ...update, endsAtMs: nowMs() + BRIEF_MS });
+      await write({ key: lasting, ...update, endsAtMs: nowMs() + LONG_MS });
+      // Neither an earlier change that arrives late nor one that names no end moves it.
+      await write({ key: brief, timeUs: atUs + 5, cells: new Map([["3", bytes("three")]]), endsAtMs: Infinity });
+      await write({ key: lasting, timeUs: atUs + 20, cells: new Map([["3", bytes("three")]]) });
+      const both = ["brief", "lasting"];
+      expect(await seen(cid, to)).toEqual({ inClass: both, counted: 2, byTerm: both, byNumber: both, edges: both });
+      await passTime(subject(), BRIEF_MS, async () => (await read(brief)) === undefined);
+      const left = ["lasting"];
+      expect(await seen(cid, to)).toEqual({ inClass: left, counted: 1, byTerm: left, byNumber: left, edges: left });
+      expect(textsOf(await read(lasting))).toEqual({ "1": "new", "2": "two", "3": "three" });
+      expect(await all(2, (page) => store().edges(brief, "out", page))).toEqual([]);
+      expect(await all(2, (page) => store().history(brief, {}, page))).toMatchObject([{ value: bytes("born") }]);
+      const [trace] = await again(() => store().trace([brief]));
+      expect(trace).toMatchObject({ entity: undefined, lastUs: atUs + 10 });
+      if (trace?.ended !== undefined) await write({ key: brief, timeUs: trace.lastUs, death: true });
+      await write({ key: brief, timeUs: atUs + 30, birth: true, addTerms: [`c${cid}`] });
+      const next = await read(brief);
+      expect([textsOf(next), next?.numbers[1], next?.endsAtMs]).toEqual([{}, undefined, undefined]);
+      expect(await all(2, (page) => store().edges(brief, "out", page))).toEqual([]);
+    });
+
+    test("of changes in any order the latest names the end, at equal times the later end, and none is the latest of all", async () => {
+      const key = { cid: uniqueCid(), id: uniqueName("o") };
+      const atUs = nowMs() * 1_000;
+      const ends = [LONG_MS, 2 * LONG_MS, 3 * LONG_MS].map((ms) => nowMs() + ms);
+      const named = async (offset: number, endsAtMs: number | undefined): Promise<number | undefined> => {
+        await write({ key, timeUs: atUs + offset, ...(endsAtMs === undefined ? { birth: true } : { endsAtMs }) });
+        return (await read(key))?.endsAtMs;
+      };
+      expect(await named(1, undefined)).toBeUndefined();
+      expect(await named(10, ends[1])).toBe(ends[1]);
+      expect(await named(5, ends[2])).toBe(ends[1]);
+      expect(await named(10, ends[0])).toBe(ends[1]);
+      expect(await named(20, ends[0])).toBe(ends[0]);
+      expect(await named(20, Infinity)).toBe(Infinity);
+      expect(await named(20, ends[2])).toBe(Infinity);
+      expect(await named(30, ends[2])).toBe(ends[2]);
+      await write({ key, timeUs: atUs + 40, death: true });
+      await write({ key, timeUs: atUs + 50, birth: true });
+      expect((await read(key))?.endsAtMs).toBeUndefined();
+      await expect(again(() => store().change([{ key, timeUs: atUs + 60, endsAtMs: NaN }]))).rejects.toMatchObject({
+        code: "invalid",
+      });
+    });
+
+    test("what has ended is told to who clears up, or cleared up by the engine itself", async () => {
+      const cid = uniqueCid();
+      const atUs = nowMs() * 1_000;
+      const key = { cid, id: uniqueName("ended") };
+      const going = { cid, id: uniqueName("going") };
+      await write({ key, timeUs: atUs, birth: true, cells: new Map([["1", bytes("a")]]), endsAtMs: nowMs() - 1_000 });
+      await write({ key: going, timeUs: atUs, birth: true, endsAtMs: nowMs() + LONG_MS });
+      expect(await read(key)).toBeUndefined();
+      const ended = async (): Promise<readonly Entity[]> =>
+        (await all(2, (page) => subject().store.scrub.ended({ ...page, beforeMs: nowMs() }))).filter(
+          (entity) => entity.key.cid === cid,
+        );
+      for (const entity of await ended()) {
+        expect([entity.key, textsOf(entity)]).toEqual([key, { "1": "a" }]);
+        await write({ key, timeUs: entity.lastUs, death: true });
+      }
+      expect(await ended()).toEqual([]);
+      expect(await again(() => store().trace([key]))).toMatchObject([{ entity: undefined, lastUs: atUs }]);
+      expect(await read(going)).toBeDefined();
+    });
+
+    test("a version vanishes by its own time, and another one stays though its entity has ended", async () => {
+      const key = { cid: uniqueCid(), id: uniqueName("o") };
+      const atUs = nowMs() * 1_000;
+      const ended = { birth: true, endsAtMs: nowMs() - 1_000 } as const;
+      await write({ key, timeUs: atUs, ...ended, version: bytes("first"), versionExpiresAtMs: nowMs() + BRIEF_MS });
+      await write({ key, timeUs: atUs + 1, ...ended, version: bytes("second"), versionExpiresAtMs: nowMs() + LONG_MS });
+      const versions = async (): Promise<readonly string[]> =>
+        (await all(2, (page) => store().history(key, {}, page))).map(({ value }) => text(value));
+      expect(await versions()).toEqual(["second", "first"]);
+      await passTime(subject(), BRIEF_MS + 1_000, async () => (await versions()).length === 1);
+      expect(await versions()).toEqual(["second"]);
+    });
+  });
+}
