@@ -11,8 +11,8 @@ const CHECK_EVERY = 40;
 const ENTITIES = 4;
 /** Few different times, so that many writes meet at the same one. */
 const TIMES = 60;
-/** Ends are so far ahead that nothing does. */
-const HOUR_MS = 3_600_000;
+/** Ends are so far ahead that nothing does, also where the clock of the tests is behind. */
+const DAY_MS = 86_400_000;
 
 interface Mark<T> {
   readonly timeUs: number;
@@ -130,7 +130,7 @@ function makeChange({ random, cid, baseUs, models }: World): EntityChange {
   return {
     ...change,
     ...(chance(0.2) ? { birth: true } : {}),
-    ...(chance(0.3) ? { endsAtMs: chance(0.3) ? Infinity : Math.floor(baseUs / 1_000) + (1 + pick(5)) * HOUR_MS } : {}),
+    ...(chance(0.3) ? { endsAtMs: chance(0.3) ? Infinity : Math.floor(baseUs / 1_000) + (1 + pick(5)) * DAY_MS } : {}),
     cells: new Map([
       [`${pick(4)}`, chance(0.25) ? undefined : bytes(`v${pick(9)}`)],
       [`9/${pick(3)}`, bytes("1")],
