@@ -105,6 +105,7 @@ export function endsContract(subject: () => ContractSubject): void {
       expect(await named(20, Infinity)).toBe(Infinity);
       expect(await named(20, ends[2])).toBe(Infinity);
       expect(await named(30, ends[2])).toBe(ends[2]);
+      expect((await read(key))?.lastUs).toBe(atUs + 30);
       await write({ key, timeUs: atUs + 40, death: true });
       await write({ key, timeUs: atUs + 50, birth: true });
       expect((await read(key))?.endsAtMs).toBeUndefined();
