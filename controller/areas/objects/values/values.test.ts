@@ -62,6 +62,11 @@ const REFUSED: readonly [ColumnType, Value][] = [
   ["map", "[1]"],
   ["map", "{"],
   ["list", { a: 1 }],
+  ["varchar", "half \ud800"],
+  ["text", "\udc00\ud800"],
+  ["list", [["in a list", { n: "\ud800" }]]],
+  ["map", { "\ud800": 1 }],
+  ["bucket", [[1, "\ud800"]]],
 ];
 
 describe("values", () => {
