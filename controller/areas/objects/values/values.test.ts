@@ -21,6 +21,8 @@ const ACCEPTED: readonly [ColumnType, Value, Value][] = [
   ["varint", "-123456789012345678901234567890", "-123456789012345678901234567890"],
   ["double", "1e3", 1000],
   ["float", ".5", 0.5],
+  ["double", -0, 0],
+  ["float", "-0.0", 0],
   ["boolean", "TRUE", true],
   ["boolean", 0, false],
   ["timestamp", "2026-01-02 03:04:05", Date.UTC(2026, 0, 2, 3, 4, 5)],

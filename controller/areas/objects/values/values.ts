@@ -52,7 +52,7 @@ export function isCollection(type: ColumnType): boolean {
 /** The text of a canonical value, equal for equal values. Index terms, keys and names of elements are made of it. */
 export function canonicalText(value: Value): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return Object.is(value, -0) ? "0" : String(value);
+  if (typeof value === "number") return String(value);
   return JSON.stringify(value);
 }
 
@@ -127,9 +127,10 @@ function exactInteger(value: Value): bigint | undefined {
   return BigInt(text.replace(/^\+|\.0+$/g, ""));
 }
 
+/** Of the two zeros, which are equal, columns keep the one without a sign: JSON has no other. */
 function toNumber(value: Value): number | undefined {
   const number = typeof value === "string" && NUMBER_TEXT.test(value.trim()) ? Number(value) : value;
-  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+  return typeof number === "number" && Number.isFinite(number) ? number + 0 : undefined;
 }
 
 function toBoolean(value: Value): boolean | undefined {
