@@ -170,7 +170,7 @@ export const GRAMMAR = {
     between: tried("condition `BETWEEN`"),
     isNull: tried("condition `IS NULL`"),
     contains: tried("condition on a list"),
-    not: tried("condition `=`"),
+    not: tried("condition on a neighbour"),
     and: tried("condition `=`"),
     or: untried("joins conditions as AND does"),
     relate: untried("compares two columns"),

@@ -14,7 +14,7 @@ const NO_FORM = "–";
 const altered = (found: string | undefined): Outcome => `ALTERED: ${found ?? "nothing"}`;
 
 /** A refusal tells what it is about: the column, or why a text is none. */
-const REASON = /column "?[a-z]+_|utf-8|UTF-8|column config/;
+const REASON = /(column|field) "?[a-z]+_|utf-8|UTF-8|column config/;
 
 /** Writes values by every way and reads them by others, in one controller. */
 export class ValueTable {
@@ -39,8 +39,8 @@ export class ValueTable {
     const [row] = await this.#caller.rows(`select ${of.column} as c from ${of.path} where k = '${key}'`);
     const found = row === undefined ? undefined : JSON.stringify(row["c"] ?? null);
     if (!reply.isOk) return { outcome: refusal(reply.error, found === undefined || found === "null") };
-    const mark = way.marks?.[value.name];
-    if (mark !== undefined) return { outcome: isNothing(found) ? mark : altered(found) };
+    const [mark, instead] = way.marks?.[value.name] ?? [];
+    if (mark !== undefined) return { outcome: found === instead ? mark : altered(found) };
     if (value.held === undefined || found !== heldBy(of)) return { outcome: altered(found) };
     return { outcome: value.mark ?? EQUAL, object: of };
   }
@@ -61,16 +61,12 @@ export class ValueTable {
     const [mark, answer] = way.marks?.[value.name] ?? [];
     if (mark !== undefined) return found === JSON.stringify(answer) ? mark : altered(found);
     if (found !== keptBy(way, given)) return altered(found);
-    return (way.isText ? undefined : value.mark) ?? EQUAL;
+    return (way.form === "text" ? undefined : value.mark) ?? EQUAL;
   }
 }
 
 function refusal(error: string, isUnwritten: boolean): Outcome {
   return isUnwritten && REASON.test(error) ? REFUSED : altered(error);
-}
-
-function isNothing(found: string | undefined): boolean {
-  return found === undefined || found === "null" || found === "{}";
 }
 
 /** What the page says, by table and row. */

@@ -19,12 +19,15 @@ export interface TestedValue {
   readonly script: string;
   /** As every way out answers it, JSON of the HTTP interface; `undefined`: the type does not hold it. */
   readonly held: string | undefined;
+  /** As MQL writes a value next to it, with which it must not be confused; absent: there is none. */
+  readonly near?: string;
   /** How the page calls what is held, where it is not written like the value. */
   readonly mark?: string;
 }
 
-function whole(name: string, digits: string, held: string | undefined = `"${digits}"`): TestedValue {
-  return { name, type: "bigint", mql: digits, json: digits, text: digits, script: `"${digits}"`, held };
+function whole(name: string, digits: string, more: Partial<TestedValue>): TestedValue {
+  const held = `"${digits}"`;
+  return { name, type: "bigint", mql: digits, json: digits, text: digits, script: held, held, ...more };
 }
 
 function double(name: string, digits: string, more: Pick<TestedValue, "held"> & Partial<TestedValue>): TestedValue {
@@ -45,28 +48,35 @@ function text(name: string, json: string, more: Partial<TestedValue> = {}): Test
   };
 }
 
-function time(name: string, type: "timestamp" | "date", written: string, held: string): TestedValue {
+function time(
+  name: string,
+  type: "timestamp" | "date",
+  written: string,
+  more: Pick<TestedValue, "held" | "near">,
+): TestedValue {
   const json = `"${written}"`;
-  return { name, type, mql: `'${written}'`, json, text: written, script: json, held };
+  return { name, type, mql: `'${written}'`, json, text: written, script: json, ...more };
 }
 
 export const LONE_SURROGATE = "lone surrogate";
 
 export const VALUES: readonly TestedValue[] = [
-  whole("2^53+1", "9007199254740993"),
-  whole("-2^63", "-9223372036854775808"),
-  whole("2^63-1", "9223372036854775807"),
-  whole("2^63", "9223372036854775808", undefined),
-  double("-0", "-0.0", { held: "0", mark: "as `0`" }),
-  double("1e308", "1e308", { held: "1e+308" }),
-  time("year 1", "timestamp", "0001-01-01T00:00:00.000Z", "-62135596800000"),
-  time("year 9999", "timestamp", "9999-12-31T23:59:59.999Z", "253402300799999"),
-  time("day of year 1", "date", "0001-01-01", '"0001-01-01"'),
-  time("day of year 9999", "date", "9999-12-31", '"9999-12-31"'),
+  whole("2^53+1", "9007199254740993", { near: "9007199254740992" }),
+  whole("-2^63", "-9223372036854775808", { near: "-9223372036854775807" }),
+  whole("2^63-1", "9223372036854775807", { near: "9223372036854775806" }),
+  whole("2^63", "9223372036854775808", { held: undefined }),
+  whole("2^53+1 as `.0`", "9007199254740993.0", { held: '"9007199254740993"', near: "9007199254740994" }),
+  whole("2^53+1.5", "9007199254740993.5", { held: undefined }),
+  double("-0", "-0.0", { held: "0", mark: "as `0`", near: "-5e-324" }),
+  double("1e308", "1e308", { held: "1e+308", near: "1.0000000000000002e308" }),
+  time("year 1", "timestamp", "0001-01-01T00:00:00.000Z", { held: "-62135596800000", near: "-62135596799999" }),
+  time("year 9999", "timestamp", "9999-12-31T23:59:59.999Z", { held: "253402300799999", near: "253402300799998" }),
+  time("day of year 1", "date", "0001-01-01", { held: '"0001-01-01"', near: "'0001-01-02'" }),
+  time("day of year 9999", "date", "9999-12-31", { held: '"9999-12-31"', near: "'9999-12-30'" }),
   text(LONE_SURROGATE, '"a\\ud800b"', { text: undefined, held: undefined }),
-  text("NUL", '"a\\u0000b"'),
-  text("combining", '"e\\u0301\\u0323"'),
-  text("empty", '""'),
+  text("NUL", '"a\\u0000b"', { near: '"ab"' }),
+  text("combining", '"e\\u0301\\u0323"', { near: '"\\u1eb9\\u0301"' }),
+  text("empty", '""', { near: "' '" }),
   { name: "null", type: "varchar", mql: "null", json: "null", text: undefined, script: "null", held: "null" },
 ];
 

@@ -3,23 +3,27 @@ import { cells, workbook } from "../helpers/own-sheets.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import { CLASS, classText, columnOf, LONE_SURROGATE, type Shape, type TestedValue } from "./values.ts";
 
-/** Of the same columns as `CLASS`; a trigger takes each of its objects and gives it back. */
-export const TRIGGERED = "/matrix/triggered";
+/** Of the same columns as `CLASS`; a trigger of that language takes each object and gives it back. */
+const TRIGGERED = { lua: "/matrix/triggered/lua", javascript: "/matrix/triggered/javascript" } as const;
 
-/** Makes the classes, and the trigger where scripts run. */
+/** Makes the classes, and the triggers where scripts run. */
 export async function prepare(caller: Caller): Promise<void> {
-  for (const path of [CLASS, TRIGGERED]) await caller.rows(classText(path));
+  await caller.rows(classText(CLASS));
   if (!caller.runsScripts) return;
-  const payload = { class: TRIGGERED, name: "same", script: "OBJECT.k = OBJECT.k", attr: { before: "true" } };
-  messageOf(await caller.call("PUT", "/mxobject/trigger", { payload }));
+  for (const [language, path] of Object.entries(TRIGGERED)) {
+    await caller.rows(classText(path));
+    const attr = { before: "true", language };
+    const payload = { class: path, name: "same", script: "OBJECT.k = OBJECT.k", attr };
+    messageOf(await caller.call("PUT", "/mxobject/trigger", { payload }));
+  }
 }
 
 /** One way by which a value comes into an object. */
 export interface WayIn {
   readonly name: string;
   readonly shape?: Shape;
-  /** Values that it does not keep, by name, and how the documentation calls that. */
-  readonly marks?: Readonly<Record<string, string>>;
+  /** What it keeps otherwise, by the name of the value, and the JSON of what is there then; `undefined`: no object. */
+  readonly marks?: Readonly<Record<string, readonly [mark: string, instead: string | undefined]>>;
   /** The class it writes to; `CLASS` when absent. */
   readonly path?: string;
   /** Writes an object with this key; `undefined`: the way has no form for the value. */
@@ -27,7 +31,7 @@ export interface WayIn {
 }
 
 /** A rule of `/agent` whose failed lines are errors of the call. */
-async function sendLine(caller: Caller, rule: string, line: string): Promise<Reply> {
+export async function sendLine(caller: Caller, rule: string, line: string): Promise<Reply> {
   const key = `/matrix/rules/exact/r${crc32(rule)}`;
   const stored = await caller.call("PUT", "/mxobject/rule", form({ key, value: rule }));
   if (!stored.isOk) return stored;
@@ -81,7 +85,7 @@ function cellOf({ name, text, json }: TestedValue, empty = ""): readonly string[
 }
 
 /** A map has no member that is null. */
-const NO_NULL = { null: "not kept" };
+const NO_NULL = { null: ["not kept", "{}"] } as const;
 
 /** Ways of statements, by the name that the grammar gives them. */
 const STATEMENTS: readonly WayIn[] = [
@@ -144,6 +148,9 @@ const STATEMENTS: readonly WayIn[] = [
   },
 ];
 
+/** The object is there, its column is not set. */
+const NOT_KEPT = ["not kept", "null"] as const;
+
 const RULES: readonly WayIn[] = [
   {
     name: "rule, JSON",
@@ -163,7 +170,7 @@ const RULES: readonly WayIn[] = [
   },
   {
     name: "rule, grok",
-    marks: { empty: "not kept" },
+    marks: { empty: NOT_KEPT, "2^53+1.5": ["whole part", '"9007199254740993"'] },
     write: ofText((text, { type }, key) => [
       `--class=${CLASS}\n--parser=grok\n--pattern_1=^%{NOTSPACE:k} %{GREEDYDATA:${columnOf(type)}${TYPE_OF_CAPTURE[type]}}$`,
       `${key} ${text}`,
@@ -171,7 +178,7 @@ const RULES: readonly WayIn[] = [
   },
   {
     name: "rule, grok with field types",
-    marks: { empty: "not kept" },
+    marks: { empty: NOT_KEPT },
     write: ofText((text, { type }, key) => [
       `--class=${CLASS}\n--parser=grok\n--fields=k,${columnOf(type)}\n--fields_type=VAR,${TYPE_OF_FIELD[type]}\n--pattern_1=^%{NOTSPACE:k} %{GREEDYDATA:${columnOf(type)}}$`,
       `${key} ${text}`,
@@ -179,7 +186,7 @@ const RULES: readonly WayIn[] = [
   },
   {
     name: "rule, text",
-    marks: { empty: "not kept" },
+    marks: { empty: ["not kept", undefined] },
     write: ofText((text, { type }, key) => [
       `--class=${CLASS}\n--parser=text\n--fields=${columnOf(type)}\n--var_k='${key}'`,
       text,
@@ -203,7 +210,20 @@ const RULES: readonly WayIn[] = [
         object(value, key),
       ),
   },
+  {
+    name: "rule body, JavaScript",
+    write: (caller, value, key) =>
+      sendLine(
+        caller,
+        `--class=${CLASS}\n--parser=json\n--language=javascript\nsetvar("${columnOf(value.type)}", OBJECT.${columnOf(value.type)})`,
+        object(value, key),
+      ),
+  },
 ];
+
+function triggered(name: string, path: string): WayIn {
+  return { name, path, write: (caller, value, key) => caller.mql(insert(value, key).replace(CLASS, path)) };
+}
 
 const SCRIPTS: readonly WayIn[] = [
   {
@@ -217,12 +237,15 @@ const SCRIPTS: readonly WayIn[] = [
     name: "script, MQL text",
     write: (caller, value, key) => caller.script(`OUTPUT = odb.mql(${JSON.stringify(insert(value, key))}).data`),
   },
-  {
-    name: "trigger before the write",
-    path: TRIGGERED,
-    write: (caller, value, key) => caller.mql(insert(value, key).replace(CLASS, TRIGGERED)),
-  },
+  triggered("trigger, Lua", TRIGGERED.lua),
+  triggered("trigger, JavaScript", TRIGGERED.javascript),
 ];
+
+async function importNumber(caller: Caller, { type, text }: TestedValue, key: string): Promise<Reply> {
+  const content = `<c><v>${text}</v></c>`;
+  const sheet = await workbook({ Sheet1: cells(1, "k", columnOf(type)) + cells(2, key, content) });
+  return caller.upload(`/mxobject/import?class=${CLASS}`, "a.xlsx", sheet);
+}
 
 const FILES: readonly WayIn[] = [
   {
@@ -244,6 +267,12 @@ const FILES: readonly WayIn[] = [
     async write(caller, value, key) {
       const sheet = await workbook({ Sheet1: cells(1, "k", columnOf(value.type)) + cells(2, key, ...cellOf(value)) });
       return caller.upload(`/mxobject/import?class=${CLASS}`, "a.xlsx", sheet);
+    },
+  },
+  {
+    name: "import of a workbook, cells of numbers",
+    write(caller, value, key) {
+      return value.type === "bigint" || value.type === "double" ? importNumber(caller, value, key) : undefined;
     },
   },
   {

@@ -7,8 +7,8 @@ import type { TestedValue } from "./values.ts";
 /** A place outside of objects that keeps or hands on values, as they are or as JSON without types. */
 export interface KeptWay {
   readonly name: string;
-  /** Texts alone: a value is handed over as a text. */
-  readonly isText?: boolean;
+  /** JSON when absent: a text alone, or JSON as a script writes it. */
+  readonly form?: "text" | "script";
   /** What it keeps otherwise, by the name of the value, and what it then answers. */
   readonly marks?: Readonly<Record<string, readonly [mark: string, answer: unknown]>>;
   readonly write: (caller: Caller, text: string, key: string) => Promise<Reply>;
@@ -18,12 +18,12 @@ export interface KeptWay {
 
 /** What a way is given: a text, or JSON; `undefined`: there is no such text. */
 export function givenTo(way: KeptWay, value: TestedValue): string | undefined {
-  return way.isText ? value.text : value.json;
+  return way.form === undefined ? value.json : value[way.form];
 }
 
 /** What it answers, as JSON, when it alters nothing. */
 export function keptBy(way: KeptWay, given: string): string {
-  return JSON.stringify(way.isText ? given : parseJson(given));
+  return JSON.stringify(way.form === "text" ? given : parseJson(given));
 }
 
 function form(members: Readonly<Record<string, string>>) {
@@ -42,7 +42,7 @@ async function firstItem(caller: Caller, key: string): Promise<unknown> {
 export const KEPT_WAYS: readonly KeptWay[] = [
   {
     name: "`/appcontext/:key`",
-    isText: true,
+    form: "text",
     write: (caller, text, key) => caller.text(`/appcontext/${key}`, text),
     read: async (caller, key) => messageOf(await caller.call("GET", `/appcontext/${key}`)),
   },
@@ -53,15 +53,14 @@ export const KEPT_WAYS: readonly KeptWay[] = [
   },
   {
     name: "script `appcontext.create`",
+    form: "script",
     write: (caller, json, key) =>
-      caller.script(
-        `OUTPUT = appcontext.create("exact${key}", {v: JSON.parse(${JSON.stringify(quotedNumbers(json))})})`,
-      ),
+      caller.script(`OUTPUT = appcontext.create("exact${key}", {v: JSON.parse(${JSON.stringify(json)})})`),
     read: firstItem,
   },
   {
     name: "`/config/set`",
-    isText: true,
+    form: "text",
     write: (caller, text, key) =>
       caller.call("POST", "/config/set", form({ key: `/matrix/exact/${key}`, value: text })),
     read: async (caller, key) =>
@@ -100,7 +99,7 @@ export const KEPT_WAYS: readonly KeptWay[] = [
   },
   {
     name: "`/agent` to a channel",
-    isText: true,
+    form: "text",
     marks: { empty: ["not kept", undefined] },
     async write(caller, text, key) {
       const end = caller.world.assembly.notifications.subscribe(testPrincipal(), { subject: key }, ({ msg }) => {
@@ -113,8 +112,3 @@ export const KEPT_WAYS: readonly KeptWay[] = [
     read: (_caller, key) => Promise.resolve(heard.get(key)),
   },
 ];
-
-/** A script has no whole numbers beyond 2^53: it hands over a text. */
-function quotedNumbers(json: string): string {
-  return /^-?\d{16,}$/.test(json) ? `"${json}"` : json;
-}

@@ -2,6 +2,7 @@ import { parseJson } from "../../common/json.ts";
 import type { Row } from "../../common/value.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 import { type Caller, messageOf } from "./calls.ts";
+import { sendLine } from "./ways-in.ts";
 import { columnOf, type Shape, type TestedValue } from "./values.ts";
 
 /** An object that a way in has written, and the column that has the value. */
@@ -148,6 +149,9 @@ export const WAYS_OUT: readonly WayOut[] = [
   byCondition("condition `BETWEEN`", (of) =>
     plain(of) ? `${of.column} between ${of.value.mql} and ${of.value.mql}` : undefined,
   ),
+  byCondition("condition on a neighbour", (of) =>
+    of.shape === "plain" && of.value.near !== undefined ? `not ${of.column} = ${of.value.near}` : undefined,
+  ),
   byCondition("condition `IS NULL`", (of) =>
     of.shape === "plain" ? `${of.column} is ${of.value.held === "null" ? "" : "not "}null` : undefined,
   ),
@@ -187,6 +191,18 @@ export const WAYS_OUT: readonly WayOut[] = [
     async read(caller, of) {
       const text = `select ${of.column} as c from ${of.path} where k = '${of.key}'`;
       return cell(messageOf(await caller.script(`OUTPUT = odb.mql(${JSON.stringify(text)}).data[0]`)) as Row);
+    },
+  },
+  {
+    name: "rule body `odb.mql`, Lua",
+    async read(caller, of) {
+      // A table of Lua has no null.
+      if (of.shape !== "plain" && of.value.held === "null") return undefined;
+      const text = `select ${of.column} as c from ${of.path} where k = ?`;
+      const body = `setvar("k", OBJECT.to)\nsetvar("${of.column}", odb.mql("${text}", OBJECT.k).data[1].c)`;
+      const rule = `--class=${of.path}\n--parser=json\n${body}`;
+      messageOf(await sendLine(caller, rule, `{"k":"${of.key}","to":"${of.key}lua"}`));
+      return cell((await caller.rows(`select ${of.column} as c from ${of.path} where k = '${of.key}lua'`))[0]);
     },
   },
   {
