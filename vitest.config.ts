@@ -39,6 +39,7 @@ const AREAS_ON_CLUSTER = [
   "controller/systemclasses.test.ts",
   "test/mql/{random,scripts}.test.ts",
   "test/security/{neighbours,owned-records}.test.ts",
+  "test/values/values.test.ts",
 ];
 
 /**

@@ -11,6 +11,7 @@ import {
   HTTP_JSON_STRING_MAX_CHARACTERS,
   HTTP_TURN_LIST_MAX_ITEMS,
 } from "./limits.ts";
+import { numberOf } from "./numbers.ts";
 
 /** A bound as errors tell it. */
 export interface Bound {
@@ -54,7 +55,7 @@ const CLOSE_LIST = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-const NUMBER = /^-?(?:0|[1-9]\d*)((?:\.\d+)?(?:[eE][+-]?\d+)?)$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** No double has so many digits that matter. */
 const NUMBER_MAX_CHARACTERS = 1_000;
 /** The longest escape sequence has the form `\u0041`. */
@@ -86,7 +87,7 @@ export function noteLargeJson(value: object): void {
 
 /**
  * Decodes one JSON text in pieces, so that others have their turns between them. It differs from `JSON.parse` in three
- * ways: whole numbers beyond 2^53 become their decimal text, as `Value` has them; the members `__proto__`, and those
+ * ways: numbers beyond 2^53 without an exponent become text, as `Value` has them (`numberOf`); the members `__proto__`, and those
  * named `constructor` that hold an object with a member `prototype`, are left out; and it has bounds.
  */
 export class JsonDecoder {
@@ -308,7 +309,7 @@ export class JsonDecoder {
     this.#state = "named";
   }
 
-  /** A number, or the text of a whole number that no double holds. */
+  /** A number, or the text of one that no double may hold. */
   #number(): number | string {
     const from = this.#at;
     const text = this.#text;
@@ -318,12 +319,9 @@ export class JsonDecoder {
         throw syntax(`a number of more than ${NUMBER_MAX_CHARACTERS} characters`);
     }
     const digits = text.slice(from, at);
-    const match = NUMBER.exec(digits);
-    if (match === null) throw this.#unexpected();
+    if (!NUMBER.test(digits)) throw this.#unexpected();
     this.#at = at;
-    const number = Number(digits);
-    const isWhole = match[1] === "";
-    return isWhole && !Number.isSafeInteger(number) ? digits : number;
+    return numberOf(digits);
   }
 
   #word(code: number): boolean | null {

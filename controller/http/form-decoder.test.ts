@@ -26,7 +26,16 @@ function unescaped(text: string): string {
     else bytes.push(Number.parseInt(code, 16));
     at += code === undefined ? character.length - 1 : 2;
   }
-  return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
+  return new TextDecoder("utf-8", { ignoreBOM: true, fatal: true }).decode(Uint8Array.from(bytes));
+}
+
+/** `undefined` where a field is no UTF-8. */
+function referenceOf(text: string): unknown {
+  try {
+    return [...reference(text)];
+  } catch {
+    return undefined;
+  }
 }
 
 function decode(text: string): { readonly fields: unknown; readonly steps: number } {
@@ -61,7 +70,9 @@ test("the fields are those that the definition of such forms says, for any text"
   for (let round = 0; round < 5_000; round++) {
     const length = Math.floor(random.next() * 12);
     const text = Array.from({ length }, () => PARTS[Math.floor(random.next() * PARTS.length)]).join("");
-    expect(decode(text).fields, JSON.stringify(text)).toEqual([...reference(text)]);
+    const expected = referenceOf(text);
+    if (expected === undefined) expect(() => decode(text), JSON.stringify(text)).toThrow("is no utf-8 text");
+    else expect(decode(text).fields, JSON.stringify(text)).toEqual(expected);
   }
 });
 
@@ -73,6 +84,12 @@ test("a long value is decoded in pieces that cut no character, wherever one stan
       expect(fields).toEqual([...reference(text)]);
       expect(steps).toBeGreaterThan(3);
     }
+});
+
+test("bytes that are no UTF-8 are refused, in a name, a value and at the end of a long one", () => {
+  for (const bytes of ["%C3", "%FF", "%ED%A0%80", "%C3x", "%A9"])
+    for (const text of [`a=${bytes}`, `${bytes}=a`, `b=1&a=x${bytes}&c=2`, `a=${"x".repeat(70_000)}${bytes}`])
+      expect(() => decode(text), text.slice(-20)).toThrow("A form or query field is no utf-8 text.");
 });
 
 test("more fields than there may be are refused before any is decoded", () => {

@@ -9,7 +9,8 @@ const [SPACE, PERCENT, PLUS] = [32, 37, 43];
 
 /**
  * Decodes the text of a URL-encoded form or query in pieces, so that others have their turns between them. Percent signs
- * that encode nothing stay as they are. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`.
+ * that encode nothing stay as they are. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`, `"invalid"` for
+ * bytes that are no UTF-8.
  */
 export class FormDecoder {
   readonly #text: string;
@@ -70,7 +71,7 @@ export class FormDecoder {
 
   /** The end of a name or of a value. */
   #endPart(): void {
-    const part = this.#parts.join("") + (this.#decoder?.decode() ?? "");
+    const part = this.#parts.join("") + (this.#decoder === undefined ? "" : decoded(this.#decoder));
     this.#parts = [];
     this.#decoder = undefined;
     if (this.#name === undefined && this.#end < this.#fieldEnd) {
@@ -95,14 +96,24 @@ export class FormDecoder {
   }
 
   #unescaped(from: number, end: number): string {
-    this.#decoder ??= new TextDecoder("utf-8", { ignoreBOM: true });
-    return this.#decoder.decode(unescapedBytes(this.#text.slice(from, end)), { stream: true });
+    this.#decoder ??= new TextDecoder("utf-8", UTF8_ALONE);
+    return decoded(this.#decoder, unescapedBytes(this.#text.slice(from, end)), { stream: true });
+  }
+}
+
+const UTF8_ALONE = { ignoreBOM: true, fatal: true } as const;
+
+function decoded(decoder: TextDecoder, ...piece: Parameters<TextDecoder["decode"]>): string {
+  try {
+    return decoder.decode(...piece);
+  } catch (error) {
+    throw new AppError("invalid", "A form or query field is no utf-8 text.", { cause: error });
   }
 }
 
 /** The text of a whole name or value. */
 function unescaped(text: string): string {
-  if (text.includes("%")) return new TextDecoder("utf-8", { ignoreBOM: true }).decode(unescapedBytes(text));
+  if (text.includes("%")) return decoded(new TextDecoder("utf-8", UTF8_ALONE), unescapedBytes(text));
   return text.includes("+") ? text.replaceAll("+", " ") : text;
 }
 

@@ -114,7 +114,7 @@ class ServedCall {
     this.#endpoint = endpoint;
     this.#request = request;
     this.#reply = reply;
-    this.#query = request.query as Fields;
+    this.#query = queryOf(request.url);
     const { runtime, bodyMemory, uploads } = dependencies;
     this.#lifetime = new CallLifetime(runtime.clock);
     this.#memory = bodyMemory.open(request.exchange.peer.remote);

@@ -6,6 +6,7 @@ import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
   HTTP_BODY_MAX_BYTES,
+  HTTP_FORM_MAX_FIELDS,
   HTTP_PIPELINED_AT_ONCE_MAX,
   HTTP_PIPELINED_MAX,
   STRANGER_CALLS_IN_FLIGHT_MAX,
@@ -147,6 +148,19 @@ describe("broken bytes", () => {
   test("a head that is too large is named as such", async () => {
     const answer = await exchange(`GET / HTTP/1.1\r\nHost: x\r\nX: ${"x".repeat(100_000)}\r\n\r\n`);
     expect(answer).toContain("too_large");
+  });
+
+  test("a query of too many fields is refused, of a stranger too, and ends nothing but its call", async () => {
+    const fields = "a&".repeat(HTTP_FORM_MAX_FIELDS + 1);
+    for (const target of [`/echo?${fields}`, `/echo?sessionid=${session}&${fields}`]) {
+      const answer = await exchange(
+        `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(answer).toMatch(/More than 2000 form or query fields.*"code":"too_large"/);
+    }
+    const nowhere = await exchange(`GET /nowhere?${fields} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(nowhere).toContain("not_found");
+    expect((await http.app.inject({ url: `/healthz?${fields}` })).statusCode).toBe(200);
   });
 
   test("multipart that ends in the middle of a file", async () => {

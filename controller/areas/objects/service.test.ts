@@ -390,6 +390,12 @@ describe("objects", () => {
       "given:x:3",
     ]);
     await expect(objects.insert(admin, "/matrix/given", [{ a: "x" }])).rejects.toMatchObject({ code: "invalid" });
+    await expect(objects.insert(admin, "/matrix/given", [{ id: "\ud800" }])).rejects.toThrow("has a lone surrogate");
+    await objects.insert(admin, "/matrix/given", [{ id: "\ufffd" }]);
+    expect(await objects.get(admin, [{ id: "given:\ufffd" }, { id: "given:\ud800" }])).toMatchObject([
+      { id: "given:\ufffd" },
+      undefined,
+    ]);
     await objects.createClass(admin, { path: "/matrix/joined", columns, keys: ["a", "b"] });
     expect(await objects.insert(admin, "/matrix/joined", [{ a: "x:y", b: "05" }])).toEqual(["joined:x\\:y:5"]);
     await objects.createClass(admin, { path: "/matrix/digest", columns, keys: ["a"], options: { keyMode: "md5" } });

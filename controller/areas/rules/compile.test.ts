@@ -249,6 +249,22 @@ describe("a grok rule", () => {
     });
   });
 
+  it("gives numbers as they are written, and leaves what is none to the column", () => {
+    const captured = (type: string, text: string): unknown => {
+      const rule = `--class=/ns/access\n--parser=grok\n--pattern_1=^%{GREEDYDATA:path:${type}}$`;
+      return (values(rule, text) as { readonly path?: unknown }).path;
+    };
+    for (const type of ["int", "float"]) {
+      expect(captured(type, "9007199254740991")).toBe(9007199254740991);
+      expect(captured(type, "-9007199254740993")).toBe("-9007199254740993");
+      expect(captured(type, "many")).toBe("many");
+      expect(captured(type, "1e999")).toBe("1e999");
+    }
+    expect(captured("int", "12.7")).toBe(12);
+    expect(captured("int", "9007199254740993.7")).toBe("9007199254740993");
+    expect(captured("float", "0.25")).toBe(0.25);
+  });
+
   it("tries its patterns in their order", () => {
     const rule = "--class=/ns/access\n--parser=grok\n--pattern_1=^%{INT:status:int}$\n--pattern_2=^%{WORD:verb}$";
     expect(values(rule, "12")).toEqual({ status: 12 });

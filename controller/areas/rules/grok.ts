@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROK_DEPTH_MAX, PATTERN_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { numberOf } from "../../../common/numbers.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 import { GROK_PATTERNS } from "./grok-patterns.ts";
 
@@ -154,7 +155,10 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   };
 }
 
+/** What is no number, or one that no double may hold, stays text: the column takes it exactly or refuses it. */
 function convert(text: string, conversion: Capture["conversion"]): string | number {
-  if (conversion === "int") return Math.trunc(Number(text));
-  return conversion === "float" ? Number(text) : text;
+  if (conversion === undefined || text.trim() === "" || !Number.isFinite(Number(text))) return text;
+  const number = numberOf(text.trim());
+  if (conversion === "float") return number;
+  return typeof number === "number" ? Math.trunc(number) : number.replace(/\..*/, "");
 }

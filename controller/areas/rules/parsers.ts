@@ -1,6 +1,7 @@
 import Papa from "papaparse";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { GROK_STEPS_MAX } from "../../../common/limits.ts";
+import { numberOf } from "../../../common/numbers.ts";
 import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Grok } from "./grok.ts";
@@ -140,10 +141,10 @@ function convert(field: string, text: string, type: FieldType): Value {
       if (/^(false|0)$/i.test(text)) return false;
       break;
     case "INT":
-      if (/^\s*[+-]?\d+\s*$/.test(text)) return Number.isSafeInteger(Number(text)) ? Number(text) : text.trim();
+      if (/^\s*[+-]?\d+\s*$/.test(text)) return numberOf(text.trim());
       break;
     case "FLOAT":
-      if (text.trim() !== "" && Number.isFinite(Number(text))) return Number(text);
+      if (text.trim() !== "" && Number.isFinite(Number(text))) return numberOf(text.trim());
       break;
   }
   throw new AppError("invalid", `The field ${field} is no ${type}: ${JSON.stringify(text.slice(0, 100))}.`);

@@ -1,5 +1,6 @@
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { type Insert, parseScript, type ValueNode } from "../../../common/mql/index.ts";
+import { numberOf } from "../../../common/numbers.ts";
 import type { Value } from "../../../common/value.ts";
 import { names, type RuleOption, type RuleText, single } from "./options.ts";
 
@@ -40,7 +41,7 @@ export function templateValue(node: ValueNode, fieldAt: (index: number) => Value
     case "constant":
       return node.value;
     case "number":
-      return Number.isSafeInteger(Number(node.text)) || !/^-?\d+$/.test(node.text) ? Number(node.text) : node.text;
+      return numberOf(node.text);
     case "placeholder":
       return fieldAt(node.index);
     case "list":

@@ -117,7 +117,7 @@ describe("values", () => {
     expect(await sheets.found("big, ratio, seen, bought, up, ports, marks, note")).toEqual([
       {
         big: "9223372036854775807",
-        ratio: -0,
+        ratio: 0,
         seen: Date.UTC(2026, 0, 31, 10),
         bought: "2026-01-31",
         up: true,

@@ -4,6 +4,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { ScriptEngine, ScriptHost } from "../../scripting/index.ts";
 import { triggerName, type TriggerDefinition, type TriggeredWrite, type TriggerOutcome } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { withUntouched } from "./untouched.ts";
 
 export interface RunOptions {
   readonly engine: Pick<ScriptEngine, "run">;
@@ -44,8 +45,9 @@ export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOp
     },
     of.host,
   );
+  const left = objectOf(results["OBJECT"], trigger);
   return {
-    object: objectOf(results["OBJECT"], trigger),
+    object: trigger.language === "lua" ? withUntouched({ ...object, ...about }, left) : left,
     announced: results["DATACHANGE"] === true,
     isRefused: results["RETURN"] === false,
   };

@@ -215,6 +215,21 @@ describe("a trigger before a write", () => {
     ]);
   });
 
+  test.each(["lua", "javascript"])("leaves what it does not touch as it is, in %s", async (language) => {
+    const { mql, ...controller } = bound(await opened());
+    await controller.put("sized", "OBJECT.size = 2", { language });
+    await mql("create class /matrix/box/free (any map, keys(name))");
+    const any = { list: [null, { deep: ["x", null, null] }, []], n: 0.1, none: [null], text: "1" };
+    for (const notes of [[null], [], ["a", null], [null, "a"], ["a", null, "b"], ["a"]]) {
+      const values = `'a', ${JSON.stringify(notes)}, ${JSON.stringify(any)}`;
+      await mql(`insert into /matrix/box/free (name, notes, any) values (${values})`);
+      expect(await mql("select notes, any, size from /matrix/box/free")).toEqual([{ notes, any, size: 2 }]);
+    }
+    await controller.put("sized", `OBJECT.notes = ${language === "lua" ? '{"b"}' : '["b"]'}`, { language });
+    await mql("update /matrix/box/free set size = 3");
+    expect(await mql("select notes from /matrix/box/free")).toEqual([{ notes: ["b"] }]);
+  });
+
   test.each([
     ["return OBJECT.size ~= 3", "The trigger /matrix/box#guard refused the write."],
     ["if OBJECT.size == 3 then error('three is too much', 0) end", "three is too much"],

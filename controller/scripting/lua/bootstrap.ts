@@ -52,6 +52,20 @@ local function quoted(text)
   return '"' .. gsub(text, '[%c"\\]', escaped) .. '"'
 end
 
+-- Each kind of character of several bytes, of which UTF-8 has no other.
+local CHARACTERS = {
+  "[\194-\223][\128-\191]", "\224[\160-\191][\128-\191]", "[\225-\236\238\239][\128-\191][\128-\191]", "\237[\128-\159][\128-\191]",
+  "\240[\144-\191][\128-\191][\128-\191]", "[\241-\243][\128-\191][\128-\191][\128-\191]", "\244[\128-\143][\128-\191][\128-\191]",
+}
+-- The host would read other bytes as U+FFFD.
+local function checked(text)
+  if not find(text, "[\128-\255]") then return text end
+  local rest = text
+  for at = 1, #CHARACTERS do rest = gsub(rest, CHARACTERS[at], " ") end
+  if find(rest, "[\128-\255]") then error("a text that is not UTF-8 cannot be handed over", 0) end
+  return text
+end
+
 local function numberText(value)
   if value ~= value or value == huge or value == -huge then error("a number that is none has no JSON", 0) end
   if value == floor(value) and value > -1e15 and value < 1e15 then return format("%.0f", value) end
@@ -75,7 +89,7 @@ local members, membersLeft = {}, ${LUA_NAMES_KEPT_MAX}
 local function memberOf(key)
   local name = type(key) == "number" and numberText(key) or key
   if type(name) ~= "string" then error("a key of a table is no text", 0) end
-  local member = quoted(name) .. ":"
+  local member = quoted(checked(name)) .. ":"
   if name == key and membersLeft > 0 and #name <= 64 then members[name], membersLeft = member, membersLeft - 1 end
   return member
 end
@@ -115,7 +129,7 @@ end
 function put(parts, last, value, depth)
   local kind = type(value)
   if kind == "string" then
-    parts[last + 1] = quoted(value)
+    parts[last + 1] = quoted(checked(value))
   elseif kind == "number" then
     parts[last + 1] = numberText(value)
   elseif kind == "nil" then
@@ -361,7 +375,10 @@ local function one(chunk, globals, wanted, most)
   local message = not ok and shown(results)
   -- The text is left: what takes its time from here on is not its doing.
   progress[1] = 0
-  if not ok then return "E" .. quoted(message), isFinal(results) end
+  if not ok then
+    if not rawpcall(checked, message) then message = gsub(message, "[\128-\255]", "?") end
+    return "E" .. quoted(message), isFinal(results)
+  end
   return #results <= most and results or "O", false
 end
 

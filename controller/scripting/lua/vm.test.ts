@@ -71,6 +71,31 @@ describe("a text of Lua 5.1", () => {
     else expect(await answerOf(text, { globals: { given: { list: [1, "ü"] } } })).toEqual(answer);
   });
 
+  test("hands over texts of every character, and refuses bytes that are none by name", async () => {
+    const all = "a\u0000 ü€𐀀\ud7ff\ue000\u{10ffff}";
+    expect(await answerOf("answer = given", { globals: { given: { [all]: all } } })).toEqual({ [all]: all });
+    const refused = "a text that is not UTF-8 cannot be handed over";
+    for (const bytes of [
+      "\\237\\160\\128",
+      "\\192\\128",
+      "\\244\\144\\128\\128",
+      "\\224\\159\\191",
+      "é\\169",
+      "\\226\\130",
+      "\\255",
+    ]) {
+      expect(await errorOf(`answer = "${bytes}"`), bytes).toBe(refused);
+      expect(await errorOf(`answer = {["${bytes}"] = 1}`), bytes).toBe(refused);
+      expect(await answerOf(`answer = {pcall(odb.mql, "${bytes}")}`, { host: () => "" }), bytes).toEqual([
+        false,
+        expect.stringContaining(refused),
+      ]);
+    }
+    expect(await errorOf("answer = given", { globals: { given: "half \ud800" } })).toBe(refused);
+    expect(await errorOf('error("é\\255")')).toBe("lua:1: ???");
+    expect(await errorOf('error("é")')).toBe("lua:1: é");
+  });
+
   test("calls its host where it stands, and is told its errors with the line", async () => {
     const host = (name: string, args: string): string => (args === "[1]" ? `={"name":"${name}"}` : "!it is too much");
     expect(await answerOf("answer = odb.mql(1).name", { host })).toBe("odb.mql");
@@ -182,11 +207,8 @@ describe("the globals of a run", () => {
 
   test.each<[what: string, value: unknown, as?: unknown]>([
     ["every character", all],
-    [
-      "characters outside the first plane, and halves of one",
-      "😀\ud800x\udc00",
-      "😀\ufffd\ufffd\ufffdx\ufffd\ufffd\ufffd",
-    ],
+    ["characters outside the first plane", "😀x𐀀"],
+    ["but halves of one, which are refused", "😀\ud800x\udc00", "a text that is not UTF-8 cannot be handed over"],
     ["what would end a text of Lua", `"}} os.exit() -- ]] \\" \\\\" \r\n \0`],
     ["names that would", { '"]=1}': 1, "a\nb": 2, "\\": 3, __index: 4, __proto: 5, end: 6 }],
     ["numbers", [0.1, -5, 1e21, 1e-7, 2 ** 53, -1.5e300]],

@@ -34,6 +34,7 @@ const RANDOM_TESTS = [
   "test/mql/random.test.ts",
   "test/security/forms.test.ts",
   "test/security/other-sites.test.ts",
+  "test/values/values.test.ts",
 ];
 /** Where a row is on three nodes of five. */
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];

@@ -15,7 +15,7 @@ export interface Place {
 /** Places a reference may mean, of the classes that pass `allowed`. None when no class has the label. */
 export function placesOf(snapshot: Snapshot, ref: ObjectRef, allowed: (view: LoadedClass) => boolean): Place[] {
   const parts = parseObjectId(ref.id);
-  if (parts === undefined || Buffer.byteLength(parts.key) > OBJECT_ID_MAX_BYTES) return [];
+  if (parts === undefined || !parts.key.isWellFormed() || Buffer.byteLength(parts.key) > OBJECT_ID_MAX_BYTES) return [];
   const isRecordId = ulidTimeMs(parts.key) !== undefined;
   const views = snapshot.candidates(parts.label, ref.class).filter((view) => {
     return view.provide === undefined && (view.kind === "entity" || isRecordId) && allowed(view);

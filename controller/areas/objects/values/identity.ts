@@ -117,6 +117,8 @@ function keyColumnText(view: Pick<ClassView, "path">, name: string, value: Value
 }
 
 function checkedKey(key: string): string {
+  if (!key.isWellFormed())
+    throw new AppError("invalid", "[Valid] An object id has a lone surrogate, half of a character.");
   if (Buffer.byteLength(key) <= OBJECT_ID_MAX_BYTES) return key;
   throw new AppError("too_large", `[Valid] An object id has at most ${OBJECT_ID_MAX_BYTES} bytes.`, {
     details: { limit: "OBJECT_ID_MAX_BYTES" },

@@ -21,6 +21,8 @@ const ACCEPTED: readonly [ColumnType, Value, Value][] = [
   ["varint", "-123456789012345678901234567890", "-123456789012345678901234567890"],
   ["double", "1e3", 1000],
   ["float", ".5", 0.5],
+  ["double", -0, 0],
+  ["float", "-0.0", 0],
   ["boolean", "TRUE", true],
   ["boolean", 0, false],
   ["timestamp", "2026-01-02 03:04:05", Date.UTC(2026, 0, 2, 3, 4, 5)],
@@ -62,6 +64,11 @@ const REFUSED: readonly [ColumnType, Value][] = [
   ["map", "[1]"],
   ["map", "{"],
   ["list", { a: 1 }],
+  ["varchar", "half \ud800"],
+  ["text", "\udc00\ud800"],
+  ["list", [["in a list", { n: "\ud800" }]]],
+  ["map", { "\ud800": 1 }],
+  ["bucket", [[1, "\ud800"]]],
 ];
 
 describe("values", () => {

@@ -12,15 +12,28 @@ type Converter = (value: Value, column: ColumnSpec) => Value | undefined;
 /**
  * The form in which a column keeps a value, from any form in which clients write it: numbers and booleans as text,
  * times as text or milliseconds, collections as JSON text. `undefined` for what clears the column: `null`, and empty
- * text where text is not the type. Throws `AppError("invalid")` that names the column.
+ * text where text is not the type. Throws `AppError("invalid")` that names the column, also for a text with a lone
+ * surrogate: it is half of a character, which stores keep as U+FFFD.
  */
 export function canonicalValue(column: ColumnSpec, value: Value): Value | undefined {
   if (value === null || (value === "" && column.type !== "varchar" && column.type !== "text")) return undefined;
   const converted = CONVERTERS[column.type](value, column);
-  if (converted !== undefined) return converted;
-  throw new AppError("invalid", `[Format] column ${column.name}: ${shown(value)} is no ${typeText(column)}.`, {
-    details: { column: column.name },
-  });
+  if (converted === undefined) throw fault(column, value, "");
+  if (!isWellFormed(converted)) throw fault(column, value, ": it has a lone surrogate, half of a character");
+  return converted;
+}
+
+function fault(column: ColumnSpec, value: Value, reason: string): AppError {
+  const text = `[Format] column ${column.name}: ${shown(value)} is no ${typeText(column)}${reason}.`;
+  return new AppError("invalid", text, { details: { column: column.name } });
+}
+
+/** True where no text within the value has a lone surrogate. */
+function isWellFormed(value: Value): boolean {
+  if (typeof value === "string") return value.isWellFormed();
+  if (typeof value !== "object" || value === null) return true;
+  if (Array.isArray(value)) return value.every(isWellFormed);
+  return Object.entries(value).every(([key, member]) => key.isWellFormed() && isWellFormed(member as Value));
 }
 
 /**
@@ -39,7 +52,7 @@ export function isCollection(type: ColumnType): boolean {
 /** The text of a canonical value, equal for equal values. Index terms, keys and names of elements are made of it. */
 export function canonicalText(value: Value): string {
   if (typeof value === "string") return value;
-  if (typeof value === "number") return Object.is(value, -0) ? "0" : String(value);
+  if (typeof value === "number") return String(value);
   return JSON.stringify(value);
 }
 
@@ -114,9 +127,10 @@ function exactInteger(value: Value): bigint | undefined {
   return BigInt(text.replace(/^\+|\.0+$/g, ""));
 }
 
+/** Of the two zeros, which are equal, columns keep the one without a sign: JSON has no other. */
 function toNumber(value: Value): number | undefined {
   const number = typeof value === "string" && NUMBER_TEXT.test(value.trim()) ? Number(value) : value;
-  return typeof number === "number" && Number.isFinite(number) ? number : undefined;
+  return typeof number === "number" && Number.isFinite(number) ? number + 0 : undefined;
 }
 
 function toBoolean(value: Value): boolean | undefined {

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { type Count, type In, type Placeholder, type ValueNode, valueNode } from "../../../../common/mql/index.ts";
+import { numberOf } from "../../../../common/numbers.ts";
 import type { Value } from "../../../../common/value.ts";
 
 /** Values of the placeholders of the script, in their order. */
@@ -12,7 +13,7 @@ export function literal(node: ValueNode, values: Arguments): Value {
     case "constant":
       return node.value;
     case "number":
-      return numberValue(node.text);
+      return numberOf(node.text);
     case "placeholder":
       return argument(node.index, values);
     case "list":
@@ -66,11 +67,6 @@ export function isList(value: Value | undefined): value is readonly Value[] {
 
 export function isMap(value: Value | undefined): value is { readonly [key: string]: Value } {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function numberValue(text: string): Value {
-  const number = Number(text);
-  return Number.isSafeInteger(number) || !/^-?\d+$/.test(text) ? number : text;
 }
 
 function argument(index: number, values: Arguments): Value {

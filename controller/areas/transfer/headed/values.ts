@@ -81,7 +81,7 @@ function exactText(name: string, { text, kind }: HeadedCell, type: Column["type"
   const isRounded = Number.isInteger(number) && Math.abs(number) >= EXACT_BELOW;
   if (isRounded && type !== "double" && type !== "float")
     throw fault(name, text, "is a number of more than 15 digits, which spreadsheet programs round: make it a text");
-  return Object.is(number, -0) ? "-0" : String(number);
+  return String(number);
 }
 
 /** Whole numbers that no double holds, and numbers too small for one, would become others. */

@@ -90,7 +90,6 @@ function cellOf({ type }: Column, value: Value): Cell {
 }
 
 function numberCell(value: number): Cell {
-  if (Object.is(value, -0)) return "-0";
   return Number.isInteger(value) && Math.abs(value) >= EXACT_BELOW ? String(value) : value;
 }
 

@@ -1,0 +1,122 @@
+import type { Caller } from "./calls.ts";
+import { CLASS, type TestedValue, VALUES } from "./values.ts";
+import { prepare, type WayIn, WAYS_IN } from "./ways-in.ts";
+import { givenTo, KEPT_WAYS, type KeptWay, keptBy } from "./ways-kept.ts";
+import { heldBy, type WayOut, WAYS_OUT, type Written, written } from "./ways-out.ts";
+
+/** What becomes of a value on a way, as the page says it. */
+export type Outcome = string;
+
+const EQUAL = "=";
+const REFUSED = "refused";
+const NO_FORM = "–";
+/** No page has it: `found` is what came in its place. */
+const altered = (found: string | undefined): Outcome => `ALTERED: ${found ?? "nothing"}`;
+
+/** A refusal tells what it is about: the column, or why a text is none. */
+const REASON = /(column|field) "?[a-z]+_|utf-8|UTF-8|column config/;
+
+/** Writes values by every way and reads them by others, in one controller. */
+export class ValueTable {
+  readonly #caller: Caller;
+  #keys = 0;
+
+  private constructor(caller: Caller) {
+    this.#caller = caller;
+  }
+
+  static async open(caller: Caller): Promise<ValueTable> {
+    await prepare(caller);
+    return new ValueTable(caller);
+  }
+
+  /** An object that this way has written, where it is as it should be. */
+  async write(way: WayIn, value: TestedValue): Promise<{ readonly outcome: Outcome; readonly object?: Written }> {
+    const key = `k${this.#keys++}`;
+    const of = written(way.path ?? CLASS, key, value, way.shape ?? "plain");
+    const reply = await way.write(this.#caller, value, key);
+    if (reply === undefined) return { outcome: NO_FORM };
+    const [row] = await this.#caller.rows(`select ${of.column} as c from ${of.path} where k = '${key}'`);
+    const found = row === undefined ? undefined : JSON.stringify(row["c"] ?? null);
+    if (!reply.isOk) return { outcome: refusal(reply.error, found === undefined || found === "null") };
+    const [mark, instead] = way.marks?.[value.name] ?? [];
+    if (mark !== undefined) return { outcome: found === instead ? mark : altered(found) };
+    if (value.held === undefined || found !== heldBy(of)) return { outcome: altered(found) };
+    return { outcome: value.mark ?? EQUAL, object: of };
+  }
+
+  async read(way: WayOut, object: Written): Promise<Outcome> {
+    const found = await way.read(this.#caller, object);
+    if (found === undefined) return NO_FORM;
+    return found === heldBy(object) ? (object.value.mark ?? EQUAL) : altered(found);
+  }
+
+  async keep(way: KeptWay, value: TestedValue): Promise<Outcome> {
+    const given = givenTo(way, value);
+    if (given === undefined) return NO_FORM;
+    const key = `k${this.#keys++}`;
+    const reply = await way.write(this.#caller, given, key);
+    if (!reply.isOk) return refusal(reply.error, true);
+    const found = JSON.stringify(await way.read(this.#caller, key));
+    const [mark, answer] = way.marks?.[value.name] ?? [];
+    if (mark !== undefined) return found === JSON.stringify(answer) ? mark : altered(found);
+    if (found !== keptBy(way, given)) return altered(found);
+    return (way.form === "text" ? undefined : value.mark) ?? EQUAL;
+  }
+}
+
+function refusal(error: string, isUnwritten: boolean): Outcome {
+  return isUnwritten && REASON.test(error) ? REFUSED : altered(error);
+}
+
+/** What the page says, by table and row. */
+export interface Tables {
+  readonly in: ReadonlyMap<string, readonly Outcome[]>;
+  readonly out: ReadonlyMap<string, readonly Outcome[]>;
+  readonly kept: ReadonlyMap<string, readonly Outcome[]>;
+}
+
+/** Every way with every value. Ways out read one object of each value and shape, or, of the `product`, all of them. */
+export async function allOutcomes(caller: Caller, { isProduct }: { readonly isProduct: boolean }): Promise<Tables> {
+  const table = await ValueTable.open(caller);
+  const objects: Written[] = [];
+  const waysIn = new Map<string, readonly Outcome[]>();
+  for (const way of WAYS_IN) {
+    const outcomes: Outcome[] = [];
+    for (const value of VALUES) {
+      const { outcome, object } = await table.write(way, value);
+      outcomes.push(outcome);
+      if (object && (isProduct || !objects.some((one) => one.value === value && one.shape === object.shape)))
+        objects.push(object);
+    }
+    waysIn.set(way.name, outcomes);
+  }
+  const waysOut = new Map<string, readonly Outcome[]>();
+  for (const way of WAYS_OUT) {
+    const outcomes: Outcome[] = [];
+    for (const value of VALUES)
+      outcomes.push(
+        await readAll(
+          table,
+          way,
+          objects.filter((object) => object.value === value),
+        ),
+      );
+    waysOut.set(way.name, outcomes);
+  }
+  const kept = new Map<string, readonly Outcome[]>();
+  for (const way of KEPT_WAYS) {
+    const outcomes: Outcome[] = [];
+    for (const value of VALUES) outcomes.push(await table.keep(way, value));
+    kept.set(way.name, outcomes);
+  }
+  return { in: waysIn, out: waysOut, kept };
+}
+
+/** The outcome of all objects that have a form there, which has to be the same. */
+async function readAll(table: ValueTable, way: WayOut, objects: readonly Written[]): Promise<Outcome> {
+  const outcomes = new Set<Outcome>();
+  for (const object of objects) outcomes.add(await table.read(way, object));
+  outcomes.delete(NO_FORM);
+  return [...outcomes].join("; ") || NO_FORM;
+}
