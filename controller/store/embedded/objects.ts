@@ -145,7 +145,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#expiry.close();
   }
 
-  /** Everything shares commits, but others get their turn in between. */
+  /** In their order, and where they are many in several commits: others get their turn in between. */
   async #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
     const writes: Promise<void>[] = [];
     for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {
