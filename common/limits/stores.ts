@@ -67,8 +67,12 @@ export const TERMS_COMPARED_MAX = 4;
 /** Lists of cell keys that are kept for the entities read next, and how long they may be. */
 export const KEY_LISTS_MAX = 1_024;
 export const KEY_LIST_KEPT_MAX_BYTES = KIB;
-/** Changes that go into one write transaction before others get their turn. */
+/** Changes that are one action of a write transaction. */
 export const CHANGE_SLICE_MAX = 64;
+/** Actions of one write transaction run in one turn of the event loop: it takes no more when they have lasted so long. */
+export const STORE_WRITE_TURN_MAX_MS = 20;
+/** No read begins in a turn of the event loop whose first read is so long ago. */
+export const STORE_READ_TURN_MAX_MS = 5;
 export const EXPIRY_SWEEP_EVERY_MS = 5_000;
 export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
 /** Bytes of the text that names the owner of a content. */

@@ -236,18 +236,18 @@ export function quoted(text: string, start: number, quote: number): Token {
 }
 
 function escapedText(text: string, start: number): Token {
-  let escaped = false;
-  let at = start + 1;
-  for (; at < text.length; at += 1) {
-    const code = text.charCodeAt(at);
-    if (code === 34) break;
-    if (code !== BACKSLASH) continue;
-    escaped = true;
-    at += 1;
-  }
-  if (at >= text.length) throw unterminated(text, start, '"');
-  const inner = text.slice(start + 1, at);
-  return make("text", start, at + 1, escaped ? unescape(inner) : inner);
+  let end = text.indexOf('"', start + 1);
+  while (end !== -1 && isEscaped(text, start + 1, end)) end = text.indexOf('"', end + 1);
+  if (end === -1) throw unterminated(text, start, '"');
+  const inner = text.slice(start + 1, end);
+  return make("text", start, end + 1, inner.includes("\\") ? unescape(inner) : inner);
+}
+
+/** An odd number of backslashes stands before it; none of them is looked at for another mark. */
+function isEscaped(text: string, from: number, mark: number): boolean {
+  let at = mark;
+  while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at -= 1;
+  return (mark - at) % 2 === 1;
 }
 
 /** Unit by unit into one array: a callback for each of a million escapes would take seconds. */

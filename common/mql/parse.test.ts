@@ -33,6 +33,14 @@ test("backslashes escape in double quotes only, doubled single quotes are one", 
   expect(node).toMatchObject({ rows: [[{ value: String.raw`C:\x'y` }, { value: 'q"\n中' }]] });
 });
 
+test("a mark ends the text unless an odd number of backslashes stands before it", () => {
+  const [node] = parseScript(String.raw`insert into /a set f="a\\\"b\\", g="\"", h="", i="\\"`).statements;
+  const values = [String.raw`a\"b${"\\"}`, '"', "", "\\"].map((value) => ({ value }));
+  expect(node).toMatchObject({ rows: [values] });
+  for (const open of [String.raw`"a\\\"`, '"a', '"'])
+    expect(failure(`insert into /a set f=${open}`).message).toContain("closing");
+});
+
 test("escapes of Unicode have four hexadecimal digits; with others a u stands for itself", () => {
   const [node] = parseScript(String.raw`insert into /a set f="\u4e2D\u4g00\u12\ud83d\ude00\x\0"`).statements;
   expect(node).toMatchObject({ rows: [[{ value: "中u4g00u12😀x\0" }]] });

@@ -94,7 +94,7 @@ export class ConfigImport {
     const { objects, owners, runtime } = this.#with;
     const sight = await sightOf(principal, { objects, owners, clock: runtime.clock });
     sight.requireWriting(principal.ospace);
-    const found = await this.#found(principal.tenant, entries);
+    const found = await this.#found(principal.tenant, entries, slices);
     const typed = new TypedKeys(this.#with.entries, principal);
     if (entries.length > CONFIG_SINGLE_READS_MAX) await typed.preload();
     const planned: Planned[] = [];
@@ -161,26 +161,24 @@ export class ConfigImport {
   }
 
   /** Few keys one by one, many in pages of what lies around them. */
-  async #found(tenant: string, wanted: readonly ImportEntry[]): Promise<ReadonlyMap<string, Entry>> {
+  async #found(tenant: string, wanted: readonly ImportEntry[], slices: Slices): Promise<ReadonlyMap<string, Entry>> {
     const { entries } = this.#with;
-    const keys = wanted.map(({ key }) => key);
     const found = new Map<string, Entry>();
-    if (keys.length <= CONFIG_SINGLE_READS_MAX) {
-      const read = await mapLimited(keys, CONFIG_READS_AT_ONCE, (key) => entries.get(tenant, key));
+    if (wanted.length <= CONFIG_SINGLE_READS_MAX) {
+      const read = await mapLimited(wanted, CONFIG_READS_AT_ONCE, ({ key }) => entries.get(tenant, key));
       for (const entry of read) if (entry) found.set(entry.key, entry);
       return found;
     }
-    const asked = new Set(keys);
-    for await (const entry of entries.under(tenant, commonStart(keys)))
-      if (asked.has(entry.key)) found.set(entry.key, entry);
+    const asked = new Set<string>();
+    let start = wanted[0]?.key ?? ROOT;
+    for (const { key } of wanted) {
+      if (slices.isOver()) await slices.pause();
+      asked.add(key);
+      while (!key.startsWith(start)) start = start.slice(0, -1);
+    }
+    for await (const entry of entries.under(tenant, start)) if (asked.has(entry.key)) found.set(entry.key, entry);
     return found;
   }
-}
-
-function commonStart(keys: readonly string[]): string {
-  let start = keys[0] ?? ROOT;
-  for (const key of keys) while (!key.startsWith(start)) start = start.slice(0, -1);
-  return start;
 }
 
 function textOf(bytes: Uint8Array): string {

@@ -1,12 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { JOB_ANSWER_MAX_BYTES, JOB_BATCH_ANSWER_MAX_BYTES, JOB_BATCH_MAX } from "../../../common/limits.ts";
 import { MONITORING_RUNS_MAX, openMonitoring } from "../../../test/helpers/monitoring.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { CountedPauses } from "../../../test/security/pauses.ts";
 import { runBatch } from "./batch.ts";
 import type { Begun } from "./types.ts";
 
 const admin = testPrincipal();
+/** Commands of a run that are all under way before one of them ends. */
+const HELD_AT_ONCE = 20;
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let session: string;
@@ -80,6 +83,35 @@ test("jobs side by side answer in their order what became of each, with the outp
     { host: "h1", status: "ok" },
     { host: "h2", status: "ok" },
   ]);
+});
+
+test("others have the thread between the hosts of a run, and none of them costs more than the one before", async () => {
+  const host = Array.from({ length: 40 }, (_, at) => `h${at + 1}`);
+  await monitoring.jobs.save(admin, { name: "many", dir: "common/x", exec: ["run-many"], host });
+  using pauses = new CountedPauses();
+  // A signal compares each new listener with all that it has.
+  const listening = vi.spyOn(AbortSignal.prototype, "addEventListener");
+  const leaving = vi.spyOn(AbortSignal.prototype, "removeEventListener");
+  const { dispatch } = monitoring.hosts;
+  let [begun, most, release] = [0, 0, (): void => {}];
+  const released = new Promise<void>((resolve) => (release = resolve));
+  monitoring.hosts.dispatch = async (...args) => {
+    if (++begun === HELD_AT_ONCE) {
+      const held = new Map<unknown, number>();
+      for (const signal of listening.mock.contexts) held.set(signal, (held.get(signal) ?? 0) + 1);
+      for (const signal of leaving.mock.contexts) held.set(signal, (held.get(signal) ?? 0) - 1);
+      most = Math.max(...held.values());
+      release();
+    }
+    await released;
+    return dispatch.apply(monitoring.hosts, args);
+  };
+  const { finished } = await monitoring.runs.execute(admin, "many@common/x", {});
+  expect((await finished).filter(({ state }) => state === "ok")).toHaveLength(40);
+  monitoring.hosts.dispatch = dispatch;
+  vi.restoreAllMocks();
+  expect(pauses.count).toBeGreaterThanOrEqual(40);
+  expect(most).toBeLessThan(HELD_AT_ONCE / 2);
 });
 
 test("a job takes its own time, and at most that of the batch", async () => {

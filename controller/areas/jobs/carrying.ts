@@ -3,11 +3,13 @@ import { AppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
+import { ThreadSlices } from "../../slices.ts";
 import type { NewWork } from "../../store/journal/index.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
+import type { Principal } from "../permissions/index.ts";
 import type { CancelSignals, RunCancels } from "./cancels.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
 import { exitOf, type PlacedRun, type RunEndings } from "./endings.ts";
@@ -147,7 +149,18 @@ export class RunCarrying {
 
   async #all(run: Run, held: readonly VersionedRun[], cancels: CancelSignals): Promise<readonly HostRun[]> {
     const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    return mapLimited(held, lanes, (each) => this.#host(withSignal(run, cancels.of(each.open.host)), each));
+    const next = this.#inTurns(run.order.principal);
+    return mapLimited(held, lanes, async (each) => {
+      await next();
+      return this.#host(withSignal(run, cancels.of(each.open.host)), each);
+    });
+  }
+
+  /** Hosts of one run begin one after the other, so that others have the thread in between. */
+  #inTurns({ tenant }: Pick<Principal, "tenant">): () => Promise<void> {
+    const slices = new ThreadSlices({ tenant, clock: this.#with.runtime.clock, signal: undefined });
+    let begun = Promise.resolve();
+    return () => (begun = begun.then(() => (slices.isOverNow() ? slices.pause() : undefined)));
   }
 
   async #host(run: Run, held: VersionedRun): Promise<HostRun> {

@@ -54,10 +54,13 @@ export class Overtaken extends AppError {
 export class RunCommands {
   readonly #with: CommandDependencies;
   readonly #stopping: AbortSignal;
+  /** Ends the wait for commands when this controller ends. A signal compares each new listener with all it has. */
+  readonly #waiting = new Set<() => void>();
 
   constructor(dependencies: CommandDependencies, stopping: AbortSignal) {
     this.#with = dependencies;
     this.#stopping = stopping;
+    stopping.addEventListener("abort", () => this.#waiting.forEach((letGo) => letGo()), { once: true });
   }
 
   /** In their order; the first that does not end well is the last. `LetGo` when this controller ends. */
@@ -189,17 +192,16 @@ export class RunCommands {
 
   /** The work itself is not told to stop: the controller that takes the run over finds the command as it is by then. */
   async #untilStopping<T>(runId: string, begin: () => Promise<T>): Promise<T> {
-    const signal = this.#stopping;
-    if (signal.aborted) throw new LetGo(runId);
+    if (this.#stopping.aborted) throw new LetGo(runId);
     let letGo = (): void => {};
     const stopping = new Promise<never>((_, reject) => {
       letGo = () => reject(new LetGo(runId));
-      signal.addEventListener("abort", letGo, { once: true });
+      this.#waiting.add(letGo);
     });
     try {
       return await Promise.race([begin(), stopping]);
     } finally {
-      signal.removeEventListener("abort", letGo);
+      this.#waiting.delete(letGo);
     }
   }
 }

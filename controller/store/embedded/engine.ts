@@ -4,6 +4,7 @@ import { AppError } from "../../../common/errors.ts";
 import { isThere, makeFolder, nodeFiles, syncFolder } from "../../files.ts";
 import type { DataNode, Engine, Readiness, TenantStore } from "../engine.ts";
 import { lockFolder } from "./lock.ts";
+import { ReadTurns } from "./read-turns.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { openTenant, requireStore, type EmbeddedTenant } from "./tenant.ts";
 
@@ -45,12 +46,15 @@ export class EmbeddedEngine implements Engine {
   readonly kind = "embedded";
   readonly isRemote = false;
   readonly #options: EmbeddedOptions;
+  /** The stores of all tenants share the thread. */
+  readonly #turns: ReadTurns;
   readonly #unlock: () => void;
   readonly #open = new Map<string, Promise<EmbeddedTenant>>();
   #closed = false;
 
   constructor(options: EmbeddedOptions, unlock: () => void) {
     this.#options = options;
+    this.#turns = new ReadTurns(options.runtime.clock);
     this.#unlock = unlock;
   }
 
@@ -120,7 +124,7 @@ export class EmbeddedEngine implements Engine {
     if (this.#closed) return Promise.reject(new AppError("unavailable", "The store is closed."));
     const known = this.#open.get(folder);
     if (known !== undefined) return known;
-    const opening = openTenant(folder, this.#options.runtime);
+    const opening = openTenant(folder, { runtime: this.#options.runtime, turns: this.#turns });
     this.#open.set(folder, opening);
     opening.catch(() => this.#open.delete(folder));
     return opening;

@@ -9,6 +9,7 @@ import { decodeText, writeText } from "../texts.ts";
 import { textBytes } from "./keys.ts";
 import { RecordValues } from "./record-values.ts";
 import { commitReason, writeFault } from "./write-faults.ts";
+import { WriteQueue } from "./write-queue.ts";
 
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
 const FORMAT = 4;
@@ -114,6 +115,7 @@ export class Environment {
   /** As it was found; until `upgraded`, what lies here may have the form of that older version. */
   readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
+  readonly #writes: WriteQueue;
   readonly #clock: Clock;
   readonly #folder: string;
   #closed = false;
@@ -123,6 +125,7 @@ export class Environment {
     this.#clock = clock;
     this.#folder = folder;
     this.#root = openRoot(folder);
+    this.#writes = new WriteQueue(clock, (work) => this.#root.transaction(work));
     try {
       this.tables = this.#openTables();
       this.format = this.#readFormat(folder);
@@ -133,7 +136,8 @@ export class Environment {
   }
 
   /**
-   * Runs `action` inside a write transaction, several of them sharing one commit. Durable and visible when it resolves.
+   * Runs `action` inside a write transaction, several of them sharing one commit (`WriteQueue`). Durable and visible
+   * when it resolves.
    * `action` is synchronous, sees the writes before it, and must not throw after its first write: that would not be
    * undone. `committed` is called after the commit, also when that came too late for the caller.
    */
@@ -166,25 +170,17 @@ export class Environment {
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#closed = true;
+    await this.#writes.idle();
     await this.#root.close();
   }
 
   async #commit<T>(action: () => T, committed: (() => void) | undefined): Promise<T> {
-    let failure: unknown;
     try {
-      const result = await this.#root.transaction(() => {
-        try {
-          return action();
-        } catch (error) {
-          failure = error;
-          throw error;
-        }
-      });
+      const result = await this.#writes.add(action);
       committed?.();
       return result;
     } catch (error) {
-      const reason = await commitReason(error);
-      throw writeFault(failure ?? reason, this.#folder);
+      throw writeFault(await commitReason(error), this.#folder);
     }
   }
 

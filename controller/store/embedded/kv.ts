@@ -27,18 +27,27 @@ import type { Environment } from "./environment.ts";
 import { following, prefixEnd, textBytes } from "./keys.ts";
 import { KvLeases } from "./kv-leases.ts";
 import { KvLog, packEntry, unpackEntry } from "./kv-log.ts";
+import type { InTurn } from "./read-turns.ts";
 import { Wakeup } from "./wakeup.ts";
+
+export interface KvStoreOptions {
+  readonly env: Environment;
+  readonly runtime: Pick<Runtime, "clock" | "random">;
+  readonly inTurn: InTurn;
+}
 
 /** The key-value seam on LMDB. One revision for each write that changes something, through the whole environment. */
 export class EmbeddedKvStore implements KvStore {
   readonly #env: Environment;
+  readonly #inTurn: InTurn;
   readonly #log: KvLog;
   readonly #leases: KvLeases;
   readonly #changed = new Wakeup();
   readonly #clock: Clock;
 
-  constructor(env: Environment, runtime: Pick<Runtime, "clock" | "random">) {
+  constructor({ env, runtime, inTurn }: KvStoreOptions) {
     this.#env = env;
+    this.#inTurn = inTurn;
     this.#clock = runtime.clock;
     this.#log = new KvLog(env);
     this.#leases = new KvLeases({
@@ -57,7 +66,7 @@ export class EmbeddedKvStore implements KvStore {
   async get(key: string): Promise<KvEntry | undefined> {
     const bytes = checkedKey(key);
     const nowMs = this.#clock.nowMs();
-    const entry = this.#read(bytes);
+    const entry = await this.#inTurn(() => this.#read(bytes));
     if (entry === undefined || !hasExpired(entry, nowMs)) return entry;
     return removal(
       this.#write(() => {
@@ -79,7 +88,7 @@ export class EmbeddedKvStore implements KvStore {
   async list(prefix: string, options: KvListOptions = {}): Promise<KvPage> {
     const limit = checkedLimit(options.limit ?? KV_PAGE_MAX_ENTRIES);
     const nowMs = this.#clock.nowMs();
-    const page = this.#page(prefix, { ...options, limit });
+    const page = await this.#inTurn(() => this.#page(prefix, { ...options, limit }));
     if (!page.entries.some((entry) => hasExpired(entry, nowMs))) return page;
     // Read again, as others may have written meanwhile.
     return removal(this.#write(() => this.#withoutExpired(this.#page(prefix, { ...options, limit }), nowMs)));
@@ -116,7 +125,8 @@ export class EmbeddedKvStore implements KvStore {
     while (!options.signal.aborted) {
       // Taken before reading: a change that comes in between wakes it.
       const changed = this.#changed.next(options.signal);
-      const { events, revision } = this.#log.read(position, prefix);
+      const since = position;
+      const { events, revision } = await this.#inTurn(() => this.#log.read(since, prefix));
       const caughtUp = revision === position;
       position = revision;
       if (events.length > 0) yield events;

@@ -21,6 +21,7 @@ import type {
   TimeRangeUs,
 } from "../objects.ts";
 import type { Posting } from "../scrub.ts";
+import type { InTurn } from "./read-turns.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 import { Entities } from "./entities.ts";
 import type { Environment } from "./environment.ts";
@@ -33,6 +34,7 @@ import { readTerms } from "./term-list.ts";
 export interface ObjectStoreOptions {
   readonly env: Environment;
   readonly runtime: EmbeddedRuntime;
+  readonly inTurn: InTurn;
   /** Names this store in cursors. */
   readonly place: string;
 }
@@ -40,6 +42,7 @@ export interface ObjectStoreOptions {
 /** The object seam on LMDB. */
 export class EmbeddedObjectStore implements ObjectStore {
   readonly #env: Environment;
+  readonly #inTurn: InTurn;
   readonly #place: string;
   readonly #nowMs: () => number;
   readonly #expiry: Expiry;
@@ -47,8 +50,9 @@ export class EmbeddedObjectStore implements ObjectStore {
   readonly #finder: Finder;
   readonly #records: Records;
 
-  constructor({ env, runtime, place }: ObjectStoreOptions) {
+  constructor({ env, runtime, inTurn, place }: ObjectStoreOptions) {
     this.#env = env;
+    this.#inTurn = inTurn;
     this.#place = place;
     this.#nowMs = () => runtime.clock.nowMs();
     this.#expiry = new Expiry(env, runtime, (kind, key, due) => this.#visit(kind, key, due));
@@ -69,42 +73,44 @@ export class EmbeddedObjectStore implements ObjectStore {
   }
 
   async get(keys: readonly EntityKey[]): Promise<readonly (Entity | undefined)[]> {
-    return keys.map((key) => this.#entities.get(key));
+    return this.#inTurn(() => keys.map((key) => this.#entities.get(key)));
   }
 
   async trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]> {
-    return keys.map((key) => this.#entities.trace(key));
+    return this.#inTurn(() => keys.map((key) => this.#entities.trace(key)));
   }
 
   async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
     checkFind(request);
-    return this.#finder.find(request, page, this.#place);
+    return this.#inTurn(() => this.#finder.find(request, page, this.#place));
   }
 
   async estimate(request: FindRequest): Promise<FindEstimate> {
     checkFind(request);
-    return this.#finder.estimate(request);
+    return this.#inTurn(() => this.#finder.estimate(request));
   }
 
   async countClass(term: string, cursor?: string): Promise<ClassCount> {
     checkFind({ terms: [term] });
-    return this.#finder.countClass(term, cursor, this.#place);
+    return this.#inTurn(() => this.#finder.countClass(term, cursor, this.#place));
   }
 
   async countRecords(span: RecordSpan, cursor?: string): Promise<ClassCount> {
-    return this.#records.count(span, cursor, this.#place);
+    return this.#inTurn(() => this.#records.count(span, cursor, this.#place));
   }
 
   async terms(request: TermsRequest, page: PageRequest): Promise<Page<string>> {
-    return readTerms(this.#env, request, { ...page, place: this.#place });
+    return this.#inTurn(() => readTerms(this.#env, request, { ...page, place: this.#place }));
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {
-    return this.#entities.scan(page, this.#place);
+    return this.#inTurn(() => this.#entities.scan(page, this.#place));
   }
 
   async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
-    return this.#entities.history.read(key, range, { page, nowMs: this.#nowMs(), place: this.#place });
+    return this.#inTurn(() =>
+      this.#entities.history.read(key, range, { page, nowMs: this.#nowMs(), place: this.#place }),
+    );
   }
 
   async edges(
@@ -112,7 +118,9 @@ export class EmbeddedObjectStore implements ObjectStore {
     direction: "out" | "in",
     page: PageRequest & { readonly type?: string },
   ): Promise<Page<Edge>> {
-    return this.#entities.edges.read(key, direction, { page, nowMs: this.#nowMs(), place: this.#place });
+    return this.#inTurn(() =>
+      this.#entities.edges.read(key, direction, { page, nowMs: this.#nowMs(), place: this.#place }),
+    );
   }
 
   async append(records: readonly StoredRecord[]): Promise<void> {
@@ -122,12 +130,12 @@ export class EmbeddedObjectStore implements ObjectStore {
   }
 
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
-    return this.#records.timeline(request, page, this.#place);
+    return this.#inTurn(() => this.#records.timeline(request, page, this.#place));
   }
 
   async getRecords(keys: readonly EntityKey[]): Promise<readonly (StoredRecord | undefined)[]> {
     for (const key of keys) checkRecordId(key.id);
-    return keys.map((key) => this.#records.get(key));
+    return this.#inTurn(() => keys.map((key) => this.#records.get(key)));
   }
 
   async removeRecords(records: readonly RemovedRecord[]): Promise<void> {
@@ -145,7 +153,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#expiry.close();
   }
 
-  /** Everything shares commits, but others get their turn in between. */
+  /** In their order, and where they are many in several commits: others get their turn in between. */
   async #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
     const writes: Promise<void>[] = [];
     for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {

@@ -6,6 +6,7 @@ import { storeFolder } from "../../../test/helpers/folders.ts";
 import { disagreements } from "../../../test/tools/crash/verify.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { Environment } from "./environment.ts";
+import { ReadTurns } from "./read-turns.ts";
 import { openTenant, type EmbeddedTenant } from "./tenant.ts";
 
 const ALL = { limit: 100, beforeUs: 4e15 };
@@ -13,11 +14,12 @@ const [a, b] = [
   { cid: 1, id: "a" },
   { cid: 1, id: "b" },
 ];
+const parts = { runtime: testRuntime(realClock), turns: new ReadTurns(realClock) };
 let folder: string;
 let store: EmbeddedTenant;
 beforeEach(async () => {
   folder = await storeFolder("odp-scrub-");
-  store = await openTenant(folder, testRuntime(realClock));
+  store = await openTenant(folder, parts);
   await store.objects.change([
     { key: a, timeUs: 10, birth: true, addTerms: ["t"], numbers: new Map([[0, 5]]), addEdges: [{ type: "e", to: b }] },
     { key: b, timeUs: 10, birth: true },
@@ -34,7 +36,7 @@ async function tampered(action: (env: Environment) => void): Promise<void> {
   const env = new Environment(join(folder, "lmdb"), realClock);
   await env.write(() => action(env));
   await env.close();
-  store = await openTenant(folder, testRuntime(realClock));
+  store = await openTenant(folder, parts);
 }
 
 async function disagreement(): Promise<readonly string[]> {
@@ -42,7 +44,7 @@ async function disagreement(): Promise<readonly string[]> {
   const env = new Environment(join(folder, "lmdb"), realClock);
   const found = disagreements(env);
   await env.close();
-  store = await openTenant(folder, testRuntime(realClock));
+  store = await openTenant(folder, parts);
   return found;
 }
 

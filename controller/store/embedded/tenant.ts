@@ -8,6 +8,7 @@ import type { EmbeddedRuntime } from "./runtime.ts";
 import { hasEnvironment, openEnvironment } from "./new-environment.ts";
 import { EmbeddedKvStore } from "./kv.ts";
 import { EmbeddedObjectStore } from "./objects.ts";
+import type { ReadTurns } from "./read-turns.ts";
 import { EmbeddedScrub } from "./scrub.ts";
 
 export interface EmbeddedTenant extends TenantStore {
@@ -26,12 +27,16 @@ export async function requireStore(folder: string): Promise<void> {
 }
 
 /** Made when it is missing. */
-export async function openTenant(folder: string, runtime: EmbeddedRuntime): Promise<EmbeddedTenant> {
+export async function openTenant(
+  folder: string,
+  { runtime, turns }: { readonly runtime: EmbeddedRuntime; readonly turns: ReadTurns },
+): Promise<EmbeddedTenant> {
   await makeFolder(nodeFiles, folder);
   const env = await openEnvironment(environmentIn(folder), runtime.clock);
-  const kv = new EmbeddedKvStore(env, runtime);
   const place = basename(folder);
-  const objects = new EmbeddedObjectStore({ env, runtime, place });
+  const inTurn = turns.of(place);
+  const kv = new EmbeddedKvStore({ env, runtime, inTurn });
+  const objects = new EmbeddedObjectStore({ env, runtime, inTurn, place });
   const blobs = await EmbeddedBlobStore.open({ env, folder: join(folder, "blobs"), files: nodeFiles, runtime });
   await env.upgraded();
   await kv.open();

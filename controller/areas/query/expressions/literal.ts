@@ -25,18 +25,26 @@ export function literal(node: ValueNode, values: Arguments): Value {
 
 /**
  * The same tree with the values in place of its placeholders, wherever they stand: what differs in these only is printed
- * as two texts. What a SELECT answered is printed as that SELECT.
+ * as two texts. What a SELECT answered is printed as that SELECT. Parts without placeholders are not copied.
  */
 export function withValues<Tree>(tree: Tree, values: Arguments): Tree;
 export function withValues(tree: unknown, values: Arguments): unknown {
   if (typeof tree !== "object" || tree === null) return tree;
-  if (Array.isArray(tree)) return tree.map((item: unknown) => withValues(item, values));
+  if (Array.isArray(tree)) return itemsWithValues(tree, values);
   if (isPlaceholder(tree)) return valueNode(literal(tree, values));
-  const kept = "foundBy" in tree ? ["span", "values"] : ["span"];
-  const parts = Object.entries(tree).map(([name, part]: [string, unknown]) => {
-    return [name, kept.includes(name) ? part : withValues(part, values)] as const;
-  });
-  return Object.fromEntries(parts);
+  const isAnswered = "foundBy" in tree;
+  let changed: Record<string, unknown> | undefined;
+  for (const [name, part] of Object.entries(tree) as [string, unknown][]) {
+    if (typeof part !== "object" || name === "span" || (isAnswered && name === "values")) continue;
+    const made = withValues(part, values);
+    if (made !== part) (changed ??= { ...tree })[name] = made;
+  }
+  return changed ?? tree;
+}
+
+function itemsWithValues(items: readonly unknown[], values: Arguments): readonly unknown[] {
+  const made = items.map((item) => withValues(item, values));
+  return made.some((item, at) => item !== items[at]) ? made : items;
 }
 
 function isPlaceholder(tree: object): tree is Placeholder {
