@@ -170,7 +170,7 @@ export class EmbeddedScrub implements ScrubStore {
     const stored = edgesOut.get(key);
     const mirror = mirrorKey(found);
     if (stored === undefined || !decodeStored<PackedEdge>(stored)[7] || edgesIn.doesExist(mirror)) return false;
-    void edgesIn.put(mirror, stored);
+    edgesIn.put(mirror, stored);
     return true;
   }
 
@@ -179,7 +179,7 @@ export class EmbeddedScrub implements ScrubStore {
     const { edgesOut, edgesIn } = this.#of.env.tables;
     const stored = edgesOut.get(sourceKey(found));
     if (!edgesIn.doesExist(key) || (stored !== undefined && decodeStored<PackedEdge>(stored)[7])) return false;
-    void edgesIn.remove(key);
+    edgesIn.remove(key);
     return true;
   }
 }

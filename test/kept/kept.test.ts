@@ -1,0 +1,87 @@
+import { readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { ObjectService } from "../../controller/areas/objects/index.ts";
+import { checkStore, openEmbeddedEngine, type EmbeddedEngine } from "../../controller/store/embedded/index.ts";
+import { seededRandom } from "../helpers/clock.ts";
+import { storeFolder } from "../helpers/folders.ts";
+import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
+import { unpackFolder } from "./archive.ts";
+
+const VERSIONS = ["13059a9", "ae85b99"];
+const MINUTE_MS = 60_000;
+const admin = testPrincipal();
+const text = (bytes: Uint8Array | undefined): string => Buffer.from(bytes ?? []).toString();
+
+interface Made {
+  readonly madeMs: number;
+  readonly updatedMs: number;
+}
+
+interface Kept extends Made {
+  readonly dir: string;
+  readonly engine: EmbeddedEngine;
+  readonly objects: ObjectService;
+}
+
+const folders: string[] = [];
+afterEach(async () => {
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+});
+
+async function unpacked(version: string): Promise<string> {
+  const dir = await storeFolder("odp-kept-");
+  folders.push(dir);
+  await unpackFolder(await readFile(join(import.meta.dirname, `${version}.json.br`)), dir);
+  return dir;
+}
+
+/** A kept copy opened by this version, so long after it was made. */
+async function opened(version: string, afterMs: number, work: (kept: Kept) => Promise<void>): Promise<string> {
+  const dir = await unpacked(version);
+  const made = JSON.parse(await readFile(join(import.meta.dirname, `${version}.json`), "utf8")) as Made;
+  const clock = new TestClock(made.madeMs + afterMs);
+  const engine = await openEmbeddedEngine({ dir, runtime: { clock, random: seededRandom(1) } });
+  const objects = new ObjectService({ stores: engine, runtime: testRuntime(clock) });
+  try {
+    await work({ dir, engine, objects, ...made });
+  } finally {
+    await objects.close();
+    await engine.close();
+  }
+  return dir;
+}
+
+describe.each(VERSIONS)("a store made by %s", (version) => {
+  test("is opened by this version, and everything is found", async () => {
+    const dir = await opened(version, 31 * MINUTE_MS, async ({ engine, objects, updatedMs }) => {
+      const [first, second, removed] = await objects.get(admin, [
+        { id: "box:b00" },
+        { id: "box:b01" },
+        { id: "box:b39" },
+      ]);
+      expect([first?.values, second?.values, removed]).toMatchObject([
+        { color: "green", size: 0 },
+        { color: "blue", size: 1 },
+        undefined,
+      ]);
+      expect(await objects.get(admin, [{ id: "mortal:1" }])).toMatchObject([
+        { values: { name: "1", color: "blue", size: 1 }, vtimeMs: updatedMs },
+      ]);
+      const { kv, blobs, objects: store } = await engine.tenant("matrix");
+      const cid = first?.class.cid ?? 0;
+      const edges = await store.edges({ cid, id: "b00" }, "out", { limit: 10 });
+      expect(edges.items.map(({ to }) => to)).toEqual([{ cid, id: "b01" }]);
+      expect((await store.history({ cid, id: "b00" }, {}, { limit: 10 })).items).toHaveLength(2);
+      const line = (await objects.catalog(admin)).get("/matrix/line")?.cid ?? 0;
+      expect(await store.countRecords({ cid: line, fromMs: 0, toMs: 1e15 })).toEqual({ count: 60 });
+      expect(await store.countClass(`c${cid}`)).toEqual({ count: 39 });
+      expect([text((await kv.get("kept/plain"))?.value), text((await kv.get("kept/expiring"))?.value)]).toEqual([
+        "a value",
+        "a value that ends",
+      ]);
+      expect(text((await blobs.readStream("kept/stream", 0, 100)).bytes)).toBe("a stream");
+    });
+    expect(await checkStore(dir, { clock: new TestClock(), random: seededRandom(1) })).toMatchObject({ faults: 0 });
+  });
+});
