@@ -1,7 +1,9 @@
-import { readFile, rm } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
+import type { TenantStore } from "../../controller/store/engine.ts";
+import type { DamagedRow } from "../../controller/store/scrub.ts";
 import { checkStore, openEmbeddedEngine, type EmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import { seededRandom } from "../helpers/clock.ts";
 import { storeFolder } from "../helpers/folders.ts";
@@ -22,6 +24,26 @@ interface Kept extends Made {
   readonly dir: string;
   readonly engine: EmbeddedEngine;
   readonly objects: ObjectService;
+}
+
+const runtime = { clock: new TestClock(), random: seededRandom(1) };
+const dataOf = (dir: string): string => join(dir, "tenants", "matrix", "lmdb", "data.mdb");
+
+/** What a whole round of the row check finds. */
+async function everyRow({ scrub }: Pick<TenantStore, "scrub">): Promise<readonly DamagedRow[]> {
+  const found: DamagedRow[] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await scrub.rows(cursor === undefined ? {} : { cursor });
+    found.push(...page.damaged);
+    cursor = page.cursor;
+  } while (cursor !== undefined);
+  return found;
+}
+
+/** One bit wherever the text is. */
+function flipAll(file: Buffer, value: string): void {
+  for (let at = file.indexOf(value); at >= 0; at = file.indexOf(value, at + 1)) file[at]! ^= 1;
 }
 
 const folders: string[] = [];
@@ -82,6 +104,42 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
       ]);
       expect(text((await blobs.readStream("kept/stream", 0, 100)).bytes)).toBe("a stream");
     });
-    expect(await checkStore(dir, { clock: new TestClock(), random: seededRandom(1) })).toMatchObject({ faults: 0 });
+    expect(await checkStore(dir, runtime)).toMatchObject({ faults: 0 });
+  });
+
+  test("is found whole by the row check, which gives its values checksums", async () => {
+    const dir = await opened(version, 31 * MINUTE_MS, async ({ engine }) => {
+      for (const store of [await engine.tenant("matrix"), await engine.system()])
+        expect(await everyRow(store)).toEqual([]);
+    });
+    // From then on a value without a checksum is damaged, so that there is none.
+    expect(await checkStore(dir, runtime)).toMatchObject({ faults: 0 });
+    const file = await readFile(dataOf(dir));
+    expect(file.includes("checked")).toBe(true);
+  });
+
+  test("whose values change a bit later on is told as damaged, row by row", async () => {
+    const dir = await opened(version, 31 * MINUTE_MS, async ({ engine }) => {
+      await everyRow(await engine.tenant("matrix"));
+    });
+    const file = await readFile(dataOf(dir));
+    for (const value of ["green", "line 17", "a value that ends"]) flipAll(file, value);
+    await writeFile(dataOf(dir), file);
+    const engine = await openEmbeddedEngine({ dir, runtime });
+    const { kv, objects, scrub } = await engine.tenant("matrix");
+    const damaged = await everyRow({ scrub });
+    expect(new Set(damaged.map(({ table }) => table))).toEqual(
+      new Set(["kv", "kvlog", "objects", "history", "records"]),
+    );
+    expect(damaged.filter(({ reason }) => reason !== "its checksum is wrong")).toEqual([]);
+    expect(damaged.find(({ table }) => table === "objects")?.key).toMatch(/^\d+:b00$/);
+    // Others are read as before.
+    await expect(kv.get("kept/expiring")).rejects.toMatchObject({ code: "unavailable" });
+    expect(text((await kv.get("kept/plain"))?.value)).toBe("a value");
+    expect((await objects.scan({ limit: 100 })).items.length).toBeGreaterThan(39);
+    await engine.close();
+    const { lines, faults } = await checkStore(dir, runtime);
+    expect(faults).toBe(damaged.length);
+    expect(lines.join("\n")).toMatch(/DAMAGED kv, the value of "kept\/expiring": its checksum is wrong/);
   });
 });

@@ -40,6 +40,7 @@ export class CheckedTable {
   readonly #name: string;
   readonly #stored: Stored;
   readonly #codec: ValueCodec;
+  #writes = 0;
 
   constructor(name: string, stored: Stored, codec: ValueCodec) {
     this.#name = name;
@@ -74,11 +75,13 @@ export class CheckedTable {
    * that it stays known.
    */
   put(key: Uint8Array, value: Uint8Array, isSound = true): void {
+    this.#writes += 1;
     void this.#stored.put(key, withChecksum(key, value, isSound));
   }
 
   /** Inside a write transaction: whether the key was not there. Else nothing is written. */
   putNew(key: Uint8Array, value: Uint8Array): boolean {
+    this.#writes += 1;
     // The library's types say less than its documentation: a boolean.
     const isNew: unknown = this.#stored.putSync(key, withChecksum(key, value), IF_NEW);
     return isNew === true;
@@ -86,11 +89,13 @@ export class CheckedTable {
 
   /** Inside a write transaction: without a checksum, for what versions before format 4 must be able to read. */
   putPlain(key: Uint8Array, value: Uint8Array): void {
+    this.#writes += 1;
     this.#stored.putSync(key, value);
   }
 
   /** Inside a write transaction. */
   remove(key: Uint8Array): void {
+    this.#writes += 1;
     void this.#stored.remove(key);
   }
 
@@ -106,8 +111,14 @@ export class CheckedTable {
     return this.#stored.getKeysCount(options);
   }
 
-  getStats(): object {
-    return this.#stored.getStats();
+  /** How many rows LMDB has counted. */
+  get entryCount(): number {
+    return (this.#stored.getStats() as { readonly entryCount: number }).entryCount;
+  }
+
+  /** How often this process wrote, to be compared with another moment's. */
+  get writes(): number {
+    return this.#writes;
   }
 
   /** Compares each with its checksum. */

@@ -126,6 +126,7 @@ export class Environment {
   readonly #clock: Clock;
   readonly #folder: string;
   #closed = false;
+  #writing = 0;
 
   constructor(folder: string, clock: Clock) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -172,6 +173,11 @@ export class Environment {
     if (this.format < FORMAT) await this.write(() => this.tables.meta.putPlain(FORMAT_KEY, encodePacked(FORMAT)));
   }
 
+  /** Whether readers see all that was written. */
+  get isQuiet(): boolean {
+    return this.#writing === 0;
+  }
+
   /** Whether a value without a checksum is damaged. */
   get isAllChecked(): boolean {
     return this.read().meta.get(ALL_CHECKED) !== undefined;
@@ -190,6 +196,7 @@ export class Environment {
 
   async #commit<T>(action: () => T, committed: (() => void) | undefined): Promise<T> {
     let failure: unknown;
+    this.#writing += 1;
     try {
       const result = await this.#root.transaction(() => {
         try {
@@ -204,6 +211,8 @@ export class Environment {
     } catch (error) {
       const reason = await commitReason(error);
       throw writeFault(failure ?? reason, this.#folder);
+    } finally {
+      this.#writing -= 1;
     }
   }
 
