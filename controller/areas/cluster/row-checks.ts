@@ -220,9 +220,8 @@ export class RowCheckService {
   }
 
   async #release(round: Round): Promise<void> {
-    const { owner: _, ...state } = round.state;
     try {
-      await this.#note({ ...round, state });
+      await this.#note({ ...round, state: { ...round.state, owner: undefined } });
     } catch (error) {
       this.#with.runtime.log.warn(
         { tenant: round.store, reason: errorText(error) },

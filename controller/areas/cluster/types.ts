@@ -43,7 +43,7 @@ export interface RowCheckStatus {
 /** KvStore: `rows/check`, in each tenant and in the installation's store. */
 export interface RowCheckState extends RowCheckReport {
   /** The controller that carries the round out; absent of one that was laid down in order. */
-  readonly owner?: string;
+  readonly owner?: string | undefined;
   /** How often a controller ended since the place was noted. */
   readonly crashes: number;
   /** Absent at the beginning, and at the end. */

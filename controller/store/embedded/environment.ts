@@ -40,7 +40,6 @@ const CHECKED = [
 ] as const;
 export type IndexTableName = (typeof INDEXES)[number];
 export type CheckedTableName = (typeof CHECKED)[number];
-export type TableName = IndexTableName | CheckedTableName;
 
 export function isCheckedTable(name: string): name is CheckedTableName {
   return (CHECKED as readonly string[]).includes(name);
