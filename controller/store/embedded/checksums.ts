@@ -10,14 +10,21 @@ const SUM_BYTES = 4;
 /** `isSound` false: with a checksum that is wrong, for a value that was made of a damaged one. */
 export function withChecksum(key: Uint8Array, value: Uint8Array, isSound = true): Buffer {
   const { length } = value;
-  // The key lies behind the value for a moment, so that one call sums up both.
-  const bytes = Buffer.allocUnsafe(length + Math.max(SUM_BYTES, key.length));
+  const sum = isSound ? checksumOf(key, value) : ~checksumOf(key, value);
+  const bytes = Buffer.allocUnsafe(length + SUM_BYTES);
   bytes.set(value);
-  bytes.set(key, length);
-  const sum = crc32(bytes.subarray(0, length + key.length));
-  bytes.writeUInt32BE(isSound ? sum : ~sum >>> 0, length);
   bytes[0]! |= CHECKED;
-  return bytes.subarray(0, length + SUM_BYTES);
+  // By hand: `writeInt32BE` checks its arguments, which takes longer than this.
+  bytes[length] = sum >>> 24;
+  bytes[length + 1] = sum >>> 16;
+  bytes[length + 2] = sum >>> 8;
+  bytes[length + 3] = sum;
+  return bytes;
+}
+
+/** As a number of 32 bits with a sign. */
+function checksumOf(key: Uint8Array, value: Uint8Array): number {
+  return crc32(key, crc32(value)) | 0;
 }
 
 /** How many of the stored bytes are the value, which begins where they begin. */
@@ -47,7 +54,7 @@ export class ValueReader {
   /** Whether the value that was read last, under that key, is as it was written; `undefined` where it has no checksum. */
   isSound(key: Uint8Array, value: Uint8Array): boolean | undefined {
     if (this.#kind === "none") return undefined;
-    return this.#kind === "whole" && this.#sum === (crc32(key, crc32(value)) | 0);
+    return this.#kind === "whole" && this.#sum === checksumOf(key, value);
   }
 }
 

@@ -241,8 +241,8 @@ export class Environment {
   }
 
   #openChecked(name: CheckedTableName): CheckedTable {
-    // Entities are many and read as they are; what else is read may be kept, and would keep its piece of memory.
-    const codec = new ValueCodec(name === "objects");
+    // What else is read may be kept for long, and would keep the piece of memory that it shares.
+    const codec = new ValueCodec(name === "objects" || name === "records" || name === "history");
     const stored = this.#root.openDB<Uint8Array, Uint8Array>({
       name,
       keyEncoding: "binary",
