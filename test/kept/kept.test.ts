@@ -1,10 +1,11 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import type { TenantStore } from "../../controller/store/engine.ts";
 import type { DamagedRow } from "../../controller/store/scrub.ts";
 import { checkStore, openEmbeddedEngine, type EmbeddedEngine } from "../../controller/store/embedded/index.ts";
+import { Environment } from "../../controller/store/embedded/environment.ts";
 import { seededRandom } from "../helpers/clock.ts";
 import { storeFolder } from "../helpers/folders.ts";
 import { TestClock, testPrincipal, testRuntime } from "../helpers/runtime.ts";
@@ -30,15 +31,25 @@ const runtime = { clock: new TestClock(), random: seededRandom(1) };
 const dataOf = (dir: string): string => join(dir, "tenants", "matrix", "lmdb", "data.mdb");
 
 /** What a whole round of the row check finds. */
-async function everyRow({ scrub }: Pick<TenantStore, "scrub">): Promise<readonly DamagedRow[]> {
+async function everyRow(
+  { scrub }: Pick<TenantStore, "scrub">,
+  first: { readonly isPassing?: boolean } = {},
+): Promise<readonly DamagedRow[]> {
   const found: DamagedRow[] = [];
   let cursor: string | undefined;
   do {
-    const page = await scrub.rows(cursor === undefined ? {} : { cursor });
+    const page = await scrub.rows(cursor === undefined ? first : { cursor });
     found.push(...page.damaged);
     cursor = page.cursor;
   } while (cursor !== undefined);
   return found;
+}
+
+async function stateOf(dir: string): Promise<{ readonly format: number; readonly isAllChecked: boolean }> {
+  const env = new Environment(dirname(dataOf(dir)), runtime.clock);
+  const { format, isAllChecked } = env;
+  await env.close();
+  return { format, isAllChecked };
 }
 
 /** One bit wherever the text is. */
@@ -113,9 +124,15 @@ describe.each(VERSIONS)("a store made by %s", (version) => {
         expect(await everyRow(store)).toEqual([]);
     });
     // From then on a value without a checksum is damaged, so that there is none.
+    expect(await stateOf(dir)).toEqual({ format: 4, isAllChecked: true });
     expect(await checkStore(dir, runtime)).toMatchObject({ faults: 0 });
-    const file = await readFile(dataOf(dir));
-    expect(file.includes("checked")).toBe(true);
+  });
+
+  test("counts as having checksums only after a round that passed by nothing", async () => {
+    const dir = await opened(version, 31 * MINUTE_MS, async ({ engine }) => {
+      expect(await everyRow(await engine.tenant("matrix"), { isPassing: true })).toHaveLength(1);
+    });
+    expect(await stateOf(dir)).toEqual({ format: 4, isAllChecked: false });
   });
 
   test("whose values change a bit later on is told as damaged, row by row", async () => {
