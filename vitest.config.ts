@@ -8,7 +8,7 @@ import { defineConfig } from "vitest/config";
 const AREAS_ON_CLUSTER = [
   "controller/areas/appcontext/service.test.ts",
   "controller/areas/audit/{audit,earlier-versions,heads,tampering}.test.ts",
-  "controller/areas/cluster/*.test.ts",
+  "controller/areas/cluster/{ahead,cluster,membership,repairs,scrub,scrub-beside-writers}.test.ts",
   "controller/areas/config/{cache,config,histories,transfer,watch}.test.ts",
   "controller/areas/consolelog/service.test.ts",
   "controller/areas/depots/interface.test.ts",
@@ -49,6 +49,7 @@ const AREAS_ON_CLUSTER = [
 const AREAS_IN_SOAK = [
   "controller/areas/appcontext/{listing,routes}.test.ts",
   "controller/areas/audit/edits.test.ts",
+  "controller/areas/cluster/row-checks.test.ts",
   "controller/areas/config/{many,mql,schema,wire}.test.ts",
   "controller/areas/consolelog/{oldest,routes,run-log}.test.ts",
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces}.test.ts",

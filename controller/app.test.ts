@@ -561,6 +561,7 @@ describe("bounds", () => {
 });
 
 test("what a look at the stores found holds for a second, a failure too, and for all who ask at once", async () => {
+  let damaged: readonly { readonly tenant: string; readonly rows: number; readonly tables: readonly string[] }[] = [];
   const clock = new TestClock();
   let looks = 0;
   let lost: readonly LostTenant[] = [];
@@ -581,6 +582,7 @@ test("what a look at the stores found holds for a second, a failure too, and for
       },
       audit: { ready: async () => {}, write: async () => {}, record: async () => {} },
       ready: looked,
+      damaged: () => damaged,
     },
     settings: { dataDir: "/nonexistent", version: "0" },
   });
@@ -595,7 +597,10 @@ test("what a look at the stores found holds for a second, a failure too, and for
   expect(looks).toBe(1);
   clock.advance(1);
   expect(await ask()).toEqual([200, { status: "ok" }]);
-  expect(await ask()).toEqual([200, { status: "ok" }]);
+  damaged = [{ tenant: "matrix", rows: 2, tables: ["objects"] }];
+  // One bad row takes no controller out of service.
+  expect(await ask()).toEqual([200, { status: "ok", damaged }]);
+  damaged = [];
   expect(looks).toBe(2);
   // The others are served.
   lost = [{ tenant: "matrix", keyspace: "odp_matrix" }];

@@ -17,6 +17,7 @@ import {
 import type { Clock } from "../common/time.ts";
 import { Networks } from "./network.ts";
 import type { Audit } from "./areas/audit/index.ts";
+import type { DamagedStore } from "./areas/cluster/index.ts";
 import { Admission } from "./http/admission.ts";
 import { BodyMemory } from "./http/body-memory.ts";
 import { checkInterface } from "./http/check.ts";
@@ -47,6 +48,8 @@ export interface HttpServices {
   readonly audit: Audit;
   /** Throws `AppError("unavailable")` that names what is away; for `/readyz`. */
   readonly ready: () => Promise<Readiness>;
+  /** Stores with damaged rows, which `/readyz` names; none when absent. */
+  readonly damaged?: () => readonly DamagedStore[];
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
   /** Calls at once that a tenant may make on this controller, at least 1; absent: as many as all. */
@@ -255,7 +258,12 @@ function addProbes(app: FastifyInstance, services: HttpServices, clock: Clock): 
   app.get("/readyz", async (request, reply) => {
     try {
       const { lost } = await ready();
-      return await reply.send({ status: "ok", ...(lost.length > 0 && { lost }) });
+      const damaged = services.damaged?.() ?? [];
+      return await reply.send({
+        status: "ok",
+        ...(lost.length > 0 && { lost }),
+        ...(damaged.length > 0 && { damaged }),
+      });
     } catch (error) {
       const failure = asAppError(error);
       request.exchange.code = failure.code;

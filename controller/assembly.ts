@@ -4,7 +4,14 @@ import { isAppError } from "../common/errors.ts";
 import { buildHttp } from "./app.ts";
 import { checkAreas, partsOf, type Area } from "./area.ts";
 import { AnchorFile, Anchoring, auditArea, AuditService, HeadStore, StoredTrail } from "./areas/audit/index.ts";
-import { clusterArea, ClusterService, Membership, RepairService, ScrubService } from "./areas/cluster/index.ts";
+import {
+  clusterArea,
+  ClusterService,
+  Membership,
+  RepairService,
+  RowCheckService,
+  ScrubService,
+} from "./areas/cluster/index.ts";
 import {
   configArea,
   ConfigCache,
@@ -240,6 +247,7 @@ export async function assemble(options: AssemblyOptions) {
   const cluster = new ClusterService({ engine, tenants, clock: runtime.clock });
   const scrubs = new ScrubService({ stores, objects, runtime, controllers: membership, bornMs });
   const repairs = new RepairService({ stores, runtime, bornMs });
+  const rowChecks = new RowCheckService({ stores, runtime, controllers: membership });
   const licences: LicenceService = new LicenceService({
     stores,
     runtime,
@@ -489,7 +497,7 @@ export async function assemble(options: AssemblyOptions) {
     ...(workers ? [workersPart(workers)] : []),
     ...(scripts ? [scriptThreadsPart(scripts)] : []),
     hostsArea({ hosts, entrance, sealed: sealedHosts({ stores, objects, secrets, actAs }) }),
-    clusterArea({ cluster, membership, scrubs, repairs, objects }),
+    clusterArea({ cluster, membership, scrubs, repairs, rowChecks, objects }),
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({
@@ -641,6 +649,7 @@ export async function assemble(options: AssemblyOptions) {
           signIn: signInOf({ users, groups, access, gate: stores }),
           audit,
           ready: () => tenants.ready(),
+          damaged: () => rowChecks.damaged(),
           storesAreRemote: engine.isRemote,
           callQuotaOf: (tenant) => countQuotaOf(stores.configOf(tenant)).calls,
           onTenantLeft: (listener) => stores.onLeave(listener),

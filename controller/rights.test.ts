@@ -55,6 +55,13 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
   },
   RepairService: { maintain: "maintenance", leave: "a tenant is deleted" },
   ScrubService: { maintain: "maintenance", settled: "maintenance", leave: "a tenant is deleted", close: "at the end" },
+  RowCheckService: {
+    maintain: "maintenance",
+    leave: "a tenant is deleted",
+    damaged: "for /readyz and /metrics, which name no rows",
+    settled: "maintenance",
+    close: "at the end",
+  },
   ImportService: { maintain: "maintenance", settled: "maintenance", close: "at the end" },
   IngestService: { [EVERY]: "the agent's certificate is the right" },
   JobScheduler: { start: "at the start", stop: "at the end" },

@@ -64,10 +64,34 @@ export const ScrubBegin = Type.Object({
 
 export const ScrubStatusInput = Type.Object({});
 
+export const RowCheckReport = Type.Object({
+  startedMs: Moment,
+  endedMs: Type.Optional(Moment),
+  looked: Type.Integer({ description: "Rows that were read" }),
+  damaged: Type.Integer({
+    description:
+      "Of them, those that cannot be read, have a wrong checksum, or are missing though another row names them",
+  }),
+  tables: Type.Record(Type.String(), Type.Integer(), { description: "The damaged ones by table of the store" }),
+  examples: Type.Array(Type.Object({ table: Type.String(), key: Type.String(), reason: Type.String() }), {
+    description: "The first of them",
+  }),
+});
+
+export const RowCheck = Type.Object(
+  {
+    running: Type.Optional(RowCheckReport),
+    last: Type.Optional(RowCheckReport),
+    late: Type.Boolean({ description: "No round came to its end for a day" }),
+  },
+  { description: "What reads all rows of the tenant again and again" },
+);
+
 export const ScrubStatus = Type.Object({
   running: Type.Optional(ScrubReport),
   last: Type.Optional(ScrubReport),
   due: Type.Boolean({ description: "None was done to its end for seven days" }),
+  rows: RowCheck,
 });
 
 export const AheadInput = Type.Object({

@@ -210,6 +210,24 @@ export const SCRUB_EXAMPLES_MAX = 50;
 export const SCRUB_PROGRESS_MS = 5_000;
 /** A tenant that was not scrubbed for so long is due: less than `OBJECT_TOMBSTONE_KEEP_MS`. */
 export const SCRUB_DUE_MS = 7 * 24 * 3_600_000;
+/** A round of the row check begins so long after the one before began, or right after its end if it took longer. */
+export const ROW_CHECK_EVERY_MS = 8 * 3_600_000;
+/** A store whose last whole round ended longer ago is told as late. */
+export const ROW_CHECK_LATE_MS = 24 * 3_600_000;
+/** How much of a controller's time row checks take, all stores together. */
+export const ROW_CHECK_TIME_SHARE = 0.03;
+/** And how long each turn of them rests at least. */
+export const ROW_CHECK_REST_MIN_MS = 20;
+/** How many rows a turn reads at most: of the embedded store on the thread that answers calls, of Cassandra in one page. */
+export const ROW_CHECK_TURN_ROWS = 100;
+export const ROW_CHECK_PAGE_ROWS = 500;
+export const ROW_CHECK_PAGE_MAX_BYTES = 256 * KIB;
+/** How often the place of a round is noted: what is read again after a crash. */
+export const ROW_CHECK_NOTE_MS = 30_000;
+/** How often a controller may end at one place of a round before that is passed by. */
+export const ROW_CHECK_CRASHES_MAX = 3;
+/** How many damaged rows of a store are named in its report, and as many in the log. */
+export const ROW_CHECK_EXAMPLES_MAX = 20;
 
 // Repairs of what lies on several nodes.
 /** A table that was not repaired for so long is due: less than `OBJECT_TOMBSTONE_KEEP_MS`, which removals are remembered. */

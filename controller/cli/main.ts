@@ -176,7 +176,10 @@ program
     "compare indexes and edges of the tenant with its objects, and contents with their digests, and mend what can be mended (0: sound or mended, 2: a content is damaged, or it was stopped); goes on when this command ends",
   )
   .option("--rate <n>", "comparisons with the store a second, at most")
-  .option("--status", "only show how far it is, what the last one found, and whether one is due")
+  .option(
+    "--status",
+    "only show how far it is, what the last one found, whether one is due, and which rows are damaged",
+  )
   .option("--stop", "stop the one that is under way")
   .action(async ({ rate, status, stop }: ScrubWords) => {
     if (status) return show(await statusOf(client()));

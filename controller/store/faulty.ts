@@ -334,6 +334,7 @@ function faultyScrub(scrub: ScrubStore, faults: Faults): ScrubStore {
     edges: (from, page) => faults.write(() => scrub.edges(from, page)),
     contents: (page) => faults.read(() => scrub.contents(page)),
     verify: (digest, paced) => faults.read(() => scrub.verify(digest, paced)),
+    rows: (page) => faults.read(() => scrub.rows(page)),
     repairs: () => faults.read(() => scrub.repairs()),
   };
 }

@@ -37,10 +37,35 @@ export interface ScrubStore {
   /** Reads a content to its end. `paced` is called with each part's bytes and waited for; what it throws goes on. */
   verify(digest: string, paced: (bytes: number) => Promise<void>): Promise<ContentState>;
   /**
+   * Reads the next of all rows there are, table after table, and says which of them are damaged: they cannot be read, their
+   * checksum is wrong, or another row says that they are there and they are not. Damage is no error: errors say that the
+   * store is away. Gives rows of an earlier version their checksum. `isPassing`: reading at
+   * the cursor's place ended the controller again and again; what is left of its table is told as damaged and passed by.
+   */
+  rows(page: { readonly cursor?: string; readonly isPassing?: boolean }): Promise<RowsRead>;
+  /**
    * Of each table that lies on several nodes, since when all of its copies have been alike; empty where nothing does.
    * `AppError("unavailable")` where that cannot be told now.
    */
   repairs(): Promise<readonly TableRepair[]>;
+}
+
+export interface RowsRead {
+  /** How many rows were read. */
+  readonly looked: number;
+  readonly damaged: readonly DamagedRow[];
+  /** Absent after the last row of the last table. */
+  readonly cursor?: string;
+}
+
+/** Why a table is passed by. */
+export const ENDED_CONTROLLERS = "the controller ended again and again as it read on from here; the rest was passed by";
+
+export interface DamagedRow {
+  readonly table: string;
+  /** Its key, as people can find it. */
+  readonly key: string;
+  readonly reason: string;
 }
 
 export interface TableRepair {

@@ -22,6 +22,7 @@ const NOTHING_DERIVED: ScrubStore = {
   edges: () => Promise.resolve({ looked: 0, missing: 0, superfluous: 0, examples: [] }),
   contents: () => Promise.resolve({ items: [] }),
   verify: () => Promise.resolve("gone"),
+  rows: () => Promise.resolve({ looked: 0, damaged: [] }),
   repairs: () => Promise.resolve([]),
 };
 

@@ -6,6 +6,8 @@ import {
   ClusterInfoOutput,
   RepairsInput,
   RepairsOutput,
+  type RowCheck,
+  type RowCheckReport as RowCheckReportOutput,
   ScrubBegin,
   ScrubReport,
   ScrubStatus,
@@ -15,10 +17,12 @@ import { AHEAD_PAGE_OBJECTS, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/l
 import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { ObjectService } from "../objects/index.ts";
 import type { RepairService } from "./repairs.ts";
+import type { RowCheckService } from "./row-checks.ts";
 import type { ScrubReport as Report, ScrubService } from "./scrub.ts";
 import type { ClusterService } from "./service.ts";
+import type { RowCheckReport, RowCheckStatus } from "./types.ts";
 
-export function scrubRoutes(scrubs: ScrubService): readonly Endpoint[] {
+export function scrubRoutes(scrubs: ScrubService, rowChecks: RowCheckService): readonly Endpoint[] {
   return [
     endpoint({
       method: "POST",
@@ -34,12 +38,15 @@ export function scrubRoutes(scrubs: ScrubService): readonly Endpoint[] {
       method: "GET",
       path: "/cluster/scrub",
       permission: "cluster:read",
-      summary: "How far the scrub of the tenant is, what the last one found, and whether one is due",
+      summary:
+        "How far the scrub of the tenant is, what the last one found, and whether one is due; and what the row check found",
       input: ScrubStatusInput,
       output: ScrubStatus,
       handler: async ({ principal }) => {
         const { running, last, due } = await scrubs.status(principal);
-        return { message: { ...(running && { running: plain(running) }), ...(last && { last: plain(last) }), due } };
+        const rows = await rowChecks.status(principal);
+        const scrub = { ...(running && { running: plain(running) }), ...(last && { last: plain(last) }), due };
+        return { message: { ...scrub, rows: plainRows(rows) } };
       },
     }),
     endpoint({
@@ -56,6 +63,11 @@ export function scrubRoutes(scrubs: ScrubService): readonly Endpoint[] {
 
 function plain(report: Report): Static<typeof ScrubReport> {
   return { ...report, examples: [...report.examples] };
+}
+
+function plainRows({ running, last, isLate }: RowCheckStatus): Static<typeof RowCheck> {
+  const report = (of: RowCheckReport): Static<typeof RowCheckReportOutput> => ({ ...of, examples: [...of.examples] });
+  return { ...(running && { running: report(running) }), ...(last && { last: report(last) }), late: isLate };
 }
 
 export function clusterRoutes(cluster: ClusterService): readonly Endpoint[] {

@@ -63,6 +63,7 @@ function methodsOf(scrub: ScrubStore): ScrubStore {
     edges: (from, page) => scrub.edges(from, page),
     contents: (page) => scrub.contents(page),
     verify: (digest, paced) => scrub.verify(digest, paced),
+    rows: (page) => scrub.rows(page),
     repairs: () => scrub.repairs(),
   };
 }

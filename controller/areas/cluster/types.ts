@@ -1,3 +1,5 @@
+import type { DamagedRow } from "../../store/scrub.ts";
+
 /** A controller that is there, as it lies under `controllers/<id>`. */
 export interface Member {
   /** The id of this run of the controller, new with every start. */
@@ -16,4 +18,43 @@ export interface Member {
 export interface MemberKeys {
   readonly opening: readonly string[];
   readonly sealing: string;
+}
+
+/** What a round of the row check has read so far, or read. */
+export interface RowCheckReport {
+  readonly startedMs: number;
+  readonly endedMs?: number;
+  readonly looked: number;
+  readonly damaged: number;
+  /** Damaged rows by table. */
+  readonly tables: Readonly<Record<string, number>>;
+  /** The first of them. */
+  readonly examples: readonly DamagedRow[];
+}
+
+export interface RowCheckStatus {
+  readonly running?: RowCheckReport;
+  /** Of the last round that came to its end. */
+  readonly last?: RowCheckReport;
+  /** Whether that is more than `ROW_CHECK_LATE_MS` ago. */
+  readonly isLate: boolean;
+}
+
+/** KvStore: `rows/check`, in each tenant and in the installation's store. */
+export interface RowCheckState extends RowCheckReport {
+  /** The controller that carries the round out; absent of one that was laid down in order. */
+  readonly owner?: string | undefined;
+  /** How often a controller ended since the place was noted. */
+  readonly crashes: number;
+  /** Absent at the beginning, and at the end. */
+  readonly cursor?: string | undefined;
+  readonly last?: RowCheckReport;
+}
+
+/** A store in which rows are damaged. */
+export interface DamagedStore {
+  /** Absent: the installation's own store. */
+  readonly tenant?: string;
+  readonly rows: number;
+  readonly tables: readonly string[];
 }

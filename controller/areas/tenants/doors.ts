@@ -73,6 +73,7 @@ function closableScrub(scrub: ScrubStore, check: Check): ScrubStore {
     edges: (from, page) => open(check, () => scrub.edges(from, page)),
     contents: (page) => open(check, () => scrub.contents(page)),
     verify: (digest, paced) => open(check, () => scrub.verify(digest, paced)),
+    rows: (page) => open(check, () => scrub.rows(page)),
     repairs: () => open(check, () => scrub.repairs()),
   };
 }

@@ -11,8 +11,10 @@ import { all } from "../contract/harness.ts";
 import type { TenantStore } from "../engine.ts";
 import type { EntityKey } from "../objects.ts";
 import { Cassandra } from "./cassandra.ts";
+import type { DamagedRow } from "../scrub.ts";
 import { EdgeScrub } from "./edge-scrub.ts";
 import { edgeRow } from "./edge-places.ts";
+import { RowCheck } from "./row-check.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const CID = 7;
@@ -122,6 +124,47 @@ describeCluster("a scrub of the cluster's tables", () => {
     expect(await store.scrub.edges("source", ALL)).toMatchObject({ superfluous: 1, missing: 0 });
     expect([await countIn("edges_out", "id", "c"), await countIn("edges_in", "to_id", "rack")]).toEqual([1, 1]);
     expect(await sourcesOf("rack")).toEqual(["c"]);
+  });
+
+  /** A whole round of the row check, on a node that gives up each read of `present` with that token in its range. */
+  async function everyRow(unreadable?: bigint) {
+    const tryPage: Cassandra["tryPage"] = (statement, ...given) => {
+      const [after, to] = statement.params as [bigint, bigint];
+      const isHit = unreadable !== undefined && after < unreadable && unreadable <= to;
+      if (isHit && statement.query.includes(".present ")) return Promise.resolve(undefined);
+      return cassandra.tryPage(statement, ...given);
+    };
+    const half = new Proxy(cassandra, {
+      get(target, name: keyof Cassandra) {
+        if (name === "tryPage") return tryPage;
+        const of: unknown = target[name];
+        return typeof of === "function" ? (of.bind(target) as unknown) : of;
+      },
+    });
+    const check = new RowCheck({ cassandra: half, keyspace });
+    const [damaged, looked]: [DamagedRow[], number[]] = [[], []];
+    let cursor: string | undefined;
+    do {
+      const page = await check.rows(cursor === undefined ? {} : { cursor });
+      damaged.push(...page.damaged);
+      looked.push(page.looked);
+      cursor = page.cursor;
+    } while (cursor !== undefined);
+    return { damaged, looked: looked.reduce((sum, one) => sum + one, 0) };
+  }
+
+  test("reads every row there is, and goes past one that Cassandra cannot read, which it tells", async () => {
+    await linked("readable", "unreadable");
+    await store.objects.append([{ cid: CID, id: "01ARZ3NDEKTSV4RRFFQ69G5FAV", value: Buffer.from("r"), terms: ["a"] }]);
+    const sound = await everyRow();
+    expect(sound.damaged).toEqual([]);
+    const query = `SELECT token(cid, id) AS place FROM ${keyspace}.present WHERE cid = ${CID} AND id = 'unreadable'`;
+    const [row] = await cassandra.read({ query, params: [] }, cassandra.deadline());
+    const token = String(row?.place);
+    const { damaged, looked } = await everyRow(BigInt(token));
+    expect(damaged).toMatchObject([{ table: "present", key: `token ${token}` }]);
+    expect(looked).toBe(sound.looked - 1);
+    expect((await store.scrub.rows({})).damaged).toEqual([]);
   });
 
   test("comes through tables in which more was removed than a node of Cassandra passes in one read", async () => {

@@ -3,7 +3,7 @@ import { isAppError } from "../../../common/errors.ts";
 import { SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
 import type { BlobInfo, BlobStore } from "../blobs.ts";
 import type { Entity, EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
+import type { ContentState, EdgeCheck, Posting, RowsRead, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { contentOf } from "./contents.ts";
 import { requestText } from "./cursor.ts";
@@ -11,6 +11,7 @@ import { EdgeScrub } from "./edge-scrub.ts";
 import { EntityTable } from "./entities.ts";
 import { PostingTable } from "./postings.ts";
 import { RepairHistory } from "./repairs.ts";
+import { RowCheck } from "./row-check.ts";
 import { ttlSeconds, type Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 import type { WordTable } from "./words.ts";
@@ -31,6 +32,7 @@ export class CassandraScrub implements ScrubStore {
   readonly #edges: EdgeScrub;
   readonly #allPostings: TokenScan;
   readonly #allContents: TokenScan;
+  readonly #rows: RowCheck;
 
   constructor(of: CassandraScrubParts) {
     const { tables, words } = of;
@@ -39,6 +41,7 @@ export class CassandraScrub implements ScrubStore {
     this.#entities = new EntityTable(tables);
     this.#postings = new PostingTable(tables, words);
     this.#edges = new EdgeScrub(tables);
+    this.#rows = new RowCheck(tables);
     this.#allPostings = new TokenScan(tables, {
       table: "postings",
       columns: "term, cid, id, time",
@@ -115,6 +118,10 @@ export class CassandraScrub implements ScrubStore {
       if (part.done) return "sound";
       await paced(part.value.length);
     }
+  }
+
+  rows(page: { readonly cursor?: string; readonly isPassing?: boolean }): Promise<RowsRead> {
+    return this.#rows.rows(page);
   }
 
   repairs(): Promise<readonly TableRepair[]> {

@@ -47,13 +47,21 @@ function node(table: readonly Row[], removedMax: number) {
   return { cassandra, reads };
 }
 
-async function scanned(table: readonly Row[], of: { removedMax: number; limit: number; hasSingleRows?: boolean }) {
+interface Scanning {
+  readonly removedMax: number;
+  readonly limit: number;
+  readonly hasSingleRows?: boolean;
+  readonly isTolerant?: boolean;
+}
+
+async function scanned(table: readonly Row[], of: Scanning) {
   const { cassandra, reads } = node(table, of.removedMax);
   const scan = new TokenScan(
     { cassandra, keyspace: "k" },
-    { table: "t", columns: "name", partitionKey: "id", hasSingleRows: of.hasSingleRows ?? false },
+    { table: "t", columns: "name", partitionKey: "id", hasSingleRows: of.hasSingleRows ?? false, ...of },
   );
   const names: string[] = [];
+  const unreadable: string[] = [];
   let cursor: string | undefined;
   do {
     const page = await scan.page(requestText("k", "scan"), {
@@ -62,9 +70,10 @@ async function scanned(table: readonly Row[], of: { removedMax: number; limit: n
     });
     expect(page.rows.length).toBeLessThanOrEqual(of.limit);
     names.push(...page.rows.map((row) => String(row.name)));
+    unreadable.push(...(page.unreadable === undefined ? [] : [page.unreadable]));
     cursor = page.cursor;
   } while (cursor !== undefined);
-  return { names, reads };
+  return { names, reads, unreadable };
 }
 
 const living = (table: readonly Row[]): string[] => table.filter(({ isRemoved }) => !isRemoved).map(({ name }) => name);
@@ -110,4 +119,13 @@ test("a partition that no read comes through is told as that", async () => {
     (at) => at === 5,
   );
   await expect(scanned(table, { removedMax: 100, limit: 10 })).rejects.toMatchObject({ code: "unavailable" });
+});
+
+test("partitions that cannot be read are told and passed by where that is wanted, and all others come", async () => {
+  const isBad = (at: number): boolean => at === 0 || at === 5 || at === 9;
+  const table = partitions(10, (at) => (isBad(at) ? 200 : 1), isBad);
+  const { names, reads, unreadable } = await scanned(table, { removedMax: 100, limit: 10, isTolerant: true });
+  expect([...new Set(names)]).toEqual(living(table));
+  expect(unreadable).toEqual([0, 5, 9].map((at) => String(table.find(({ name }) => name === `${at}/0`)?.token)));
+  expect(reads.given).toBeLessThan(1_000);
 });

@@ -11,6 +11,9 @@ const GREATEST = 2n ** 63n - 1n;
 /** Where a read was given up, the next one takes so much less of the ring, and of rows. */
 const LESS = 16n;
 
+/** Why Cassandra gives up the smallest read there is. */
+export const GIVEN_UP = "it is damaged on the disk of a node, or has too many removals";
+
 export interface ScannedTable {
   readonly table: string;
   /** What to select of each row. */
@@ -21,10 +24,14 @@ export interface ScannedTable {
   readonly hasSingleRows?: boolean;
   /** Whether to tell each partition once, and nothing of its rows. */
   readonly isDistinct?: boolean;
+  /** Whether a partition that cannot be read is told in its page and passed by; else it is an error. */
+  readonly isTolerant?: boolean;
 }
 
 export interface ScannedPage {
   readonly rows: readonly types.Row[];
+  /** The token of a partition that cannot be read; the scan goes on behind it. */
+  readonly unreadable?: string;
   readonly cursor?: string;
 }
 
@@ -49,9 +56,12 @@ export class TokenScan {
   readonly #tables: Tables;
   readonly #select: string;
   readonly #isAfterRow: boolean;
+  readonly #isTolerant: boolean;
 
-  constructor(tables: Tables, { table, columns, partitionKey, hasSingleRows, isDistinct = false }: ScannedTable) {
+  constructor(tables: Tables, scanned: ScannedTable) {
+    const { table, columns, partitionKey, hasSingleRows, isDistinct = false, isTolerant = false } = scanned;
     this.#tables = tables;
+    this.#isTolerant = isTolerant;
     this.#isAfterRow = hasSingleRows ?? isDistinct;
     const token = `token(${partitionKey})`;
     const what = `${isDistinct ? "DISTINCT " : ""}${columns}, ${token} AS scanned_token`;
@@ -66,6 +76,7 @@ export class TokenScan {
     for (let reads = 0; reads < SCAN_READS_PER_PAGE; reads += 1) {
       const at = { size: place.rows, state: place.inside?.state };
       const found = await cassandra.tryPage(this.#statement(place), at, cassandra.deadline());
+      if (found === undefined && isLeast(place)) return this.#unreadable(place, request);
       const next = found === undefined ? less(place, this.#isAfterRow) : following(place, found, page.limit);
       const rows = found?.rows ?? [];
       if (next === undefined) return { rows };
@@ -73,6 +84,15 @@ export class TokenScan {
       place = next;
     }
     return { rows: [], cursor: writeCursor(request, JSON.stringify(place)) };
+  }
+
+  #unreadable(place: Place, request: RequestText): ScannedPage {
+    const token = endOf(place);
+    if (!this.#isTolerant)
+      throw new AppError("unavailable", `Cassandra gives up reading what has the token ${token}: ${GIVEN_UP}.`);
+    const page = { rows: [], unreadable: String(token) };
+    if (token === GREATEST) return page;
+    return { ...page, cursor: writeCursor(request, JSON.stringify({ after: String(token), span: "1", rows: 1 })) };
   }
 
   #statement(place: Place): Statement {
@@ -103,15 +123,14 @@ function following(place: Place, { rows, state }: PageOfRows, limit: number): Pl
 
 /** From the last partition that was read on, or behind it, as a mark of the driver belongs to its range. */
 function less({ after, span, rows, inside }: Place, isAfterRow: boolean): Place {
-  if (BigInt(span) === 1n && rows === 1)
-    throw new AppError(
-      "unavailable",
-      `Cassandra gives up reading what has the token ${after}: it passes too many removals.`,
-    );
   const from = inside === undefined ? BigInt(after) : BigInt(inside.token) - (isAfterRow ? 0n : 1n);
   return {
     after: String(from > BigInt(after) ? from : after),
     span: String(BigInt(span) / LESS || 1n),
     rows: Math.max(1, Math.floor(rows / Number(LESS))),
   };
+}
+
+function isLeast({ span, rows }: Place): boolean {
+  return BigInt(span) === 1n && rows === 1;
 }

@@ -81,13 +81,13 @@ export class EmbeddedBlobStore implements BlobStore {
     await this.#turns.take(digest, async () => {
       this.#env.read();
       if (!(await this.#contents.has(digest))) throw new AppError("not_found", `There is no content ${digest}.`);
-      await this.#env.write(() => void this.#env.tables.marks.put(markKey(digest, owner), PRESENT));
+      await this.#env.write(() => this.#env.tables.marks.put(markKey(digest, owner), PRESENT));
     });
   }
 
   async unmark(digest: string, owner: string): Promise<void> {
     checkOwner(owner);
-    await this.#env.write(() => void this.#env.tables.marks.remove(markKey(digest, owner)));
+    await this.#env.write(() => this.#env.tables.marks.remove(markKey(digest, owner)));
   }
 
   async sweep(graceMs: number): Promise<number> {
@@ -124,8 +124,8 @@ export class EmbeddedBlobStore implements BlobStore {
   async #note(digest: string, owner: string): Promise<void> {
     const { blobs, marks } = this.#env.tables;
     await this.#env.write(() => {
-      void blobs.put(textBytes(digest), encodePacked(this.#runtime.clock.nowMs()));
-      void marks.put(markKey(digest, owner), PRESENT);
+      blobs.put(textBytes(digest), encodePacked(this.#runtime.clock.nowMs()));
+      marks.put(markKey(digest, owner), PRESENT);
     });
   }
 
@@ -136,7 +136,7 @@ export class EmbeddedBlobStore implements BlobStore {
       const young = row !== undefined && decodeStored<number>(row) + graceMs > this.#runtime.clock.nowMs();
       if (young || this.#marked(digest)) return false;
       await this.#contents.remove(digest);
-      await this.#env.write(() => void this.#env.tables.blobs.remove(textBytes(digest)));
+      await this.#env.write(() => this.#env.tables.blobs.remove(textBytes(digest)));
       return true;
     });
   }
@@ -155,8 +155,8 @@ function sizesIn(env: Environment): StreamSizes {
     },
     set: (digest, size) =>
       env.write(() => {
-        if (size === undefined) void env.tables.streams.remove(textBytes(digest));
-        else void env.tables.streams.put(textBytes(digest), encodePacked(size));
+        if (size === undefined) env.tables.streams.remove(textBytes(digest));
+        else env.tables.streams.put(textBytes(digest), encodePacked(size));
       }),
   };
 }

@@ -3,17 +3,16 @@ import { join } from "node:path";
 import { errorText } from "../../../common/errors.ts";
 import { CHECK_FAULTS_SHOWN_MAX } from "../../../common/limits.ts";
 import { isThere, nodeFiles } from "../../files.ts";
-import { decodeStored } from "../format.ts";
+import { shownKey } from "./checked-table.ts";
+import { valueLength, ValueReader } from "./checksums.ts";
 import { Contents } from "./contents.ts";
-import { decodeEntity } from "./entity-form.ts";
+import { ALL_CHECKED, isCheckedTable, isPlainRow } from "./environment.ts";
 import { walkTables } from "./lmdb/file-check.ts";
 import { PageFile, type Tree } from "./lmdb/page-file.ts";
 import type { WalkListener } from "./lmdb/tree-walk.ts";
 import { lockFolder } from "./lock.ts";
+import { NO_CHECKSUM, rowFault } from "./row-faults.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
-
-/** How much of a key is shown. */
-const KEY_SHOWN_BYTES = 48;
 
 export interface StoreCheck {
   /** One line for each table, and one for each thing that is wrong. */
@@ -72,6 +71,9 @@ interface Count {
   readonly table: string;
   readonly tree: Tree;
   found: number;
+  /** The keys of values without a checksum, of which so many are kept as are shown. */
+  readonly unchecked: Buffer[];
+  isAllChecked: boolean;
 }
 
 function checkTables(path: string, report: Report): void {
@@ -79,17 +81,25 @@ function checkTables(path: string, report: Report): void {
   try {
     const file = new PageFile(path);
     try {
-      walkTables(file, (table, tree) => listener({ table, tree, found: 0 }, counts, report));
+      walkTables(file, (table, tree) => listener(countOf(table, tree), counts, report));
     } finally {
       file.close();
     }
   } catch (error) {
     report.fault(errorText(error));
   }
-  for (const { table, tree, found } of counts) {
+  // One of the tables says whether a value may be without a checksum.
+  const isAllChecked = counts.some((count) => count.isAllChecked);
+  for (const { table, tree, found, unchecked } of counts) {
+    for (const key of isAllChecked ? unchecked : [])
+      report.fault(`${table}, the value of ${shownKey(key)}: ${NO_CHECKSUM}`);
     if (found === tree.entries) report.tell(`${table}: ${found} entries`);
     else report.fault(`${table}: ${found} of ${tree.entries} entries can be read`);
   }
+}
+
+function countOf(table: string, tree: Tree): Count {
+  return { table, tree, found: 0, unchecked: [], isAllChecked: false };
 }
 
 function listener(count: Count, counts: Count[], report: Report): WalkListener {
@@ -98,24 +108,23 @@ function listener(count: Count, counts: Count[], report: Report): WalkListener {
     fault: (page, what) => report.fault(`${count.table}, page ${page}: ${what}`),
     entry(key, value, isTree) {
       count.found += 1;
-      const fault = isTree ? undefined : valueFault(count.table, value);
-      if (fault !== undefined) report.fault(`${count.table}, the value of ${shown(key)}: ${fault}`);
+      const fault = isTree ? undefined : valueFault(count, key, value);
+      if (fault !== undefined) report.fault(`${count.table}, the value of ${shownKey(key)}: ${fault}`);
     },
   };
 }
 
-/**
- * A value that decodes may still have been changed where any byte is as good as another: only contents have digests.
- */
-function valueFault(table: string, value: Buffer): string | undefined {
-  if (table === "terms" || table.startsWith("(")) return undefined;
-  try {
-    if (table === "objects") decodeEntity(value).indexed();
-    else decodeStored(value);
-    return undefined;
-  } catch (error) {
-    return errorText(error);
-  }
+const reader = new ValueReader();
+
+function valueFault(count: Count, key: Buffer, stored: Buffer): string | undefined {
+  const { table, unchecked } = count;
+  if (!isCheckedTable(table)) return undefined;
+  const value = reader.read(stored, Buffer.alloc(valueLength(stored)));
+  const isSound = reader.isSound(key, value);
+  if (table === "meta" && ALL_CHECKED.equals(key)) count.isAllChecked = true;
+  if (isSound === undefined && !isPlainRow(table, key) && unchecked.length <= CHECK_FAULTS_SHOWN_MAX)
+    unchecked.push(Buffer.from(key));
+  return rowFault(table, { value, isSound });
 }
 
 async function checkContents(folder: string, report: Report, { random }: EmbeddedRuntime): Promise<void> {
@@ -139,8 +148,4 @@ async function contentFault(contents: Contents, digest: string): Promise<string 
   } catch (error) {
     return errorText(error);
   }
-}
-
-function shown(key: Buffer): string {
-  return JSON.stringify(key.subarray(0, KEY_SHOWN_BYTES).toString("latin1"));
 }

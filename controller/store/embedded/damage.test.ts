@@ -131,7 +131,11 @@ describe("the check of a store that is at rest", () => {
       // A page that is free may hold anything.
       if (faults === 0) continue;
       found.push(page);
-      expect(lines.join("\n")).toContain(`page ${page}: `);
+      const isNamed = lines.some((line) => line.includes(`page ${page}: `));
+      // In the middle of a long value there is no page that could say so: its checksum does.
+      expect(isNamed || lines.some((line) => / kv(log)?, the value of .*: its checksum is wrong/.test(line))).toBe(
+        true,
+      );
     }
     expect(found.length).toBeGreaterThan(0);
   });

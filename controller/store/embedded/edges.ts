@@ -74,7 +74,7 @@ export class Edges {
     if (stored === undefined) return;
     const packed = decodeStored<PackedEdge>(stored);
     if (packed[8] !== due.atMs) return;
-    if (!packed[7]) void this.#options.env.tables.edgesOut.remove(key);
+    if (!packed[7]) this.#options.env.tables.edgesOut.remove(key);
     else
       this.#put(
         key,
@@ -126,17 +126,17 @@ export class Edges {
   #put(key: Uint8Array, packed: PackedEdge, current: PackedEdge | undefined): void {
     const { env, expiry } = this.#options;
     const value = encodePacked(packed);
-    void env.tables.edgesOut.put(key, value);
-    if (packed[7]) void env.tables.edgesIn.put(mirrorKey(packed), value);
-    else void env.tables.edgesIn.remove(mirrorKey(packed));
+    env.tables.edgesOut.put(key, value);
+    if (packed[7]) env.tables.edgesIn.put(mirrorKey(packed), value);
+    else env.tables.edgesIn.remove(mirrorKey(packed));
     if (current !== undefined && current[8] > 0) expiry.remove(current[8], EXPIRY_KINDS.edge, key);
     if (packed[8] > 0) expiry.add(packed[8], EXPIRY_KINDS.edge, key);
   }
 
   #remove(key: Uint8Array, packed: PackedEdge): void {
     const { env, expiry } = this.#options;
-    void env.tables.edgesOut.remove(key);
-    void env.tables.edgesIn.remove(mirrorKey(packed));
+    env.tables.edgesOut.remove(key);
+    env.tables.edgesIn.remove(mirrorKey(packed));
     if (packed[8] > 0) expiry.remove(packed[8], EXPIRY_KINDS.edge, key);
   }
 }

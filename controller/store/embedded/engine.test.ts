@@ -114,7 +114,7 @@ describe("tenants", () => {
     await (await engine.tenant("matrix")).kv.put("a", bytes("1"));
     await engine.close();
     const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
-    await env.write(() => void env.tables.meta.put(textBytes("format"), encodePacked(99)));
+    await env.write(() => env.tables.meta.put(textBytes("format"), encodePacked(99)));
     await env.close();
     await expect(open()).rejects.toMatchObject({ code: "unsupported", message: expect.stringContaining("99") });
   });
@@ -317,8 +317,8 @@ describe("entries that expire", () => {
     const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), clock);
     const stored = encodePacked(["old", 1, 1, null, bytes("1")]);
     await env.write(() => {
-      void env.tables.kv.put(textBytes("old"), stored);
-      void env.tables.kvlog.put(Buffer.from("000000000000000100000000", "hex"), stored);
+      env.tables.kv.put(textBytes("old"), stored);
+      env.tables.kvlog.put(Buffer.from("000000000000000100000000", "hex"), stored);
     });
     await env.close();
     const { kv } = await (await open()).tenant("matrix");

@@ -112,16 +112,16 @@ export class Entities {
   }
 
   #update(bytes: Uint8Array, merge: (state: EntityState) => void): EntityState {
-    const loaded = this.#load(bytes);
-    const state = loaded ?? new EntityState();
+    const there = this.#env.tables.objects.row(bytes);
+    const state = there === undefined ? new EntityState() : decodeEntity(there.value);
     const before = state.indexed();
     const deathUs = state.deathUs;
     merge(state);
     this.#reindex(bytes, before, state.indexed());
     this.#schedule(bytes, state);
-    if (state.empty) void this.#env.tables.objects.remove(bytes);
-    else void this.#env.tables.objects.put(bytes, encodeEntity(state));
-    if (loaded !== undefined && state.deathUs > deathUs) this.edges.cover(parseEntityKey(bytes), state.deathUs);
+    if (state.empty) this.#env.tables.objects.remove(bytes);
+    else this.#env.tables.objects.put(bytes, encodeEntity(state), there?.isSound !== false);
+    if (there !== undefined && state.deathUs > deathUs) this.edges.cover(parseEntityKey(bytes), state.deathUs);
     return state;
   }
 

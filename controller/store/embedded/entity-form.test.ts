@@ -39,8 +39,8 @@ async function leaveOld(folder: string, clock: TestClock): Promise<void> {
   const env = new Environment(folder, clock);
   const key = entityKeyBytes(KEY);
   await env.write(() => {
-    void env.tables.meta.put(textBytes("format"), encodePacked(2));
-    void env.tables.objects.put(key, Buffer.from(OLD, "base64"));
+    env.tables.meta.putPlain(textBytes("format"), encodePacked(2));
+    env.tables.objects.putPlain(key, Buffer.from(OLD, "base64"));
     for (const term of ["c7", "a17=seventeen", "passing"]) void env.tables.terms.put(term, key);
     void env.tables.expiry.put(expiryKey(NOW_MS + 60_000, EXPIRY_KINDS.entity, key), encodePacked(1));
   });

@@ -6,7 +6,8 @@ import { STORE_CALL_DEADLINE_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import { decodeText, writeText } from "../texts.ts";
-import { textBytes } from "./keys.ts";
+import { CheckedTable, ValueCodec } from "./checked-table.ts";
+import { compareBytes, textBytes } from "./keys.ts";
 import { RecordValues } from "./record-values.ts";
 import { commitReason, writeFault } from "./write-faults.ts";
 import { WriteQueue } from "./write-queue.ts";
@@ -14,52 +15,52 @@ import { WriteQueue } from "./write-queue.ts";
 /** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
 const FORMAT = 4;
 const FORMAT_KEY = textBytes("format");
+/** Its value says that all values have checksums; absent while some may be of a version before format 4. */
+export const ALL_CHECKED = Buffer.from("checked");
 const MAX_READERS = 512;
 /** Room for later formats. */
 const MAX_DATABASES = 32;
 const OWN_FILE = 0o600;
 
-export type Table = Database<Uint8Array, Uint8Array>;
-
-const PLAIN = [
+/** Their values are constants: the key says all. What they are derived of is compared with them by a scrub. */
+const INDEXES = ["numbers", "recordTerms", "expiry"] as const;
+const CHECKED = [
   "meta",
   "kv",
   "kvlog",
   "kvleases",
   "leasekeys",
+  "objects",
   "history",
   "edgesOut",
   "edgesIn",
-  "numbers",
   "records",
-  "recordTerms",
-  "expiry",
   "blobs",
   "marks",
   "streams",
 ] as const;
-export type TableName = (typeof PLAIN)[number] | "objects";
+export type IndexTableName = (typeof INDEXES)[number];
+export type CheckedTableName = (typeof CHECKED)[number];
+
+export function isCheckedTable(name: string): name is CheckedTableName {
+  return (CHECKED as readonly string[]).includes(name);
+}
+
+/** Versions before format 4 read the format of an environment, and refuse this one by it. */
+export function isPlainRow(table: CheckedTableName, key: Uint8Array): boolean {
+  return table === "meta" && compareBytes(key, FORMAT_KEY) === 0;
+}
+
+export type IndexTable = Database<Uint8Array, Uint8Array>;
 /** Keys of `terms` are texts. */
 export type Tables = Readonly<
-  Record<TableName, Table> & {
-    readonly terms: Database<Uint8Array, string>;
-    /** What `records` has, for walks: keys are written as there and read as ids, and what is over has no value. */
-    readonly recordValues: Database<Buffer | undefined, Uint8Array | string>;
-  }
+  Record<IndexTableName, IndexTable> &
+    Record<CheckedTableName, CheckedTable> & {
+      readonly terms: Database<Uint8Array, string>;
+      /** What `records` has, for walks: keys are written as there and read as ids, and what is over has no value. */
+      readonly recordValues: Database<Buffer | undefined, Uint8Array | string>;
+    }
 >;
-
-/**
- * A read of the library lies in a buffer that the next one overwrites: copies of small values share pieces of memory.
- */
-const copiedValues = {
-  encode: (value: Uint8Array): Uint8Array => value,
-  decode(value: Buffer): Uint8Array {
-    const copy = Buffer.allocUnsafe(value.length);
-    // Only the first `value.length` bytes of the buffer are the value.
-    copy.set(value.subarray(0, value.length));
-    return copy;
-  },
-};
 
 /** Written into the library's own memory, without bytes of their own. */
 const textKeys = {
@@ -69,7 +70,14 @@ const textKeys = {
 
 /** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
 const sortedValues = {
-  ...copiedValues,
+  encode: (value: Uint8Array): Uint8Array => value,
+  /** A read of the library lies in a buffer that the next one overwrites. */
+  decode(value: Buffer): Uint8Array {
+    const copy = Buffer.allocUnsafe(value.length);
+    // Only the first `value.length` bytes of the buffer are the value.
+    copy.set(value.subarray(0, value.length));
+    return copy;
+  },
   writeKey(value: Uint8Array, target: Uint8Array, start: number): number {
     target.set(value, start);
     return start + value.length;
@@ -119,6 +127,7 @@ export class Environment {
   readonly #clock: Clock;
   readonly #folder: string;
   #closed = false;
+  #writing = 0;
 
   constructor(folder: string, clock: Clock) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -164,7 +173,22 @@ export class Environment {
 
   /** To be called when everything has the form of this version. */
   async upgraded(): Promise<void> {
-    if (this.format < FORMAT) await this.write(() => void this.tables.meta.put(FORMAT_KEY, encodePacked(FORMAT)));
+    if (this.format < FORMAT) await this.write(() => this.tables.meta.putPlain(FORMAT_KEY, encodePacked(FORMAT)));
+  }
+
+  /** Whether readers see all that was written. */
+  get isQuiet(): boolean {
+    return this.#writing === 0;
+  }
+
+  /** Whether a value without a checksum is damaged. */
+  get isAllChecked(): boolean {
+    return this.read().meta.get(ALL_CHECKED) !== undefined;
+  }
+
+  /** To be called when all values have checksums. */
+  async allChecked(): Promise<void> {
+    await this.write(() => this.tables.meta.put(ALL_CHECKED, encodePacked(true)));
   }
 
   async close(): Promise<void> {
@@ -175,12 +199,15 @@ export class Environment {
   }
 
   async #commit<T>(action: () => T, committed: (() => void) | undefined): Promise<T> {
+    this.#writing += 1;
     try {
       const result = await this.#writes.add(action);
       committed?.();
       return result;
     } catch (error) {
       throw writeFault(await commitReason(error), this.#folder);
+    } finally {
+      this.#writing -= 1;
     }
   }
 
@@ -191,29 +218,44 @@ export class Environment {
       dupSort: true,
       ...{ encoder: sortedValues, keyEncoder: textKeys },
     });
-    const plain = PLAIN.map((name) => [
+    const indexes = INDEXES.map((name) => [
       name,
       this.#root.openDB<Uint8Array, Uint8Array>({ name, keyEncoding: "binary", encoding: "binary" }),
     ]);
-    const objects = this.#root.openDB<Uint8Array, Uint8Array>({
-      name: "objects",
-      keyEncoding: "binary",
-      encoding: "binary",
-      ...{ encoder: copiedValues },
-    });
+    const checked = CHECKED.map((name) => [name, this.#openChecked(name)]);
     const recordValues = this.#root.openDB<Buffer | undefined, Uint8Array | string>({
       name: "records",
       encoding: "binary",
       ...{ encoder: this.recordValues, keyEncoder: this.recordValues.keys },
     });
-    return { ...(Object.fromEntries(plain) as Record<(typeof PLAIN)[number], Table>), objects, terms, recordValues };
+    return {
+      ...(Object.fromEntries(indexes) as Record<IndexTableName, IndexTable>),
+      ...(Object.fromEntries(checked) as Record<CheckedTableName, CheckedTable>),
+      terms,
+      recordValues,
+    };
+  }
+
+  #openChecked(name: CheckedTableName): CheckedTable {
+    // What else is read may be kept for long, and would keep the piece of memory that it shares.
+    const codec = new ValueCodec(name === "objects" || name === "records" || name === "history");
+    const stored = this.#root.openDB<Uint8Array, Uint8Array>({
+      name,
+      keyEncoding: "binary",
+      encoding: "binary",
+      ...{ encoder: codec },
+    });
+    return new CheckedTable(name, stored, codec);
   }
 
   /** The format of the environment; a new one gets that of this version. */
   #readFormat(folder: string): number {
     const stored = this.tables.meta.get(FORMAT_KEY);
     if (stored === undefined) {
-      this.tables.meta.putSync(FORMAT_KEY, encodePacked(FORMAT));
+      this.#root.transactionSync(() => {
+        this.tables.meta.putPlain(FORMAT_KEY, encodePacked(FORMAT));
+        this.tables.meta.put(ALL_CHECKED, encodePacked(true));
+      });
       return FORMAT;
     }
     const format = decodeStored<number>(stored);

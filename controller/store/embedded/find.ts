@@ -161,7 +161,7 @@ export class Finder {
   #compared(ranked: readonly RankedTerm[], driver: Driver): readonly RankedTerm[] {
     const others = ranked.filter(({ index }) => driver.kind === "range" || index !== driver.index);
     if (others.length === 0) return others;
-    const { entryCount } = this.#options.env.read().objects.getStats() as { readonly entryCount: number };
+    const { entryCount } = this.#options.env.read().objects;
     return others.filter(({ count }) => count * COMPARED_ONE_IN <= entryCount).slice(0, TERMS_COMPARED_MAX);
   }
 

@@ -39,15 +39,16 @@ export class History {
   #end({ key, timeUs }: EntityChange, atMs: number): void {
     const start = following(historyKey(key, timeUs));
     const range = { start, end: prefixEnd(ownerPrefix(key))!, limit: VERSIONS_ENDED_MAX };
-    for (const row of [...this.#env.tables.history.getRange(range)]) {
+    for (const row of [...this.#env.tables.history.rows(range)]) {
       const current = decodeStored<Packed>(row.value);
       const [value, expiresAtMs, stays] = current;
-      if (!stays && (expiresAtMs === 0 || expiresAtMs > atMs)) this.#put(row.key, [value, atMs], current);
+      if (!stays && (expiresAtMs === 0 || expiresAtMs > atMs))
+        this.#put(row.key, [value, atMs], current, row.isSound !== false);
     }
   }
 
-  #put(key: Uint8Array, packed: Packed, before: Packed | undefined): void {
-    void this.#env.tables.history.put(key, encodePacked(packed));
+  #put(key: Uint8Array, packed: Packed, before: Packed | undefined, isSound = true): void {
+    this.#env.tables.history.put(key, encodePacked(packed), isSound);
     if (before !== undefined && before[1] > 0) this.#expiry.remove(before[1], EXPIRY_KINDS.version, key);
     if (packed[1] > 0) this.#expiry.add(packed[1], EXPIRY_KINDS.version, key);
   }
@@ -55,7 +56,7 @@ export class History {
   /** Inside a write transaction. */
   visit(key: Uint8Array, atMs: number): void {
     const stored = this.#env.tables.history.get(key);
-    if (stored !== undefined && decodeStored<Packed>(stored)[1] === atMs) void this.#env.tables.history.remove(key);
+    if (stored !== undefined && decodeStored<Packed>(stored)[1] === atMs) this.#env.tables.history.remove(key);
   }
 
   read(
@@ -92,6 +93,6 @@ export class History {
         end: prefixEnd(prefix)!,
       }),
     ];
-    for (const doomed of keys) void this.#env.tables.history.remove(doomed);
+    for (const doomed of keys) this.#env.tables.history.remove(doomed);
   }
 }

@@ -43,7 +43,7 @@ export class KvLeases {
     }
     const { env, runtime } = this.#options;
     const id = Buffer.from(runtime.random.bytes(12)).toString("hex");
-    await env.write(() => void env.tables.kvleases.put(textBytes(id), encodePacked(ttlMs)));
+    await env.write(() => env.tables.kvleases.put(textBytes(id), encodePacked(ttlMs)));
     const held: Held = {
       ttlMs,
       lost: new AbortController(),
@@ -67,11 +67,11 @@ export class KvLeases {
   }
 
   bind(id: string, key: string): void {
-    void this.#options.env.tables.leasekeys.put(concat(leasePrefix(id), textBytes(key)), PRESENT);
+    this.#options.env.tables.leasekeys.put(concat(leasePrefix(id), textBytes(key)), PRESENT);
   }
 
   unbind(id: string, key: string): void {
-    void this.#options.env.tables.leasekeys.remove(concat(leasePrefix(id), textBytes(key)));
+    this.#options.env.tables.leasekeys.remove(concat(leasePrefix(id), textBytes(key)));
   }
 
   /** Ends every lease on disk: no earlier process is alive. */
@@ -110,7 +110,7 @@ export class KvLeases {
     const { env, endEntries, committed } = this.#options;
     await env.write(() => {
       endEntries(this.#keysOf(id));
-      void env.tables.kvleases.remove(textBytes(id));
+      env.tables.kvleases.remove(textBytes(id));
     }, committed);
   }
 

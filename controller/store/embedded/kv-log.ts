@@ -55,7 +55,7 @@ export class KvLog {
     this.#recent.write(revision, events);
     events.forEach((event, index) => {
       const value = encodePacked(packEvent(event));
-      void this.#env.tables.kvlog.put(concat(u64(revision), u32(index)), value);
+      this.#env.tables.kvlog.put(concat(u64(revision), u32(index)), value);
       entries += 1;
       bytes += value.length;
     });
@@ -111,12 +111,12 @@ export class KvLog {
       bytes -= value.length;
       doomed.push(key);
     }
-    for (const key of doomed) void this.#env.tables.kvlog.remove(key);
+    for (const key of doomed) this.#env.tables.kvlog.remove(key);
     return { revision: state.revision, compacted, entries, bytes };
   }
 
   #save(state: KvState): void {
-    void this.#env.tables.meta.put(STATE, encodePacked([state.revision, state.compacted, state.entries, state.bytes]));
+    this.#env.tables.meta.put(STATE, encodePacked([state.revision, state.compacted, state.entries, state.bytes]));
   }
 }
 

@@ -66,7 +66,8 @@ export class EmbeddedKvStore implements KvStore {
   async get(key: string): Promise<KvEntry | undefined> {
     const bytes = checkedKey(key);
     const nowMs = this.#clock.nowMs();
-    const entry = await this.#inTurn(() => this.#read(bytes));
+    const stored = await this.#inTurn(() => this.#env.read().kv.getSound(bytes));
+    const entry = stored === undefined ? undefined : unpackEntry(stored);
     if (entry === undefined || !hasExpired(entry, nowMs)) return entry;
     return removal(
       this.#write(() => {
@@ -237,7 +238,7 @@ export class EmbeddedKvStore implements KvStore {
     if (current?.lease !== undefined) this.#leases.unbind(current.lease, operation.key);
     if (operation.kind === "delete") {
       if (current === undefined) return undefined;
-      void this.#env.tables.kv.remove(key);
+      this.#env.tables.kv.remove(key);
       return { kind: "delete", key: operation.key, revision };
     }
     if (operation.lease !== undefined) this.#leases.bind(operation.lease, operation.key);
@@ -245,7 +246,7 @@ export class EmbeddedKvStore implements KvStore {
     const bound = { ...(lease !== undefined && { lease }), ...(expiresAtMs !== undefined && { expiresAtMs }) };
     const createRevision = current?.createRevision ?? revision;
     const entry: KvEntry = { key: operation.key, value, createRevision, revision, ...bound };
-    void this.#env.tables.kv.put(key, packEntry(entry));
+    this.#env.tables.kv.put(key, packEntry(entry));
     return { kind: "put", entry };
   }
 

@@ -78,6 +78,12 @@ export function ulidBoundary(timeMs: number): Uint8Array {
   return textBytes(timeMs > ULID_TIME_MAX_MS ? "~" : digits);
 }
 
+/** The class and the id in a key below `recordTermPrefix`, as the key of the record has them. */
+export function recordTermParts(key: Uint8Array): { readonly cid: Uint8Array; readonly id: Uint8Array } {
+  const from = CID_BYTES + 2 + recordTermText(key).length;
+  return { cid: key.subarray(0, CID_BYTES), id: key.subarray(from) };
+}
+
 export const EXPIRY_KINDS = { entity: 1, edge: 2, version: 3, record: 4 } as const;
 
 export function expiryKey(atMs: number, kind: number, key: Uint8Array): Uint8Array {

@@ -1,5 +1,6 @@
 import { decodeStored } from "../format.ts";
 import { PackedReader } from "../packed-reader.ts";
+import { valueLength, ValueReader } from "./checksums.ts";
 
 /** What was removed has no value and no terms, and is forgotten at `expiresAtMs`. */
 export type Packed = readonly [
@@ -22,6 +23,7 @@ export class RecordValues {
   /** Set right before a walk: what has ended by then has no value. */
   nowMs = 0;
   readonly #reader = new PackedReader();
+  readonly #whole = new ValueReader();
 
   readonly keys = {
     writeKey(key: Uint8Array, target: Buffer, start: number): number {
@@ -51,7 +53,8 @@ export class RecordValues {
   }
 
   #decoded(bytes: Buffer): Buffer | undefined {
-    const [value, , expiresAtMs, removed] = decodeStored<Packed>(copied(bytes, 0, bytes.length));
+    const whole = this.#whole.read(bytes, Buffer.allocUnsafe(valueLength(bytes)));
+    const [value, , expiresAtMs, removed] = decodeStored<Packed>(whole);
     return removed === true || this.#isOver(expiresAtMs) ? undefined : copied(value, 0, value.length);
   }
 

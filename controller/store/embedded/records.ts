@@ -27,8 +27,6 @@ const CID_BYTES = 4;
 const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
 const NOTHING = new Uint8Array();
-/** Where the key is there, nothing is written, and the answer is false. */
-const IF_NEW = { noOverwrite: true };
 const NO_TERMS: readonly string[] = [];
 /** Terms of a request are counted up to here to find the rarest. */
 const COUNT_MAX = 200;
@@ -72,9 +70,7 @@ export class Records {
       const key = keys.at(record);
       const given = packedRow([record.value, record.terms, Math.ceil(record.expiresAtMs ?? 0)], record.rewrittenUs);
       const bytes = encodePacked(given);
-      // Its types say less than its documentation: a boolean.
-      const isNew: unknown = table.putSync(key, bytes, IF_NEW);
-      const stored = isNew === true ? undefined : table.get(key);
+      const stored = table.putNew(key, bytes) ? undefined : table.get(key);
       if (stored === undefined) this.#putDerived(keys, key, given);
       else if (compareBytes(stored, bytes) !== 0) this.#putOver(keys, key, decodeStored<Packed>(stored), given);
     }
@@ -91,7 +87,7 @@ export class Records {
     const standing = isForgotten ? given : standingOf(there, given);
     if (standing === there) return;
     this.#drop(key, there);
-    void this.#env.tables.records.put(key, encodePacked(standing));
+    this.#env.tables.records.put(key, encodePacked(standing));
     this.#putDerived(keys, key, standing);
   }
 
@@ -105,7 +101,7 @@ export class Records {
     if (there !== undefined) this.#drop(bytes, there);
     const forgottenAtMs = Math.ceil(this.#nowMs()) + OBJECT_TOMBSTONE_KEEP_MS;
     const removal = [NOTHING, [], forgottenAtMs, true, rewrittenUs] satisfies Packed;
-    void this.#env.tables.records.put(bytes, encodePacked(removal));
+    this.#env.tables.records.put(bytes, encodePacked(removal));
     this.#expiry.add(forgottenAtMs, EXPIRY_KINDS.record, bytes);
   }
 
@@ -222,7 +218,7 @@ export class Records {
     for (const term of indexedTerms(terms))
       void this.#env.tables.recordTerms.remove(concat(recordTermPrefix(cid, term), textBytes(id)));
     if (expiresAtMs > 0) this.#expiry.remove(expiresAtMs, EXPIRY_KINDS.record, key);
-    void this.#env.tables.records.remove(key);
+    this.#env.tables.records.remove(key);
   }
 }
 

@@ -3,22 +3,21 @@ import { SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { BlobInfo } from "../blobs.ts";
 import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
+import type { ContentState, EdgeCheck, Posting, RowsRead, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
 import { indexedTerms } from "../terms.ts";
 import { Cursors } from "./cursor.ts";
 import { mirrorKey, sourceKey, type PackedEdge } from "./edges.ts";
 import { decodeEntity } from "./entity-form.ts";
 import type { EntityState } from "./entity-state.ts";
 import type { Environment } from "./environment.ts";
-import { bytesText, concat, following, readU32, textBytes, u32 } from "./keys.ts";
+import { bytesText, following, textBytes } from "./keys.ts";
 import { entityKeyBytes, numberKey, parseEntityKey } from "./object-keys.ts";
+import { RowCheck } from "./row-check.ts";
+import { FIRST_KEY, placeOf, rowsOfTerms } from "./term-rows.ts";
 import type { EmbeddedBlobStore } from "./blobs.ts";
 import type { EmbeddedObjectStore } from "./objects.ts";
 
 const PRESENT = encodePacked(1);
-const FIRST = Uint8Array.of(0);
-const FIRST_TERM = "\u0000";
-const LENGTH_BYTES = 4;
 
 export interface EmbeddedScrubParts {
   readonly env: Environment;
@@ -32,16 +31,18 @@ export interface EmbeddedScrubParts {
 /** Indexes share the commits of what they are made from: what is found here was damaged, or written by a defect. */
 export class EmbeddedScrub implements ScrubStore {
   readonly #of: EmbeddedScrubParts;
+  readonly #rows: RowCheck;
 
   constructor(parts: EmbeddedScrubParts) {
     this.#of = parts;
+    this.#rows = new RowCheck(parts);
   }
 
   async postings(page: PageRequest): Promise<Page<Posting>> {
     const cursors = new Cursors([this.#of.place, "scrub", "postings"]);
     const after = cursors.read(page);
     const items: Posting[] = [];
-    for (const { term, bytes } of this.#rowsOfTerms(after)) {
+    for (const { term, bytes } of rowsOfTerms(this.#of.env.read().terms, after)) {
       const key = parseEntityKey(bytes);
       items.push({ term, key, timeUs: this.#state(key)?.terms.get(term)?.timeUs ?? 0 });
       if (items.length === page.limit) return { items, cursor: cursors.write(placeOf(term, bytes)) };
@@ -91,7 +92,7 @@ export class EmbeddedScrub implements ScrubStore {
   async edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck> {
     const cursors = new Cursors([this.#of.place, "scrub", "edges", from]);
     const after = cursors.read(page);
-    const start = after === undefined ? FIRST : following(after);
+    const start = after === undefined ? FIRST_KEY : following(after);
     const table = from === "source" ? "edgesOut" : "edgesIn";
     const rows = [...this.#of.env.read()[table].getRange({ start, limit: page.limit })];
     const wrong: string[] = [];
@@ -111,7 +112,7 @@ export class EmbeddedScrub implements ScrubStore {
   async contents(page: PageRequest): Promise<Page<BlobInfo>> {
     const cursors = new Cursors([this.#of.place, "scrub", "contents"]);
     const after = cursors.read(page);
-    const start = after === undefined ? FIRST : following(after);
+    const start = after === undefined ? FIRST_KEY : following(after);
     const keys = [...this.#of.env.read().blobs.getKeys({ start, limit: page.limit })];
     const items: BlobInfo[] = [];
     for (const key of keys) {
@@ -120,6 +121,10 @@ export class EmbeddedScrub implements ScrubStore {
     }
     const last = keys.at(-1);
     return last === undefined || keys.length < page.limit ? { items } : { items, cursor: cursors.write(last) };
+  }
+
+  rows(page: { readonly cursor?: string; readonly isPassing?: boolean }): Promise<RowsRead> {
+    return this.#rows.rows(page);
   }
 
   /** There is one copy of everything. */
@@ -139,18 +144,6 @@ export class EmbeddedScrub implements ScrubStore {
       // Of a content that is being taken in there is a row before there is a file.
       const isYoung = decodeStored<number>(row) + SCRUB_AGE_MIN_MS > this.#of.nowMs();
       return error.code === "not_found" && isYoung ? "gone" : "damaged";
-    }
-  }
-
-  *#rowsOfTerms(after: Uint8Array | undefined): Iterable<{ readonly term: string; readonly bytes: Uint8Array }> {
-    const { terms } = this.#of.env.read();
-    const begun = after === undefined ? undefined : placeIn(after);
-    if (begun !== undefined)
-      for (const bytes of terms.getValues(begun.term, { start: following(begun.bytes) }))
-        yield { term: begun.term, bytes };
-    for (const term of terms.getKeys({ start: begun?.term ?? FIRST_TERM })) {
-      if (term === begun?.term) continue;
-      for (const bytes of terms.getValues(term)) yield { term, bytes };
     }
   }
 
@@ -175,7 +168,7 @@ export class EmbeddedScrub implements ScrubStore {
     const stored = edgesOut.get(key);
     const mirror = mirrorKey(found);
     if (stored === undefined || !decodeStored<PackedEdge>(stored)[7] || edgesIn.doesExist(mirror)) return false;
-    void edgesIn.put(mirror, stored);
+    edgesIn.put(mirror, stored);
     return true;
   }
 
@@ -184,7 +177,7 @@ export class EmbeddedScrub implements ScrubStore {
     const { edgesOut, edgesIn } = this.#of.env.tables;
     const stored = edgesOut.get(sourceKey(found));
     if (!edgesIn.doesExist(key) || (stored !== undefined && decodeStored<PackedEdge>(stored)[7])) return false;
-    void edgesIn.remove(key);
+    edgesIn.remove(key);
     return true;
   }
 }
@@ -196,16 +189,6 @@ function numberKeys(
   return numbers.flatMap((number, slot) =>
     number === undefined ? [] : [{ slot, row: numberKey(slot, number, bytes) }],
   );
-}
-
-function placeOf(term: string, bytes: Uint8Array): Uint8Array {
-  const text = textBytes(term);
-  return concat(u32(text.length), text, bytes);
-}
-
-function placeIn(place: Uint8Array): { readonly term: string; readonly bytes: Uint8Array } {
-  const end = LENGTH_BYTES + readU32(place, 0);
-  return { term: bytesText(place.subarray(LENGTH_BYTES, end)), bytes: place.subarray(end) };
 }
 
 function textOf([type, fromCid, fromId, toCid, toId]: PackedEdge): string {

@@ -1,0 +1,63 @@
+import { crc32 } from "node:zlib";
+
+/**
+ * A value with a checksum: its format byte with the highest bit set, the rest of the value, and four bytes of CRC-32 over
+ * the value as it was given and its key. Environments of formats before 4 have values without.
+ */
+const CHECKED = 0x80;
+const SUM_BYTES = 4;
+
+/** `isSound` false: with a checksum that is wrong, for a value that was made of a damaged one. */
+export function withChecksum(key: Uint8Array, value: Uint8Array, isSound = true): Buffer {
+  const { length } = value;
+  const sum = isSound ? checksumOf(key, value) : ~checksumOf(key, value);
+  const bytes = Buffer.allocUnsafe(length + SUM_BYTES);
+  bytes.set(value);
+  bytes[0]! |= CHECKED;
+  // By hand: `writeInt32BE` checks its arguments, which takes longer than this.
+  bytes[length] = sum >>> 24;
+  bytes[length + 1] = sum >>> 16;
+  bytes[length + 2] = sum >>> 8;
+  bytes[length + 3] = sum;
+  return bytes;
+}
+
+/** As a number of 32 bits with a sign. */
+function checksumOf(key: Uint8Array, value: Uint8Array): number {
+  return crc32(key, crc32(value)) | 0;
+}
+
+/** How many of the stored bytes are the value, which begins where they begin. */
+export function valueLength(stored: Uint8Array): number {
+  return hasChecksum(stored) ? Math.max(0, stored.length - SUM_BYTES) : stored.length;
+}
+
+/** Reads stored bytes one after the other, and keeps what the last ones say of their checksum. */
+export class ValueReader {
+  #kind: "none" | "whole" | "cut" = "none";
+  /** As a number of 32 bits with a sign, which costs a walk no memory. */
+  #sum = 0;
+
+  /** The value as it was given, in `value`, which has its length. Only the first `stored.length` bytes are stored. */
+  read(stored: Uint8Array, value: Buffer): Buffer {
+    const { length } = value;
+    value.set(stored.subarray(0, length));
+    this.#kind = "none";
+    if (!hasChecksum(stored)) return value;
+    value[0]! &= ~CHECKED;
+    this.#kind = length === 0 ? "cut" : "whole";
+    this.#sum =
+      (stored[length]! << 24) | (stored[length + 1]! << 16) | (stored[length + 2]! << 8) | stored[length + 3]!;
+    return value;
+  }
+
+  /** Whether the value that was read last, under that key, is as it was written; `undefined` where it has no checksum. */
+  isSound(key: Uint8Array, value: Uint8Array): boolean | undefined {
+    if (this.#kind === "none") return undefined;
+    return this.#kind === "whole" && this.#sum === checksumOf(key, value);
+  }
+}
+
+function hasChecksum(stored: Uint8Array): boolean {
+  return stored.length > 0 && (stored[0]! & CHECKED) !== 0;
+}
