@@ -96,3 +96,18 @@ test.each(onCluster ? [] : [PASS])(
     for (const id of ["maintained", "other"]) expect((await stored(id))?.endsAtMs).toBe(nowMs + HOUR_MS);
   },
 );
+
+test("versions go with an object of a class that keeps none any more, and so does what says when it ends", async () => {
+  await objects.createClass(admin, { ...PASS, options: { ...PASS.options, version: true } });
+  await objects.insert(admin, PASS.path, [{ id: "one" }, { id: "two" }]);
+  await objects.alterClass(admin, PASS.path, { kind: "set options", options: { version: false } });
+  const refs = [{ id: "pass:one" }, { id: "pass:two" }];
+  expect(await objects.remove(admin, refs, { withVersions: true })).toBe(2);
+  await objects.dropClass(admin, PASS.path);
+});
+
+test("an end far ahead does not make a write that is ahead of the clock", async () => {
+  await objects.createClass(admin, { ...PASS, options: { keyMode: "manu", version: true, ttlSeconds: 4e7 } });
+  await objects.insert(admin, PASS.path, [{ id: "one" }, { id: "two" }]);
+  expect(await objects.ahead(admin, { limit: 1 })).toEqual({ items: [] });
+});
