@@ -231,9 +231,9 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
 /** Without the cells that nobody asked for. */
 function onlyChosen(entity: Entity, choice: CellChoice | undefined): Entity {
   if (choice === undefined) return entity;
-  const { key, birthUs, lastUs, diedUs, numbers } = entity;
+  const { key, birthUs, lastUs, diedUs, endsAtMs, numbers } = entity;
   const cells = new SingleCells(new Map([...cellMap(entity.cells)].filter(([name]) => isChosen(name, choice))));
-  return { key, birthUs, lastUs, diedUs, numbers, cells };
+  return { key, birthUs, lastUs, diedUs, endsAtMs, numbers, cells };
 }
 
 /** What changes leave that were given up in the middle: their versions and edges, which appear with a later change. */

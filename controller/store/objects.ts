@@ -205,6 +205,11 @@ export interface EntityTrace {
    * `lastUs` comes before that.
    */
   readonly ended?: Entity;
+  /**
+   * When what is there no more ended by `endsAtMs`, in microseconds, as far as that is remembered: edges to it up to then
+   * are not those of the next entity of that name.
+   */
+  readonly endedUs?: number;
 }
 
 export interface StoredCell {

@@ -122,6 +122,7 @@ export class MemoryObjectState {
       entity,
       lastUs: entity?.lastUs ?? lastUs,
       leftover: entity === undefined ? cellsOf(kept.state) : NO_CELLS,
+      ...(entity === undefined && kept.state.endedUs > 0 ? { endedUs: kept.state.endedUs } : {}),
     };
   }
 

@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 import { ownTerm, type LoadedClass } from "./definitions/views.ts";
 import type { OpenTenants } from "./opening.ts";
 import { changeAll } from "./writing/changeall.ts";
-import { asOne, clearing, endsInParts } from "./writing/ends.ts";
+import { asOne, clearingLate, endsInParts } from "./writing/ends.ts";
 
 /** Present where no object that an earlier version wrote ends in parts any more. */
 const JOINED_KEY = "objects/joined";
@@ -49,7 +49,7 @@ export class Ends {
       if (entities.length === 0) continue;
       const { store, catalog } = await tenants.of(principal);
       const { snapshot } = await catalog.resumed();
-      const changes = entities.map((entity) => clearing(snapshot.byCid(entity.key.cid), entity));
+      const changes = entities.map((entity) => clearingLate(snapshot.byCid(entity.key.cid), entity));
       await changeAll(store.objects, changes);
       if (isOver()) return;
     }
@@ -85,7 +85,8 @@ export class Ends {
     for (const view of snapshot.tree("/").filter(endsByItself))
       for await (const entities of pages((page) => store.objects.find({ terms: [ownTerm(view.cid)] }, page))) {
         for (const entity of entities)
-          if (endsInParts(view, entity)) await changeAll(store.objects, await asOne(view, entity, source));
+          if (endsInParts(view, entity))
+            for await (const changes of asOne(view, entity, source)) await changeAll(store.objects, changes);
         yield;
       }
   }

@@ -90,7 +90,8 @@ export class EntityTable {
     const entity = bornEntity(key, row, WHOLE);
     if (entity !== undefined) {
       const { lastUs } = entity;
-      if (isEnded(row, this.#nowMs())) return { entity: undefined, lastUs, leftover: NO_CELLS, ended: entity };
+      if (isEnded(row, this.#nowMs()))
+        return { entity: undefined, lastUs, leftover: NO_CELLS, ended: entity, endedUs: Number(row.ends) * 1_000 };
       return { entity, lastUs, leftover: NO_CELLS };
     }
     const leftover = WHOLE.cells(row);

@@ -119,9 +119,11 @@ export function endsContract(subject: () => ContractSubject): void {
       const atUs = nowMs() * 1_000;
       const key = { cid, id: uniqueName("ended") };
       const going = { cid, id: uniqueName("going") };
-      await write({ key, timeUs: atUs, birth: true, cells: new Map([["1", bytes("a")]]), endsAtMs: nowMs() - 1_000 });
+      const endsAtMs = nowMs() - 1_000;
+      await write({ key, timeUs: atUs, birth: true, cells: new Map([["1", bytes("a")]]), endsAtMs });
       await write({ key: going, timeUs: atUs, birth: true, endsAtMs: nowMs() + LONG_MS });
       expect(await read(key)).toBeUndefined();
+      expect(await again(() => store().trace([key]))).toMatchObject([{ endedUs: endsAtMs * 1_000 }]);
       const ended = async (): Promise<readonly Entity[]> =>
         (await all(2, (page) => subject().store.scrub.ended({ ...page, beforeMs: nowMs() }))).filter(
           (entity) => entity.key.cid === cid,

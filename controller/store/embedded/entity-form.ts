@@ -26,6 +26,7 @@ const ENDS = {
   forgottenUs: 0,
   endNamedUs: 0,
   endsAtMs: Infinity,
+  endedUs: 0,
 } as const;
 type Ends = Record<keyof typeof ENDS, number>;
 const END_NAMES = Object.keys(ENDS) as readonly (keyof typeof ENDS)[];

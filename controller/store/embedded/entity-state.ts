@@ -37,6 +37,8 @@ export class EntityState {
   endNamedUs = 0;
   /** When the entity ends as a whole. */
   endsAtMs = Infinity;
+  /** When it last ended as a whole, which may be after all that ended with it; forgotten with `deathUs`. */
+  endedUs = 0;
   /** Versions up to this time are not kept. */
   forgottenUs = 0;
   /** When this entity is next to be visited, as noted in `expiry`; 0: never. */
@@ -83,11 +85,13 @@ export class EntityState {
   /** Turns expired values into removals and drops removals past their retention. */
   settle(nowMs: number): void {
     const isBirthOver = this.birthUs > 0 && this.birthExpiresMs > 0 && this.birthExpiresMs <= nowMs;
+    if (this.endsAtMs <= nowMs) this.endedUs = Math.floor(this.endsAtMs * 1_000);
     if (isBirthOver || this.endsAtMs <= nowMs) this.#cover(this.lastUs(), nowMs);
     settleMarks(this.cells, nowMs);
     settleMarks(this.terms, nowMs);
     settleMarks(this.numbers, nowMs);
-    if (this.deathUs > 0 && this.deathUntilMs <= nowMs) [this.deathUs, this.deathUntilMs, this.forgottenUs] = [0, 0, 0];
+    if (this.deathUs > 0 && this.deathUntilMs <= nowMs)
+      [this.deathUs, this.deathUntilMs, this.forgottenUs, this.endedUs] = [0, 0, 0, 0];
   }
 
   /** The next moment at which `settle` has something to do; 0: never. */

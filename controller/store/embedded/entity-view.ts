@@ -92,7 +92,9 @@ export class EntityView implements Entity {
 
   toTrace(): EntityTrace {
     if (this.alive) return { entity: this, lastUs: this.lastUs, leftover: NO_CELLS };
-    return { entity: undefined, lastUs: Math.max(this.lastUs, endsOf(this.#bytes).deathUs), leftover: this.cells };
+    const { deathUs, endedUs } = endsOf(this.#bytes);
+    const trace = { entity: undefined, lastUs: Math.max(this.lastUs, deathUs), leftover: this.cells };
+    return endedUs === 0 ? trace : { ...trace, endedUs };
   }
 
   #lies(term: Uint8Array, start: number, length: number): boolean {

@@ -8,8 +8,11 @@ import { endsAtMs, supersededEnd } from "./compose.ts";
  */
 export const INTERNAL_CID = 0;
 
-/** When the object is gone, in ms. Tombstones of earlier versions have none: theirs were removed at their birth. */
-const GONE_SLOT = 0;
+/**
+ * When the object is gone, in ms; not in the slot of last writes, by which objects ahead of the clock are found. Tombstones
+ * of earlier versions have none: theirs were removed at their birth.
+ */
+const GONE_SLOT = 1;
 
 /** Term of the tombstones of a class. */
 export function tombstoneTerm(cid: number): string {

@@ -21,8 +21,13 @@ import { canonicalText, isObject } from "../values/values.ts";
  * indexed values than are kept.
  */
 export function indexEntries(view: LoadedClass, entity: Entity): EntityChange[] {
+  checkIndexedValues(view, countIndexedValues(view, entityRow(view, entity)));
+  return entriesOf(view, entity);
+}
+
+/** The same of objects that bear them already, however many they are. */
+export function entriesOf(view: LoadedClass, entity: Entity): EntityChange[] {
   const row = entityRow(view, entity);
-  checkIndexedValues(view, countIndexedValues(view, row));
   const entries = new Entries();
   for (const term of view.terms) entries.at(entity.birthUs).terms.push(term);
   for (const column of view.columns) if (column.indexed) addValue(entries, column, { entity, value: row[column.name] });

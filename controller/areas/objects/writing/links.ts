@@ -3,6 +3,7 @@ import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.
 import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../store/objects.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { inPages, keyText, resolveTargets } from "../reading/locate.ts";
+import { goneUs } from "./recreated.ts";
 import { knownRemoval } from "../values/edgelives.ts";
 import type { LinkEdit } from "../values/rows.ts";
 
@@ -44,7 +45,7 @@ export async function linkTargets(
   );
   const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
   const traces = await inPages(entities, (page) => source.store.trace(page));
-  const diedUs = new Map(traces.map(({ entity, lastUs }, at) => [keyText(entities[at]!), entity?.diedUs ?? lastUs]));
+  const diedUs = new Map(traces.map((trace, at) => [keyText(entities[at]!), trace.entity?.diedUs ?? goneUs(trace)]));
   return { keys, diedUs };
 }
 
@@ -85,6 +86,19 @@ export function edgesAt(
 /** All edges from an object, or those of one type. */
 export async function outgoing(from: EntityKey, { store }: Source, type?: string): Promise<Edge[]> {
   const edges: Edge[] = [];
+  for await (const page of outgoingPages(from, { store }, type)) {
+    edges.push(...page);
+    if (edges.length > EDGES_PER_WRITE_MAX) throw tooManyEdges();
+  }
+  return edges;
+}
+
+/** The same, however many they are. */
+export async function* outgoingPages(
+  from: EntityKey,
+  { store }: Source,
+  type?: string,
+): AsyncGenerator<readonly Edge[]> {
   let cursor: string | undefined;
   do {
     const page = {
@@ -93,11 +107,9 @@ export async function outgoing(from: EntityKey, { store }: Source, type?: string
       ...(cursor === undefined ? {} : { cursor }),
     };
     const answer = await store.edges(from, "out", page);
-    edges.push(...answer.items);
-    if (edges.length > EDGES_PER_WRITE_MAX) throw tooManyEdges();
+    yield answer.items;
     cursor = answer.cursor;
   } while (cursor !== undefined);
-  return edges;
 }
 
 function edgeEnd(type: string, to: EntityKey | undefined): EdgeEnd[] {

@@ -23,7 +23,7 @@ interface Removal extends PresetTime {
 interface RemovalWrite {
   timeOf(place: Place): number;
   readonly withVersions: boolean;
-  /** Whether the object was removed before and has versions, even if its class keeps none now. */
+  /** Whether the object was removed before, or ends by itself, and has versions, even if its class keeps none now. */
   hasTombstone(place: Place): boolean;
   /** Terms the object had when it was read; none where it was not living. */
   termsOf(place: Place): readonly string[];
@@ -70,7 +70,7 @@ export class ObjectRemover {
       );
       const dead = withVersions ? named.flat().filter((place) => !living.has(placeText(place))) : [];
       const deadUs = await this.#lastTimes(dead);
-      const tombstones = await this.#tombstonesOf(dead);
+      const tombstones = await this.#tombstonesOf(withVersions ? named.flat() : []);
       const hasTombstone = (place: Place): boolean => tombstones.has(placeText(place));
       const termsOf = (place: Place): readonly string[] => {
         const entity = living.get(placeText(place))?.entity;
@@ -86,7 +86,8 @@ export class ObjectRemover {
       const timesUs = new Map(
         [...[...living.values()].map(({ place }) => place), ...dead].map((place) => {
           const text = placeText(place);
-          const lastUs = living.get(text)?.entity.lastUs ?? Math.max(deadUs.get(text) ?? 0, tombstones.get(text) ?? 0);
+          const writtenUs = living.get(text)?.entity.lastUs ?? deadUs.get(text) ?? 0;
+          const lastUs = Math.max(writtenUs, tombstones.get(text) ?? 0);
           return [text, writeUs ?? this.#writing.clock.ofObject([text], lastUs, commonUs)] as const;
         }),
       );
@@ -109,7 +110,7 @@ export class ObjectRemover {
       await this.#writing.ending(incoming, endUs, () => context.publish(events, removal));
       const own = [...living.values()].filter(({ place }) => !place.view.system);
       context.room?.count(less(sumOf(own.map(({ entity }) => entitySize(entity)))));
-      return living.size + tombstones.size;
+      return living.size + dead.filter(hasTombstone).length;
     });
   }
 
@@ -120,13 +121,13 @@ export class ObjectRemover {
   }
 
   /** The times of those objects that have a tombstone, which is remembered for longer than a removal. */
-  async #tombstonesOf(dead: readonly Place[]): Promise<ReadonlyMap<string, number>> {
+  async #tombstonesOf(places: readonly Place[]): Promise<ReadonlyMap<string, number>> {
     const tombstones = await inPages(
-      dead.map(({ key }) => tombstoneKey(key)),
+      places.map(({ key }) => tombstoneKey(key)),
       (keys) => this.#writing.store.get(keys),
     );
     return new Map(
-      dead.flatMap((place, at) => {
+      places.flatMap((place, at) => {
         const tombstone = tombstones[at];
         return tombstone === undefined ? [] : [[placeText(place), tombstone.lastUs] as const];
       }),

@@ -24,7 +24,7 @@ import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
-import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { goneUs, leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import { unstoredRecords, unstoredRows } from "./unstored.ts";
@@ -414,7 +414,7 @@ export class ObjectWriter {
     writes: readonly EntityWrite[],
     composed: readonly ComposedWrite[],
   ): Promise<void> {
-    await this.#writing.change(await beforeEnds(writes, composed, this.#writing.source));
+    for await (const changes of beforeEnds(writes, composed, this.#writing.source)) await this.#writing.change(changes);
     const linked = writes.filter(({ addEdges }) => addEdges !== undefined);
     if (linked.length > 0) await this.#writing.change(linked.flatMap(edgeMarks));
     await this.#writing.change(composed.map((entry) => entry.change));
@@ -475,7 +475,10 @@ export class ObjectWriter {
       [...recreated.keys()].map((id) => ({ cid: view.cid, id })),
       this.#writing.source,
     );
-    const endUs = ({ id }: EntityKey): number => recreated.get(id)?.lastUs ?? 0;
+    const endUs = ({ id }: EntityKey): number => {
+      const trace = recreated.get(id);
+      return trace === undefined ? 0 : goneUs(trace);
+    };
     await this.#writing.endEdges(context, incoming, { endUs });
     await this.#writing.ending(incoming, endUs, write);
   }
