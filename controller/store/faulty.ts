@@ -328,6 +328,7 @@ function faultyScrub(scrub: ScrubStore, faults: Faults): ScrubStore {
   return {
     postings: (page) => faults.read(() => scrub.postings(page)),
     ended: (page) => faults.read(() => scrub.ended(page)),
+    endingInParts: (page) => faults.read(() => scrub.endingInParts(page)),
     missing: (entities) => faults.read(() => scrub.missing(entities)),
     add: (changes) => faults.write(() => scrub.add(changes)),
     remove: (postings) => faults.write(() => scrub.remove(postings)),

@@ -32,6 +32,11 @@ export interface ScrubStore {
    * their end or, where that is later, at their `lastUs` does that. An engine that clears up by itself answers none.
    */
   ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>>;
+  /**
+   * Living entities with parts that end by their `expiresAtMs` and without an end of the whole, each at least once. With
+   * each the end that its last change gave what it wrote.
+   */
+  endingInParts(page: PageRequest): Promise<Page<EndingInParts>>;
   /** All contents, each at least once, in an order that stays; those of a sweep or an upload under way perhaps not. */
   contents(page: PageRequest): Promise<Page<BlobInfo>>;
   /** Reads a content to its end. `paced` is called with each part's bytes and waited for; what it throws goes on. */
@@ -66,6 +71,12 @@ export interface DamagedRow {
   /** Its key, as people can find it. */
   readonly key: string;
   readonly reason: string;
+}
+
+export interface EndingInParts {
+  readonly entity: Entity;
+  /** `Infinity`: that does not end. */
+  readonly endsAtMs: number;
 }
 
 export interface TableRepair {

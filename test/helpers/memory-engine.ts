@@ -16,6 +16,7 @@ export const AT_ONCE: StoreCall = {
 const NOTHING_DERIVED: ScrubStore = {
   postings: () => Promise.resolve({ items: [] }),
   ended: () => Promise.resolve({ items: [] }),
+  endingInParts: () => Promise.resolve({ items: [] }),
   missing: (entities) => Promise.resolve(entities.map(() => [])),
   add: () => Promise.resolve(),
   remove: () => Promise.resolve(),

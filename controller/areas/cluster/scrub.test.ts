@@ -57,6 +57,7 @@ function methodsOf(scrub: ScrubStore): ScrubStore {
   return {
     postings: (page) => scrub.postings(page),
     ended: (page) => scrub.ended(page),
+    endingInParts: (page) => scrub.endingInParts(page),
     missing: (entities) => scrub.missing(entities),
     add: (changes) => scrub.add(changes),
     remove: (postings) => scrub.remove(postings),

@@ -1,13 +1,17 @@
 import { CHANGE_BATCH_MAX, ENDS_MAINTAINED_MS, SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
+import { isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
+import type { Runtime } from "../../runtime.ts";
+import { isStoreDamaged } from "../../store/damage.ts";
 import type { Stores } from "../../store/engine.ts";
 import { encodeJson } from "../../store/format.ts";
-import type { Entity, Page, PageRequest } from "../../store/objects.ts";
+import type { ObjectStore, Page, PageRequest } from "../../store/objects.ts";
+import type { EndingInParts } from "../../store/scrub.ts";
 import type { Principal } from "../permissions/index.ts";
-import { ownTerm, type LoadedClass } from "./definitions/views.ts";
+import type { LoadedClass } from "./definitions/views.ts";
 import type { OpenTenants } from "./opening.ts";
 import { changeAll } from "./writing/changeall.ts";
-import { asOne, clearingLate, endsInParts } from "./writing/ends.ts";
+import { asOne, clearingLate } from "./writing/ends.ts";
 
 /** Present where no object that an earlier version wrote ends in parts any more. */
 const JOINED_KEY = "objects/joined";
@@ -16,6 +20,7 @@ interface EndsDependencies {
   readonly stores: Stores;
   readonly tenants: OpenTenants;
   readonly clock: Clock;
+  readonly log: Runtime["log"];
 }
 
 /** What any controller may do at any time for objects that end by themselves: in each call as much as a bounded time takes. */
@@ -81,14 +86,25 @@ export class Ends {
   async *#joinAll(principal: Principal): AsyncGenerator<void> {
     const { store, catalog } = await this.#of.tenants.of(principal);
     const { snapshot } = await catalog.resumed();
-    const source = { store: store.objects };
-    for (const view of snapshot.tree("/").filter(endsByItself))
-      for await (const entities of pages((page) => store.objects.find({ terms: [ownTerm(view.cid)] }, page))) {
-        for (const entity of entities)
-          if (endsInParts(view, entity))
-            for await (const changes of asOne(view, entity, source)) await changeAll(store.objects, changes);
-        yield;
+    for await (const found of pages((page) => store.scrub.endingInParts(page))) {
+      for (const ending of found) {
+        // What is of no class ends in parts on purpose, or has lost its class.
+        const view = snapshot.byCid(ending.entity.key.cid);
+        if (view !== undefined) await this.#joinOne(view, ending, store.objects);
       }
+      yield;
+    }
+  }
+
+  /** An object that the store refuses for what it is keeps no other from its turn. */
+  async #joinOne(view: LoadedClass, { entity, endsAtMs }: EndingInParts, store: ObjectStore): Promise<void> {
+    try {
+      for await (const changes of asOne(view, entity, { store, endsAtMs })) await changeAll(store, changes);
+    } catch (error) {
+      if (isAppError(error, "unavailable", "unknown_outcome") && !isStoreDamaged(error)) throw error;
+      const { cid, id } = entity.key;
+      this.#of.log.warn({ err: error, class: view.path, object: `${cid}:${id}` }, "an object still ends in parts");
+    }
   }
 
   #timeIsOver(): () => boolean {
@@ -98,11 +114,7 @@ export class Ends {
   }
 }
 
-function endsByItself({ kind, options }: LoadedClass): boolean {
-  return kind === "entity" && options.ttlSeconds !== undefined;
-}
-
-async function* pages(read: (page: PageRequest) => Promise<Page<Entity>>): AsyncGenerator<readonly Entity[]> {
+async function* pages<T>(read: (page: PageRequest) => Promise<Page<T>>): AsyncGenerator<readonly T[]> {
   let cursor: string | undefined;
   do {
     const page = await read({ limit: CHANGE_BATCH_MAX, ...(cursor !== undefined && { cursor }) });

@@ -52,7 +52,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
     this.#clock = runtime.clock;
     this.#endings = endingJournal({ ...of, controllers: of.controllers ?? alone(runtime) });
     this.#tenants = new OpenTenants({ stores, runtime, endings: this.#endings });
-    this.#ends = new Ends({ stores, tenants: this.#tenants, clock: runtime.clock });
+    this.#ends = new Ends({ stores, tenants: this.#tenants, ...runtime });
     this.#definitions = new DefinitionChanges(this.#tenants);
     this.#triggers = new Triggers({ tenants: this.#tenants, clock: runtime.clock, runner });
     this.#writes = new Writes({ tenants: this.#tenants, triggers: this.#triggers, runtime, runner, room });

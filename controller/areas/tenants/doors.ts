@@ -67,6 +67,7 @@ function closableScrub(scrub: ScrubStore, check: Check): ScrubStore {
   return {
     postings: (page) => open(check, () => scrub.postings(page)),
     ended: (page) => open(check, () => scrub.ended(page)),
+    endingInParts: (page) => open(check, () => scrub.endingInParts(page)),
     missing: (entities) => open(check, () => scrub.missing(entities)),
     add: (changes) => open(check, () => scrub.add(changes)),
     remove: (postings) => open(check, () => scrub.remove(postings)),

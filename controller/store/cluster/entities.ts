@@ -15,6 +15,7 @@ import type {
   Page,
   PageRequest,
 } from "../objects.ts";
+import type { EndingInParts } from "../scrub.ts";
 import type { CqlValue, Statement } from "./cassandra.ts";
 import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
@@ -56,18 +57,18 @@ export class EntityTable {
   readonly #table: string;
   readonly #selectWritten: string;
   readonly #all: TokenScan;
+  readonly #inParts: TokenScan;
   /** By what is written: a bit for each of `ASSIGNMENTS`, above them how many slots are named. */
   readonly #updates: string[] = [];
 
   constructor(tables: Tables) {
     this.#tables = tables;
     this.#table = `${tables.keyspace}.present`;
-    this.#all = new TokenScan(tables, {
-      table: "present",
-      columns: `cid, id, ${PRESENT}${WHOLE.text}`,
-      partitionKey: "cid, id",
-      hasSingleRows: true,
-    });
+    const all = { table: "present", partitionKey: "cid, id", hasSingleRows: true };
+    const columns = `cid, id, ${PRESENT}${WHOLE.text}`;
+    this.#all = new TokenScan(tables, { ...all, columns });
+    const ttls = "TTL(birth) AS birth_ttl, TTL(last) AS last_ttl";
+    this.#inParts = new TokenScan(tables, { ...all, columns: `${columns}, ${ttls}` });
     this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
   }
 
@@ -174,6 +175,19 @@ export class EntityTable {
     const { rows, state } = await cassandra.page({ query, params: [endOf(beforeMs)] }, place, cassandra.deadline());
     const items = rows.flatMap((row) => bornEntity(keyOf(row), row, WHOLE) ?? []);
     return { items, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
+  }
+
+  /** By what Cassandra knows of its own ends: every change writes `last` with that of what it writes. */
+  async endingInParts(page: PageRequest): Promise<Page<EndingInParts>> {
+    const { rows, cursor } = await this.#inParts.page(requestText(this.#tables.keyspace, "inParts"), page);
+    const nowMs = this.#nowMs();
+    const items = rows.flatMap((row) => {
+      const entity = bornEntity(keyOf(row), row, WHOLE);
+      if (entity === undefined || entity.endsAtMs !== undefined) return [];
+      if (row.birth_ttl === null && row.last_ttl === null) return [];
+      return [{ entity, endsAtMs: row.last_ttl === null ? Infinity : nowMs + Number(row.last_ttl) * 1_000 }];
+    });
+    return cursor === undefined ? { items } : { items, cursor };
   }
 
   async scan(page: PageRequest): Promise<Page<Entity>> {

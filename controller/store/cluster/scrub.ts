@@ -3,7 +3,16 @@ import { isAppError } from "../../../common/errors.ts";
 import { SCRUB_CHECKS_AT_ONCE } from "../../../common/limits.ts";
 import type { BlobInfo, BlobStore } from "../blobs.ts";
 import type { Entity, EntityChange, ObjectStore, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, RowsRead, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
+import type {
+  ContentState,
+  EdgeCheck,
+  EndingInParts,
+  Posting,
+  RowsRead,
+  ScrubStore,
+  TableRepair,
+  TermsOf,
+} from "../scrub.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { contentOf } from "./contents.ts";
 import { requestText } from "./cursor.ts";
@@ -67,6 +76,10 @@ export class CassandraScrub implements ScrubStore {
 
   ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>> {
     return this.#entities.ended(page);
+  }
+
+  endingInParts(page: PageRequest): Promise<Page<EndingInParts>> {
+    return this.#entities.endingInParts(page);
   }
 
   missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {

@@ -65,6 +65,21 @@ export class EntityState {
     return lastUs;
   }
 
+  /**
+   * When what its last write wrote ends, `Infinity` where that does not; `undefined` where no part of it ends by itself, or
+   * the whole has an end.
+   */
+  lastPartEndsAtMs(): number | undefined {
+    const parts = [
+      { timeUs: this.birthUs, value: true, atMs: this.birthExpiresMs },
+      ...this.cells.values(),
+      ...this.numbers.values(),
+    ].filter(({ value }) => value !== undefined);
+    if (this.endNamedUs > 0 || parts.every(({ atMs }) => atMs === 0)) return undefined;
+    const lastUs = Math.max(...parts.map(({ timeUs }) => timeUs));
+    return Math.max(...parts.map(({ timeUs, atMs }) => (timeUs < lastUs ? 0 : atMs || Infinity)));
+  }
+
   /** As indexed after the last write or visit; what has vanished since is still in there. */
   indexed(): Indexed {
     if (this.birthUs === 0) return NOTHING;

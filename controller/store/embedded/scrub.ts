@@ -3,7 +3,16 @@ import { SCRUB_AGE_MIN_MS } from "../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../format.ts";
 import type { BlobInfo } from "../blobs.ts";
 import type { Entity, EntityChange, EntityKey, Page, PageRequest } from "../objects.ts";
-import type { ContentState, EdgeCheck, Posting, RowsRead, ScrubStore, TableRepair, TermsOf } from "../scrub.ts";
+import type {
+  ContentState,
+  EdgeCheck,
+  EndingInParts,
+  Posting,
+  RowsRead,
+  ScrubStore,
+  TableRepair,
+  TermsOf,
+} from "../scrub.ts";
 import { indexedTerms } from "../terms.ts";
 import { Cursors } from "./cursor.ts";
 import { mirrorKey, sourceKey, type PackedEdge } from "./edges.ts";
@@ -53,6 +62,15 @@ export class EmbeddedScrub implements ScrubStore {
   /** The engine itself clears up what has ended. */
   async ended(): Promise<Page<Entity>> {
     return { items: [] };
+  }
+
+  async endingInParts(page: PageRequest): Promise<Page<EndingInParts>> {
+    const { items, cursor } = await this.#of.objects.scan(page);
+    const found = items.flatMap((entity) => {
+      const endsAtMs = this.#state(entity.key)?.lastPartEndsAtMs();
+      return endsAtMs === undefined ? [] : [{ entity, endsAtMs }];
+    });
+    return cursor === undefined ? { items: found } : { items: found, cursor };
   }
 
   async missing(entities: readonly TermsOf[]): Promise<readonly (readonly string[])[]> {

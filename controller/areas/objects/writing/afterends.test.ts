@@ -92,6 +92,10 @@ test.each(onCluster ? [] : [PASS])(
     await objects.alterClass(admin, PASS.path, { kind: "add index", name: "parts" });
     expect(await objects.update(admin, { id: "pass:updated" }, setSize(2))).toBe(true);
     expect((await stored("updated"))?.endsAtMs).toBe(nowMs + HOUR_MS);
+    for (const id of ["maintained", "other"])
+      await store.objects.change([
+        { key: { cid, id }, timeUs: (nowMs + 1) * 1_000, numbers: new Map([[0, 1]]), expiresAtMs: nowMs + HOUR_MS },
+      ]);
     await objects.maintain(admin);
     for (const id of ["maintained", "other"]) expect((await stored(id))?.endsAtMs).toBe(nowMs + HOUR_MS);
   },

@@ -188,10 +188,10 @@ test("inserted again after its end an object has nothing of its life before, whe
 });
 
 /**
- * As a version wrote it in whose stores each part ended by itself: all of it after a moment. It is ahead of the clock, so
- * that the next write comes right behind it.
+ * As a version wrote it in whose stores each part ended by itself: all of it after a moment, the last write after an hour.
+ * It is ahead of the clock, so that the next write comes right behind it.
  */
-async function writtenBefore(id: string): Promise<void> {
+async function writtenBefore(id: string, isLastEnding = true): Promise<void> {
   if ((await objects.catalog(admin)).get(PASS.path) === undefined) {
     await objects.createClass(admin, { ...PASS, options: { ...PASS.options, ttlSeconds: undefined } });
     await objects.createEdgeType(admin, LINK);
@@ -212,12 +212,19 @@ async function writtenBefore(id: string): Promise<void> {
       addEdges: [{ type: "link", to: edge!.to }],
       expiresAtMs: realClock.nowMs() + BRIEF_MS,
     },
+    {
+      key,
+      timeUs: entity.lastUs + MINUTE_MS * 1_000 + 1,
+      numbers: new Map([[0, entity.numbers[0]]]),
+      ...(isLastEnding ? { expiresAtMs: realClock.nowMs() + HOUR_MS } : {}),
+    },
   ]);
 }
 
 test("what an earlier version wrote ends as a whole after it was updated, or maintenance has seen it", async () => {
   await writtenBefore("updated");
   await writtenBefore("maintained");
+  await writtenBefore("lasting", false);
   await writtenBefore("neither");
   await objects.alterClass(admin, PASS.path, { kind: "set options", options: { ttlSeconds: 3_600 } });
   await objects.update(admin, { id: "pass:updated" }, setSize(0));
@@ -225,6 +232,8 @@ test("what an earlier version wrote ends as a whole after it was updated, or mai
   await objects.maintain(admin);
   const neither = await keyOf("neither");
   expect((await stored("neither"))?.endsAtMs).toBeGreaterThan(realClock.nowMs());
+  // What was written without a ttl stays until its next write.
+  expect((await stored("target"))?.endsAtMs).toBeUndefined();
   await store.objects.change([{ key: neither, timeUs: (nowMs + 2 * MINUTE_MS) * 1_000, death: true }]);
   // A part that was left as it was would be gone by the time this one is.
   const canary = { cid: 1_000_000, id: "canary" };
@@ -234,12 +243,14 @@ test("what an earlier version wrote ends as a whole after it was updated, or mai
   await expect.poll(isThere, { timeout: GONE_WITHIN_MS }).toBe(false);
   for (const [id, size] of [
     ["maintained", 1],
+    ["lasting", 1],
     ["updated", 0],
   ] as const) {
-    expect(await readAll(ofSize(size))).toMatchObject([{ id: `pass:${id}`, values: { ...WHOLE, size } }]);
+    expect((await readAll(ofSize(size))).find((row) => row.id === `pass:${id}`)?.values).toEqual({ ...WHOLE, size });
     expect((await store.objects.edges(await keyOf(id), "out", { limit: 10 })).items).toHaveLength(1);
     expect((await stored(id))?.endsAtMs).toBeGreaterThan(realClock.nowMs());
   }
   const found = await store.objects.find({ terms: [`c${neither.cid}`] }, { limit: 10 });
-  expect(found.items.map(({ key }) => key.id).sort()).toEqual(["maintained", "target", "updated"]);
+  expect(found.items.map(({ key }) => key.id).sort()).toEqual(["lasting", "maintained", "target", "updated"]);
+  expect((await stored("lasting"))?.endsAtMs).toBe(Infinity);
 });

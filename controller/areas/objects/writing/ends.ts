@@ -3,7 +3,7 @@ import type { Edge, EdgeEnd, Entity, EntityChange, EntityKey } from "../../../st
 import type { LoadedClass } from "../definitions/views.ts";
 import { CREATED_CELL } from "../values/celllayout.ts";
 import { encodeCell } from "../values/codec.ts";
-import { endsAtMs, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
+import type { ComposedWrite, EntityWrite } from "../values/compose.ts";
 import { createdMs, entityRow } from "../values/entity.ts";
 import { droppedTerms } from "../values/terms.ts";
 import { objectOfTombstone, tombstoneAhead, tombstoneEnd } from "../values/tombstones.ts";
@@ -23,7 +23,7 @@ export async function* beforeEnds(
   yield tombstonesAhead(writes);
   for (const [at, { view, old }] of writes.entries()) {
     const change = composed[at]?.change;
-    if (old === undefined || change === undefined || !endsInParts(view, old.entity)) continue;
+    if (old === undefined || change === undefined || !mayEndInParts(view, old.entity)) continue;
     for await (const changes of asOne(view, old.entity, source)) yield besides(change, changes);
   }
 }
@@ -33,29 +33,29 @@ export function tombstonesAhead(writes: readonly EntityWrite[]): EntityChange[] 
 }
 
 /**
- * Whether no write named the end of an object that has one. It was written before its class had a ttl, or by an earlier
- * version, in whose stores each cell, term and edge ends so long after its own write.
+ * Whether no write named the end of an object that gets one: parts of it may end by themselves. It was written before its
+ * class had a ttl, or by an earlier version, in whose stores each cell, term and edge ends so long after its own write.
  */
-export function endsInParts({ options }: LoadedClass, { endsAtMs: named }: Entity): boolean {
+export function mayEndInParts({ options }: LoadedClass, { endsAtMs: named }: Entity): boolean {
   return options.ttlSeconds !== undefined && named === undefined;
 }
 
 /**
  * All of an object again, so that no part of it ends by itself, however many edges and indexed values it has. Each part
  * bears a time just above its own, as Cassandra keeps what ends of two writes of one time; concurrent and later writes
- * overtake it.
+ * overtake it. `endsAtMs` absent: the write that follows names the end.
  */
 export async function* asOne(
   view: LoadedClass,
   entity: Entity,
-  source: Source,
+  { endsAtMs: named, ...source }: Source & { readonly endsAtMs?: number },
 ): AsyncGenerator<readonly EntityChange[]> {
   const { key } = entity;
   for await (const edges of outgoingPages(key, source)) yield edgesAgain(key, edges);
   for (const { timeUs, addTerms = [] } of entriesOf(view, entity))
     for (let from = 0; from < addTerms.length; from += TERMS_PER_OBJECT_MAX)
       yield [{ key, timeUs: timeUs + 1, addTerms: addTerms.slice(from, from + TERMS_PER_OBJECT_MAX) }];
-  yield cellsAndEnd(view, entity);
+  yield cellsAndEnd(view, entity, named);
 }
 
 function edgesAgain(key: EntityKey, edges: readonly Edge[]): EntityChange[] {
@@ -68,7 +68,7 @@ function edgesAgain(key: EntityKey, edges: readonly Edge[]): EntityChange[] {
   return [...byTime].map(([timeUs, addEdges]) => ({ key, timeUs: timeUs + 1, addEdges }));
 }
 
-function cellsAndEnd(view: LoadedClass, entity: Entity): EntityChange[] {
+function cellsAndEnd(view: LoadedClass, entity: Entity, named: number | undefined): EntityChange[] {
   const { key, birthUs, cells, lastUs } = entity;
   const parts = new Map<number, EntityChange>();
   const add = (timeUs: number, part: Partial<EntityChange>): void => {
@@ -84,8 +84,7 @@ function cellsAndEnd(view: LoadedClass, entity: Entity): EntityChange[] {
   const created = encodeCell("timestamp", createdMs(entity), "ctime");
   const isMade = cells.keys.includes(CREATED_CELL);
   add(birthUs, { birth: true, ...(isMade ? {} : { cells: new Map([[CREATED_CELL, created]]) }) });
-  const endMs = endsAtMs(view, lastUs);
-  if (endMs !== undefined) add(lastUs, { endsAtMs: endMs });
+  if (named !== undefined) add(lastUs, { endsAtMs: named });
   return [...parts.values()];
 }
 
