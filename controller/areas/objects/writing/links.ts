@@ -3,8 +3,7 @@ import { EDGES_PER_WRITE_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.
 import type { Edge, EdgeEnd, EntityKey, ObjectStore } from "../../../store/objects.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import { inPages, keyText, resolveTargets } from "../reading/locate.ts";
-import { goneUs } from "./recreated.ts";
-import { knownRemoval } from "../values/edgelives.ts";
+import { knownRemoval, lastRemovalUs } from "../values/edgelives.ts";
 import type { LinkEdit } from "../values/rows.ts";
 
 export interface LinkWrite {
@@ -45,7 +44,9 @@ export async function linkTargets(
   );
   const entities = [...keys.values()].filter(({ cid }) => snapshot.byCid(cid)?.kind === "entity");
   const traces = await inPages(entities, (page) => source.store.trace(page));
-  const diedUs = new Map(traces.map((trace, at) => [keyText(entities[at]!), trace.entity?.diedUs ?? goneUs(trace)]));
+  const diedUs = new Map(
+    traces.map((trace, at) => [keyText(entities[at]!), trace.entity?.diedUs ?? lastRemovalUs(trace)]),
+  );
   return { keys, diedUs };
 }
 

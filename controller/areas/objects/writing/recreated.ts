@@ -11,11 +11,6 @@ export function recreatedOf(traces: Traces): Traces {
   return recreated;
 }
 
-/** Until when edges lead to the object that was removed, or ended. */
-export function goneUs({ lastUs, endedUs = 0 }: EntityTrace): number {
-  return Math.max(lastUs, endedUs);
-}
-
 /**
  * Removes cells that an update left when it crossed the removal of its object: the next object of that name would show
  * them. Each is removed with its own time, so that nothing else is.

@@ -11,6 +11,7 @@ import { findEntities, inPages, keyText, placeText, type Place } from "../readin
 import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
 import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
+import { lastRemovalUs } from "../values/edgelives.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
 import { RepeatableIds, wholeId } from "../values/identity.ts";
@@ -24,7 +25,7 @@ import { incomingEdges } from "./incomingedges.ts";
 import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
-import { goneUs, leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import { unstoredRecords, unstoredRows } from "./unstored.ts";
@@ -477,7 +478,7 @@ export class ObjectWriter {
     );
     const endUs = ({ id }: EntityKey): number => {
       const trace = recreated.get(id);
-      return trace === undefined ? 0 : goneUs(trace);
+      return trace === undefined ? 0 : lastRemovalUs(trace);
     };
     await this.#writing.endEdges(context, incoming, { endUs });
     await this.#writing.ending(incoming, endUs, write);
