@@ -9,7 +9,7 @@ import { aheadOf, aheadRows } from "./ahead.ts";
 import { exportAudit, verifyAudit } from "./audit.ts";
 import { exec, runJob, type FollowOptions } from "./exec.ts";
 import { exitCodeOfKeys, keyStatusOf, keyText, makeKeyFile, rotateKeyFile } from "./key.ts";
-import { exitCodeOf, followScrub, statusOf } from "./scrub.ts";
+import { exitCodeOf, followScrub, statusExitCodeOf, statusOf } from "./scrub.ts";
 import { repairRows, repairsOf } from "./repairs.ts";
 import { joinLine, type JoinToken } from "./join.ts";
 import { Output } from "./output.ts";
@@ -178,11 +178,16 @@ program
   .option("--rate <n>", "comparisons with the store a second, at most")
   .option(
     "--status",
-    "only show how far it is, what the last one found, whether one is due, and which rows are damaged",
+    "only show how far it is, what the last one found, whether one is due, and which rows are damaged (2: something is)",
   )
   .option("--stop", "stop the one that is under way")
   .action(async ({ rate, status, stop }: ScrubWords) => {
-    if (status) return show(await statusOf(client()));
+    if (status) {
+      const found = await statusOf(client());
+      show(found);
+      process.exitCode = statusExitCodeOf(found);
+      return;
+    }
     if (stop) return show(await client().call("DELETE", "/cluster/scrub"));
     const signal = ended();
     const pause = () => setTimeout(SCRUB_LOOK_EVERY_MS, undefined, { signal }).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exitCodeOf, followScrub } from "./scrub.ts";
+import { exitCodeOf, followScrub, statusExitCodeOf } from "./scrub.ts";
 
 const report = {
   id: "01",
@@ -56,4 +56,17 @@ test("one that is under way is joined, and goes on when its follower goes", asyn
   const note = (text: string) => text.startsWith("contents:") && leave.abort();
   expect(await followScrub({ client, pause: () => Promise.resolve(), signal: leave.signal, note })).toBeUndefined();
   expect(calls).toEqual(["GET /cluster/scrub", "GET /cluster/scrub"]);
+});
+
+test("its status fails where the last scrub or the row check found damage", () => {
+  const rows = { startedMs: 1, looked: 2, damaged: 0, tables: {}, examples: [] };
+  const sound = {
+    due: true,
+    last: { ...report, state: "done" as const, step: "contents" as const },
+    rows: { running: rows, last: rows, late: true },
+  };
+  expect(statusExitCodeOf(sound)).toBe(0);
+  expect(statusExitCodeOf({ ...sound, last: { ...sound.last, damaged: 1 } })).toBe(2);
+  expect(statusExitCodeOf({ ...sound, rows: { ...sound.rows, running: { ...rows, damaged: 1 } } })).toBe(2);
+  expect(statusExitCodeOf({ ...sound, rows: { ...sound.rows, last: { ...rows, damaged: 1 } } })).toBe(2);
 });

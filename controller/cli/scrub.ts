@@ -40,6 +40,11 @@ export function progressOf({ step, looked, bytes, missing, superfluous, damaged 
   return `${step}: ${seen}; ${missing} missing, ${superfluous} superfluous, ${damaged} damaged`;
 }
 
+/** 2: the last scrub or a round of the row check found damage. */
+export function statusExitCodeOf({ last, rows }: ScrubStatus): number {
+  return [last, rows.running, rows.last].some((report) => (report?.damaged ?? 0) > 0) ? 2 : 0;
+}
+
 /** 0: sound or mended, 2: a content is damaged or the scrub did not come to its end. */
 export function exitCodeOf({ state, damaged }: ScrubReport): number {
   return state === "done" && damaged === 0 ? 0 : 2;

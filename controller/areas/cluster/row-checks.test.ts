@@ -4,7 +4,10 @@ import { ROW_CHECK_EVERY_MS, ROW_CHECK_EXAMPLES_MAX } from "../../../common/limi
 import type { Clock } from "../../../common/time.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import type { Stores, TenantStore } from "../../store/engine.ts";
+import { storeDamaged } from "../../store/damage.ts";
+import type { KvStore } from "../../store/kv.ts";
 import type { DamagedRow, RowsRead, ScrubStore } from "../../store/scrub.ts";
 import { RowCheckService } from "./row-checks.ts";
 
@@ -24,7 +27,7 @@ afterAll(() => engine[Symbol.asyncDispose]());
 
 type Rows = ScrubStore["rows"];
 
-function storesWith(rows: Rows | undefined): Stores {
+function storesWith(rows: Rows | undefined, kv?: KvStore): Stores {
   const wrapped = (store: TenantStore): TenantStore =>
     rows === undefined
       ? store
@@ -36,7 +39,7 @@ function storesWith(rows: Rows | undefined): Stores {
         };
   return {
     system: () => engine.system(),
-    tenant: async (name) => wrapped(await engine.tenant(name)),
+    tenant: async (name) => ({ ...wrapped(await engine.tenant(name)), ...(kv && { kv }) }),
   };
 }
 
@@ -49,7 +52,7 @@ interface Shared {
 const shared = (): Shared => ({ nowMs: Date.now(), alive: new Set(), logged: [] });
 
 /** A controller to whom no rest takes time. */
-function controller(own: string, of: Shared, rows?: Rows) {
+function controller(own: string, of: Shared, rows?: Rows, kv?: KvStore) {
   of.alive.add(own);
   const clock: Clock = {
     nowMs: () => of.nowMs,
@@ -64,7 +67,7 @@ function controller(own: string, of: Shared, rows?: Rows) {
       name === "error" ? (_: object, text: string) => of.logged.push(text) : (Reflect.get(target, name) as unknown),
   });
   return new RowCheckService({
-    stores: storesWith(rows),
+    stores: storesWith(rows, kv),
     runtime: { ...testRuntime(clock), log },
     controllers: { own, has: (id) => of.alive.has(id) },
   });
@@ -216,5 +219,24 @@ test("a place that another version noted begins the round anew", async () => {
   await round(service, of);
   expect(asked).toEqual(["", "old", ""]);
   expect((await service.status(admin)).last).toMatchObject({ looked: 1 });
+  await service.close();
+});
+
+test("its own entry, when it is damaged, is told and does not keep the check from going on", async () => {
+  const of = shared();
+  const { kv } = await engine.tenant("matrix");
+  await round(controller("one", of, pages([{ looked: 9, damaged: [] }])), of);
+  const isSound = { now: false };
+  const damagedKv = wrappedKv(kv, {
+    get: async (key) => (isSound.now ? kv.get(key) : Promise.reject(storeDamaged("Its checksum is wrong."))),
+    delete: async (...given) => {
+      isSound.now = true;
+      return kv.delete(...given);
+    },
+  });
+  const service = controller("two", of, pages([{ looked: 9, damaged: [] }]), damagedKv);
+  await round(service, of);
+  expect(of.logged).toEqual(["a row is damaged"]);
+  expect((await service.status(admin)).last).toMatchObject({ looked: 9, damaged: 0 });
   await service.close();
 });

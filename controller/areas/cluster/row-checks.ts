@@ -10,6 +10,7 @@ import {
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
+import { isStoreDamaged } from "../../store/damage.ts";
 import type { Stores, TenantStore } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -183,7 +184,7 @@ export class RowCheckService {
     if (this.#rounds.get(round.store) === round) this.#rounds.delete(round.store);
   }
 
-  /** Whether the round goes on here. */
+  /** Answers true while this controller goes on with the round. */
   async #read(round: Round): Promise<boolean> {
     const { clock } = this.#with.runtime;
     const { scrub } = await this.#store(round.store);
@@ -243,9 +244,17 @@ export class RowCheckService {
   }
 
   async #stored(store: string): Promise<{ readonly state: Partial<RowCheckState>; readonly revision: number }> {
-    const entry = await (await this.#store(store)).kv.get(KEY);
+    const { kv } = await this.#store(store);
+    const entry = await kv.get(KEY).catch((error: unknown) => this.#forget(store, error));
     if (entry === undefined) return { state: {}, revision: 0 };
     return { state: decodeStored<Partial<RowCheckState>>(entry.value), revision: entry.revision };
+  }
+
+  /** The check's own entry must not keep it from telling that it is damaged: the next round begins without it. */
+  async #forget(store: string, error: unknown): Promise<undefined> {
+    if (!isStoreDamaged(error)) throw error;
+    this.#with.runtime.log.error({ tenant: store, key: KEY, reason: errorText(error) }, "a row is damaged");
+    await (await this.#store(store)).kv.delete(KEY);
   }
 
   #store(store: string): Promise<TenantStore> {
@@ -277,7 +286,7 @@ function reportOf({
   return { startedMs, looked, damaged, tables, examples };
 }
 
-/** Of the last whole round, and of the one under way where that found more. */
+/** Counts by table: those of the last whole round, or of the one under way where that found more. */
 function damagedTables({ last, tables = {} }: Partial<RowCheckState>): Readonly<Record<string, number>> {
   const found: Record<string, number> = { ...last?.tables };
   for (const [table, count] of Object.entries(tables)) found[table] = Math.max(found[table] ?? 0, count);

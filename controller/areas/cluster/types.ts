@@ -20,7 +20,7 @@ export interface MemberKeys {
   readonly sealing: string;
 }
 
-/** What a round of the row check has read so far, or read. */
+/** A round of the row check: what it has read so far, or in all. */
 export interface RowCheckReport {
   readonly startedMs: number;
   readonly endedMs?: number;
@@ -34,9 +34,9 @@ export interface RowCheckReport {
 
 export interface RowCheckStatus {
   readonly running?: RowCheckReport;
-  /** Of the last round that came to its end. */
+  /** The last round that came to its end. */
   readonly last?: RowCheckReport;
-  /** Whether that is more than `ROW_CHECK_LATE_MS` ago. */
+  /** No round came to its end for `ROW_CHECK_LATE_MS`. */
   readonly isLate: boolean;
 }
 
