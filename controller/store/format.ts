@@ -1,5 +1,6 @@
 import { Packr, RESERVE_START_SPACE, Unpackr } from "msgpackr";
-import { AppError } from "../../common/errors.ts";
+import type { AppError } from "../../common/errors.ts";
+import { storeDamaged } from "./damage.ts";
 
 /**
  * Every stored value begins with a format byte, which says how to read it. JSON for values that people inspect with
@@ -53,7 +54,7 @@ export function decodeStored<T>(bytes: Uint8Array): T {
 }
 
 function unknownFormat(format: number | undefined): AppError {
-  return new AppError("unavailable", `A stored value has format ${String(format)}, which this version does not know.`);
+  return storeDamaged(`A stored value has format ${String(format)}, which this version does not know.`);
 }
 
 function prefixed(format: number, body: Uint8Array): Uint8Array {

@@ -28,8 +28,9 @@ export interface ScrubStore {
    */
   edges(from: "source" | "target", page: PageRequest & { readonly beforeUs: number }): Promise<EdgeCheck>;
   /**
-   * Entities that ended by `endsAtMs` before `beforeMs` and are not cleared up, each at least once: a death at
-   * their end or, where that is later, at their `lastUs` does that. An engine that clears up by itself answers none.
+   * Entities that ended by `endsAtMs` before `beforeMs` and are not cleared up, each at least once, also where nothing but a
+   * late write is left of one (`birthUs` is 0): a death at their end or, where that is later, at their `lastUs` does that. An
+   * engine that clears up by itself answers none.
    */
   ended(page: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>>;
   /**

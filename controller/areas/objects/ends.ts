@@ -5,7 +5,7 @@ import type { Runtime } from "../../runtime.ts";
 import { isStoreDamaged } from "../../store/damage.ts";
 import type { Stores } from "../../store/engine.ts";
 import { encodeJson } from "../../store/format.ts";
-import type { ObjectStore, Page, PageRequest } from "../../store/objects.ts";
+import type { Entity, EntityChange, ObjectStore, Page, PageRequest } from "../../store/objects.ts";
 import type { EndingInParts } from "../../store/scrub.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { LoadedClass } from "./definitions/views.ts";
@@ -23,7 +23,10 @@ interface EndsDependencies {
   readonly log: Runtime["log"];
 }
 
-/** What any controller may do at any time for objects that end by themselves: in each call as much as a bounded time takes. */
+/**
+ * Maintains objects that end by themselves. Any controller may do so at any time; each call ends after a bounded time, and
+ * the next one goes on.
+ */
 export class Ends {
   readonly #of: EndsDependencies;
   /** Passes that go on with the next call. */
@@ -35,8 +38,11 @@ export class Ends {
   }
 
   async maintain(principal: Principal): Promise<void> {
-    await this.#clear(principal);
-    if (!this.#joined.has(principal.tenant)) await this.#join(principal);
+    try {
+      await this.#clear(principal);
+    } finally {
+      if (!this.#joined.has(principal.tenant)) await this.#join(principal);
+    }
   }
 
   leave(tenant: string): void {
@@ -54,10 +60,26 @@ export class Ends {
       if (entities.length === 0) continue;
       const { store, catalog } = await tenants.of(principal);
       const { snapshot } = await catalog.resumed();
-      const changes = entities.map((entity) => clearingLate(snapshot.byCid(entity.key.cid), entity));
-      await changeAll(store.objects, changes);
+      await changeAll(
+        store.objects,
+        entities.map((entity) => this.#clearing(snapshot.byCid(entity.key.cid), entity)),
+      );
       if (isOver()) return;
     }
+  }
+
+  /** An object that cannot be decoded goes without its terms, which a scrub takes away. */
+  #clearing(view: LoadedClass | undefined, entity: Entity): EntityChange {
+    try {
+      return clearingLate(view, entity);
+    } catch (error) {
+      this.#warn(entity, error, "an object that has ended is removed without its index entries");
+      return clearingLate(undefined, entity);
+    }
+  }
+
+  #warn({ key: { cid, id } }: Entity, error: unknown, message: string): void {
+    this.#of.log.warn({ err: error, object: `${cid}:${id}` }, message);
   }
 
   /** Gives objects of earlier versions one end each, once in the life of a tenant. */
@@ -70,7 +92,7 @@ export class Ends {
     this.#joined.add(tenant);
   }
 
-  /** Whether nothing is left. A pass that fails begins again. */
+  /** Answers true when no object is left. A pass that fails begins again. */
   async #joinSome(principal: Principal): Promise<boolean> {
     const pass = this.#joining.get(principal.tenant) ?? this.#joinAll(principal);
     this.#joining.delete(principal.tenant);
@@ -88,7 +110,7 @@ export class Ends {
     const { snapshot } = await catalog.resumed();
     for await (const found of pages((page) => store.scrub.endingInParts(page))) {
       for (const ending of found) {
-        // What is of no class ends in parts on purpose, or has lost its class.
+        // Entities without a class end in parts on purpose, or their class was dropped.
         const view = snapshot.byCid(ending.entity.key.cid);
         if (view !== undefined) await this.#joinOne(view, ending, store.objects);
       }
@@ -102,8 +124,7 @@ export class Ends {
       for await (const changes of asOne(view, entity, { store, endsAtMs })) await changeAll(store, changes);
     } catch (error) {
       if (isAppError(error, "unavailable", "unknown_outcome") && !isStoreDamaged(error)) throw error;
-      const { cid, id } = entity.key;
-      this.#of.log.warn({ err: error, class: view.path, object: `${cid}:${id}` }, "an object still ends in parts");
+      this.#warn(entity, error, "an object of an earlier version still ends in parts");
     }
   }
 

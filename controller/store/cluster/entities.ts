@@ -173,7 +173,7 @@ export class EntityTable {
     const place = { size: page.limit, state: readCursor(request, page) };
     const query = `SELECT cid, id, ${PRESENT}${WHOLE.text} FROM ${this.#table} WHERE ends <= ?`;
     const { rows, state } = await cassandra.page({ query, params: [endOf(beforeMs)] }, place, cassandra.deadline());
-    const items = rows.flatMap((row) => bornEntity(keyOf(row), row, WHOLE) ?? []);
+    const items = rows.map((row) => entityOf(keyOf(row), row, WHOLE));
     return { items, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
   }
 
@@ -337,9 +337,12 @@ function isEnded(row: types.Row, nowMs: number): boolean {
 
 /** Undefined for a partition without a birth mark: never born, or dead. */
 function bornEntity(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
-  if (row.birth === null || row.birth === undefined) return undefined;
+  return row.birth === null || row.birth === undefined ? undefined : entityOf(key, row, selection);
+}
+
+function entityOf(key: EntityKey, row: types.Row, selection: Selection): Entity {
   const cells = selection.cells(row);
-  const birthUs = Number(row.birth);
+  const birthUs = Number(row.birth ?? 0);
   // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { REMOVED_TERMS_KEPT_MAX } from "../../../common/limits.ts";
 import { encodeEntity } from "./entity-form.ts";
+import type { EntityChange } from "../objects.ts";
 import { EntityState } from "./entity-state.ts";
 
 const KEY = { cid: 1, id: "aged" };
@@ -30,4 +31,18 @@ test("of the terms that were taken away the latest are remembered, so that a wri
   for (const n of [REWRITES - 3, REWRITES - 2])
     state.apply({ key: KEY, timeUs: n + 1, addTerms: words(n), dropTerms: words(n - 1) }, NOW_MS);
   expect([...state.indexed().terms].sort()).toEqual(words(REWRITES - 1).sort());
+});
+
+test("of parts that end by themselves the last write's own counts, and none where the whole has an end", () => {
+  const state = new EntityState();
+  const write = (timeUs: number, more: Partial<EntityChange>): number | undefined => {
+    state.apply({ key: { cid: 1, id: "a" }, timeUs, ...more }, 0);
+    return state.lastPartEndsAtMs();
+  };
+  const cell = (name: string): Pick<EntityChange, "cells"> => ({ cells: new Map([[name, new Uint8Array(1)]]) });
+  expect(write(1, { birth: true })).toBeUndefined();
+  expect(write(2, { ...cell("1"), expiresAtMs: 9_000 })).toBe(9_000);
+  expect(write(3, { ...cell("2"), expiresAtMs: 5_000 })).toBe(5_000);
+  expect(write(4, cell("3"))).toBe(Infinity);
+  expect(write(5, { endsAtMs: 7_000 })).toBeUndefined();
 });

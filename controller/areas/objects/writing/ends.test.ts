@@ -232,7 +232,7 @@ test("what an earlier version wrote ends as a whole after it was updated, or mai
   await objects.maintain(admin);
   const neither = await keyOf("neither");
   expect((await stored("neither"))?.endsAtMs).toBeGreaterThan(realClock.nowMs());
-  // What was written without a ttl stays until its next write.
+  // An object that was written without a ttl stays until its next write.
   expect((await stored("target"))?.endsAtMs).toBeUndefined();
   await store.objects.change([{ key: neither, timeUs: (nowMs + 2 * MINUTE_MS) * 1_000, death: true }]);
   // A part that was left as it was would be gone by the time this one is.
@@ -253,4 +253,22 @@ test("what an earlier version wrote ends as a whole after it was updated, or mai
   const found = await store.objects.find({ terms: [`c${neither.cid}`] }, { limit: 10 });
   expect(found.items.map(({ key }) => key.id).sort()).toEqual(["lasting", "maintained", "target", "updated"]);
   expect((await stored("lasting"))?.endsAtMs).toBe(Infinity);
+});
+
+test("an object that cannot be decoded keeps maintenance from no other, and goes when it has ended", async () => {
+  const view = await objects.createClass(admin, PASS);
+  const size = view.columns.find(({ name }) => name === "size")!;
+  const broken = { birth: true, cells: new Map([[String(size.number), Uint8Array.of(250)]]) } as const;
+  const timeUs = (nowMs - 3 * HOUR_MS) * 1_000;
+  const endsAtMs = nowMs - 2 * HOUR_MS;
+  const expiresAtMs = nowMs + HOUR_MS;
+  await store.objects.change([
+    { key: await keyOf("gone"), timeUs, ...broken, endsAtMs },
+    { key: await keyOf("broken"), timeUs, ...broken, expiresAtMs },
+    { key: await keyOf("sound"), timeUs, birth: true, numbers: new Map([[0, 1]]), expiresAtMs },
+  ]);
+  await objects.maintain(admin);
+  expect(await endedThere()).toEqual([]);
+  expect((await stored("sound"))?.endsAtMs).toBeGreaterThan(nowMs);
+  expect(await store.kv.get("objects/joined")).toBeDefined();
 });
