@@ -172,7 +172,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: HTTP_PATH_PARAMETER_MAX_CHARACTERS,
-      // What it throws would end the process: each call reads its own query.
+      // The router calls this where nothing catches an error. Each call reads its own query.
       querystringParser: () => ({}),
     },
     clientErrorHandler: refuseGarbage,

@@ -127,7 +127,7 @@ function exactInteger(value: Value): bigint | undefined {
   return BigInt(text.replace(/^\+|\.0+$/g, ""));
 }
 
-/** Of the two zeros, which are equal, columns keep the one without a sign: JSON has no other. */
+/** Columns keep zero without a sign: the two zeros are equal, and JSON has one alone. */
 function toNumber(value: Value): number | undefined {
   const number = typeof value === "string" && NUMBER_TEXT.test(value.trim()) ? Number(value) : value;
   return typeof number === "number" && Number.isFinite(number) ? number + 0 : undefined;

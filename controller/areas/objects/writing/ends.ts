@@ -14,7 +14,7 @@ import type { Writing } from "./writing.ts";
 
 type Source = Writing["source"];
 
-/** What comes before the writes of objects that end by themselves, in parts. */
+/** Yields the changes that come before the writes of objects that end by themselves. */
 export async function* beforeEnds(
   writes: readonly EntityWrite[],
   composed: readonly ComposedWrite[],
@@ -33,8 +33,8 @@ export function tombstonesAhead(writes: readonly EntityWrite[]): EntityChange[] 
 }
 
 /**
- * Whether no write named the end of an object that gets one: parts of it may end by themselves. It was written before its
- * class had a ttl, or by an earlier version, in whose stores each cell, term and edge ends so long after its own write.
+ * Answers true for an object without an end that gets one with its next write. Parts of it may end by themselves: an
+ * earlier version, which let each cell, term and edge end so long after its own write, may have written it.
  */
 export function mayEndInParts({ options }: LoadedClass, { endsAtMs: named }: Entity): boolean {
   return options.ttlSeconds !== undefined && named === undefined;
