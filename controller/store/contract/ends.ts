@@ -127,10 +127,11 @@ export function endsContract(subject: () => ContractSubject): void {
       await write({ key: unborn, timeUs: atUs, cells: new Map([["1", bytes("a")]]), endsAtMs });
       expect(await read(key)).toBeUndefined();
       expect(await again(() => store().trace([key]))).toMatchObject([{ endedUs: endsAtMs * 1_000 }]);
-      const ended = async (): Promise<readonly Entity[]> =>
-        (await all(2, (page) => subject().store.scrub.ended({ ...page, beforeMs: nowMs() }))).filter(
-          (entity) => entity.key.cid === cid,
-        );
+      const ended = async (): Promise<readonly Entity[]> => {
+        const beforeMs = nowMs();
+        const found = await all(2, (page) => subject().store.scrub.ended({ ...page, beforeMs }));
+        return found.filter((entity) => entity.key.cid === cid);
+      };
       for (const entity of await ended()) {
         expect([key.id, unborn.id]).toContain(entity.key.id);
         expect(textsOf(entity)).toEqual({ "1": "a" });
