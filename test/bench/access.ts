@@ -30,9 +30,9 @@ export function combinedLines(from: number, count: number): string {
 
 /**
  * A controller, an agent `web-1`, a record class of eleven columns with two indexes, and a policy that follows
- * `access.log` in the folder answered.
+ * `access.log` in the folder answered. `body` is that of its rule.
  */
-export async function followAccessLog(odp: Installation): Promise<string> {
+export async function followAccessLog(odp: Installation, body = ""): Promise<string> {
   const folder = join(odp.folder, "logs");
   await mkdir(folder);
   await odp.enrol("web-1");
@@ -40,7 +40,7 @@ export async function followAccessLog(odp: Installation): Promise<string> {
     `create class ${ACCESS_CLASS} (clientip varchar, ident varchar, auth varchar, timestamp varchar, verb varchar, request varchar, httpversion float, ` +
       "response int, bytes bigint, referrer varchar, agent varchar, index(clientip), index(response)) with kind='record'",
   );
-  const rule = `--class=${ACCESS_CLASS}\n--parser=grok\n--pattern_1=%{COMBINEDAPACHELOG}\n`;
+  const rule = `--class=${ACCESS_CLASS}\n--parser=grok\n--pattern_1=%{COMBINEDAPACHELOG}\n${body}`;
   await odp.ok("PUT", "/mxobject/rule", new URLSearchParams({ key: "/matrix/rules/bench/access", value: rule }));
   const policy = {
     name: "access",

@@ -1,11 +1,4 @@
-import { join } from "node:path";
-import { AuditService, type AuditTrail } from "../../controller/areas/audit/index.ts";
-import { TenantService } from "../../controller/areas/tenants/index.ts";
-import { UserService } from "../../controller/areas/users/index.ts";
-import { openEmbeddedEngine } from "../../controller/store/embedded/index.ts";
 import type { Installation } from "../e2e/installation.ts";
-import { realClock } from "../helpers/clock.ts";
-import { TEST_SECRETS, testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { Calls, succeeding } from "./calls.ts";
 
 /**
@@ -69,37 +62,19 @@ export async function fillItems(odp: Installation): Promise<string> {
     await succeeding(calls.json(`/mxobject/mql?sessionid=${await odp.session()}`, { mql, values }));
   }
   calls.close();
-  await odp.controller.kill("SIGTERM");
-  await createUser(join(odp.folder, "data"));
-  await odp.startController();
+  await createUser(odp);
   const response = await fetch(`${odp.url}/user/signin`, { method: "POST", body: new URLSearchParams(USER) });
   return String(((await response.json()) as { message: unknown }).message);
 }
 
-/** While the controller is not running, as there is no endpoint for it yet. */
-async function createUser(dataDir: string): Promise<void> {
-  const runtime = testRuntime(realClock);
-  const engine = await openEmbeddedEngine({ dir: join(dataDir, "store"), runtime });
-  const nowhere: AuditTrail = {
-    append: () => Promise.resolve(),
-    async *read() {},
-  };
-  const tenants = new TenantService({ runtime, engine });
-  const users = new UserService({
-    runtime,
-    stores: engine,
-    tenants,
-    audit: new AuditService({ runtime, trail: nowhere, keys: TEST_SECRETS }),
-  });
-  const data = [
-    { class: "/matrix/bench", access: "write" as const, where: "owner != 'other'", hidden: ["cost", "margin"] },
-  ];
-  const groups = ["staff", "staff/sales", "staff/sales/north"];
-  await users.create(testPrincipal("administrator", USER.company), {
-    username: USER.username,
-    password: USER.password,
-    groups,
-    rights: { grants: ["objects:read", "objects:write", "cluster:read"], data },
-  });
-  await engine.close();
+/** In three nested groups, of which the outermost opens the class. */
+async function createUser(odp: Installation): Promise<void> {
+  const { username, password } = USER;
+  const user = { parent: "/", username, passwd: password, otype: "usr", isadmin: false, isactive: true };
+  await odp.ok("POST", "/admin/users/new", JSON.stringify(user));
+  const group = (content: object): Promise<unknown> => odp.ok("POST", "/admin/perms/group", JSON.stringify(content));
+  await group({ name: "north", member: [`U/${username}`] });
+  await group({ name: "sales", member: ["G/north"] });
+  const rules = { readexps: ["/matrix/bench: owner != 'other'"], fields: { "/matrix/bench": "-cost,-margin" } };
+  await group({ name: "staff", member: ["G/sales"], writable: ["/matrix/bench"], ...rules });
 }

@@ -23,6 +23,7 @@ import { millionBench } from "./million.ts";
 import { mqlBench } from "./mql.ts";
 import { neighboursBench } from "./neighbours.ts";
 import { objectsBench } from "./objects.ts";
+import { runPaired } from "./paired.ts";
 import { patternsBench } from "./patterns.ts";
 import { recoveryBench } from "./recovery.ts";
 import { rulesBench } from "./rules.ts";
@@ -82,8 +83,14 @@ const BENCHES: readonly Bench[] = [
 ];
 
 const wanted = process.argv.slice(2);
+const beside = process.env.ODP_BENCH_BESIDE;
 console.log(machine());
-for (const bench of BENCHES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-  console.log(`\n${bench.name}`);
-  for (const figure of await bench.run()) console.log(`  ${line(figure)}`);
+if (beside !== undefined) await runPaired(beside, wanted);
+else await runAlone();
+
+async function runAlone(): Promise<void> {
+  for (const bench of BENCHES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
+    console.log(`\n${bench.name}`);
+    for (const figure of await bench.run()) console.log(`  ${line(figure)}`);
+  }
 }

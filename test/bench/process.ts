@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 
 const CLOCK_TICKS_PER_SECOND = 100;
 
@@ -12,6 +12,13 @@ export function cpuSeconds(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
   const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
   return (Number(fields[11]) + Number(fields[12])) / CLOCK_TICKS_PER_SECOND;
+}
+
+/** As `cpuSeconds`, to the microsecond, of the threads that are there now (schedstat: nanoseconds on a processor). */
+export function threadSeconds(pid: number): number {
+  const threads = readdirSync(`/proc/${pid}/task`);
+  const ns = threads.map((id) => Number(readFileSync(`/proc/${pid}/task/${id}/schedstat`, "utf8").split(" ")[0]));
+  return ns.reduce((sum, one) => sum + one, 0) / 1e9;
 }
 
 export function residentMb(pid: number): number {

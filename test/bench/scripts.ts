@@ -29,8 +29,8 @@ const { WebAssembly: Wasm } = globalThis as unknown as {
   readonly WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 };
 
-const TRIVIAL = "OUTPUT = 1;";
-const HOST_CALLS = `var rows = 0;
+export const TRIVIAL = "OUTPUT = 1;";
+export const HOST_CALLS = `var rows = 0;
 for (var i = 0; i < 10; i++) rows += odb.mql("select * from /matrix/bench/row limit 100").data.length;
 if (rows !== 1000) throw new Error(rows + " rows came");
 OUTPUT = rows;`;
@@ -38,7 +38,7 @@ const BOMB = "while (true) {}";
 /** Of each text that tries to get out of its sandbox. */
 const WAY_OUT_MAX_MS = 400;
 const LOOKED_EVERY_MS = 1;
-const TRIGGER = "OBJECT.n = (OBJECT.n or 0) + 1";
+export const TRIGGER = "OBJECT.n = (OBJECT.n or 0) + 1";
 
 /** Scripts over HTTP, engine calls alone, triggers before writes, and what many of them take, on embedded. */
 export const scriptsBench: Bench = {

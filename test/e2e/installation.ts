@@ -20,31 +20,38 @@ export interface Envelope {
   readonly code?: string;
 }
 
+type Settings = Readonly<Record<string, string>>;
+
 export class Installation {
   readonly folder: string;
-  readonly #settings: Readonly<Record<string, string>>;
+  readonly #settings: Settings;
+  readonly #root: string;
   readonly port: number;
   #controller: Program | undefined;
   readonly #agents = new Map<string, Program>();
   #session = "";
 
-  private constructor(folder: string, port: number, settings: Readonly<Record<string, string>>) {
+  private constructor(folder: string, port: number, { settings, root }: { settings: Settings; root: string }) {
     this.folder = folder;
     this.port = port;
     this.#settings = settings;
+    this.#root = root;
   }
 
-  /** Settings choose the engine; the rest is the same: no demonstration, no agent of its own, a known password. */
-  static async start(settings: Readonly<Record<string, string>>): Promise<Installation> {
-    const installation = await Installation.begin(settings);
+  /**
+   * Settings choose the engine; the rest is the same: no demonstration, no agent of its own, a known password. `root` is
+   * the checkout whose built programs are started: this one, unless another version is to be tried.
+   */
+  static async start(settings: Settings, root = "."): Promise<Installation> {
+    const installation = await Installation.begin(settings, root);
     await installation.ready();
     return installation;
   }
 
   /** As `start`, without waiting until the controller is ready. */
-  static async begin(settings: Readonly<Record<string, string>>): Promise<Installation> {
+  static async begin(settings: Settings, root = "."): Promise<Installation> {
     const folder = await mkdtemp(join(tmpdir(), "odp-e2e-"));
-    const installation = new Installation(folder, Number(settings["ODP_PORT"] ?? (await freePort())), {
+    const merged = {
       ODP_DATA_DIR: join(folder, "data"),
       ODP_SECRET_KEY_FILE: join(folder, "secret.key"),
       ODP_ADMIN_PASSWORD: "correct horse battery",
@@ -52,7 +59,9 @@ export class Installation {
       ODP_LOCAL_AGENT: "0",
       ODP_AGENT_PORT: String(await freePort()),
       ...settings,
-    });
+    };
+    const port = Number(settings["ODP_PORT"] ?? (await freePort()));
+    const installation = new Installation(folder, port, { settings: merged, root });
     await writeFile(join(folder, "secret.key"), `odp-key-1:${randomBytes(32).toString("base64")}\n`, { mode: 0o600 });
     installation.#begin({});
     return installation;
@@ -73,7 +82,7 @@ export class Installation {
     return agent;
   }
 
-  async startController(changed: Readonly<Record<string, string>> = {}): Promise<void> {
+  async startController(changed: Settings = {}): Promise<void> {
     this.#begin(changed);
     await this.ready();
   }
@@ -87,13 +96,17 @@ export class Installation {
     this.#begin({}, options);
   }
 
-  #begin(changed: Readonly<Record<string, string>>, options?: ProgramOptions): void {
+  #begin(changed: Settings, options?: ProgramOptions): void {
     const settings = { ...this.#environment(), ...changed };
-    this.#controller = new Program("controller", "dist/controller.js", settings, options);
+    this.#controller = new Program("controller", this.#program("controller"), settings, options);
     this.#session = "";
   }
 
-  #environment(): Readonly<Record<string, string>> {
+  #program(name: "controller" | "agent"): string {
+    return join(this.#root, `dist/${name}.js`);
+  }
+
+  #environment(): Settings {
     return { ODP_PORT: String(this.port), ODP_HTTP_URL: this.url, ...this.#settings };
   }
 
@@ -101,7 +114,7 @@ export class Installation {
   async command(...words: readonly string[]): Promise<string> {
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...this.#environment() };
     const options = { env, timeout: CALL_DEADLINE_MS };
-    return (await promisify(execFile)(process.execPath, ["dist/controller.js", ...words], options)).stdout;
+    return (await promisify(execFile)(process.execPath, [this.#program("controller"), ...words], options)).stdout;
   }
 
   /** The first start needs a token; later ones find what the agent was given. */
@@ -114,7 +127,7 @@ export class Installation {
       ODP_AGENT_NAME: host,
       ...(token ? { ODP_AGENT_TOKEN: token } : {}),
     };
-    this.#agents.set(host, new Program(`agent ${host}`, "dist/agent.js", environment, options));
+    this.#agents.set(host, new Program(`agent ${host}`, this.#program("agent"), environment, options));
     await eventually(`the agent of ${host} is online`, CALL_DEADLINE_MS, async () => {
       if (!this.agent(host).running) throw new Error(`The agent of ${host} ended:\n${this.agent(host).output}`);
       const { status, code, message } = await this.call("GET", "/host?status=true");
