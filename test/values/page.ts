@@ -33,7 +33,7 @@ export function page(tables: Tables): string {
     "- A number of a script is a double, so a script writes larger whole numbers as texts. A number with an exponent (`9.1e15`) is a double on every way.",
     "- A list of Lua has no null: a body of a rule that hands on a list with one leaves it out, or is refused by the column. A trigger that does not touch the list leaves it as it is.",
     "- A `double` holds the nearest double of what is written.",
-    "- Bytes that are no UTF-8 are refused in bodies, queries, URL-encoded forms and files of imports. In the lines of logs, in files that a rule parses and in text fields of multipart forms they are read as U+FFFD.",
+    "- Bytes that are no UTF-8 are refused in bodies, queries, forms and files of imports. In a part of a multipart form that is no file U+FFFD itself is refused, too, since such bytes are read as it. In the lines of logs and in files that a rule parses they are read as U+FFFD.",
     ...(["in", "out", "kept"] as const).flatMap((name) => section(HEADINGS[name], tables[name])),
     "",
   ].join("\n");
