@@ -6,6 +6,7 @@ import type { ThreadSlices } from "../slices.ts";
 import { assemble, Bracketed } from "./fields.ts";
 import { isLargeJson, noteLargeJson } from "../../common/json-decoder.ts";
 import { looksLikeJson, parseJson } from "../../common/json.ts";
+import { requireWellFormed } from "../well-formed.ts";
 
 /** The parts of a schema that decide how text becomes a value. */
 export interface Shape {
@@ -92,7 +93,7 @@ export function coerce(schema: TSchema, value: unknown, texts: JsonTexts): unkno
 
 function coerceUnion(variants: readonly TSchema[], value: unknown, texts: JsonTexts): unknown {
   const scalarFits = variants.some((variant) => typeof value !== "object" && conforms(variant, value));
-  if (scalarFits) return value;
+  if (scalarFits) return typeof value === "string" ? toText(value, texts) : value;
   for (const variant of variants) {
     const candidate = texts.atOnce(() => coerce(variant, value, texts));
     if (candidate !== ABSENT && conforms(variant, candidate)) return candidate;
@@ -115,6 +116,7 @@ export function validatorOf(schema: TSchema): Validator {
 }
 
 function toText(value: unknown, texts: JsonTexts): unknown {
+  if (typeof value === "string") requireWellFormed(texts.member, value);
   if (typeof value === "number" || typeof value === "boolean") return String(value);
   // A member that is documented as JSON text often comes as the JSON itself.
   return typeof value === "object" && value !== null ? texts.textOf(value) : value;
@@ -226,6 +228,8 @@ export function schemaOfMember(shape: Shape, name: string): TSchema | true | und
  * where they are met. The rest is decoded in slices: `decodeMissing` does it, and the values are coerced once more.
  */
 export class JsonTexts {
+  /** Name of the member of the input that is coerced, for errors. */
+  member = "";
   readonly #decoded = new Map<string, unknown>();
   readonly #missing = new Set<string>();
   #leftAtOnce: number;
@@ -233,8 +237,9 @@ export class JsonTexts {
   /** Texts of large values that stand where a text is wanted, and those that were not made. */
   readonly #written = new Map<object, string>();
   readonly #unwritten = new Set<object>();
-  readonly #lists: { readonly list: unknown[]; readonly items: TSchema }[] = [];
+  readonly #lists: { readonly member: string; readonly list: unknown[]; readonly items: TSchema }[] = [];
   readonly #objects: (Omit<GivenMember, "name" | "value"> & {
+    readonly member: string;
     readonly given: Readonly<Record<string, unknown>>;
     readonly result: Record<string, unknown>;
   })[] = [];
@@ -266,7 +271,7 @@ export class JsonTexts {
   later(list: readonly unknown[], items: TSchema): readonly unknown[] {
     const copy = [...list];
     noteLargeJson(copy);
-    this.#lists.push({ list: copy, items });
+    this.#lists.push({ member: this.member, list: copy, items });
     return copy;
   }
 
@@ -276,7 +281,7 @@ export class JsonTexts {
     shape: Shape,
     result: Record<string, unknown>,
   ): Record<string, unknown> {
-    this.#objects.push({ given, shape, result });
+    this.#objects.push({ member: this.member, given, shape, result });
     return result;
   }
 
@@ -290,7 +295,8 @@ export class JsonTexts {
 
   async #coerceItems(slices: Slicing): Promise<void> {
     for (let next = this.#lists.pop(); next !== undefined; next = this.#lists.pop()) {
-      const { list, items } = next;
+      const { member, list, items } = next;
+      this.member = member;
       let kept = 0;
       for (const item of list) {
         const coerced = coerce(items, item, this);
@@ -303,7 +309,8 @@ export class JsonTexts {
 
   async #coerceMembers(slices: Slicing): Promise<void> {
     for (let next = this.#objects.pop(); next !== undefined; next = this.#objects.pop()) {
-      const { given, shape, result } = next;
+      const { member, given, shape, result } = next;
+      this.member = member;
       for (const [at, name] of Object.keys(given).entries()) {
         addMember(result, { shape, name, value: given[name] }, this);
         if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();

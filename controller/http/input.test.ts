@@ -44,6 +44,14 @@ const Job = Type.Object({
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 
+test.each([
+  ["name", '{"name":"a\\ud800b"}'],
+  ["host", '{"name":"a","host":["x","\\udc00"]}'],
+])("half of a character, which no store keeps, is refused with the name of its member: %s", (name, body) => {
+  expect(() => read(Job, { body })).toThrow(`${name} has a lone surrogate, half of a character: "`);
+  expect(read(Job, { body: '{"name":"\\ud83d\\ude00","config":{"a":"\\ud800"}}' })).toMatchObject({ name: "😀" });
+});
+
 describe("what clients send", () => {
   test.each(["text/plain;charset=UTF-8", "json", "application/text", "application/json;charset=utf-8", FORM, ""])(
     "JSON is JSON under the type %j",

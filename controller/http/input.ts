@@ -95,6 +95,7 @@ function firstPresent(
     texts,
   }: { readonly order: readonly { readonly fields: Fields; readonly exact: boolean }[]; readonly texts: JsonTexts },
 ): unknown {
+  texts.member = name;
   for (const { fields, exact } of order) {
     const values = fields.get(name);
     const value = values === undefined ? ABSENT : coerceMember(schema, values, { exact, texts });

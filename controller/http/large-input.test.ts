@@ -110,6 +110,17 @@ describe("large values", () => {
   });
 });
 
+test.each<[member: string, value: object]>([
+  ["jobs", { jobs: list(MANY, (at) => ({ name: at === MANY - 1 ? "\ud800" : "a" })), text: "a" }],
+  ["words", { words: keys(MANY, () => "\udc00"), text: "a" }],
+  ["named", { named: { a: "\ud800" } }],
+])("half of a character within %s is refused with that name", async (member, value) => {
+  const named = Type.Record(Type.String(), Type.Union([Type.String(), Type.Null()]));
+  const schema = Type.Object({ ...input.properties, named: Type.Optional(named) });
+  const { read: refused } = await read(schema, JSON.stringify(value));
+  expect((refused as { readonly error: Error }).error.message).toContain(`${member} has a lone surrogate`);
+});
+
 test("a decoder tells which values are large, by all that is in them", async () => {
   const { slices } = slicesOfOneStep();
   const text = JSON.stringify({ few: [1, 2], deep: [[list(MANY, (at) => at)]], many: keys(MANY) });

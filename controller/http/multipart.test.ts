@@ -81,13 +81,13 @@ beforeAll(async () => {
 afterAll(() => http[Symbol.asyncDispose]());
 
 async function posted(
-  payload: string,
+  payload: string | Buffer,
 ): Promise<{ readonly status: string; readonly code?: string; readonly message: unknown }> {
   return (
     await http.app.inject({
       method: "POST",
       url: `/form?sessionid=${session}`,
-      payload: Buffer.from(payload),
+      payload: typeof payload === "string" ? Buffer.from(payload) : payload,
       headers: { "content-type": TYPE },
     })
   ).json();
@@ -97,6 +97,49 @@ test("forms are taken as they are meant", async () => {
   expect((await posted(BODIES[0] ?? "")).message).toEqual({ name: "a", hosts: ["b", "c"], files: [] });
   expect((await posted(BODIES[1] ?? "")).message).toEqual({ name: "中=文\r\n-B", files: ["f 12"] });
   expect((await posted(BODIES[2] ?? "")).message).toEqual({ files: ["g 3000"] });
+});
+
+/** A part whose content is these bytes. */
+const bytes = (head: string, ...content: readonly number[]): Buffer =>
+  Buffer.concat([
+    Buffer.from(`--B\r\nContent-Disposition: form-data; ${head}\r\n\r\n`),
+    Buffer.from(content),
+    Buffer.from("\r\n--B--\r\n"),
+  ]);
+
+test.each([
+  ["in a text", bytes('name="name"', 0xc3, 0xa9, 0x61, 0xff), 'The part "name" is no UTF-8 text at byte 4'],
+  [
+    "in a text that names its charset",
+    bytes('name="name"\r\nContent-Type: text/plain; charset=utf-8', 0x61, 0xed, 0xa0, 0x80),
+    'The part "name" is no UTF-8 text at byte 2',
+  ],
+  [
+    "in JSON",
+    bytes('name="conf"\r\nContent-Type: application/json', 0x22, 0x61, 0xff, 0x22),
+    'The part "conf" is no UTF-8 text.',
+  ],
+  [
+    "in the name of a part",
+    Buffer.from(field("na\xffme", "a") + "--B--\r\n", "latin1"),
+    'The name "na\ufffdme" of a part is no UTF-8 text at byte 3',
+  ],
+  [
+    "in the name of a file",
+    Buffer.from(file("f", "\xff.txt", "a") + "--B--\r\n", "latin1"),
+    'The file name "\ufffd.txt" of a part is no UTF-8 text at byte 1',
+  ],
+])("bytes that are no UTF-8 are refused with their place: %s", async (_where, payload, message) => {
+  expect(await posted(payload)).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining(message) as string,
+  });
+});
+
+test("the bytes of a file, and a text in a charset of its own, are taken", async () => {
+  const latin = bytes('name="name"\r\nContent-Type: text/plain; charset=iso-8859-1', 0x61, 0xe9);
+  expect((await posted(latin)).message).toEqual({ name: "a\u00e9", files: [] });
+  expect((await posted(bytes('name="f"; filename="a"', 0xff, 0xfe, 0x00))).message).toEqual({ files: ["f 3"] });
 });
 
 test.each(SEEDS)(

@@ -127,6 +127,8 @@ class MultipartReading {
   async take(part: Multipart): Promise<void> {
     // The types promise names that a client may leave out.
     const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
+    requireUtf8(`The name ${JSON.stringify(name)} of a part`, name);
+    requireUtf8(`The file name ${JSON.stringify(filename)} of a part`, filename);
     if (part.type === "field") return await this.#takeField(name, part.value);
     this.#isStreaming = true;
     this.#hold(this.#fieldBytes);
@@ -136,6 +138,7 @@ class MultipartReading {
   }
 
   async #takeField(name: string | undefined, value: unknown): Promise<void> {
+    requireUtf8(titleOf(name), value);
     this.#addField(name, value, typeof value === "string" ? Buffer.byteLength(value) : 0);
     this.#hold(this.#fieldBytes);
     if (name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES) await this.#meet();
@@ -152,7 +155,8 @@ class MultipartReading {
   async #takeJson(name: string | undefined, file: Readable): Promise<void> {
     const { memory, slices } = this.#options;
     const text = await readText(file, { contentType: "", bound: this.#bound, memory }).catch((error: unknown) => {
-      throw isAppError(error, "cancelled") ? new AppError("invalid", `${BROKEN}: a part has no end.`) : error;
+      if (isAppError(error, "cancelled")) throw new AppError("invalid", `${BROKEN}: a part has no end.`);
+      throw isAppError(error, "invalid") ? new AppError("invalid", `${titleOf(name)} is no UTF-8 text.`) : error;
     });
     memory.hold(text.length);
     const value = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) });
@@ -216,6 +220,23 @@ class MultipartReading {
 }
 
 function ignore(): void {}
+
+function titleOf(name: string | undefined): string {
+  return `The part ${JSON.stringify(name ?? "")}`;
+}
+
+const REPLACEMENT = "\ufffd";
+
+/**
+ * `@fastify/multipart` reads each byte that is no UTF-8 as U+FFFD. A text in which a client sent that character itself
+ * looks the same, so it is refused, too.
+ */
+function requireUtf8(what: string, text: unknown): void {
+  const at = typeof text === "string" ? text.indexOf(REPLACEMENT) : -1;
+  if (typeof text !== "string" || at === -1) return;
+  const byte = Buffer.byteLength(text.slice(0, at)) + 1;
+  throw new AppError("invalid", `${what} is no UTF-8 text at byte ${byte}, or has the character U+FFFD there.`);
+}
 
 function nameless(): AppError {
   return new AppError("invalid", "A part of the form has no name.");

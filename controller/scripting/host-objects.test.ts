@@ -157,6 +157,8 @@ test("an argument that does not fit is refused where it is given, with file, lin
       "ctype must be <= 1.",
     ],
     ["rule.create({ class: '/matrix/x', type: 'xml' })", "type must be"],
+    ["job.setcontext('a', 'b', 'c\\ud800', 60)", "job.setcontext: value has a lone surrogate"],
+    ["job.define({ name: 'x', exec: ['a\\ud800'] })", "exec has a lone surrogate"],
   ] as const;
   for (const [text, expected] of cases) {
     const answer = await run(`OUTPUT = 1;\n  ${text}`);

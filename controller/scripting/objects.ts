@@ -3,6 +3,7 @@ import { Compile, type Validator } from "typebox/compile";
 import { Default, Errors } from "typebox/value";
 import { AppError } from "../../common/errors.ts";
 import { HTTP_WARNINGS_MAX } from "../../common/limits.ts";
+import { requireWellFormed, requireWellFormedWithin } from "../well-formed.ts";
 import { ignoredName } from "../../common/text/unknown.ts";
 import type { Value } from "../../common/value.ts";
 import type { Principal } from "../areas/permissions/index.ts";
@@ -110,6 +111,7 @@ export function membersOf<S extends TObject>(schema: S, given: object, { log }: 
   const [fault] = Errors(schema, value);
   const member = fault?.instancePath.slice(1).replaceAll("/", ".") || "The object";
   if (fault) throw new AppError("invalid", `${member} ${fault.message}.`);
+  for (const [name, text] of Object.entries(value as object)) requireWellFormedWithin(name, text);
   return value as Static<S>;
 }
 
@@ -236,9 +238,14 @@ function argumentsOf(name: string, { declared, validators }: Known, args: readon
       if (value === undefined) throw new AppError("invalid", `${name} needs ${parameter.name}.`);
       const [fault] = validators[at]?.Errors(value) ?? [];
       if (fault) throw new AppError("invalid", `${name}: ${parameter.name}${fault.instancePath} ${fault.message}.`);
+      if (isText(parameter.schema)) requireWellFormed(`${name}: ${parameter.name}`, value as string);
     }
     return parameter.rest ? values : values[0];
   });
+}
+
+function isText(schema: TSchema): boolean {
+  return (schema as { readonly type?: string }).type === "string";
 }
 
 function description(name: string, { object, declared }: Known): FunctionDescription {

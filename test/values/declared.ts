@@ -7,8 +7,8 @@ import type { Endpoint } from "../../controller/http/endpoint.ts";
  */
 export type Coverage = { readonly tried: readonly string[] } | { readonly untried: string };
 
-const tried = (...names: readonly string[]): Coverage => ({ tried: names });
-const untried = (why: string): Coverage => ({ untried: why });
+export const tried = (...names: readonly string[]): Coverage => ({ tried: names });
+export const untried = (why: string): Coverage => ({ untried: why });
 
 const FILES = untried("keeps the bytes of files");
 const SETTINGS = untried("takes names and texts, and no value of a column");
@@ -31,7 +31,7 @@ export const ENDPOINTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /appcontext/collection/:name": tried("`/appcontext/collection`"),
   "POST /appcontext/collection/:name/:id": tried("`/appcontext/collection`"),
   "PUT /appcontext/collection/:name/:id": tried("`/appcontext/collection`"),
-  "POST /config/import": untried("takes texts, as `/config/set` does"),
+  "POST /config/import": tried("`/config/import`"),
   "POST /monitoring/policy/extend/*": untried("keeps a text of lines as it is"),
   "POST /monitoring/depot": FILES,
   "PUT /monitoring/depot": FILES,
@@ -41,7 +41,7 @@ export const ENDPOINTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /monitoring/undeploy": SETTINGS,
   "POST /fs": FILES,
   "POST /fs/*": FILES,
-  "PUT /fs/*": FILES,
+  "PUT /fs/*": tried("`/fs`"),
   "POST /license/import": FILES,
   "POST /admin/perms/api": SETTINGS,
   "PUT /admin/perms/api/:name": SETTINGS,
@@ -65,8 +65,8 @@ export const ENDPOINTS_OUT: Readonly<Record<string, Coverage>> = {
   "GET /mxobject/schema/class/fields": TREE,
   "GET /tagdir/:domain": TREE,
   "GET /admin/users": TREE,
-  "GET /job/*": TREE,
-  "GET /job/exec/*": untried("answers what a script put into OUTPUT, as `/script/exec/js` does"),
+  "GET /job/*": tried("`/job` `description`"),
+  "GET /job/exec/*": tried("job `param`"),
 };
 
 const LOG = untried("makes texts of entries of a log");

@@ -1,7 +1,8 @@
 import type { Caller } from "./calls.ts";
 import { CLASS, type TestedValue, VALUES } from "./values.ts";
 import { prepare, type WayIn, WAYS_IN } from "./ways-in.ts";
-import { givenTo, KEPT_WAYS, type KeptWay, keptBy } from "./ways-kept.ts";
+import { givenTo, type KeptWay, keptBy } from "./kept.ts";
+import { KEPT_WAYS } from "./ways-kept.ts";
 import { heldBy, type WayOut, WAYS_OUT, type Written, written } from "./ways-out.ts";
 
 /** What becomes of a value on a way, as the page says it. */
@@ -13,8 +14,9 @@ const NO_FORM = "–";
 /** No page has it: `found` is what came in its place. */
 const altered = (found: string | undefined): Outcome => `ALTERED: ${found ?? "nothing"}`;
 
-/** A refusal tells what it is about: the column, or why a text is none. */
-const REASON = /(column|field) "?[a-z]+_|utf-8|UTF-8|column config/;
+/** A refusal tells what it is about: the column, the member, or why a text is none. */
+const REASON =
+  /(column|field) "?[a-z]+_|utf-8|UTF-8|column config|\w+"?( in param)? (has a lone surrogate|contains NUL)|title must be a text|value is missing|at least one exec|:\d+:\d+: /;
 
 /** Writes values by every way and reads them by others, in one controller. */
 export class ValueTable {
@@ -61,7 +63,7 @@ export class ValueTable {
     const [mark, answer] = way.marks?.[value.name] ?? [];
     if (mark !== undefined) return found === JSON.stringify(answer) ? mark : altered(found);
     if (found !== keptBy(way, given)) return altered(found);
-    return (way.form === "text" ? undefined : value.mark) ?? EQUAL;
+    return (way.form === "text" || way.form === "words" ? undefined : value.mark) ?? EQUAL;
   }
 }
 

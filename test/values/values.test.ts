@@ -16,6 +16,7 @@ import {
   PARSERS,
   takesValues,
 } from "./declared.ts";
+import { STREAMS, takesTexts, TEXTS_IN } from "./declared-texts.ts";
 import { PAGE, readPage } from "./page.ts";
 import { allOutcomes, ValueTable } from "./table.ts";
 import { VALUES } from "./values.ts";
@@ -83,6 +84,14 @@ describe("what the program declares is tried, or says why not", () => {
     const nameOf = ({ method, path }: (typeof endpoints)[number]): string => `${method} ${path}`;
     expectCovered("endpoints in", endpoints.filter(takesValues).map(nameOf), ENDPOINTS_IN);
     expectCovered("endpoints out", endpoints.filter(answersValues).map(nameOf), ENDPOINTS_OUT);
+  });
+
+  test("endpoints that take texts, sockets and streams", () => {
+    const { endpoints, sockets } = caller.world.assembly;
+    const taking = endpoints.filter(takesTexts).map(({ method, path }) => `${method} ${path}`);
+    expectCovered("endpoints that take texts", taking, TEXTS_IN);
+    const events = endpoints.filter((endpoint) => endpoint.events).map(({ path }) => path);
+    expectCovered("streams", [...new Set([...events, ...sockets.map(({ path }) => path)])], STREAMS);
   });
 
   test("functions of scripts that take values of any type", async () => {

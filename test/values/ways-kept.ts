@@ -1,30 +1,8 @@
-import { parseJson } from "../../common/json.ts";
 import type { Row } from "../../common/value.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
-import { type Caller, messageOf, type Reply } from "./calls.ts";
-import type { TestedValue } from "./values.ts";
-
-/** A place outside of objects that keeps or hands on values, as they are or as JSON without types. */
-export interface KeptWay {
-  readonly name: string;
-  /** JSON when absent: a text alone, or JSON as a script writes it. */
-  readonly form?: "text" | "script";
-  /** What it keeps otherwise, by the name of the value, and what it then answers. */
-  readonly marks?: Readonly<Record<string, readonly [mark: string, answer: unknown]>>;
-  readonly write: (caller: Caller, text: string, key: string) => Promise<Reply>;
-  /** The value as JSON, as the place answers it. */
-  readonly read: (caller: Caller, key: string) => Promise<unknown>;
-}
-
-/** What a way is given: a text, or JSON; `undefined`: there is no such text. */
-export function givenTo(way: KeptWay, value: TestedValue): string | undefined {
-  return way.form === undefined ? value.json : value[way.form];
-}
-
-/** What it answers, as JSON, when it alters nothing. */
-export function keptBy(way: KeptWay, given: string): string {
-  return JSON.stringify(way.form === "text" ? given : parseJson(given));
-}
+import { type Caller, messageOf } from "./calls.ts";
+import type { KeptWay } from "./kept.ts";
+import { TEXT_WAYS } from "./ways-texts.ts";
 
 function form(members: Readonly<Record<string, string>>) {
   return {
@@ -111,4 +89,5 @@ export const KEPT_WAYS: readonly KeptWay[] = [
     },
     read: (_caller, key) => Promise.resolve(heard.get(key)),
   },
+  ...TEXT_WAYS,
 ];

@@ -402,6 +402,7 @@ describe("an execution", () => {
     [{ cmd: "x", "HOST!": "" }, "no host"],
     [{ cmd: "x", "HOST!": "h1", timeout: "soon" }, "timeout"],
     [{ cmd: "x", "HOST!": "h1", a: "b\u0000" }, "NUL"],
+    [{ cmd: "x", "HOST!": "h1", a: "b\ud800" }, '"a" in param has a lone surrogate'],
     [{ cmd: "x", "HOST!": "h1", big: "x".repeat(70_000) }, "65536"],
   ])("param %j is refused with a clear error", async (param, reason) => {
     const request = { param: typeof param === "string" ? param : JSON.stringify(param) };

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseJson } from "../../../common/json.ts";
 import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
+import { requireWellFormed } from "../../well-formed.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
 /** What the `param` of one execution says. */
@@ -118,6 +119,7 @@ function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Rec
   for (const [name, value] of Object.entries(members)) {
     if (!isGiven(name, value)) continue;
     const text = typeof value === "string" ? value : JSON.stringify(value);
+    requireWellFormed(`${JSON.stringify(name)} in param`, text);
     if (text.includes("\0")) throw new AppError("invalid", `${JSON.stringify(name)} in param contains NUL.`);
     environment[`ODP_PARAM_${name.toUpperCase().replace(/[^A-Z0-9_]/g, "_")}`] = text;
     if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;

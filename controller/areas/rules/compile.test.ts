@@ -174,6 +174,11 @@ describe("a csv rule", () => {
     expect(values(rule, '"a,b",,"say ""hi""\nthere"')).toEqual({ client: "a,b", path: 'say "hi"\nthere' });
   });
 
+  it("takes no characters for the empty text, in quotes or not", () => {
+    for (const line of [",200,", '"",200,""'])
+      expect(values(rule, line)).toEqual({ client: "", status: 200, path: "" });
+  });
+
   it("refuses a record that does not fit", () => {
     expect(values(rule, "a,b,c")).toMatchObject({ ok: false, error: 'The field status is no INT: "b".' });
     expect(values(rule, "a,1,c,d")).toMatchObject({ ok: false, error: "It has 4 columns where the rule names 3." });

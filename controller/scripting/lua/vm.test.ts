@@ -111,6 +111,7 @@ describe("a text of Lua 5.1", () => {
     ["answer = {} answer[1] = answer", /nested more than 100 deep/],
     ["answer = 0 / 0", /has no JSON/],
     ["\u001bLua", /no bytecode/],
+    ["answer = 1\nanswer = 2 \u0000 answer = 3", /^lua:2: a text has no character of the code 0$/],
     ["json.parse('[1,')", /no JSON at character/],
   ])("%s is refused with its reason", async (text, reason) => {
     expect(await errorOf(text)).toMatch(reason);

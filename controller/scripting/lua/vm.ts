@@ -78,6 +78,9 @@ export class LuaVm {
   /** The error of a text that does not parse, as `lua:<line>: <reason>`. Idempotent. */
   compile(name: string, text: string): string | undefined {
     if (this.#compiled.has(name)) return undefined;
+    const end = text.indexOf("\0");
+    // Lua would take it for the end of the text, and run what stands before it.
+    if (end !== -1) return `lua:${text.slice(0, end).split("\n").length}: a text has no character of the code 0`;
     try {
       const done = this.#compile(name, text);
       if (done !== true) return done;

@@ -1,0 +1,21 @@
+import { AppError } from "../common/errors.ts";
+import { cutText } from "../common/text/cut.ts";
+
+const SHOWN_CHARACTERS = 60;
+
+/**
+ * Refuses a text with half of a character, a lone surrogate: stores, files and agents keep U+FFFD in its place. JSON
+ * escapes and scripts are the only ways by which one comes. `what` names the text. `AppError("invalid")`.
+ */
+export function requireWellFormed(what: string, text: string): void {
+  if (text.isWellFormed()) return;
+  const shown = JSON.stringify(cutText(text, SHOWN_CHARACTERS));
+  throw new AppError("invalid", `${what} has a lone surrogate, half of a character: ${shown}.`);
+}
+
+/** The same for all texts within a value of JSON. */
+export function requireWellFormedWithin(what: string, value: unknown): void {
+  if (typeof value === "string") return requireWellFormed(what, value);
+  if (typeof value !== "object" || value === null) return;
+  for (const member of Object.values(value)) requireWellFormedWithin(what, member);
+}
