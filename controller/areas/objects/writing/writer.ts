@@ -7,6 +7,7 @@ import { classNow, confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
+import { latestVersions } from "../history/history.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
 import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
@@ -111,11 +112,11 @@ export class ObjectWriter {
         options,
       );
     const checked = await checkAll(standing, (record): CheckedRow => {
-      const { values, writeUs, isNew } = record;
+      const { values, writeUs, isNew, createdMs } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
       // An id made of an identity may exist, as the source may repeat itself.
-      return { key, edits, links, fresh: fresh && isNew === true, writeUs };
+      return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
   }
@@ -328,7 +329,8 @@ export class ObjectWriter {
     const { view, rows: asked, atMs, retimed } = batch;
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
-    const rows = await triggered(context, { view, rows: asked }, traces);
+    const standing = batch.restored === undefined ? asked : await this.#restorable(batch, batch.restored, traces);
+    const rows = await triggered(context, { view, rows: standing }, traces);
     const { links, targets } = await this.#links(context, { view, rows }, traces);
     const commonUs = this.#writing.clock.nextUs();
     const late = lateAmong({ ...batch, rows }, traces, commonUs);
@@ -338,13 +340,13 @@ export class ObjectWriter {
     });
     if (retimed !== undefined) for (const [timeUs, places] of byTime(late, timesUs)) await retimed(places, timeUs);
     const made = rows.map((row, at): EntityWrite => {
-      const { key, fresh } = row;
+      const { key, fresh, createdMs, hasVersion } = row;
       const timeUs = timesUs[at] ?? commonUs;
       const writeUs = late.has(at) ? timeUs : row.writeUs;
       const old = loaded(view, traces.get(key));
       const edits = rowEditsOnce({ ...row, writeUs }, old);
       const linked = linkedAt(links[at], { timeUs, commonUs, targets });
-      return { view, key, timeUs, edits, old, birth: true, fresh, ...linked };
+      return { view, key, timeUs, edits, old, birth: true, fresh, ...linked, createdMs, hasVersion };
     });
     const writes = await withPast(made, traces, this.#writing.source);
     const composed = writes.map(compose);
@@ -368,6 +370,25 @@ export class ObjectWriter {
       lastUs: traces.get(change.key.id)?.lastUs ?? 0,
     }));
     batch.unstored(await unstoredRows(given, this.#looking(view)));
+  }
+
+  /** Passes the rows on whose objects were written or removed later than the row, and answers the others. */
+  async #restorable(
+    { view, rows }: Pick<Batch, "view" | "rows">,
+    later: NonNullable<Batch["restored"]>,
+    traces: Traces,
+  ): Promise<readonly CheckedRow[]> {
+    const versionsUs = await latestVersions(
+      rows.map(({ key }) => ({ view, key: { cid: view.cid, id: key } })),
+      this.#writing.source,
+    );
+    const dated = rows.map((row, at) => {
+      const versionUs = versionsUs[at] ?? 0;
+      const isLater = Math.max(traces.get(row.key)?.lastUs ?? 0, versionUs) > (row.writeUs ?? Infinity);
+      return { isLater, row: { ...row, hasVersion: versionUs > 0 && versionUs === row.writeUs } };
+    });
+    later(dated.flatMap(({ isLater, row }) => (isLater ? [wholeId(view, row.key)] : [])));
+    return dated.flatMap(({ isLater, row }) => (isLater ? [] : [row]));
   }
 
   /** How many of the rows have no object yet. */
