@@ -1,0 +1,203 @@
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
+import type { Row } from "../../../common/value.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
+import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import type { Principal } from "../permissions/index.ts";
+import { scriptParts } from "./source.ts";
+
+const admin = testPrincipal();
+/** The principal of the other tenant, which has nothing of the first. */
+const other = testPrincipal("administrator", "second");
+
+let engine: TestEngine;
+let transfer: TestTransfer;
+beforeAll(async () => {
+  engine = await openTestEngine();
+  transfer = new TestTransfer(engine);
+});
+afterAll(async () => {
+  await transfer.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+const rows = (text: string) => transfer.query.rows(admin, text);
+
+/** As the other tenant calls the same classes. */
+function moved(script: string): string {
+  return script.replaceAll("/matrix/", "/second/");
+}
+
+/** What is answered of a class now, of its past and of its history. */
+async function known(principal: Principal, path: string, times: readonly string[]): Promise<unknown> {
+  const ask = async (text: string): Promise<readonly string[]> => {
+    const found = await transfer.query.rows(principal, principal === other ? moved(text) : text);
+    return found.map((row) => JSON.stringify(row).replaceAll("/second/", "/matrix/")).sort();
+  };
+  const at = (text: string) => Promise.all(times.map((time) => ask(`${text} as of '${time}'`)));
+  return {
+    now: await ask(`select * from ${path}`),
+    then: await at(`select * from ${path}`),
+    related: await at("match (:box)-[:past]->(:box)"),
+    history: await historyOf(principal, path),
+  };
+}
+
+async function historyOf(principal: Principal, path: string): Promise<unknown> {
+  const found: unknown[] = [];
+  for (const id of ["a", "b", "c", "d", "e", "f"]) {
+    const ref = { id: `box:${id}`, class: principal === other ? moved(path) : path };
+    for await (const states of transfer.objects.history(principal, ref))
+      found.push(...states.map(({ class: _class, ...state }) => state));
+  }
+  return found;
+}
+
+test("an import with times brings times, earlier states, removals and relations back as they were", async () => {
+  const path = "/matrix/past/box";
+  await rows(`create edge type past; create class ${path} (host varchar, size int, note varchar, tags set<varchar>, keys(host)) with version=true;
+    create class /matrix/past/plain (host varchar, size int, keys(host));
+    insert into ${path} (host, size, tags) values ('a', 1, ['x', 'y']), ('b', 1, ['x']), ('c', 1, []) at '2026-01-01 10:00:00';
+    insert into ${path} host='d', size=1, past=['box:b'] at '2026-01-01 10:00:00.5';
+    insert into ${path} host='a', size=2, tags=['y'], past=['box:b','box:c'] at '2026-01-02';
+    insert into ${path} host='a', size=null, past=['box:c'] at '2026-01-03';
+    insert into ${path} host='e', size=1, note='late' at '2026-01-03'; insert into ${path} host='e', size=0, note='early', tags=['z'] at '2026-01-02';
+    insert into /matrix/past/plain host='p', size=1 at '2026-01-01'; insert into /matrix/past/plain host='p', size=2 at '2026-01-05'`);
+  await rows(
+    `delete from ${path} where host = 'b'; delete from ${path} where host = 'c'; insert into ${path} host='c', size=9`,
+  );
+  await rows(`insert into ${path} host='e', size=3`);
+  const times = ["2025-12-31", "2026-01-01 12:00", "2026-01-02 12:00", "2026-01-04"];
+  const script = await transfer.script(admin, { class: "/matrix/past/", relations: true, times: true });
+  expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  const plain = "select host, size, vtime, ctime from /matrix/past/plain";
+  expect(await transfer.query.rows(other, moved(plain))).toEqual(await rows(plain));
+  expect(await known(other, path, times)).toEqual(await known(admin, path, times));
+  expect(await transfer.script(other, { class: "/second/past/", relations: true, times: true })).toBe(moved(script));
+  expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  expect(await transfer.script(other, { class: "/second/past/", relations: true, times: true })).toBe(moved(script));
+});
+
+test("an object that has ended comes back as one of the past, and what a versionttl has ended does not", async () => {
+  const path = "/matrix/ending/box";
+  const hour = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+  await rows(`create class ${path} (host varchar, size int, keys(host)) with version=true, ttl=10 hour;
+    insert into ${path} host='a', size=1 at '${hour(20)}'; insert into ${path} host='a', size=2 at '${hour(12)}';
+    insert into ${path} host='b', size=1 at '${hour(8)}'; insert into ${path} host='b', size=2 at '${hour(1)}'`);
+  const times = [hour(19), hour(11), hour(5), hour(1), hour(0)];
+  const script = await transfer.script(admin, { class: path, times: true });
+  expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  expect(await known(other, path, times)).toEqual(await known(admin, path, times));
+  const brief = `create class /matrix/brief/box (host varchar, size int, keys(host)) with version=true, versionttl=3 hour;${script
+    .slice(script.lastIndexOf("CREATE CLASS"))
+    .replace(/^.*\n/, "")
+    .replaceAll("/ending/", "/brief/")}`;
+  expect((await transfer.take(admin, brief, { times: true })).message).toBe(
+    "1 earlier states are older than the versionttl of their class and were not taken: box:a.",
+  );
+  expect(await historyOf(admin, "/matrix/brief/box")).toMatchObject([
+    { id: "box:a", values: { size: 2 } },
+    { id: "box:b", values: { size: 2 } },
+    { id: "box:b", values: { size: 1 } },
+  ]);
+});
+
+test("without times the present states are new writes, and the plan and the report count what was not taken", async () => {
+  const path = "/matrix/plainly/box";
+  await rows(`create class ${path} (host varchar, size int, keys(host)) with version=true;
+    insert into ${path} (host, size) values ('a', 1), ('b', 1) at '2026-01-01'; insert into ${path} host='a', size=2 at '2026-01-02'`);
+  await rows(`delete from ${path} where host = 'b'`);
+  const script = moved(await transfer.script(admin, { class: path, times: true }));
+  const message =
+    "The times of 1 rows were not taken: they are for an import with times=true.\n" +
+    "3 earlier states and removals of objects were not taken: they are for an import with times=true.";
+  const parts = () => scriptParts(Readable.from([Buffer.from(script)]));
+  const upload = { name: "test.mql", parts, content: () => Readable.from([Buffer.from(script)]) };
+  expect(await transfer.imports.plan(other, upload)).toEqual({ total: 6, message });
+  expect(await transfer.imports.plan(other, upload, { times: true })).toEqual({ total: 6, message: "" });
+  const before = Date.now();
+  expect(await transfer.take(other, script)).toMatchObject({ state: "done", message });
+  const [only, ...more] = (await historyOf(other, path)) as { vtimeMs: number; ctimeMs: number; values: unknown }[];
+  expect(more).toEqual([]);
+  expect(only).toMatchObject({ id: "box:a", values: { host: "a", size: 2 } });
+  expect(Math.min(only?.vtimeMs ?? 0, only?.ctimeMs ?? 0)).toBeGreaterThanOrEqual(before);
+});
+
+test("objects that were written or removed later stay as they are with all of their history, however many rows they have", async () => {
+  const path = "/matrix/later/box";
+  await rows(`create class ${path} (host varchar, size int, keys(host)) with version=true;
+    insert into ${path} host='a', size=5; insert into ${path} host='b', size=5; delete from ${path} where host = 'b';
+    insert into ${path} host='c', size=5 at '2026-01-05'; insert into ${path} host='d', size=5 at '2026-01-02'`);
+  const before = await historyOf(admin, path);
+  const insert = (of: string, id: string, set: string) =>
+    `insert ${of} into ${path} set id='box:${id}', ${set}`.replace("  ", " ");
+  const many = Array.from({ length: IMPORT_CHUNK_MAX_ROWS + 10 }, (_, at) =>
+    insert("version", "a", `size=${at}, vtime=${1_700_000_000_000 - at}`),
+  );
+  const script = [
+    insert("", "a", "size=1, vtime='2026-01-03', ctime='2026-01-01'"),
+    ...many,
+    insert("", "b", "size=1, vtime='2026-01-03', ctime='2026-01-01'"),
+    insert("removal", "c", "vtime='2026-01-06'"),
+    insert("version", "c", "size=1, vtime='2026-01-04'"),
+    insert("", "d", "size=6, vtime='2026-01-03'"),
+    insert("version", "d", "size=7, vtime='2026-01-02'"),
+    insert("version", "d", "size=8, vtime='2026-01-01'"),
+  ].join(";\n");
+  expect((await transfer.take(admin, script, { times: true })).message.split("\n").sort()).toEqual([
+    "1 objects exist that the import has as removed: nothing of them was taken: box:c.",
+    "1 states have another version of that time here, which stays: box:d.",
+    "2 objects were written or removed later than the import says: nothing of them was taken: box:a, box:b.",
+  ]);
+  const after = (await historyOf(admin, path)) as { id: string; values?: Row }[];
+  expect(after.filter(({ id }) => id !== "box:d")).toEqual(
+    (before as { id: string }[]).filter(({ id }) => id !== "box:d"),
+  );
+  expect(after.filter(({ id }) => id === "box:d").map(({ values }) => values?.["size"])).toEqual([6, 5, 8]);
+});
+
+test("an import is refused as a whole for times ahead, states without order or end, and times where none can be", async () => {
+  await rows(`create class /matrix/refused/box (host varchar, size int, keys(host)) with version=true;
+    create class /matrix/refused/line (n int) with kind='record'; create class /matrix/refused/bare (host varchar, keys(host))`);
+  const box = "into /matrix/refused/box set id='box:a'";
+  const ahead = new Date(Date.now() + 600_000).toISOString();
+  for (const [script, fault] of [
+    [`insert ${box}, vtime='${ahead}'`, "In all 1 row is too far ahead of the clock"],
+    [`insert ${box}, vtime='2026-01-01'; insert version ${box}, vtime='2026-01-01'`, "newest first"],
+    [`insert version ${box}, vtime='2026-01-01'`, "neither its present state nor its removal"],
+    [`insert ${box}, vtime='2026-01-01', ctime='2026-01-02'`, "ctime is later than vtime"],
+    [`insert ${box}, vtime='x'`, 'vtime "x" is no time'],
+    [`insert ${box}, size='many', vtime='2026-01-01'`, "size"],
+    [`insert removal ${box}, size=1, vtime='2026-01-01'`, "names id and vtime alone"],
+    [`insert into /matrix/refused/line (n, vtime) values (1, '2026-01-01')`, "have the time of their id"],
+    [`insert json '{"class":"/matrix/refused/box","id":"a"}'`, "INSERT JSON has no times"],
+    [
+      `insert removal ${box}, vtime='2026-01-01'; insert version ${box}, vtime='2025-01-01' added {"none":["box:b"]}`,
+      "none",
+    ],
+  ] as const)
+    await expect(transfer.take(admin, script, { times: true }), script).rejects.toThrow(fault);
+  expect(await historyOf(admin, "/matrix/refused/box")).toEqual([]);
+  await expect(rows(`insert version ${box}, vtime='2026-01-01'`)).rejects.toMatchObject({ code: "unsupported" });
+  const bare = "into /matrix/refused/bare set id='bare:a', vtime=";
+  const { message } = await transfer.take(admin, `insert ${bare}'2026-01-02'; insert version ${bare}'2026-01-01'`, {
+    times: true,
+  });
+  expect(message).toBe("1 earlier states are of classes that keep no versions and were not taken: bare:a.");
+});
+
+test("an export with times takes rights to all of a class with versions, and is none of a class of the platform", async () => {
+  await rows("create class /matrix/partly/box (host varchar, keys(host)) with version=true");
+  const bob: Principal = {
+    ...testPrincipal("viewer"),
+    data: [{ class: "/matrix/partly/box", access: "read", where: "host = 'bob'" }],
+  };
+  const request = { class: "/matrix/partly/box", times: true };
+  await expect(transfer.script(bob, request)).rejects.toMatchObject({ code: "denied" });
+  expect(await transfer.script(bob, { ...request, times: false })).toContain("/matrix/partly/box");
+  await expect(transfer.script(admin, { class: "/matrix/system/transfer", times: true })).rejects.toThrow(
+    "they are exported without times",
+  );
+});
