@@ -3,9 +3,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { Mortality } from "../../../test/helpers/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import type { Stores } from "../../store/engine.ts";
 import type { Principal } from "../permissions/index.ts";
+import { ImportService } from "./import.ts";
 import { scriptParts } from "./source.ts";
 
 const admin = testPrincipal();
@@ -95,7 +98,7 @@ test("an object that has ended comes back as one of the past, and what a version
     .replace(/^.*\n/, "")
     .replaceAll("/ending/", "/brief/")}`;
   expect((await transfer.take(admin, brief, { times: true })).message).toBe(
-    "1 earlier states are older than the versionttl of their class and were not taken: box:a.",
+    "Earlier states not taken, as their versionttl is over (1): box:a.",
   );
   expect(await historyOf(admin, "/matrix/brief/box")).toMatchObject([
     { id: "box:a", values: { size: 2 } },
@@ -111,8 +114,8 @@ test("without times the present states are new writes, and the plan and the repo
   await rows(`delete from ${path} where host = 'b'`);
   const script = moved(await transfer.script(admin, { class: path, times: true }));
   const message =
-    "The times of 1 rows were not taken: they are for an import with times=true.\n" +
-    "3 earlier states and removals of objects were not taken: they are for an import with times=true.";
+    "Times of rows not taken, as the import has no times=true (1).\n" +
+    "Earlier states and removals of objects not taken, as the import has no times=true (3).";
   const parts = () => scriptParts(Readable.from([Buffer.from(script)]));
   const upload = { name: "test.mql", parts, content: () => Readable.from([Buffer.from(script)]) };
   expect(await transfer.imports.plan(other, upload)).toEqual({ total: 6, message });
@@ -147,9 +150,9 @@ test("objects that were written or removed later stay as they are with all of th
     insert("version", "d", "size=8, vtime='2026-01-01'"),
   ].join(";\n");
   expect((await transfer.take(admin, script, { times: true })).message.split("\n").sort()).toEqual([
-    "1 objects exist that the import has as removed: nothing of them was taken: box:c.",
-    "1 states have another version of that time here, which stays: box:d.",
-    "2 objects were written or removed later than the import says: nothing of them was taken: box:a, box:b.",
+    "Earlier states not taken, as the object has another version of that time (1): box:d.",
+    "Objects not taken, as they exist and the import has them as removed (1): box:c.",
+    "Objects not taken, as they were written or removed later (2): box:a, box:b.",
   ]);
   const after = (await historyOf(admin, path)) as { id: string; values?: Row }[];
   expect(after.filter(({ id }) => id !== "box:d")).toEqual(
@@ -185,7 +188,7 @@ test("an import is refused as a whole for times ahead, states without order or e
   const { message } = await transfer.take(admin, `insert ${bare}'2026-01-02'; insert version ${bare}'2026-01-01'`, {
     times: true,
   });
-  expect(message).toBe("1 earlier states are of classes that keep no versions and were not taken: bare:a.");
+  expect(message).toBe("Earlier states not taken, as their class keeps no versions (1): bare:a.");
 });
 
 test("an export with times takes rights to all of a class with versions, and is none of a class of the platform", async () => {
@@ -200,4 +203,50 @@ test("an export with times takes rights to all of a class with versions, and is 
   await expect(transfer.script(admin, { class: "/matrix/system/transfer", times: true })).rejects.toThrow(
     "they are exported without times",
   );
+});
+
+/** An import with times by a controller that dies at one of its writes; false when it lived. */
+async function diesAt(mortality: Mortality, script: string, root: string): Promise<boolean> {
+  const stores: Stores = {
+    system: () => engine.system(),
+    async tenant(name) {
+      const store = await engine.tenant(name);
+      return { ...store, kv: mortality.mortal(store.kv), blobs: mortality.mortal(store.blobs) };
+    },
+  };
+  const imports = new ImportService({
+    stores,
+    objects: mortality.mortal(transfer.objects),
+    notifications: { publish: () => undefined },
+    runtime: transfer.runtime,
+    controllers: { own: "dead", has: () => true },
+  });
+  const content = (): Readable => Readable.from([Buffer.from(script)]);
+  const upload = { name: "a.mql", content, parts: () => scriptParts(content()) };
+  const lived = imports.import(admin, upload, { root, times: true }).then(() => false);
+  return Promise.race([lived, mortality.died.then(() => true)]);
+}
+
+test("at whatever write its controller dies, an import with times is whole in the end, or was never begun", async () => {
+  const path = "/matrix/broken/box";
+  await rows(`create class ${path} (host varchar, size int, keys(host)) with version=true;
+    insert into ${path} (host, size) values ('a', 1), ('b', 1) at '2026-01-01'; insert into ${path} host='a', size=2 at '2026-01-02'`);
+  await rows(`delete from ${path} where host = 'b'`);
+  const script = await transfer.script(admin, { class: path, times: true });
+  const whole = new Set<boolean>();
+  for (let writes = 0; ; writes += 1) {
+    const root = `/matrix/broken_${writes}`;
+    const died = await diesAt(new Mortality(writes, false), script, root);
+    for (let time = 0; time < 3; time += 1) {
+      await transfer.imports.maintain("matrix");
+      await transfer.imports.settled();
+    }
+    const isThere = (await transfer.objects.catalog(admin)).get(`${root}/broken/box`) !== undefined;
+    const copy = isThere ? await transfer.script(admin, { class: `${root}/broken/box`, times: true }) : "";
+    const expected = script.replaceAll("/matrix/", `${root}/`).replace(/^/, `CREATE CLASS IF NOT EXISTS ${root} ();\n`);
+    expect(copy, `dead at write ${writes}`).toBe(isThere ? expected : "");
+    whole.add(isThere);
+    if (!died) break;
+  }
+  expect([...whole]).toEqual([false, true]);
 });

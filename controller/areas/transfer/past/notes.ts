@@ -1,21 +1,20 @@
 import { UNSTORED_TOLD_MAX } from "../../../../common/limits.ts";
 
-/** What is told of the times and earlier states of an import. */
-const KINDS = {
-  versions: (count: string) =>
-    `${count} earlier states and removals of objects were not taken: they are for an import with times=true.`,
-  times: (count: string) => `The times of ${count} rows were not taken: they are for an import with times=true.`,
-  later: (count: string) =>
-    `${count} objects were written or removed later than the import says: nothing of them was taken`,
-  exists: (count: string) => `${count} objects exist that the import has as removed: nothing of them was taken`,
-  other: (count: string) => `${count} states have another version of that time here, which stays`,
-  expired: (count: string) => `${count} earlier states are older than the versionttl of their class and were not taken`,
-  unversioned: (count: string) => `${count} earlier states are of classes that keep no versions and were not taken`,
-  relations: (count: string) =>
-    `${count} relations of earlier states were not taken, as not exactly one class has their target`,
+const WITHOUT_TIMES = "not taken, as the import has no times=true";
+
+const TEXTS = {
+  times: `Times of rows ${WITHOUT_TIMES}`,
+  versions: `Earlier states and removals of objects ${WITHOUT_TIMES}`,
+  later: "Objects not taken, as they were written or removed later",
+  exists: "Objects not taken, as they exist and the import has them as removed",
+  other: "Earlier states not taken, as the object has another version of that time",
+  expired: "Earlier states not taken, as their versionttl is over",
+  unversioned: "Earlier states not taken, as their class keeps no versions",
+  relations: "Relations of earlier states not taken, as not exactly one class can have their target",
 } as const;
 
-export type PastKind = keyof typeof KINDS;
+/** What an import did not take of times and earlier states. */
+export type PastKind = keyof typeof TEXTS;
 
 export type PastNote = Partial<Record<PastKind, { readonly count: number; readonly told: readonly string[] }>>;
 
@@ -32,7 +31,7 @@ export class PastNotes {
   add(kind: PastKind, id?: string, count = 1): void {
     const known = this.#kinds.get(kind) ?? { count: 0, told: [] };
     known.count += count;
-    if (id !== undefined && known.told.length < UNSTORED_TOLD_MAX && known.told.at(-1) !== id) known.told.push(id);
+    if (id !== undefined && known.told.length < UNSTORED_TOLD_MAX && !known.told.includes(id)) known.told.push(id);
     this.#kinds.set(kind, known);
   }
 
@@ -42,8 +41,8 @@ export class PastNotes {
 
   warnings(): readonly string[] {
     return [...this.#kinds].map(([kind, { count, told }]) => {
-      const text = KINDS[kind](String(count));
-      return told.length === 0 ? text : `${text}: ${told.join(", ")}${told.length < count ? ", …" : ""}.`;
+      const ids = told.length === 0 ? "" : `: ${told.join(", ")}${told.length < UNSTORED_TOLD_MAX ? "" : ", …"}`;
+      return `${TEXTS[kind]} (${count})${ids}.`;
     });
   }
 }
