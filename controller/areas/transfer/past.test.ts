@@ -1,7 +1,10 @@
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { IMPORT_CHUNK_MAX_ROWS } from "../../../common/limits.ts";
+import { parseTimestamp } from "../../../common/timestamps.ts";
 import type { Row } from "../../../common/value.ts";
+import { ClassTreeGenerator } from "../../../test/helpers/class-trees.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { Mortality } from "../../../test/helpers/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
@@ -34,7 +37,11 @@ function moved(script: string): string {
 }
 
 /** What is answered of a class now, of its past and of its history. */
-async function known(principal: Principal, path: string, times: readonly string[]): Promise<unknown> {
+async function known(
+  principal: Principal,
+  path: string,
+  times: readonly string[],
+): Promise<Readonly<Record<"now" | "then" | "related" | "from" | "history", unknown>>> {
   const ask = async (text: string): Promise<readonly string[]> => {
     const found = await transfer.query.rows(principal, principal === other ? moved(text) : text);
     return found.map((row) => JSON.stringify(row).replaceAll("/second/", "/matrix/")).sort();
@@ -44,8 +51,19 @@ async function known(principal: Principal, path: string, times: readonly string[
     now: await ask(`select * from ${path}`),
     then: await at(`select * from ${path}`),
     related: await at("match (:box)-[:past]->(:box)"),
+    from: await Promise.all(times.map((time) => edgesTo(principal, path, parseTimestamp(time) ?? 0))),
     history: await historyOf(principal, path),
   };
+}
+
+async function edgesTo(principal: Principal, path: string, asOfMs: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const id of ["box:b", "box:c"]) {
+    const ref = { id, class: principal === other ? moved(path) : path };
+    for await (const edges of transfer.objects.edges(principal, [ref], { direction: "in", asOfMs }))
+      found.push(...edges.map(({ source, target }) => `${source} ${target}`));
+  }
+  return found.sort();
 }
 
 async function historyOf(principal: Principal, path: string): Promise<unknown> {
@@ -81,6 +99,32 @@ test("an import with times brings times, earlier states, removals and relations 
   expect(await transfer.script(other, { class: "/second/past/", relations: true, times: true })).toBe(moved(script));
   expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
   expect(await transfer.script(other, { class: "/second/past/", relations: true, times: true })).toBe(moved(script));
+  for (const by of [admin, other]) {
+    const [place = ""] = by === other ? [moved(path)] : [path];
+    await transfer.query.rows(by, `insert into ${place} (host, note) values ('a', 'new'), ('d', 'new')`);
+    // A removal is remembered where it was brought to.
+    expect(await transfer.query.rows(by, `insert into ${place} host='b' at '2026-02-01'`)).toMatchObject([
+      { count: 0 },
+    ]);
+  }
+  const [there, here] = [await known(other, path, times), await known(admin, path, times)];
+  for (const of of ["then", "related", "from"] as const) expect(there[of]).toEqual(here[of]);
+});
+
+test("random objects keep all of their earlier states, value by value", async () => {
+  const generator = new ClassTreeGenerator(seededRandom(5));
+  const root = "/matrix/states";
+  for (const { spec, rows: made } of generator.tree(root, 4)) {
+    await transfer.objects.createClass(admin, { ...spec, options: { ...spec.options, version: true } });
+    const ids = await transfer.objects.insert(admin, spec.path, made);
+    const others = ids.map((id, at) => ({ ...made[(at + 1) % made.length], id }));
+    await transfer.objects.insert(admin, spec.path, others);
+    await transfer.objects.remove(admin, [{ id: ids[0] ?? "", class: spec.path }]);
+  }
+  const script = await transfer.script(admin, { class: `${root}/`, times: true });
+  expect(script.match(/INSERT VERSION/g)?.length).toBeGreaterThanOrEqual(20);
+  expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  expect(await transfer.script(other, { class: moved(`${root}/`), times: true })).toBe(moved(script));
 });
 
 test("an object that has ended comes back as one of the past, and what a versionttl has ended does not", async () => {
@@ -90,8 +134,12 @@ test("an object that has ended comes back as one of the past, and what a version
     insert into ${path} host='a', size=1 at '${hour(20)}'; insert into ${path} host='a', size=2 at '${hour(12)}';
     insert into ${path} host='b', size=1 at '${hour(8)}'; insert into ${path} host='b', size=2 at '${hour(1)}'`);
   const times = [hour(19), hour(11), hour(5), hour(1), hour(0)];
+  const [unaltered] = await rows(`alter class ${path} set ttl=20 hour; select count(*) from ${path}`);
+  expect(unaltered).toEqual({ count: 1 });
   const script = await transfer.script(admin, { class: path, times: true });
   expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  // The last state of b, too, has another end than its class would give it.
+  expect(script.match(/INSERT VERSION .* UNTIL '/g)).toHaveLength(4);
   expect(await known(other, path, times)).toEqual(await known(admin, path, times));
   const brief = `create class /matrix/brief/box (host varchar, size int, keys(host)) with version=true, versionttl=3 hour;${script
     .slice(script.lastIndexOf("CREATE CLASS"))
@@ -132,6 +180,7 @@ test("objects that were written or removed later stay as they are with all of th
   const path = "/matrix/later/box";
   await rows(`create class ${path} (host varchar, size int, keys(host)) with version=true;
     insert into ${path} host='a', size=5; insert into ${path} host='b', size=5; delete from ${path} where host = 'b';
+    insert into ${path} host='e', size=5 at '2026-01-01'; delete from ${path} where host = 'e';
     insert into ${path} host='c', size=5 at '2026-01-05'; insert into ${path} host='d', size=5 at '2026-01-02'`);
   const before = await historyOf(admin, path);
   const insert = (of: string, id: string, set: string) =>
@@ -143,6 +192,8 @@ test("objects that were written or removed later stay as they are with all of th
     insert("", "a", "size=1, vtime='2026-01-03', ctime='2026-01-01'"),
     ...many,
     insert("", "b", "size=1, vtime='2026-01-03', ctime='2026-01-01'"),
+    insert("removal", "e", "vtime='2026-01-06'"),
+    insert("version", "e", "size=1, vtime='2026-01-04'"),
     insert("removal", "c", "vtime='2026-01-06'"),
     insert("version", "c", "size=1, vtime='2026-01-04'"),
     insert("", "d", "size=6, vtime='2026-01-03'"),
@@ -152,7 +203,7 @@ test("objects that were written or removed later stay as they are with all of th
   expect((await transfer.take(admin, script, { times: true })).message.split("\n").sort()).toEqual([
     "Earlier states not taken, as the object has another version of that time (1): box:d.",
     "Objects not taken, as they exist and the import has them as removed (1): box:c.",
-    "Objects not taken, as they were written or removed later (2): box:a, box:b.",
+    "Objects not taken, as they were written or removed later (3): box:a, box:e, box:b.",
   ]);
   const after = (await historyOf(admin, path)) as { id: string; values?: Row }[];
   expect(after.filter(({ id }) => id !== "box:d")).toEqual(
@@ -169,6 +220,12 @@ test("an import is refused as a whole for times ahead, states without order or e
   for (const [script, fault] of [
     [`insert ${box}, vtime='${ahead}'`, "In all 1 row is too far ahead of the clock"],
     [`insert ${box}, vtime='2026-01-01'; insert version ${box}, vtime='2026-01-01'`, "newest first"],
+    [`insert version ${box}, vtime='2026-01-01'; insert ${box}, vtime='2026-01-02'`, "newest first"],
+    [`insert ${box}, vtime='2026-01-01'; insert ${box}, vtime='2026-01-01'`, "newest first"],
+    [
+      `create edge type beyond; insert removal ${box}, vtime='2026-01-02'; insert version ${box}, vtime='2026-01-01' lost {"beyond":{"box:b":"${ahead}"}}`,
+      "In all 1 row is too far ahead of the clock",
+    ],
     [`insert version ${box}, vtime='2026-01-01'`, "neither its present state nor its removal"],
     [`insert ${box}, vtime='2026-01-01', ctime='2026-01-02'`, "ctime is later than vtime"],
     [`insert ${box}, vtime='x'`, 'vtime "x" is no time'],

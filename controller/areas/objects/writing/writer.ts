@@ -7,7 +7,6 @@ import { classNow, confirmed } from "../definitions/confirm.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
-import { latestVersions } from "../history/history.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
 import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
@@ -27,6 +26,7 @@ import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
 import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { restorable } from "./restorable.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import { unstoredRecords, unstoredRows } from "./unstored.ts";
@@ -329,7 +329,10 @@ export class ObjectWriter {
     const { view, rows: asked, atMs, retimed } = batch;
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
-    const standing = batch.restored === undefined ? asked : await this.#restorable(batch, batch.restored, traces);
+    const standing =
+      batch.restored === undefined
+        ? asked
+        : await restorable(batch, traces, { ...this.#writing.source, later: batch.restored });
     const rows = await triggered(context, { view, rows: standing }, traces);
     const { links, targets } = await this.#links(context, { view, rows }, traces);
     const commonUs = this.#writing.clock.nextUs();
@@ -370,25 +373,6 @@ export class ObjectWriter {
       lastUs: traces.get(change.key.id)?.lastUs ?? 0,
     }));
     batch.unstored(await unstoredRows(given, this.#looking(view)));
-  }
-
-  /** Passes the rows on whose objects were written or removed later than the row, and answers the others. */
-  async #restorable(
-    { view, rows }: Pick<Batch, "view" | "rows">,
-    later: NonNullable<Batch["restored"]>,
-    traces: Traces,
-  ): Promise<readonly CheckedRow[]> {
-    const versionsUs = await latestVersions(
-      rows.map(({ key }) => ({ view, key: { cid: view.cid, id: key } })),
-      this.#writing.source,
-    );
-    const dated = rows.map((row, at) => {
-      const versionUs = versionsUs[at] ?? 0;
-      const isLater = Math.max(traces.get(row.key)?.lastUs ?? 0, versionUs) > (row.writeUs ?? Infinity);
-      return { isLater, row: { ...row, hasVersion: versionUs > 0 && versionUs === row.writeUs } };
-    });
-    later(dated.flatMap(({ isLater, row }) => (isLater ? [wholeId(view, row.key)] : [])));
-    return dated.flatMap(({ isLater, row }) => (isLater ? [] : [row]));
   }
 
   /** How many of the rows have no object yet. */

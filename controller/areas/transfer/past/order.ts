@@ -22,6 +22,8 @@ export function supersededUs(last: LastRow | undefined, row: { readonly class: s
  */
 export class PastOrder {
   #last: LastRow | undefined;
+  /** The last row is a version, and the first row of its object. */
+  #isFirstVersion = false;
   /** The part of an object of which nothing says yet what it is now. */
   #open: ScriptPart | undefined;
   readonly #faults: AppError[] = [];
@@ -31,9 +33,10 @@ export class PastOrder {
     if (nextUs === undefined) {
       this.#close();
       if (row.kind === "version" && row.untilMs === undefined) this.#open = part;
-    } else if (row.kind === "present" ? this.#open === undefined || row.timeUs !== nextUs : row.timeUs >= nextUs)
+    } else if (row.kind === "present" ? !this.#isFirstVersion || row.timeUs !== nextUs : row.timeUs >= nextUs)
       this.#faults.push(faultOf(part, invalid(`${row.id}: the states of an object stand together, newest first.`)));
     if (row.kind === "present") this.#open = undefined;
+    this.#isFirstVersion = nextUs === undefined && row.kind === "version";
     this.#last = { class: row.class, id: row.id, timeUs: row.timeUs, isKept: false };
   }
 
