@@ -16,9 +16,10 @@ import {
 } from "../query/index.ts";
 import { AheadRows } from "./ahead.ts";
 import type { PathOf } from "./rooted.ts";
-import { bindPast, type BoundWork, namesTimes } from "./past/bind.ts";
+import { bindPast, type BoundWork, namesTimes, type PastRow } from "./past/bind.ts";
 import type { PastNotes } from "./past/notes.ts";
 import { PastOrder } from "./past/order.ts";
+import type { PastPlan } from "./past/plan.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
 import { OpenTargets } from "./targets.ts";
 
@@ -33,6 +34,8 @@ export interface CheckContext {
   readonly times: boolean;
   /** Receives what is not taken. */
   readonly past: PastNotes;
+  /** Absent: nothing is looked up of objects with former times. */
+  readonly plan?: PastPlan | undefined;
   /** Hears of each row that would be written; what it throws is a fault of the row. */
   readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
 }
@@ -77,6 +80,7 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
     throw new AppError(first.code, faultText(told, isWhole), {
       details: { faults: told.map(({ message }) => message), ...(!isWhole && { limit: "IMPORT_FAULTS_MAX" }) },
     });
+  await context.plan?.lookUp();
   await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
   return total;
@@ -107,7 +111,7 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
       noteUntaken(statement, context);
       for (const work of await insertWorks(statement, { ...context, catalog: rehearsal.catalog })) {
         context.ahead.note(work, statement, context.part);
-        if (work.past) context.order.note({ ...work.past, class: work.view.path }, context.part);
+        if (work.past) await notePast({ ...work.past, class: work.view.path }, context);
         await checkRows(work, context);
       }
       return;
@@ -132,6 +136,11 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
 }
 
 export type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
+
+async function notePast(row: { readonly class: string } & PastRow, { order, plan, part }: PartContext): Promise<void> {
+  order.note(row, part);
+  await plan?.note(row);
+}
 
 /** Counts what an import without times leaves out. */
 export function noteUntaken(statement: InsertStatement, { times, past }: Pick<PartContext, "times" | "past">): void {

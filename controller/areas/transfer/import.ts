@@ -14,6 +14,7 @@ import { recordFilter, Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
 import { PastNotes } from "./past/notes.ts";
+import { PastPlan } from "./past/plan.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { pathsBelow } from "./rooted.ts";
 import { ImportRuns } from "./runs.ts";
@@ -53,6 +54,7 @@ export interface ImportOptions {
 
 interface CheckOptions extends ImportOptions {
   readonly past?: PastNotes;
+  readonly plan?: PastPlan;
 }
 
 export interface ImportPlan {
@@ -122,7 +124,8 @@ export class ImportService {
   async plan(principal: Principal, upload: Upload, options: Omit<ImportOptions, "wait"> = {}): Promise<ImportPlan> {
     requirePermission(principal, "objects:write");
     const past = new PastNotes();
-    const total = await this.#counted(() => this.#check(principal, upload, { ...options, past }));
+    const plan = new PastPlan(this.#dependencies.objects, principal, past);
+    const total = await this.#counted(() => this.#check(principal, upload, { ...options, past, plan }));
     return { total, message: past.warnings().join("\n") };
   }
 
@@ -192,12 +195,12 @@ export class ImportService {
   }
 
   async #check(principal: Principal, upload: Upload, options: CheckOptions): Promise<number> {
-    const { root, signal, times = false, past = new PastNotes() } = options;
+    const { root, signal, times = false, past = new PastNotes(), plan } = options;
     const { objects, runtime } = this.#dependencies;
     const pathOf = pathsBelow(root);
     const rehearsal = await objects.rehearse(principal);
     const note = upload.note && ((row: NotedRow) => upload.note?.(row) ?? Promise.resolve());
-    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf, note, times, past };
+    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf, note, times, past, plan };
     return checkScript(upload.parts(), context);
   }
 

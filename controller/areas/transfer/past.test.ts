@@ -84,6 +84,7 @@ test("an import with times brings times, earlier states, removals and relations 
     insert into ${path} host='d', size=1, past=['box:b'] at '2026-01-01 10:00:00.5';
     insert into ${path} host='a', size=2, tags=['y'], past=['box:b','box:c'] at '2026-01-02';
     insert into ${path} host='a', size=null, past=['box:c'] at '2026-01-03';
+    insert into ${path} host='f', past=['box:d'] at '2026-01-01'; insert into ${path} host='f', past=[] at '2026-01-03';
     insert into ${path} host='e', size=1, note='late' at '2026-01-03'; insert into ${path} host='e', size=0, note='early', tags=['z'] at '2026-01-02';
     insert into /matrix/past/plain host='p', size=1 at '2026-01-01'; insert into /matrix/past/plain host='p', size=2 at '2026-01-05'`);
   await rows(
@@ -101,7 +102,7 @@ test("an import with times brings times, earlier states, removals and relations 
   expect(await transfer.script(other, { class: "/second/past/", relations: true, times: true })).toBe(moved(script));
   for (const by of [admin, other]) {
     const [place = ""] = by === other ? [moved(path)] : [path];
-    await transfer.query.rows(by, `insert into ${place} (host, note) values ('a', 'new'), ('d', 'new')`);
+    await transfer.query.rows(by, `insert into ${place} (host, note) values ('a', 'new'), ('d', 'new'), ('f', 'new')`);
     // A removal is remembered where it was brought to.
     expect(await transfer.query.rows(by, `insert into ${place} host='b' at '2026-02-01'`)).toMatchObject([
       { count: 0 },
@@ -200,6 +201,15 @@ test("objects that were written or removed later stay as they are with all of th
     insert("version", "d", "size=7, vtime='2026-01-02'"),
     insert("version", "d", "size=8, vtime='2026-01-01'"),
   ].join(";\n");
+  const content = (): Readable => Readable.from([Buffer.from(script)]);
+  const upload = { name: "test.mql", parts: () => scriptParts(content()), content };
+  // A plan looks at objects that exist.
+  expect(await transfer.imports.plan(admin, upload, { times: true })).toEqual({
+    total: many.length + 9,
+    message:
+      "Objects not taken, as they were written or removed later (1): box:a.\n" +
+      "Objects not taken, as they exist and the import has them as removed (1): box:c.",
+  });
   expect((await transfer.take(admin, script, { times: true })).message.split("\n").sort()).toEqual([
     "Earlier states not taken, as the object has another version of that time (1): box:d.",
     "Objects not taken, as they exist and the import has them as removed (1): box:c.",

@@ -12,7 +12,7 @@ import { keepsVersions, latestVersions } from "../history/history.ts";
 import { keyText, placesOf, type Place } from "../reading/locate.ts";
 import type { PastRelation, Restored, RestoredState, RestoreOutcome } from "../types.ts";
 import { supersededEnd } from "../values/compose.ts";
-import { checkRow, ofRow } from "../values/rows.ts";
+import { checkAll, checkRow } from "../values/rows.ts";
 import { tombstone } from "../values/tombstones.ts";
 import { decodeVersion, encodeVersion, REMOVED_VERSION } from "../values/versions.ts";
 import type { WriteContext, Writing } from "./writing.ts";
@@ -51,9 +51,7 @@ export class StateRestorer {
     states: readonly RestoredState[],
   ): Promise<readonly Restored[]> {
     if (!keepsVersions(view)) return states.map(() => told("unversioned"));
-    const made: MadeState[] = [];
-    for (const [at, state] of states.entries())
-      made.push(await ofRow(at, () => Promise.resolve(this.#made(view, context.snapshot, state))));
+    const made = await checkAll(states, (state) => this.#made(view, context.snapshot, state));
     const restored: Restored[] = [];
     const kept = new Map<string, RestoreOutcome>();
     for (let from = 0; from < made.length; from += CHANGE_BATCH_MAX) {

@@ -90,14 +90,13 @@ export class PastTexts {
   }
 
   /** An import makes just this version of the object itself. */
-  #isAs({ state }: PastState, { values, relations }: ExportedObject, { writeUs, createdMs }: ObjectTimes): boolean {
+  #isAs({ state }: PastState, { values }: ExportedObject, { writeUs, createdMs }: ObjectTimes): boolean {
     const { columns, view } = this.#with.exported;
     if (state === undefined || state.dropped.length + state.lost.length > 0 || state.createdMs !== createdMs)
       return false;
     const { ttlSeconds } = view.options;
     const endsAtMs = ttlSeconds === undefined ? undefined : Math.floor(writeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
     if (state.untilMs !== endsAtMs) return false;
-    if (state.added.some(({ type, target }) => relations.get(type)?.includes(target) !== true)) return false;
     return columns.every(({ name }) => isDeepStrictEqual(state.values[name] ?? null, values[name] ?? null));
   }
 }
