@@ -94,6 +94,7 @@ test("an import with times brings times, earlier states, removals and relations 
   const times = ["2025-12-31", "2026-01-01 12:00", "2026-01-02 12:00", "2026-01-04"];
   const script = await transfer.script(admin, { class: "/matrix/past/", relations: true, times: true });
   expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
+  expect(await transfer.query.rows(other, "select times from /second/system/transfer")).toEqual([{ times: true }]);
   const plain = "select host, size, vtime, ctime from /matrix/past/plain";
   expect(await transfer.query.rows(other, moved(plain))).toEqual(await rows(plain));
   expect(await known(other, path, times)).toEqual(await known(admin, path, times));
