@@ -31,7 +31,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/tables/routes.test.ts",
   "controller/areas/tags/{moves,service}.test.ts",
   "controller/areas/tenants/{tenants,use}.test.ts",
-  "controller/areas/transfer/{import,roundtrip}.test.ts",
+  "controller/areas/transfer/{import,past,roundtrip}.test.ts",
   "controller/areas/triggers/{several,triggers}.test.ts",
   "controller/areas/users/{at-once,left-work,signins,slowdown}.test.ts",
   "controller/grpc/peers.test.ts",

@@ -19,6 +19,7 @@ export const ExportInput = Type.Object({
   ignorefields: Names("Columns and edge types that are left out, separated by commas"),
   ignoreclass: Names("Class paths that are left out with their subclasses, separated by commas"),
   relation_defined: Flag("Defines the edge types as well"),
+  times: Flag("With the times of objects, their earlier states and removals, for an import with times=true; mql only"),
 });
 export type ExportInput = Static<typeof ExportInput>;
 
@@ -31,6 +32,9 @@ export const ScriptImportInput = Type.Object({
     }),
   ),
   plan: Flag("Only checks, and tells what would be done"),
+  times: Flag(
+    "Objects get their former times and earlier states back, as an export with times=true has them; else all are new writes",
+  ),
 });
 
 export const ImportInput = Type.Object({

@@ -348,6 +348,20 @@ export interface Insert extends At {
   readonly rows: readonly (readonly ValueNode[])[];
   /** Version time. */
   readonly at: ValueNode | undefined;
+  /** Absent: an ordinary insert. */
+  readonly past?: PastInsert | undefined;
+}
+
+/** `INSERT VERSION` has an earlier state of an object, `INSERT REMOVAL` the end of one. Its time is the member `vtime`. */
+export interface PastInsert {
+  readonly kind: "version" | "removal";
+  /** When the object would have ended by the ttl of its class. */
+  readonly until?: ValueNode | undefined;
+  /** Relations that the write of the state set and took away: lists of ids by edge type. */
+  readonly added?: ValueNode | undefined;
+  readonly dropped?: ValueNode | undefined;
+  /** When removals of their targets took away relations that the write set: times by id by edge type. */
+  readonly lost?: ValueNode | undefined;
 }
 
 export interface InsertJson extends At {

@@ -1,5 +1,5 @@
 import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
-import type { Assignment, Delete, Insert, InsertJson, Operand, Update, ValueNode } from "./ast.ts";
+import type { Assignment, Delete, Insert, InsertJson, Operand, PastInsert, Update, ValueNode } from "./ast.ts";
 import { parseExpression } from "./parse-condition.ts";
 import { parseClassRef, parseWhere } from "./parse-select.ts";
 import { parseCount, parseValue } from "./parse-value.ts";
@@ -16,11 +16,19 @@ export function* parseInsert(reader: TokenReader): Steps<Insert | InsertJson> {
   const start = reader.token.start;
   reader.expect("INSERT");
   if (reader.accept("JSON")) return insertJson(reader, start);
+  const kind = reader.accept("VERSION") ? "version" : reader.accept("REMOVAL") ? "removal" : undefined;
   reader.expect("INTO");
   const target = parseClassRef(reader);
-  const written = reader.isSign("(") ? yield* valuesForm(reader) : setForm(reader);
-  const at = reader.accept("AT") ? parseValue(reader) : undefined;
-  return { kind: "insert", class: target, ...written, at, span: reader.spanFrom(start) };
+  const written = kind === undefined && reader.isSign("(") ? yield* valuesForm(reader) : setForm(reader);
+  const at = kind === undefined && reader.accept("AT") ? parseValue(reader) : undefined;
+  const past = kind && { past: pastInsert(reader, kind) };
+  return { kind: "insert", class: target, ...written, at, ...past, span: reader.spanFrom(start) };
+}
+
+function pastInsert(reader: TokenReader, kind: PastInsert["kind"]): PastInsert {
+  if (kind === "removal") return { kind };
+  const clause = (word: string): ValueNode | undefined => (reader.accept(word) ? parseValue(reader) : undefined);
+  return { kind, until: clause("UNTIL"), added: clause("ADDED"), dropped: clause("DROPPED"), lost: clause("LOST") };
 }
 
 export function parseUpdate(reader: TokenReader): Update {

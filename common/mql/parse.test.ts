@@ -67,6 +67,8 @@ test.each([
   "insert into /a set f = 'v'",
   "insert into /a (f,g) values (?,?), ('x', {\"k\":[1,2.5,null,true]}) at ?",
   'insert json \'{"class":"/a"}\'',
+  'insert version into /a set id=\'a:1\', vtime=\'2026-01-01\' until \'2026-01-02\' added {"near":["a:2"]} dropped {"near":["a:3"]} lost {"near":{"a:2":"2026-01-03"}}',
+  "insert removal into /a set id='a:1', vtime='2026-01-01'",
   "update /a f = f + 'x', g = g - {\"k\":\"v\"}, h = -1 where id='a:1' refresh",
   "update /a set set = 'v'",
   "delete from /ns/ where id in ('box:1') limit -1 with version",

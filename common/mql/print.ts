@@ -18,6 +18,7 @@ import type {
   Match,
   Operand,
   OrderItem,
+  PastInsert,
   Select,
   SelectItem,
   Source,
@@ -289,7 +290,20 @@ function insert(node: Insert): string {
   }
   const values = node.rows[0] ?? [];
   const pairs = node.columns.map((column, index) => `${name(column)} = ${optional("", values[index], printValue)}`);
-  return `INSERT INTO ${classRef(node.class)} SET ${pairs.join(", ")}${at}`;
+  const set = `INTO ${classRef(node.class)} SET ${pairs.join(", ")}${at}`;
+  return node.past === undefined
+    ? `INSERT ${set}`
+    : `INSERT ${node.past.kind.toUpperCase()} ${set}${pastClauses(node.past)}`;
+}
+
+function pastClauses({ until, added, dropped, lost }: PastInsert): string {
+  const clauses = [
+    [" UNTIL ", until],
+    [" ADDED ", added],
+    [" DROPPED ", dropped],
+    [" LOST ", lost],
+  ] as const;
+  return clauses.map(([word, value]) => optional(word, value, printValue)).join("");
 }
 
 function update(node: Update): string {

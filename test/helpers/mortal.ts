@@ -11,6 +11,7 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
   "unmark",
   "insert",
   "ingest",
+  "restore",
 ]);
 
 /** A process that dies at one of its writes: that one and all later ones never come back. */

@@ -21,7 +21,12 @@ const PAGES = [
   { page: "deploy/docs/search.md", bounds: 5 },
 ];
 /** Run by `pages.test.ts` of the areas `rules` and `transfer`. */
-const OF_AREAS = ["deploy/docs/rules.md", "deploy/docs/grok.md", "deploy/docs/spreadsheets.md"];
+const OF_AREAS = [
+  "deploy/docs/rules.md",
+  "deploy/docs/grok.md",
+  "deploy/docs/spreadsheets.md",
+  "deploy/docs/exports.md",
+];
 /** The pages are written as at that time, a Friday, so that examples may say `today` and `last week`. */
 const NOON_MS = Date.UTC(2026, 0, 2, 12);
 

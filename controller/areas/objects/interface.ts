@@ -19,12 +19,16 @@ import type {
   ObjectEdge,
   ObjectRef,
   ObjectRow,
+  ObjectTimes,
   ObjectVersion,
   OrderedRead,
   OrderedRequest,
+  PastState,
   PresetTime,
   ReadExplanation,
   ReadRequest,
+  Restored,
+  RestoredState,
   SystemClass,
   Tally,
   TriggerDefinition,
@@ -151,6 +155,27 @@ export interface ObjectReads {
     path: string,
     options?: { readonly ids?: readonly string[]; readonly signal?: AbortSignal },
   ): AsyncIterable<readonly ObjectRow[]>;
+}
+
+/** The stored history of objects, to be read and stored again as it is. Rights are those of `Objects`. */
+export interface ObjectHistories {
+  /** Times of objects of just this class, in the order of `ids`; `undefined` for those that do not exist. */
+  times(principal: Principal, path: string, ids: readonly string[]): Promise<readonly (ObjectTimes | undefined)[]>;
+  /**
+   * Versions of an object of just this class up to `toUs`, newest first, without relations to objects of classes that the
+   * principal does not see whole. `AppError("denied")` for a class that it does not see whole. None for a class that keeps
+   * no versions.
+   */
+  pastStates(
+    principal: Principal,
+    ref: Required<ObjectRef>,
+    range?: { readonly toUs?: number | undefined; readonly signal?: AbortSignal | undefined },
+  ): AsyncIterable<readonly PastState[]>;
+  /**
+   * Stores earlier states of objects of just this class as their versions, with the times they had; of each object newest
+   * first. Changes no object, runs no trigger and publishes nothing. Answers in the order of `states`.
+   */
+  restore(principal: Principal, path: string, states: readonly RestoredState[]): Promise<readonly Restored[]>;
 }
 
 /**

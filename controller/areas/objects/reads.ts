@@ -1,18 +1,21 @@
 import { lazyPages } from "../../../common/pages.ts";
 import type { Clock } from "../../../common/time.ts";
+import { AppError } from "../../../common/errors.ts";
+import { CREATED_ONLY } from "./values/celllayout.ts";
 import { type Principal, seesAll } from "../permissions/index.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
 import { planAsOfRead, explainAsOf, readAsOf } from "./history/asof.ts";
 import { edgesAsOf } from "./history/edgesasof.ts";
 import { keepsVersions, lastMicrosecond, lastStates, versionsOf, withoutVersions } from "./history/history.ts";
+import { pastStates, type PastStatesRange } from "./history/paststates.ts";
 import { removedAmong, removedPlaces } from "./history/removed.ts";
-import type { ObjectReads } from "./interface.ts";
+import type { ObjectHistories, ObjectReads } from "./interface.ts";
 import type { OpenTenants, Reading } from "./opening.ts";
 import { planCount, tallies } from "./reading/counting.ts";
 import { edgesOf } from "./reading/edges.ts";
 import { estimatedReads } from "./reading/estimating.ts";
 import { planInOrder, readInOrder, worthInOrder } from "./reading/inorder.ts";
-import { placesOf } from "./reading/locate.ts";
+import { inPages, placesOf } from "./reading/locate.ts";
 import { planRead, scopeOf, type ReadPlan } from "./reading/readplan.ts";
 import { withoutWords, withWords, wordSteps } from "./reading/wordpatterns.ts";
 import type {
@@ -22,14 +25,17 @@ import type {
   ObjectEdge,
   ObjectRef,
   ObjectRow,
+  ObjectTimes,
   ObjectVersion,
   OrderedRead,
   OrderedRequest,
+  PastState,
   ReadExplanation,
   ReadOrder,
   ReadRequest,
   Tally,
 } from "./types.ts";
+import { createdMs } from "./values/entity.ts";
 import { wholeId } from "./values/identity.ts";
 
 /** The same whatever there is: which of both is done follows from rows that the caller may not see. */
@@ -38,7 +44,7 @@ function orderStep({ column, descending }: ReadOrder): string {
 }
 
 /** Objects as they are and as they were, their edges and numbers. */
-export class Reads implements ObjectReads {
+export class Reads implements ObjectReads, Pick<ObjectHistories, "times" | "pastStates"> {
   readonly #tenants: OpenTenants;
   readonly #clock: Clock;
 
@@ -134,6 +140,40 @@ export class Reads implements ObjectReads {
   ): AsyncGenerator<readonly ObjectVersion[]> {
     const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
     yield* versionsOf(placesOf(snapshot, ref, readable), range, { store: tenant.store.objects });
+  }
+
+  async times(
+    principal: Principal,
+    path: string,
+    ids: readonly string[],
+  ): Promise<readonly (ObjectTimes | undefined)[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const places = ids.map((id) => placesOf(snapshot, { id, class: path }, readable)[0]);
+    const found = await inPages(
+      places.flatMap((place) => place?.key ?? []),
+      (keys) => tenant.store.objects.get(keys, CREATED_ONLY),
+    );
+    const entities = found[Symbol.iterator]();
+    return places.map((place) => {
+      const entity = place && entities.next().value;
+      return entity && { writeUs: entity.lastUs, createdMs: createdMs(entity) };
+    });
+  }
+
+  async *pastStates(
+    principal: Principal,
+    ref: Required<ObjectRef>,
+    range: PastStatesRange = {},
+  ): AsyncGenerator<readonly PastState[]> {
+    const { tenant, snapshot, readable } = await this.#tenants.reading(principal);
+    const isSeen = (view: LoadedClass): boolean => readable(view) && seesAll(principal, [view]);
+    const [place] = placesOf(snapshot, ref, readable);
+    if (place === undefined) throw classNotFound(ref.class);
+    if (!isSeen(place.view))
+      throw new AppError("denied", `${principal.user} sees only a part of ${ref.class}, and so not its history.`, {
+        details: { class: ref.class },
+      });
+    if (keepsVersions(place.view)) yield* pastStates(place, range, { store: tenant.store.objects, snapshot, isSeen });
   }
 
   async *removed(

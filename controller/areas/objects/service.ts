@@ -8,7 +8,7 @@ import { DefinitionChanges } from "./definitionchanges.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { Ends } from "./ends.ts";
 import { IndexScrub, type IndexScrubPage, type IndexScrubRequest } from "./indexing/indexscrub.ts";
-import type { ClassTriggers, ObjectChanges, Objects, Rehearsal, Rehearsals } from "./interface.ts";
+import type { ClassTriggers, ObjectChanges, ObjectHistories, Objects, Rehearsal, Rehearsals } from "./interface.ts";
 import { OpenTenants } from "./opening.ts";
 import { aheadOfClock, type AheadObject } from "./reading/ahead.ts";
 import { Reads } from "./reads.ts";
@@ -35,7 +35,7 @@ export interface ObjectServiceDependencies {
  * The object database: classes and objects of all tenants. Each tenant is opened when it is first asked for. The parts
  * behind it are the interfaces that it implements.
  */
-export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Rehearsals {
+export class ObjectService implements Objects, ObjectHistories, ObjectChanges, ClassTriggers, Rehearsals {
   readonly #room: TenantRoom | undefined;
   readonly #clock: Clock;
   readonly #endings: EndingJournal;
@@ -78,6 +78,7 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
 
   readonly insert: Objects["insert"] = (...given) => this.#writes.insert(...given);
   readonly ingest: Objects["ingest"] = (...given) => this.#writes.ingest(...given);
+  readonly restore: ObjectHistories["restore"] = (...given) => this.#writes.restore(...given);
   readonly update: Objects["update"] = (...given) => this.#writes.update(...given);
   readonly remove: Objects["remove"] = (...given) => this.#writes.remove(...given);
   readonly writeTimes: Objects["writeTimes"] = (...given) => this.#writes.writeTimes(...given);
@@ -93,6 +94,8 @@ export class ObjectService implements Objects, ObjectChanges, ClassTriggers, Reh
   readonly count: Objects["count"] = (...given) => this.#reads.count(...given);
   readonly edges: Objects["edges"] = (...given) => this.#reads.edges(...given);
   readonly history: Objects["history"] = (...given) => this.#reads.history(...given);
+  readonly times: ObjectHistories["times"] = (...given) => this.#reads.times(...given);
+  readonly pastStates: ObjectHistories["pastStates"] = (...given) => this.#reads.pastStates(...given);
   readonly removed: Objects["removed"] = (...given) => this.#reads.removed(...given);
   readonly removedObjects: Objects["removedObjects"] = (...given) => this.#reads.removedObjects(...given);
 

@@ -14,6 +14,7 @@ import type { SystemClass } from "./types.ts";
 import { EdgeEndings, type EndingJournal } from "./writing/edgeendings.ts";
 import { ObjectTurns } from "./writing/turns.ts";
 import { ObjectRemover } from "./writing/remover.ts";
+import { StateRestorer } from "./writing/restorer.ts";
 import { ObjectWriter } from "./writing/writer.ts";
 import { Writing } from "./writing/writing.ts";
 
@@ -26,6 +27,7 @@ export interface TenantObjects {
   readonly catalog: TenantCatalog;
   readonly writer: ObjectWriter;
   readonly remover: ObjectRemover;
+  readonly restorer: StateRestorer;
   readonly reader: ObjectReader;
   readonly indexer: Indexer;
   readonly changes: Changes;
@@ -81,6 +83,7 @@ export async function openTenantObjects(options: OpenTenantOptions): Promise<Ten
     endings,
     writer,
     remover: new ObjectRemover(writing),
+    restorer: new StateRestorer(writing),
     reader: new ObjectReader(parts),
     drops: new KeyedQueue(),
   };

@@ -207,6 +207,8 @@ export interface NewRecord {
   readonly writeUs?: number;
   /** The first attempt: no object has an id made of the identity. */
   readonly isNew?: boolean;
+  /** For an upsert: time of the first insert of an object that does not exist yet. Absent: that of the write. */
+  readonly createdMs?: number;
 }
 
 /** A row whose object does not exist after its write. */
@@ -250,6 +252,68 @@ export interface IngestOptions extends RowOptions {
    * since.
    */
   readonly aboveAhead?: true;
+  /**
+   * The rows come back with their former times (`writeUs`). Objects that were written or removed later stay as they are:
+   * their whole ids are passed here. A version that the object has of that time stays.
+   */
+  readonly restored?: (later: readonly string[]) => void;
+}
+
+/** Times of an object as it is. */
+export interface ObjectTimes {
+  /** Of the last write. */
+  readonly writeUs: number;
+  /** Of the first insert. */
+  readonly createdMs: number;
+}
+
+/** A relation of an earlier state, with the whole id of its target. */
+export interface PastRelation {
+  readonly type: string;
+  readonly target: string;
+}
+
+/** A relation that the removal of its target took away. */
+export interface LostRelation extends PastRelation {
+  readonly timeUs: number;
+}
+
+/** A version with all that is stored of it. */
+export interface PastState {
+  /** Whole. */
+  readonly id: string;
+  readonly timeUs: number;
+  /** Absent: the write removed the object. */
+  readonly state?: {
+    readonly values: Row;
+    /** Time of the first insert. */
+    readonly createdMs: number;
+    /** When the object would have ended by the ttl of its class. */
+    readonly untilMs: number | undefined;
+    /** Relations that the write set and took away. */
+    readonly added: readonly PastRelation[];
+    readonly dropped: readonly PastRelation[];
+    /** Those that it set and that went with their targets since. */
+    readonly lost: readonly LostRelation[];
+  };
+}
+
+export interface RestoredState extends PastState {
+  /** When the next state of the object begins. Absent: the object has no later one. */
+  readonly supersededUs?: number | undefined;
+}
+
+/**
+ * What became of a state: `later`: its object was written or removed later; `exists`: the object exists, and the state
+ * is one of an object that does not; `other`: the object has another version of that time; `expired`: its `versionttl`
+ * is over; `unversioned`: its class keeps no versions. Nothing was stored then.
+ */
+export type RestoreOutcome = "stored" | "later" | "exists" | "other" | "expired" | "unversioned";
+
+export interface Restored {
+  readonly outcome: RestoreOutcome;
+  /** Relations that were left out: their type is unknown, or their target is not of exactly one class. */
+  readonly relationsLeft: number;
 }
 
 /** A write whose time is chosen before it is made. */

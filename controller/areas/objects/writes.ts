@@ -6,7 +6,7 @@ import { classAccess, type Principal } from "../permissions/index.ts";
 import type { WriteDefinitions } from "./definitions/confirm.ts";
 import type { Snapshot } from "./definitions/snapshot.ts";
 import { classNotFound, type LoadedClass } from "./definitions/views.ts";
-import type { ObjectWrites } from "./interface.ts";
+import type { ObjectHistories, ObjectWrites } from "./interface.ts";
 import { isReadable, type OpenTenants } from "./opening.ts";
 import { placesOf, type Place } from "./reading/locate.ts";
 import type { TenantObjects } from "./tenant.ts";
@@ -20,6 +20,8 @@ import type {
   ObjectRef,
   ObjectTriggers,
   PresetTime,
+  Restored,
+  RestoredState,
   UpdateOptions,
 } from "./types.ts";
 import { roomOf, type TenantRoom } from "./values/room.ts";
@@ -38,7 +40,7 @@ interface WritesOptions {
 }
 
 /** Inserts, updates and removals: by the rights of their principal, through triggers, told to listeners. */
-export class Writes implements ObjectWrites {
+export class Writes implements ObjectWrites, Pick<ObjectHistories, "restore"> {
   readonly #options: WritesOptions;
   readonly #listeners = new Set<{ readonly listener: ChangeListener; readonly wants: (tenant: string) => boolean }>();
 
@@ -68,6 +70,12 @@ export class Writes implements ObjectWrites {
       (tenant, context) =>
         tenant.writer.ingest(context, writableClass(principal, context.snapshot, path), { records, ...options }),
       { given: basis && { path, basis }, isAdmitted: true },
+    );
+  }
+
+  async restore(principal: Principal, path: string, states: readonly RestoredState[]): Promise<readonly Restored[]> {
+    return this.#writing(principal, (tenant, context) =>
+      tenant.restorer.restore(context, writableClass(principal, context.snapshot, path), states),
     );
   }
 

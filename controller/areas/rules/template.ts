@@ -60,7 +60,7 @@ function parsed(text: string, option: RuleOption): { readonly insert: Insert; re
   try {
     const { statements, placeholders } = parseScript(text);
     const [insert] = statements;
-    if (statements.length === 1 && insert?.kind === "insert") return { insert, placeholders };
+    if (statements.length === 1 && insert?.kind === "insert" && !insert.past) return { insert, placeholders };
   } catch (error) {
     if (!isAppError(error)) throw error;
     throw new AppError("syntax", `Line ${option.line}: --mqltmpl: ${errorText(error)}`);

@@ -1,7 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
 import { positionAt, type Insert, type InsertJson } from "../../../common/mql/index.ts";
-import { aheadFault, type InsertWork } from "../query/index.ts";
+import { aheadFault } from "../query/index.ts";
+import type { BoundWork } from "./past/bind.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
 /** Rows of an import whose times are too far ahead of the clock: all are counted, the places of the first are kept. */
@@ -14,8 +15,8 @@ export class AheadRows {
     this.#nowMs = nowMs;
   }
 
-  note(work: InsertWork, statement: Insert | InsertJson, part: ScriptPart): void {
-    const fault = aheadFault(work, this.#nowMs);
+  note(work: BoundWork, statement: Insert | InsertJson, part: ScriptPart): void {
+    const fault = aheadFault(work, this.#nowMs, work.past ? "vtime" : "AT");
     if (fault === undefined || statement.kind !== "insert") return;
     this.#rows += work.rows.length;
     if (this.#faults.length >= IMPORT_FAULTS_MAX) return;

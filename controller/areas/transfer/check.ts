@@ -2,7 +2,8 @@ import { AppError } from "../../../common/errors.ts";
 import { IMPORT_FAULTS_MAX } from "../../../common/limits.ts";
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
-import type { Objects, Rehearsal } from "../objects/index.ts";
+import type { Row } from "../../../common/value.ts";
+import type { Edit, Objects, Rehearsal } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import {
   bindInsert,
@@ -12,10 +13,13 @@ import {
   classSpec,
   inSlices,
   Slices,
-  type InsertWork,
 } from "../query/index.ts";
 import { AheadRows } from "./ahead.ts";
 import type { PathOf } from "./rooted.ts";
+import { bindPast, type BoundWork, namesTimes, type PastRow } from "./past/bind.ts";
+import type { PastNotes } from "./past/notes.ts";
+import { PastOrder } from "./past/order.ts";
+import type { PastPlan } from "./past/plan.ts";
 import { faultOf, parsePart, type ScriptPart } from "./source.ts";
 import { OpenTargets } from "./targets.ts";
 
@@ -26,6 +30,12 @@ export interface CheckContext {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly pathOf: PathOf;
+  /** Former times and earlier states are taken. */
+  readonly times: boolean;
+  /** Receives what is not taken. */
+  readonly past: PastNotes;
+  /** Absent: nothing is looked up of objects with former times. */
+  readonly plan?: PastPlan | undefined;
   /** Hears of each row that would be written; what it throws is a fault of the row. */
   readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
 }
@@ -47,17 +57,20 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   const faults: AppError[] = [];
   const targets = new OpenTargets();
   const ahead = new AheadRows(context.clock.nowMs());
+  const order = new PastOrder();
   let total = 0;
   for await (const part of parts) {
     total += 1;
     faults.push(...(part.faults ?? []));
-    await checkPart(part, { ...context, part, targets, ahead, slices }).catch((error: unknown) =>
+    await checkPart(part, { ...context, part, targets, ahead, order, slices }).catch((error: unknown) =>
       faults.push(faultOf(part, error)),
     );
+    faults.push(...order.faults(false));
     if (faults.length >= IMPORT_FAULTS_MAX) break;
     if (slices.isOver()) await slices.pause();
   }
   slices.check();
+  faults.push(...order.faults(true));
   if (faults.length === 0)
     faults.push(...(await targets.faults(context.objects, context.principal)).slice(0, IMPORT_FAULTS_MAX));
   const isWhole = faults.length < IMPORT_FAULTS_MAX;
@@ -67,6 +80,7 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
     throw new AppError(first.code, faultText(told, isWhole), {
       details: { faults: told.map(({ message }) => message), ...(!isWhole && { limit: "IMPORT_FAULTS_MAX" }) },
     });
+  await context.plan?.lookUp();
   await context.rehearsal.requireRoom();
   if (total === 0) throw new AppError("invalid", "[Valid] The upload has no statement in it.");
   return total;
@@ -81,6 +95,7 @@ interface PartContext extends CheckContext {
   readonly part: ScriptPart;
   readonly targets: OpenTargets;
   readonly ahead: AheadRows;
+  readonly order: PastOrder;
   readonly slices: Slices;
 }
 
@@ -93,8 +108,10 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
   switch (statement.kind) {
     case "insert":
     case "insertJson":
+      noteUntaken(statement, context);
       for (const work of await insertWorks(statement, { ...context, catalog: rehearsal.catalog })) {
         context.ahead.note(work, statement, context.part);
+        if (work.past) await notePast({ ...work.past, class: work.view.path }, context);
         await checkRows(work, context);
       }
       return;
@@ -120,26 +137,51 @@ async function checkStatement(statement: Statement, context: PartContext): Promi
 
 export type InsertStatement = Extract<Statement, { kind: "insert" | "insertJson" }>;
 
-/** Rows by class, with names and rights checked. */
-export function insertWorks(
+async function notePast(row: { readonly class: string } & PastRow, { order, plan, part }: PartContext): Promise<void> {
+  order.note(row, part);
+  await plan?.note(row);
+}
+
+/** Counts what an import without times leaves out. */
+export function noteUntaken(statement: InsertStatement, { times, past }: Pick<PartContext, "times" | "past">): void {
+  if (times || statement.kind === "insertJson") return;
+  if (statement.past) past.add("versions");
+  else if (namesTimes(statement)) past.add("times", undefined, statement.rows.length);
+}
+
+/** Rows by class, with names and rights checked. Earlier states have none without `times`. */
+export async function insertWorks(
   statement: InsertStatement,
-  { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf"> & Pick<Rehearsal, "catalog">,
-): Promise<readonly InsertWork[]> {
-  const { principal, catalog, pathOf } = context;
+  { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<Rehearsal, "catalog">,
+): Promise<readonly BoundWork[]> {
+  const { principal, catalog, pathOf, times } = context;
   const target = { principal, catalog, pathOf, executions: [[]] };
+  if (times && statement.kind === "insertJson")
+    throw new AppError("unsupported", "[Valid] INSERT JSON has no times: an import with times=true takes INSERT INTO.");
+  if (statement.kind === "insert" && (statement.past || (times && namesTimes(statement))))
+    return times ? inSlices(bindPast(statement, target), slices) : [];
   const steps = statement.kind === "insert" ? bindInsert(statement, target) : bindInsertJson(statement, target);
   return inSlices(steps, slices);
 }
 
 /** Only the guard of the owning area knows what it would refuse. */
-async function checkRows(work: InsertWork, context: PartContext): Promise<void> {
+async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
   const { rehearsal, objects, clock, part, targets } = context;
-  const { view } = work;
+  const { view, past } = work;
   if (view.system) return;
   for (const row of work.rows) {
+    if (past && past.kind !== "present") {
+      rehearsal.checkEdits(view.path, editsOf(row));
+      continue;
+    }
     const id = rehearsal.checkRow(view.path, row);
     targets.note(row, { id, part, view, catalog: rehearsal.catalog });
     await context.note?.({ id, part });
   }
   await checkRowCondition(work, { objects, clock });
+}
+
+/** An earlier state makes no object. */
+function editsOf(row: Row): Edit[] {
+  return Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }));
 }

@@ -1,7 +1,8 @@
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
 import type { ClassView, EdgeType } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
-import { orderedObjects, type ExportedObject, type RowsDependencies } from "./rows.ts";
+import { PastTexts, requireTimes } from "./past/texts.ts";
+import { orderedObjects, removedIds, type ExportedObject, type RowsDependencies } from "./rows.ts";
 import { classText, edgeTypeText, objectText } from "./script.ts";
 import { classSheet, edgeTypeSheet, workbookBytes } from "./sheets/index.ts";
 import { selectClasses } from "./selection.ts";
@@ -44,6 +45,7 @@ export class ExportService {
   async #content(principal: Principal, request: ExportRequest): Promise<Content> {
     const catalog = await this.#dependencies.objects.catalog(principal);
     const classes = selectClasses(request, principal, catalog);
+    if (request.times === true) for (const { view, hasRows } of classes) if (hasRows) requireTimes(principal, view);
     const edgeTypes = [...catalog.edgeTypes()].sort((a, b) => (a.name < b.name ? -1 : 1));
     return { principal, request, classes, edgeTypes, parents: new Map(classes.map(({ view }) => [view.path, view])) };
   }
@@ -54,9 +56,28 @@ export class ExportService {
     yield* classes.map((exported) => classText(exported, parents.get(exported.view.parent ?? "")));
     for (const exported of classes) {
       const relations = new Set(this.#relationsOf(exported, content));
-      for await (const objects of this.#objects(exported, content))
-        for (const object of objects) yield objectText(exported, object, relations);
+      if (request.times === true) yield* this.#history(exported, content, relations);
+      else
+        for await (const objects of this.#objects(exported, content))
+          for (const object of objects) yield objectText(exported, object, { relations });
     }
+  }
+
+  async *#history(exported: ExportedClass, content: Content, relations: ReadonlySet<string>): AsyncGenerator<string> {
+    const { principal, request } = content;
+    const { view, hasRows } = exported;
+    const past = new PastTexts({
+      principal,
+      exported,
+      relations,
+      objects: this.#dependencies.objects,
+      signal: request.signal,
+    });
+    for await (const objects of this.#objects(exported, content)) yield* past.ofObjects(objects);
+    const isWhole = request.limit === undefined || request.limit < 0;
+    if (!hasRows || !isWhole || !past.hasVersions) return;
+    const removed = { principal, view, limit: undefined, signal: request.signal };
+    for await (const ids of removedIds(this.#dependencies, removed)) yield* past.ofRemoved(ids);
   }
 
   /** Edge types that objects of the class can be written with. */

@@ -8,11 +8,13 @@ import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { Objects, Rehearsals } from "../objects/index.ts";
+import type { ObjectHistories, Objects, Rehearsals } from "../objects/index.ts";
 import { allows, requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { recordFilter, Slices } from "../query/index.ts";
 import { checkScript, type NotedRow } from "./check.ts";
 import { mapSheet, type SheetFile, type SheetReport, type SheetRequest } from "./headed/index.ts";
+import { PastNotes } from "./past/notes.ts";
+import { PastPlan } from "./past/plan.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { pathsBelow } from "./rooted.ts";
 import { ImportRuns } from "./runs.ts";
@@ -23,7 +25,7 @@ import type { TransferReport } from "./types.ts";
 
 export interface ImportDependencies {
   readonly stores: Stores;
-  readonly objects: Objects & Rehearsals;
+  readonly objects: Objects & ObjectHistories & Rehearsals;
   readonly notifications: Pick<Notifications, "publish">;
   readonly runtime: Runtime;
   readonly controllers: Controllers;
@@ -45,7 +47,21 @@ export interface ImportOptions {
   readonly wait?: boolean;
   /** An ospace or a class path, in place of the ospace of all classes of the upload. */
   readonly root?: string | undefined;
+  /** Takes the times and earlier states of an export with times; else all it has are new writes. */
+  readonly times?: boolean | undefined;
   readonly signal?: AbortSignal;
+}
+
+interface CheckOptions extends ImportOptions {
+  readonly past?: PastNotes;
+  readonly plan?: PastPlan;
+}
+
+export interface ImportPlan {
+  /** Statements. */
+  readonly total: number;
+  /** What the import would not take, a line each. */
+  readonly message: string;
 }
 
 export function scriptUpload(file: { readonly path: string; readonly filename: string }): Upload {
@@ -104,10 +120,13 @@ export class ImportService {
     return outcome(held, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
   }
 
-  /** Checks an upload as `import` does, and writes nothing. Answers how many statements it has. */
-  async plan(principal: Principal, upload: Upload, options: Omit<ImportOptions, "wait"> = {}): Promise<number> {
+  /** Checks an upload as `import` does, and writes nothing. */
+  async plan(principal: Principal, upload: Upload, options: Omit<ImportOptions, "wait"> = {}): Promise<ImportPlan> {
     requirePermission(principal, "objects:write");
-    return this.#counted(() => this.#check(principal, upload, options));
+    const past = new PastNotes();
+    const plan = new PastPlan(this.#dependencies.objects, principal, past);
+    const total = await this.#counted(() => this.#check(principal, upload, { ...options, past, plan }));
+    return { total, message: past.warnings().join("\n") };
   }
 
   /** Imports a CSV file or a sheet with a heading line into one class: all of its rows, or none. */
@@ -128,8 +147,8 @@ export class ImportService {
       const options = { ...(wait !== undefined && { wait }), ...(signal && { signal }) };
       return { ...(await this.import(principal, upload, options)), ...told };
     }
-    const total = await this.plan(principal, upload, signal ? { signal } : {});
-    return { ...planned(total), ...told, ...(await mapped.changes()) };
+    const { total } = await this.plan(principal, upload, signal ? { signal } : {});
+    return { ...planned({ total, message: "" }), ...told, ...(await mapped.changes()) };
   }
 
   maintain(tenant: string): Promise<void> {
@@ -175,19 +194,20 @@ export class ImportService {
     this.#underWay += 1;
   }
 
-  async #check(principal: Principal, upload: Upload, { root, signal }: ImportOptions): Promise<number> {
+  async #check(principal: Principal, upload: Upload, options: CheckOptions): Promise<number> {
+    const { root, signal, times = false, past = new PastNotes(), plan } = options;
     const { objects, runtime } = this.#dependencies;
     const pathOf = pathsBelow(root);
     const rehearsal = await objects.rehearse(principal);
     const note = upload.note && ((row: NotedRow) => upload.note?.(row) ?? Promise.resolve());
-    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf, note };
+    const context = { principal, rehearsal, objects, clock: runtime.clock, signal, pathOf, note, times, past, plan };
     return checkScript(upload.parts(), context);
   }
 
   async #begin(principal: Principal, upload: Upload, options: ImportOptions): Promise<VersionedImport> {
     const total = await this.#check(principal, upload, options);
-    const { root } = options;
-    const open = this.#open(principal, upload, { total, root, digest: await digestOf(upload.content()) });
+    const { root, times } = options;
+    const open = this.#open(principal, upload, { total, root, times, digest: await digestOf(upload.content()) });
     // Held until its run is over ("maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
     try {
@@ -209,7 +229,11 @@ export class ImportService {
     return staged;
   }
 
-  #open(principal: Principal, upload: Upload, of: Pick<OpenImport, "total" | "digest" | "root">): NewWork<OpenImport> {
+  #open(
+    principal: Principal,
+    upload: Upload,
+    of: Pick<OpenImport, "total" | "digest" | "root" | "times">,
+  ): NewWork<OpenImport> {
     const { runtime } = this.#dependencies;
     const startedMs = runtime.clock.nowMs();
     const id = ulidOf(startedMs, runtime.random.bytes(10));
@@ -230,8 +254,11 @@ export class ImportService {
 }
 
 /** The report of an upload that was only checked. */
-export function planned(total: number): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> {
-  return { id: "", state: "planned", total, done: 0, message: "" };
+export function planned({
+  total,
+  message,
+}: ImportPlan): Pick<SheetReport, "id" | "state" | "total" | "done" | "message"> {
+  return { id: "", state: "planned", total, done: 0, message };
 }
 
 function outcome({ open: begun }: VersionedImport, open: OpenImport | undefined): TransferReport {

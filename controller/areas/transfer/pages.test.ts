@@ -29,6 +29,28 @@ test("the examples of the page about tables of one's own answer what stands belo
   await transfer.close();
 });
 
+test("the examples of the page about history move it as they say", async () => {
+  await using engine = await openTestEngine();
+  const transfer = new TestTransfer(engine);
+  let script = "";
+  const exported = async (who: Principal, block: string): Promise<readonly Row[]> => {
+    const { class: of = "", times } = Object.fromEntries(new URLSearchParams(block));
+    script = await transfer.script(who, { class: of, times: times === "true" });
+    return script
+      .trimEnd()
+      .split("\n")
+      .map((line) => ({ line }));
+  };
+  const imported = async (who: Principal, block: string): Promise<readonly Row[]> => {
+    const { root, times } = Object.fromEntries(new URLSearchParams(block));
+    const report = await transfer.take(who, script, { root, times: times === "true" });
+    return [JSON.parse(JSON.stringify({ ...report, id: undefined })) as Row];
+  };
+  const asks = { mql: (...asked: Parameters<typeof transfer.query.rows>) => transfer.query.rows(...asked) };
+  await runPage("deploy/docs/exports.md", { ...asks, export: exported, import: imported });
+  await transfer.close();
+});
+
 test("the page states the bounds as they are", () => {
   const stated = [...readFileSync(PAGE, "utf8").matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)].map(
     ([, name = "", most = ""]) => [name, Number(most.replaceAll(",", ""))],

@@ -21,6 +21,7 @@ export const TRANSFER_CLASS: SystemClass = {
     column("message", "text"),
     column("started", "timestamp"),
     column("ended", "timestamp"),
+    column("times", "boolean", "With former times"),
   ],
   keys: ["transfer"],
   indexes: ["state", "user"],
@@ -74,10 +75,10 @@ export class TransferRecords {
 
 /** The object of the import as it is now. */
 export function rowOf(open: OpenImport): Row {
-  const { id, name, principal, startedMs, end } = open;
+  const { id, name, principal, startedMs, end, times } = open;
   const { state, total, done, message } = reportOf(open);
   const told = { transfer: id, name, user: principal.user, state, total, done, message, started: startedMs };
-  return { ...told, ...(end && { ended: end.endedMs }) };
+  return { ...told, ...(end && { ended: end.endedMs }), ...(times === true && { times }) };
 }
 
 export function reportOf({ id, total, done, pass, end }: OpenImport): TransferReport {

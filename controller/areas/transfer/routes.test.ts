@@ -69,6 +69,25 @@ test("a spreadsheet is downloaded, and taken in again", async () => {
   expect((await download(session, "class=/matrix/box&filetype=xlsx")).rawPayload.equals(file.rawPayload)).toBe(true);
 });
 
+test("times and earlier states are exported and imported as scripts alone, and asked for on both calls", async () => {
+  const session = await http.signIn("admin");
+  const script = (await download(session, "class=/matrix/box&times=true")).body;
+  expect(script).toContain("vtime = '");
+  const message = "Times of rows not taken, as the import has no times=true (1).";
+  expect(await upload(session, script)).toMatchObject({ status: "ok", message: { state: "done", message } });
+  const planned = await upload(session, script, "/mxobject/import?plan=true");
+  expect(planned).toMatchObject({ status: "ok", message: { state: "planned", message } });
+  expect((await download(session, "class=/matrix/box&times=true&filetype=xlsx")).json()).toMatchObject({
+    status: "error",
+    code: "invalid",
+  });
+  for (const path of ["/mxobject/importclass?times=true", "/mxobject/import?times=true&class=/matrix/box"])
+    expect(await upload(session, "x", path)).toMatchObject({ status: "error", code: "invalid" });
+  const kept = "Objects not taken, as they were written or removed later (1): box:主机.";
+  const again = await upload(session, script, "/mxobject/import?times=true");
+  expect(again).toMatchObject({ status: "ok", message: { state: "done", message: kept } });
+});
+
 test("whoever reads only the status is never told ok of what failed", async () => {
   const session = await http.signIn("admin");
   const answer = await upload(session, "insert into /matrix/box host='a', size=1");

@@ -52,7 +52,7 @@ export function transferRoutes({
       summary: "Takes the classes and objects of a spreadsheet in, as an export makes it",
       input: ScriptImportInput,
       handler: async (call: Call<Static<typeof ScriptImportInput>>) => ({
-        message: await taken(imports, workbookUpload(onlyFile(call.files)), call),
+        message: await workbookTaken(imports, call),
       }),
     }),
   ];
@@ -65,6 +65,8 @@ async function imported(imports: ImportService, call: Call<Static<typeof ImportI
   const { principal, input, files, signal } = call;
   if (input.class !== undefined && input.root !== undefined)
     throw new AppError("invalid", "[Valid] root= is for scripts and exports: class= says where a table goes.");
+  if (input.class !== undefined && input.times === true)
+    throw new AppError("invalid", "[Valid] times= is for scripts: a table has no earlier states.");
   if (input.class !== undefined) {
     const report = await imports.sheet(principal, onlyFile(files), { ...input, class: input.class, signal });
     const { columns, changes, ...rest } = report;
@@ -76,19 +78,33 @@ async function imported(imports: ImportService, call: Call<Static<typeof ImportI
   return taken(imports, scriptUpload(onlyFile(files)), call);
 }
 
+async function workbookTaken(
+  imports: ImportService,
+  call: Call<Static<typeof ScriptImportInput>>,
+): Promise<SheetReport> {
+  if (call.input.times === true)
+    throw new AppError("invalid", "[Valid] A spreadsheet has no times and no earlier states: times= is for scripts.");
+  return taken(imports, workbookUpload(onlyFile(call.files)), call);
+}
+
 async function taken(
   imports: ImportService,
   upload: Upload,
-  { principal, input: { wait, plan, root }, signal }: Call<Static<typeof ScriptImportInput>>,
+  { principal, input: { wait, plan, root, times }, signal }: Call<Static<typeof ScriptImportInput>>,
 ): Promise<SheetReport> {
-  if (plan === true) return planned(await imports.plan(principal, upload, { root, signal }));
-  return imports.import(principal, upload, { ...(wait !== undefined && { wait }), root, signal });
+  if (plan === true) return planned(await imports.plan(principal, upload, { root, times, signal }));
+  return imports.import(principal, upload, { ...(wait !== undefined && { wait }), root, times, signal });
 }
 
 async function exported(exports: ExportService, { principal, input, signal }: Call<ExportInput>) {
   const name = (input.class ?? "").replace(/\/+$/, "").split("/").at(-1) || "export";
   const type = input.filetype?.toLowerCase() || "mql";
   if (type === "xlsx") {
+    if (input.times === true)
+      throw new AppError(
+        "invalid",
+        "[Valid] A spreadsheet has no times and no earlier states: times= is for filetype=mql.",
+      );
     const content = await begun(await exports.workbook(principal, requestOf(input, signal)));
     return { content, contentType: WORKBOOK_TYPE, filename: `${name}.xlsx` };
   }
@@ -106,6 +122,7 @@ function requestOf(input: ExportInput, signal: AbortSignal): ExportRequest {
     ignoredFields: listed(input.ignorefields),
     ignoredClasses: listed(input.ignoreclass).map((path) => path.replace(/\/+$/, "")),
     relations: input.relation_defined ?? false,
+    times: input.times ?? false,
     signal,
   };
 }

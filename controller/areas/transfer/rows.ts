@@ -1,12 +1,12 @@
 import { EXPORT_IDS_HELD_MAX, EXPORT_PAGE_ROWS } from "../../../common/limits.ts";
-import type { Row } from "../../../common/value.ts";
-import type { ClassView, ObjectEdge, Objects } from "../objects/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import type { ClassView, ObjectEdge, ObjectHistories, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { Query } from "../query/index.ts";
 
 export interface RowsDependencies {
   readonly query: Pick<Query, "run">;
-  readonly objects: Pick<Objects, "catalog" | "edges">;
+  readonly objects: Pick<Objects, "catalog" | "edges" | "removed"> & Pick<ObjectHistories, "times" | "pastStates">;
   /** `EXPORT_IDS_HELD_MAX` when absent. */
   readonly idsHeldMax?: number;
 }
@@ -35,25 +35,45 @@ export async function* orderedObjects(
   dependencies: RowsDependencies,
   request: RowsRequest,
 ): AsyncGenerator<readonly ExportedObject[]> {
-  const { idsHeldMax = EXPORT_IDS_HELD_MAX } = dependencies;
-  let left = request.limit ?? Infinity;
+  const { principal, view, signal } = request;
+  const ids = async (): Promise<AsyncIterable<readonly Row[]>> => {
+    const text = `SELECT id FROM ${view.path} LIMIT -1`;
+    return (await dependencies.query.run(principal, text, signal ? { signal } : {})).rows;
+  };
+  for await (const some of sortedIds(ids, { ...dependencies, limit: request.limit }))
+    yield await page(dependencies, request, some);
+}
+
+/** Ids of objects of one class that were removed and have versions, in their order. */
+export async function* removedIds(
+  dependencies: RowsDependencies,
+  { principal, view, signal }: RowsRequest,
+): AsyncGenerator<readonly string[]> {
+  const ids = (): Promise<AsyncIterable<readonly { readonly id: string }[]>> =>
+    Promise.resolve(dependencies.objects.removed(principal, view.path, signal ? { signal } : {}));
+  yield* sortedIds(ids, { ...dependencies, limit: undefined });
+}
+
+async function* sortedIds(
+  ids: () => Promise<AsyncIterable<readonly { readonly id?: Value }[]>>,
+  { idsHeldMax = EXPORT_IDS_HELD_MAX, limit }: Pick<RowsDependencies, "idsHeldMax"> & Pick<RowsRequest, "limit">,
+): AsyncGenerator<readonly string[]> {
+  let left = limit ?? Infinity;
   let after = "";
   while (left > 0) {
-    const ids = await smallestIds(dependencies, { ...request, after, count: Math.min(left, idsHeldMax) });
-    for (let at = 0; at < ids.length; at += EXPORT_PAGE_ROWS)
-      yield await page(dependencies, request, ids.slice(at, at + EXPORT_PAGE_ROWS));
-    after = ids.at(-1) ?? after;
-    left = ids.length < idsHeldMax ? 0 : left - ids.length;
+    const some = await smallest(await ids(), { after, count: Math.min(left, idsHeldMax) });
+    for (let at = 0; at < some.length; at += EXPORT_PAGE_ROWS) yield some.slice(at, at + EXPORT_PAGE_ROWS);
+    after = some.at(-1) ?? after;
+    left = some.length < idsHeldMax ? 0 : left - some.length;
   }
 }
 
-async function smallestIds(
-  { query }: RowsDependencies,
-  { principal, view, signal, after, count }: RowsRequest & { readonly after: string; readonly count: number },
+async function smallest(
+  ids: AsyncIterable<readonly { readonly id?: Value }[]>,
+  { after, count }: { readonly after: string; readonly count: number },
 ): Promise<readonly string[]> {
-  const { rows } = await query.run(principal, `SELECT id FROM ${view.path} LIMIT -1`, signal ? { signal } : {});
   let held: string[] = [];
-  for await (const some of rows) {
+  for await (const some of ids) {
     for (const { id } of some) if (typeof id === "string" && id > after) held.push(id);
     if (held.length > 2 * count) held = held.sort(byText).slice(0, count);
   }

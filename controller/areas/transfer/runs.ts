@@ -3,9 +3,10 @@ import { IMPORT_CHUNK_ATTEMPTS, IMPORT_CHUNK_RETRY_MS, IMPORT_PROGRESS_MS } from
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
-import type { Objects } from "../objects/index.ts";
+import type { ObjectHistories, Objects } from "../objects/index.ts";
 import { UnstoredRows } from "../query/index.ts";
 import type { TransferRecords } from "./records.ts";
+import { PastNotes } from "./past/notes.ts";
 import { scriptParts } from "./source.ts";
 import type { ImportEnd, ImportJournal, OpenImport, ScriptStore, VersionedImport } from "./store.ts";
 import type { TimedRows } from "./timed.ts";
@@ -15,7 +16,7 @@ export interface RunDependencies {
   readonly journal: ImportJournal;
   readonly scripts: ScriptStore;
   readonly records: TransferRecords;
-  readonly objects: Objects;
+  readonly objects: Objects & ObjectHistories;
   readonly runtime: Runtime;
 }
 
@@ -72,7 +73,7 @@ export class ImportRuns {
       const before = mine.open.notedMs;
       try {
         await this.#writeOnce(mine);
-        return { state: "done", message: new UnstoredRows(mine.open.unstored).warnings().join("\n") };
+        return { state: "done", message: warningsOf(mine.open).join("\n") };
       } catch (error) {
         if (isAppError(error) && !isTransient(error))
           return { state: "failed", code: error.code, message: error.message };
@@ -142,4 +143,9 @@ class HeldImport implements WriteNotes {
 async function remove(open: OpenImport, { scripts, journal }: RunDependencies): Promise<void> {
   await scripts.release(open);
   await journal.end(open);
+}
+
+/** What the import did not store. */
+function warningsOf({ unstored, past }: OpenImport): readonly string[] {
+  return [...new UnstoredRows(unstored).warnings(), ...new PastNotes(past?.note).warnings()];
 }

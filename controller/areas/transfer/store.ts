@@ -18,6 +18,8 @@ export interface OpenImport extends WriteFrom, OpenWork {
   readonly digest: string;
   /** As `ImportOptions.root`. */
   readonly root?: string | undefined;
+  /** As `ImportOptions.times`. */
+  readonly times?: boolean | undefined;
   readonly total: number;
   /** Whether the script lies in the store. */
   readonly staged: boolean;

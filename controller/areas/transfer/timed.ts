@@ -6,6 +6,7 @@ import type { Row } from "../../../common/value.ts";
 import type { IngestOptions, NewRecord, Objects, Unstored } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { checkRowCondition, insertedId, insertTimes, type InsertWork } from "../query/index.ts";
+import type { PastRow } from "./past/bind.ts";
 import { faultOf, placed, type ScriptPart } from "./source.ts";
 
 /** First all objects, then again those with relations to objects written later. */
@@ -27,6 +28,8 @@ export interface PlacedRow {
   readonly part: ScriptPart;
   readonly work: InsertWork;
   readonly row: Row;
+  /** Absent: a new write. */
+  readonly past?: PastRow | undefined;
   /** Among all rows of the script. */
   readonly place: number;
 }
@@ -37,6 +40,8 @@ export interface WriteOrder {
   readonly startedMs: number;
   /** Below which its classes are placed; absent: they stay where they are. */
   readonly root?: string | undefined;
+  /** Former times and earlier states are taken. Absent: everything is a new write. */
+  readonly times?: boolean | undefined;
 }
 
 interface TimedWriterDependencies {
@@ -186,8 +191,8 @@ function byClass(rows: readonly PlacedRow[]): Iterable<readonly PlacedRow[]> {
   return groupsBy(rows, ({ work }) => work.view.path).values();
 }
 
-function groupsBy<K>(rows: readonly PlacedRow[], keyOf: (row: PlacedRow) => K): ReadonlyMap<K, readonly PlacedRow[]> {
-  const groups = new Map<K, PlacedRow[]>();
+export function groupsBy<R, K>(rows: readonly R[], keyOf: (row: R) => K): ReadonlyMap<K, readonly R[]> {
+  const groups = new Map<K, R[]>();
   for (const row of rows) {
     const those = groups.get(keyOf(row));
     if (those) those.push(row);

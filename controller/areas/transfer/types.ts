@@ -12,6 +12,8 @@ export interface ExportRequest {
   readonly ignoredClasses?: readonly string[];
   /** Defines the edge types as well. */
   readonly relations?: boolean;
+  /** With the times of objects, their earlier states and removals. */
+  readonly times?: boolean;
   readonly signal?: AbortSignal;
 }
 

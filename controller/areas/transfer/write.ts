@@ -3,10 +3,14 @@ import { IMPORT_CHUNK_MAX_CHARACTERS, IMPORT_CHUNK_MAX_ROWS } from "../../../com
 import type { Statement } from "../../../common/mql/index.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
-import type { ClassCatalog, ClassView, Objects } from "../objects/index.ts";
+import type { ClassCatalog, ObjectHistories, Objects } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { classChange, classSpec, Slices, UnstoredRows, type UnstoredNote } from "../query/index.ts";
-import { insertWorks, type InsertStatement } from "./check.ts";
+import { insertWorks, type InsertStatement, noteUntaken } from "./check.ts";
+import type { BoundWork } from "./past/bind.ts";
+import { type PastNote, PastNotes } from "./past/notes.ts";
+import type { LastRow } from "./past/order.ts";
+import { isPast, PastWriter } from "./past/write.ts";
 import { type PathOf, pathsBelow } from "./rooted.ts";
 import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
@@ -22,6 +26,13 @@ export interface Progress {
   readonly isRelated: boolean;
   /** Rows whose objects do not exist after the write. Absent in the progress that an earlier version stored. */
   readonly unstored?: UnstoredNote;
+  /** Times and earlier states. Absent in the progress that an earlier version stored. */
+  readonly past?: PastProgress;
+}
+
+interface PastProgress {
+  readonly last: LastRow | undefined;
+  readonly note: PastNote;
 }
 
 /** Where an earlier attempt stood. */
@@ -38,7 +49,7 @@ export interface WriteNotes {
 }
 
 interface WriterDependencies {
-  readonly objects: Objects;
+  readonly objects: Objects & ObjectHistories;
   readonly clock: Clock;
   readonly notes: WriteNotes;
 }
@@ -65,6 +76,9 @@ export class ScriptWriter {
   #isRelated: boolean;
   readonly #unstored: UnstoredRows;
   readonly #pathOf: PathOf;
+  readonly #times: boolean;
+  readonly #pastNotes: PastNotes;
+  readonly #past: PastWriter;
 
   constructor(dependencies: WriterDependencies, order: WriteOrder, from: WriteFrom) {
     const { notes } = dependencies;
@@ -78,6 +92,15 @@ export class ScriptWriter {
       timed: from.timed,
       note: (timed) => notes.timed(timed),
       unstored: this.#unstored.add,
+    });
+    this.#times = order.times === true;
+    this.#pastNotes = new PastNotes(from.past?.note);
+    this.#past = new PastWriter({
+      ...dependencies,
+      order,
+      notes: this.#pastNotes,
+      unstored: this.#unstored.add,
+      last: from.past?.last,
     });
     this.#done = from.done;
     this.#rows = from.rows;
@@ -123,18 +146,21 @@ export class ScriptWriter {
 
   async #collect(part: ScriptPart, statement: InsertStatement, slices: Slices): Promise<void> {
     const catalog = await this.#dependencies.objects.catalog(this.#principal);
-    const target = { principal: this.#principal, catalog, slices, pathOf: this.#pathOf };
+    const times = this.#times;
+    const target = { principal: this.#principal, catalog, slices, pathOf: this.#pathOf, times };
+    if (this.#pass === "objects") noteUntaken(statement, { times, past: this.#pastNotes });
     for (const work of await insertWorks(statement, target)) {
       for (const [at, row] of work.rows.entries()) {
-        const written = this.#asWritten(row, work.view, catalog);
-        if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at });
+        const written = this.#asWritten(row, work, catalog);
+        if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at, past: work.past });
       }
       this.#rows += work.rows.length;
     }
   }
 
   /** The row as this pass writes it, if it does. A guard gets its rows once and whole. */
-  #asWritten(row: Row, view: ClassView, catalog: ClassCatalog): Row | undefined {
+  #asWritten(row: Row, { view, past }: BoundWork, catalog: ClassCatalog): Row | undefined {
+    if (past && past.kind !== "present") return this.#pass === "objects" ? row : undefined;
     const waiting = view.system ? [] : openRelations(row, view, catalog);
     if (this.#pass === "relations") return waiting.length === 0 ? undefined : row;
     if (waiting.length === 0) return row;
@@ -150,13 +176,17 @@ export class ScriptWriter {
       pass: this.#pass,
       isRelated: this.#isRelated,
       unstored: this.#unstored.note(),
+      past: { last: this.#past.last, note: this.#pastNotes.note() },
     });
   }
 
   async #writeChunk(): Promise<void> {
     const { rows } = this.#chunk;
     this.#chunk = { rows: [], characters: 0 };
-    await this.#timed.write(rows, this.#pass);
+    for (const run of runsOf(rows)) {
+      if (run.every(isPast)) await this.#past.write(run, this.#pass);
+      else await this.#timed.write(run, this.#pass);
+    }
   }
 
   /** A part that was interrupted may have changed the class already. */
@@ -181,4 +211,15 @@ export class ScriptWriter {
 
 function flat(statements: readonly Statement[]): readonly Statement[] {
   return statements.flatMap((statement) => (statement.kind === "batch" ? flat(statement.statements) : [statement]));
+}
+
+/** Rows that follow each other with former times, or without. */
+function* runsOf(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
+  let first = 0;
+  for (const [at, row] of rows.entries()) {
+    if (at === first || isPast(row) === isPast(rows[first]!)) continue;
+    yield rows.slice(first, at);
+    first = at;
+  }
+  if (first < rows.length) yield rows.slice(first);
 }

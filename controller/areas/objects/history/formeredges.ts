@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { CHANGE_BATCH_MAX } from "../../../../common/limits.ts";
+import { CHANGE_BATCH_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { decodeStored, encodePacked } from "../../../store/format.ts";
 import type {
   EdgeEnd,
@@ -69,6 +69,22 @@ export async function wasTaken(edge: FormerEdge, range: TimeRangeUs, { store }: 
     if (answer.items.length > 0) return true;
   } while (answer.cursor !== undefined);
   return false;
+}
+
+/** When a removal of its target first took the edge away after that time; `undefined`: never. */
+export async function firstTakenUs(
+  edge: FormerEdge,
+  afterUs: number,
+  { store }: HistorySource,
+): Promise<number | undefined> {
+  let first: number | undefined;
+  let answer: Page<EntityVersion> = { items: [] };
+  do {
+    const page = { limit: OBJECT_PAGE_MAX, ...(answer.cursor === undefined ? {} : { cursor: answer.cursor }) };
+    answer = await store.history(markKey(edge), { fromUs: afterUs + 1 }, page);
+    first = answer.items.at(-1)?.timeUs ?? first;
+  } while (answer.cursor !== undefined);
+  return first;
 }
 
 /** Removes the marks of all edges in the versions of these objects. Call it before the versions are removed. */

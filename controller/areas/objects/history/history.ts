@@ -84,6 +84,13 @@ export async function versionBefore(
   return undefined;
 }
 
+/** Times of the latest versions, removals among them; `undefined` where there is none. */
+export function latestVersions(places: readonly Place[], source: HistorySource): Promise<(number | undefined)[]> {
+  return mapLimited(places, HISTORY_READS_IN_FLIGHT_MAX, async (place) =>
+    keepsVersions(place.view) ? (await versionBefore(place, Number.MAX_SAFE_INTEGER, source))?.timeUs : undefined,
+  );
+}
+
 /**
  * The objects at these places according to their versions; `undefined` for one that did not exist or is not known.
  * Errors as of `requireVersionsAt`.

@@ -1,7 +1,11 @@
+import type { CellChoice } from "../../../store/objects.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 
 /** Cell of the time of the first insert, for objects that were inserted again. */
 export const CREATED_CELL = "c";
+
+/** For reads that ask for times alone. */
+export const CREATED_ONLY: CellChoice = { keys: [CREATED_CELL], prefixes: [] };
 
 /** Positions of the columns of a class among the cells of an entity. */
 export interface CellLayout {

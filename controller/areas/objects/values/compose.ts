@@ -41,6 +41,10 @@ export interface EntityWrite {
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
+  /** Time of the first insert, for a new object. Absent: that of the write. */
+  readonly createdMs?: number | undefined;
+  /** The object has a version of that time, which stays. */
+  readonly hasVersion?: boolean | undefined;
 }
 
 export interface ComposedWrite {
@@ -88,11 +92,12 @@ function versionOf(
   row: Row,
 ): Pick<EntityChange, "version" | "versionStays" | "versionExpiresAtMs" | "endVersionsAtMs"> {
   const { view, timeUs, addEdges = [], dropEdges = [] } = write;
+  if (write.hasVersion === true) return supersededEnd(view, timeUs);
   const { old } = write.past ?? write;
   const endMs = endsAtMs(view, timeUs);
   const version = encodeVersion(view, {
     row: write.past === undefined ? row : partsOf({ ...write, old }).row,
-    ctimeMs: old === undefined ? undefined : createdMs(old.entity),
+    ctimeMs: old === undefined ? write.createdMs : createdMs(old.entity),
     untilMs: endMs,
     added: addEdges,
     dropped: dropEdges,
@@ -181,8 +186,8 @@ class Parts {
     this.#exchangeShared(before, after);
     // Tags without branches share nothing: service.test.ts, "of many writers on one object".
     if (this.#wordsTouched || before.length > 0 || after.length > 0) this.shared = new Set(sharedTerms(view, this.row));
-    if (birth && old !== undefined)
-      this.cells.set(CREATED_CELL, encodeCell("timestamp", createdMs(old.entity), "ctime"));
+    const madeMs = old === undefined ? this.#write.createdMs : createdMs(old.entity);
+    if (birth && madeMs !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", madeMs, "ctime"));
   }
 
   /**

@@ -34,6 +34,9 @@ export interface CheckedRow extends CheckedEdits {
   readonly fresh: boolean;
   /** Preset time of its write. */
   readonly writeUs?: number | undefined;
+  /** As in `EntityWrite`. */
+  readonly createdMs?: number | undefined;
+  readonly hasVersion?: boolean | undefined;
 }
 
 /** A row as it will be written. Throws if it is invalid. */

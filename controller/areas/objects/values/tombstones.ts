@@ -48,7 +48,8 @@ export function goneUs({ birthUs, numbers }: Entity): number {
   return Math.max(birthUs, (numbers[GONE_SLOT] ?? 0) * 1_000);
 }
 
-function tombstone(
+/** A tombstone that a write of an earlier time would have put there. */
+export function tombstone(
   view: LoadedClass,
   { key, timeUs, goneUs: atUs }: { readonly key: string; readonly timeUs: number; readonly goneUs: number },
 ): EntityChange {

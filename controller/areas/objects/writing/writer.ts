@@ -26,6 +26,7 @@ import { indexEntries, withIndexEntries } from "./indexentries.ts";
 import { edgesAt, linkTargets, linkWrite, type LinkTargets, type LinkWrite } from "./links.ts";
 import { changedMeanwhile, rebindWrite } from "./rebind.ts";
 import { leftoverCells, leftoverEdges, recreatedOf, type Traces } from "./recreated.ts";
+import { restorable } from "./restorable.ts";
 import { rewritten } from "./rewritten.ts";
 import { keepSharedTerms, type SharedTermsWrite } from "./sharedterms.ts";
 import { unstoredRecords, unstoredRows } from "./unstored.ts";
@@ -111,11 +112,11 @@ export class ObjectWriter {
         options,
       );
     const checked = await checkAll(standing, (record): CheckedRow => {
-      const { values, writeUs, isNew } = record;
+      const { values, writeUs, isNew, createdMs } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
       // An id made of an identity may exist, as the source may repeat itself.
-      return { key, edits, links, fresh: fresh && isNew === true, writeUs };
+      return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
   }
@@ -328,7 +329,11 @@ export class ObjectWriter {
     const { view, rows: asked, atMs, retimed } = batch;
     const known = asked.filter((row) => !row.fresh).map((row) => ({ cid: view.cid, id: row.key }));
     const traces = await this.#traces(known);
-    const rows = await triggered(context, { view, rows: asked }, traces);
+    const standing =
+      batch.restored === undefined
+        ? asked
+        : await restorable(batch, traces, { ...this.#writing.source, later: batch.restored });
+    const rows = await triggered(context, { view, rows: standing }, traces);
     const { links, targets } = await this.#links(context, { view, rows }, traces);
     const commonUs = this.#writing.clock.nextUs();
     const late = lateAmong({ ...batch, rows }, traces, commonUs);
@@ -338,13 +343,13 @@ export class ObjectWriter {
     });
     if (retimed !== undefined) for (const [timeUs, places] of byTime(late, timesUs)) await retimed(places, timeUs);
     const made = rows.map((row, at): EntityWrite => {
-      const { key, fresh } = row;
+      const { key, fresh, createdMs, hasVersion } = row;
       const timeUs = timesUs[at] ?? commonUs;
       const writeUs = late.has(at) ? timeUs : row.writeUs;
       const old = loaded(view, traces.get(key));
       const edits = rowEditsOnce({ ...row, writeUs }, old);
       const linked = linkedAt(links[at], { timeUs, commonUs, targets });
-      return { view, key, timeUs, edits, old, birth: true, fresh, ...linked };
+      return { view, key, timeUs, edits, old, birth: true, fresh, ...linked, createdMs, hasVersion };
     });
     const writes = await withPast(made, traces, this.#writing.source);
     const composed = writes.map(compose);

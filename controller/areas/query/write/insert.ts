@@ -59,6 +59,11 @@ export interface InsertTarget {
 
 /** Row by row: there may be many. */
 export function* bindInsert(statement: Insert, target: InsertTarget): Steps<readonly InsertWork[]> {
+  if (statement.past)
+    throw new AppError(
+      "unsupported",
+      `[Valid] INSERT ${statement.past.kind.toUpperCase()} is taken in by an import with times=true alone.`,
+    );
   if (statement.class.subtree)
     throw new AppError(
       "invalid",
@@ -233,12 +238,16 @@ function versionTime(value: Value): number {
  * The error of rows whose time is too far ahead of the clock; `undefined`: their time is fine. Objects are written above
  * their own time, so an object of a far future could never be written at the present time again. Records are written once and keep any time.
  */
-export function aheadFault({ view, atMs }: Pick<InsertWork, "view" | "atMs">, nowMs: number): AppError | undefined {
+export function aheadFault(
+  { view, atMs }: Pick<InsertWork, "view" | "atMs">,
+  nowMs: number,
+  name = "AT",
+): AppError | undefined {
   if (atMs === undefined || view.kind === "record" || atMs <= nowMs + WRITE_AHEAD_MAX_MS) return undefined;
   const [at, now] = [atMs, nowMs].map((timeMs) => new Date(timeMs).toISOString());
   return new AppError(
     "invalid",
-    `[Valid] AT ${at} is more than ${WRITE_AHEAD_MAX_MS / 60_000} minutes ahead of the controller's clock (${now}). Objects of ${view.path} are written at the present time without AT, and keep an earlier one; only records keep any time.`,
+    `[Valid] ${name} ${at} is more than ${WRITE_AHEAD_MAX_MS / 60_000} minutes ahead of the controller's clock (${now}). Objects of ${view.path} are written at the present time without ${name}, and keep an earlier one; only records keep any time.`,
     { details: { limit: "WRITE_AHEAD_MAX_MS", class: view.path } },
   );
 }

@@ -1,0 +1,48 @@
+import { EXPORT_PAGE_ROWS } from "../../../../common/limits.ts";
+import type { ObjectHistories } from "../../objects/index.ts";
+import type { Principal } from "../../permissions/index.ts";
+import type { PastRow } from "./bind.ts";
+import type { PastNotes } from "./notes.ts";
+
+interface FirstRow extends Pick<PastRow, "kind" | "id" | "timeUs"> {
+  readonly class: string;
+}
+
+/** Looks up which objects of an import exist, and counts those of which nothing would be taken. */
+export class PastPlan {
+  readonly #objects: Pick<ObjectHistories, "times">;
+  readonly #principal: Principal;
+  readonly #notes: PastNotes;
+  #rows: FirstRow[] = [];
+  #last: FirstRow | undefined;
+
+  constructor(objects: Pick<ObjectHistories, "times">, principal: Principal, notes: PastNotes) {
+    this.#objects = objects;
+    this.#principal = principal;
+    this.#notes = notes;
+  }
+
+  /** Of an object the first row decides. */
+  async note({ class: path, kind, id, timeUs }: { readonly class: string } & PastRow): Promise<void> {
+    const isFirst = this.#last?.class !== path || this.#last.id !== id;
+    this.#last = { class: path, kind, id, timeUs };
+    if (!isFirst) return;
+    if (this.#rows.length >= EXPORT_PAGE_ROWS || (this.#rows[0]?.class ?? path) !== path) await this.lookUp();
+    this.#rows.push(this.#last);
+  }
+
+  /** What was noted since the last look. */
+  async lookUp(): Promise<void> {
+    const rows = this.#rows.splice(0);
+    const [first] = rows;
+    if (first === undefined) return;
+    const ids = rows.map(({ id }) => id);
+    const times = await this.#objects.times(this.#principal, first.class, ids);
+    for (const [at, { id, kind, timeUs }] of rows.entries()) {
+      const { writeUs } = times[at] ?? {};
+      if (writeUs === undefined) continue;
+      if (writeUs > timeUs) this.#notes.add("later", id);
+      else if (kind === "removal") this.#notes.add("exists", id);
+    }
+  }
+}

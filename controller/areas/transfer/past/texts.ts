@@ -1,0 +1,109 @@
+import { isDeepStrictEqual } from "node:util";
+import { AppError } from "../../../../common/errors.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ClassView, ObjectHistories, ObjectTimes, PastState } from "../../objects/index.ts";
+import { seesAll, type Principal } from "../../permissions/index.ts";
+import type { ExportedObject } from "../rows.ts";
+import { objectText, stateText } from "../script.ts";
+import type { ExportedClass } from "../types.ts";
+
+interface PastTextsOptions {
+  readonly principal: Principal;
+  readonly exported: ExportedClass;
+  /** Edge types that are exported. */
+  readonly relations: ReadonlySet<string>;
+  readonly objects: Pick<ObjectHistories, "times" | "pastStates">;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/**
+ * `AppError("invalid")` for a class of the platform, and `AppError("denied")` for a class with versions of which the
+ * principal sees a part: what it may see of an object can change with the object.
+ */
+export function requireTimes(principal: Principal, view: ClassView): void {
+  if (view.system)
+    throw new AppError(
+      "invalid",
+      `[Valid] Objects of ${view.path} are kept by their owner: they are exported without times.`,
+    );
+  if (view.kind === "record" || !view.options.version || seesAll(principal, [view])) return;
+  throw new AppError("denied", `${principal.user} sees only a part of ${view.path}, and so not its history.`, {
+    details: { class: view.path },
+  });
+}
+
+/**
+ * Statements of objects of one class with their times and earlier states, newest first. Where the last version says
+ * something else than the object, it stands before it.
+ */
+export class PastTexts {
+  readonly #with: PastTextsOptions;
+
+  constructor(options: PastTextsOptions) {
+    this.#with = options;
+  }
+
+  get hasVersions(): boolean {
+    const { kind, options } = this.#with.exported.view;
+    return kind === "entity" && options.version;
+  }
+
+  async *ofObjects(objects: readonly ExportedObject[]): AsyncGenerator<string> {
+    const { exported, principal, relations } = this.#with;
+    if (exported.view.kind === "record") {
+      for (const object of objects) yield objectText(exported, object, { relations });
+      return;
+    }
+    const ids = objects.map(({ id }) => id);
+    const times = await this.#with.objects.times(principal, exported.view.path, ids);
+    for (const [at, object] of objects.entries()) yield* this.#ofObject(object, timesOf(object.values, times[at]));
+  }
+
+  async *ofRemoved(ids: readonly string[]): AsyncGenerator<string> {
+    const { exported, relations } = this.#with;
+    for (const id of ids) for await (const state of this.#states(id)) yield stateText(exported, state, relations);
+  }
+
+  async *#ofObject(object: ExportedObject, times: ObjectTimes): AsyncGenerator<string> {
+    const { exported, relations } = this.#with;
+    const present = objectText(exported, object, { relations, times });
+    let isPresentTold = false;
+    for await (const state of this.#states(object.id, times.writeUs)) {
+      const isLast = !isPresentTold && state.timeUs === times.writeUs;
+      if (isLast && this.#isAs(state, object, times)) continue;
+      if (isLast) {
+        yield stateText(exported, state, relations);
+        continue;
+      }
+      if (!isPresentTold) yield present;
+      isPresentTold = true;
+      yield stateText(exported, state, relations);
+    }
+    if (!isPresentTold) yield present;
+  }
+
+  async *#states(id: string, toUs?: number): AsyncGenerator<PastState> {
+    if (!this.hasVersions) return;
+    const { objects, principal, exported, signal } = this.#with;
+    const ref = { id, class: exported.view.path };
+    for await (const states of objects.pastStates(principal, ref, { toUs, signal })) yield* states;
+  }
+
+  /** An import makes just this version of the object itself. */
+  #isAs({ state }: PastState, { values }: ExportedObject, { writeUs, createdMs }: ObjectTimes): boolean {
+    const { columns, view } = this.#with.exported;
+    if (state === undefined || state.dropped.length + state.lost.length > 0 || state.createdMs !== createdMs)
+      return false;
+    const { ttlSeconds } = view.options;
+    const endsAtMs = ttlSeconds === undefined ? undefined : Math.floor(writeUs / 1_000) + Math.ceil(ttlSeconds * 1_000);
+    if (state.untilMs !== endsAtMs) return false;
+    return columns.every(({ name }) => isDeepStrictEqual(state.values[name] ?? null, values[name] ?? null));
+  }
+}
+
+/** Those of the row, in milliseconds, where the object was written or removed since it was read. */
+function timesOf({ vtime, ctime }: Row, times: ObjectTimes | undefined): ObjectTimes {
+  const [vtimeMs, createdMs] = [Number(vtime), Number(ctime)];
+  if (times !== undefined && Math.floor(times.writeUs / 1_000) === vtimeMs) return times;
+  return { writeUs: vtimeMs * 1_000 + 999, createdMs };
+}
