@@ -287,10 +287,10 @@ export class TriggerService implements ObjectTriggers {
       kind: "TRIGGER",
       object: triggerName(trigger),
       permission: "triggers:write",
-      changed: host.changed,
+      host,
     } as const;
-    const outcome = await audited(this.#with.audit, run, () =>
-      runTrigger(trigger, write, { engine: this.#engine(), host, principal: author }),
+    const outcome = await audited(this.#with.audit, run, (recorded) =>
+      runTrigger(trigger, write, { engine: this.#engine(), host: recorded, principal: author }),
     );
     if (outcome.isRefused && trigger.before)
       throw new AppError("invalid", `The trigger ${triggerName(trigger)} refused the write.`);
