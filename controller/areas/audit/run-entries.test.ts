@@ -3,6 +3,7 @@ import { AUDIT_RUN_ENTRIES_WAITING_MAX } from "../../../common/limits.ts";
 import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { AuditRecord } from "./chain.ts";
+import { entryWritten } from "./run-entries.ts";
 import { audited } from "./runs.ts";
 import { AuditService } from "./service.ts";
 import type { AuditEntry } from "./types.ts";
@@ -27,12 +28,14 @@ function open() {
   const trail = new HeldTrail();
   const audit = new AuditService({ runtime: testRuntime(new TestClock()), trail, keys: TEST_SECRETS });
   const done: string[] = [];
+  const principal = { ...testPrincipal() };
   const calls = {
+    principal,
     changed: new Set<string>(),
     /** A service that records what it changed. */
     call: async (name: string): Promise<string> => {
       done.push(`${name} begins`);
-      await audit.record(entry(name));
+      await entryWritten(principal, audit.record(entry(name)));
       return name;
     },
   };
@@ -93,10 +96,11 @@ test("a run that fails ends after its entries, too, and after the one of its own
 });
 
 test("a host call does not go on beyond so many unwritten entries", async () => {
-  const { trail, audit, run } = open();
+  const { trail, audit, host, run } = open();
   let recorded = 0;
   const many = async (): Promise<string> => {
-    for (; recorded < 2 * AUDIT_RUN_ENTRIES_WAITING_MAX; recorded += 1) await audit.record(entry(String(recorded)));
+    for (; recorded < 2 * AUDIT_RUN_ENTRIES_WAITING_MAX; recorded += 1)
+      await entryWritten(host.principal, audit.record(entry(String(recorded))));
     return "done";
   };
   const whole = audited(audit, { ...run, host: { ...run.host, call: many } }, ({ call }) => call("many"));
@@ -107,15 +111,17 @@ test("a host call does not go on beyond so many unwritten entries", async () => 
 });
 
 test("work that a host call began and that goes on after it waits for its own entries", async () => {
-  const { trail, audit, done, run } = open();
+  const { trail, audit, done, host, run } = open();
   let goOn = (): void => undefined;
   const answered = new Promise<void>((resolve) => (goOn = resolve));
   let background: Promise<unknown> = Promise.resolve();
   const call = (name: string): Promise<string> => {
-    background = answered.then(() => audit.record(entry("later"))).then(() => done.push("later is written"));
+    background = answered
+      .then(() => entryWritten(host.principal, audit.record(entry("later"))))
+      .then(() => done.push("later is written"));
     return Promise.resolve(name);
   };
-  await audited(audit, { ...run, host: { ...run.host, call } }, (host) => host.call("one"));
+  await audited(audit, { ...run, host: { ...run.host, call } }, ({ call: asked }) => asked("one"));
   goOn();
   await turns();
   expect(done).toEqual([]);
@@ -124,17 +130,16 @@ test("work that a host call began and that goes on after it waits for its own en
   expect([done, actions(trail)]).toEqual([["later is written"], ["later"]]);
 });
 
-test("a run within a host call of another ends after its own entry", async () => {
+test("a copy of the principal waits for its own entries", async () => {
   const { trail, audit, done, host, run } = open();
-  const inner = { ...run, host: { call: host.call, changed: new Set(["dfs.write"]) } };
   const call = async (name: string): Promise<string> => {
-    await audited(audit, inner, () => Promise.resolve());
-    done.push("the inner run ends");
+    await entryWritten({ ...host.principal }, audit.record(entry(name)));
+    done.push("the copy goes on");
     return name;
   };
-  const whole = audited(audit, { ...run, host: { ...host, call } }, (outer) => outer.call("one"));
+  const whole = audited(audit, { ...run, host: { ...host, call } }, (recorded) => recorded.call("one"));
   await turns();
   expect(done).toEqual([]);
   trail.release();
-  expect([await whole, done]).toEqual(["one", ["the inner run ends"]]);
+  expect([await whole, done]).toEqual(["one", ["the copy goes on"]]);
 });

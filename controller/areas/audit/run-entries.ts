@@ -1,13 +1,16 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { AUDIT_RUN_ENTRIES_WAITING_MAX } from "../../../common/limits.ts";
+import type { Principal } from "../permissions/index.ts";
 
-/** One host call of a run. */
-interface Call {
-  readonly entries: RunEntries;
-  isOver: boolean;
+/** Runs under way, by the principal of their host calls: a copy of it belongs to none. */
+const runs = new WeakMap<Principal, RunEntries>();
+
+/**
+ * Resolves when the entry is written. For a principal of host calls it may resolve before: the next host call of its run
+ * and the end of the run wait for the entry. `entry` must not reject.
+ */
+export function entryWritten(principal: Principal, entry: Promise<void>): Promise<void> {
+  return runs.get(principal)?.add(entry) ?? entry;
 }
-
-const calls = new AsyncLocalStorage<Call | undefined>();
 
 /**
  * Audit entries of the host calls of one run. A host call that changes something is answered to its text before its
@@ -15,39 +18,34 @@ const calls = new AsyncLocalStorage<Call | undefined>();
  * outside of the text hears of a change that has no entry.
  */
 export class RunEntries {
+  readonly #principal: Principal;
   readonly #writing = new Set<Promise<void>>();
 
-  /** The run whose host call this code is a part of; undefined outside of host calls and after their end. */
-  static current(): RunEntries | undefined {
-    const call = calls.getStore();
-    return call === undefined || call.isOver ? undefined : call.entries;
-  }
-
-  /** Does work that is no part of a host call. */
-  static outside<T>(work: () => T): T {
-    return calls.getStore() === undefined ? work() : calls.run(undefined, work);
+  constructor(principal: Principal) {
+    this.#principal = principal;
+    runs.set(principal, this);
   }
 
   /** Does a host call, when the entries of those before are written. */
-  async during<T>(work: () => Promise<T>): Promise<T> {
-    await this.written();
-    const call: Call = { entries: this, isOver: false };
-    try {
-      return await calls.run(call, work);
-    } finally {
-      call.isOver = true;
-    }
+  async during<T>(call: () => Promise<T>): Promise<T> {
+    await this.#written();
+    return call();
   }
 
-  /** `entry` must not reject. Resolves at once, unless `AUDIT_RUN_ENTRIES_WAITING_MAX` entries are being written. */
+  /** Resolves at once, unless `AUDIT_RUN_ENTRIES_WAITING_MAX` entries are being written. */
   async add(entry: Promise<void>): Promise<void> {
     const writing = entry.finally(() => this.#writing.delete(writing));
     this.#writing.add(writing);
     while (this.#writing.size > AUDIT_RUN_ENTRIES_WAITING_MAX) await Promise.race(this.#writing);
   }
 
-  /** Resolves when all entries are written, or could not be. */
-  async written(): Promise<void> {
+  /** Resolves when all entries are written, or could not be. What goes on from here on waits for its own entries. */
+  async end(): Promise<void> {
+    runs.delete(this.#principal);
+    await this.#written();
+  }
+
+  async #written(): Promise<void> {
     while (this.#writing.size > 0) await Promise.all(this.#writing);
   }
 }

@@ -18,8 +18,11 @@ export interface AuditedRun<Asked, Answer> {
   /** Name of the text. */
   readonly object: string;
   readonly permission: Permission;
-  /** `changed`: functions by which the run changed something that no service records by itself. */
-  readonly host: Host<Asked, Answer> & { readonly changed: ReadonlySet<string> };
+  /**
+   * `principal`: that of its host calls. `changed`: functions by which the run changed something that no service records
+   * by itself.
+   */
+  readonly host: Host<Asked, Answer> & { readonly principal: Principal; readonly changed: ReadonlySet<string> };
 }
 
 /**
@@ -31,7 +34,7 @@ export async function audited<T, Asked, Answer>(
   run: AuditedRun<Asked, Answer>,
   work: (host: Host<Asked, Answer>) => Promise<T>,
 ): Promise<T> {
-  const entries = new RunEntries();
+  const entries = new RunEntries(run.host.principal);
   let code = "ok";
   try {
     return await work({ call: (asked) => entries.during(() => run.host.call(asked)) });
@@ -39,8 +42,8 @@ export async function audited<T, Asked, Answer>(
     code = isAppError(error) ? error.code : "internal";
     throw error;
   } finally {
-    if (run.host.changed.size > 0) await RunEntries.outside(() => trail.record(entryOf(run, code)));
-    await entries.written();
+    if (run.host.changed.size > 0) await trail.record(entryOf(run, code));
+    await entries.end();
   }
 }
 

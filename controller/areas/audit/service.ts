@@ -20,7 +20,6 @@ import { Chain, type AuditRecord, type ChainKeys } from "./chain.ts";
 import type { HeadStore } from "./head-store.ts";
 import { Heading } from "./heading.ts";
 import { headedRun } from "./heads.ts";
-import { RunEntries } from "./run-entries.ts";
 import { AUDIT_CLASS_PATH, HEADS_LATE, systemEntry, type Audit, type AuditEntry } from "./types.ts";
 import { ChainVerifier } from "./verify.ts";
 import type { ChainReport } from "./verify-report.ts";
@@ -138,11 +137,6 @@ export class AuditService implements Audit {
   }
 
   async record(entry: AuditEntry): Promise<void> {
-    const written = this.#recorded(entry);
-    await (RunEntries.current()?.add(written) ?? written);
-  }
-
-  async #recorded(entry: AuditEntry): Promise<void> {
     try {
       await this.write(entry);
     } catch (error) {

@@ -42,8 +42,7 @@ export interface Audit {
   write(entry: AuditEntry): Promise<void>;
   /**
    * `write` of what is over and cannot be undone because its entry failed: never throws. What could not be written is
-   * logged, and the next change refused. Within a host call of an `audited` run it may resolve before the entry is
-   * durable: the next host call and the end of the run wait for it.
+   * logged, and the next change refused.
    */
   record(entry: AuditEntry): Promise<void>;
 }
