@@ -12,8 +12,11 @@ test("a statement of a script is answered before its audit entry is written, and
   const objects = new ObjectService({ stores: engine, runtime });
   const told: string[] = [];
   let written = (): void => undefined;
+  let begun = (): void => undefined;
+  const recording = new Promise<void>((resolve) => (begun = resolve));
   const record = ({ action }: AuditEntry): Promise<void> => {
     told.push(action);
+    begun();
     return new Promise((resolve) => (written = resolve));
   };
   const query = new QueryService({ objects, runtime, audit: { ready: () => Promise.resolve(), record } });
@@ -26,7 +29,7 @@ test("a statement of a script is answered before its audit entry is written, and
       await recorded.call("create class /matrix/cmdb/host (n int)");
       told.push("answered");
     }).then(() => told.push("ended"));
-    while (!told.includes("answered")) await new Promise((resolve) => setImmediate(resolve));
+    await recording;
     await new Promise((resolve) => setImmediate(resolve));
     expect(told.slice(1)).toEqual(["answered"]);
     written();
