@@ -262,6 +262,8 @@ export const TENANT_MAKE_DEADLINE_MS = 120_000;
 // Audit.
 export const AUDIT_BATCH_MAX_ENTRIES = 500;
 export const AUDIT_WAITING_MAX_ENTRIES = 10_000;
+/** Entries of one host call of a script that may be unwritten while the call goes on. */
+export const AUDIT_RUN_ENTRIES_WAITING_MAX = 100;
 /** Names that one entry tells of what was changed. */
 export const AUDIT_NAMES_MAX = 20;
 export const AUDIT_OBJECT_MAX_CHARACTERS = 1_024;

@@ -37,6 +37,12 @@ export const SCRIPT_KIND_THREADS = 4;
 export const SCRIPT_USER_THREADS = 2;
 /** A script whose host call takes longer stands still: what it waits for may need a thread of the same step. */
 export const SCRIPT_STANDING_AFTER_MS = 20;
+/**
+ * So many scripts of a user stand still after less time. Others of the user then begin while these wait for the disk, and
+ * what all of them write becomes durable together. More threads than that cost more to start than they save.
+ */
+export const SCRIPT_STANDING_BRIEFLY_AFTER_MS = 1;
+export const SCRIPT_USER_STANDING_BRIEFLY_THREADS = 4;
 /** Threads of one step there may be besides, while as many scripts stand still; in all, of a tenant, a kind, a user. */
 export const SCRIPT_STANDING_THREADS = 96;
 export const SCRIPT_TENANT_STANDING_THREADS = 96;

@@ -6,6 +6,7 @@ import {
   SCRIPT_SOURCE_MAX_BYTES,
   SCRIPT_NATIVE_MAX_MS,
   SCRIPT_STANDING_AFTER_MS,
+  SCRIPT_STANDING_BRIEFLY_AFTER_MS,
   SCRIPT_STOP_GRACE_MS,
   SCRIPT_THREADS,
   WORKER_CLOSE_DEADLINE_MS,
@@ -18,7 +19,7 @@ import type { Clock, Random } from "../../common/time.ts";
 import type { Value } from "../../common/value.ts";
 import { decodeJson, encodeJson } from "../decoding.ts";
 import { ThreadSlices } from "../slices.ts";
-import { type CallRequest, openCallLine, type PoolLimits, WorkerPool } from "../workers/index.ts";
+import { type CallRequest, openCallLine, type PoolLimits, type Stand, WorkerPool } from "../workers/index.ts";
 import { watchNative } from "./native.ts";
 import { SCRIPT_POOL_LIMITS, shareOf } from "./shares.ts";
 import type { CallFailure, ScriptFailure, ScriptInput, ScriptReport, ScriptTask } from "./task.ts";
@@ -118,11 +119,15 @@ export class ThreadScripts implements ScriptEngine {
     this.#check(call);
     const pool = this.#pool(call.depth ?? 0);
     const over = new AbortController();
-    let stands = false;
+    let stands: Stand = false;
+    const stand = (how: Stand): void => {
+      stands = how;
+      pool.heed();
+    };
     const line = openCallLine(async (request) => {
-      const leave = clock.after(SCRIPT_STANDING_AFTER_MS, () => {
-        stands = true;
-        pool.heed();
+      let leave = clock.after(SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => {
+        stand("briefly");
+        leave = clock.after(SCRIPT_STANDING_AFTER_MS - SCRIPT_STANDING_BRIEFLY_AFTER_MS, () => stand(true));
       });
       const slices = this.#slices({ tenant: call.tenant, signal: over.signal });
       const answer = await answerOf(host, request, { signal: over.signal, slices });
@@ -166,7 +171,7 @@ export class ThreadScripts implements ScriptEngine {
       unwatch();
       forget();
       call.signal?.removeEventListener("abort", cancel);
-      over.abort();
+      over.abort(RUN_OVER);
       line.close();
     }
   }
@@ -233,6 +238,9 @@ export class ThreadScripts implements ScriptEngine {
     return sum;
   }
 }
+
+/** Made once: an abort without a reason makes one, with the stack of then, for each run. */
+const RUN_OVER = new AppError("cancelled", "The script is over.");
 
 type RunsInput = Pick<ScriptInput, "globals" | "frame" | "each" | "stepsMax" | "outputMaxCharacters">;
 

@@ -34,7 +34,7 @@ function recordCalls(): void {
     reached.hosts = this;
     const host = bind.call(this, run);
     return {
-      changed: host.changed,
+      ...host,
       call(call) {
         called.set(call.name, call.args);
         return host.call(call);

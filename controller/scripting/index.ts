@@ -1,6 +1,7 @@
 export { ThreadScripts } from "./engine.ts";
 export { LUA_LIBRARY_OBJECTS } from "./lua/declared.ts";
 export {
+  type BoundHost,
   type FunctionDescription,
   type HostContext,
   type HostFunction,

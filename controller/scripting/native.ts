@@ -23,7 +23,7 @@ const USED_SHARE = 0.5;
 export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver: () => void): () => void {
   const leastMs = (maxMs / SCRIPT_NATIVE_LOOKS) * USED_SHARE;
   let seen: number | undefined;
-  let usedMs = processorMs?.() ?? 0;
+  let usedMs = 0;
   let looksAlike = 0;
   let isOver = false;
   let cancel = (): void => {};

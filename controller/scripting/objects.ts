@@ -141,6 +141,14 @@ export interface HostRun extends Pick<HostContext, "principal" | "kind" | "log" 
   readonly load: (path: string, from: string) => Promise<{ readonly name: string; readonly source: string }>;
 }
 
+/** Answers the host calls of one run. */
+export interface BoundHost extends ScriptHost {
+  /** That of the host calls, as one script deeper; not shared with other runs. */
+  readonly principal: Principal;
+  /** Functions by which the run changed something that no service records by itself. */
+  readonly changed: ReadonlySet<string>;
+}
+
 interface Known {
   readonly object: HostObject;
   readonly declared: HostFunction;
@@ -180,8 +188,8 @@ export class HostObjects {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** What one run reaches, and the names of the functions by which it changed something. */
-  bind(run: HostRun): ScriptHost & { readonly changed: ReadonlySet<string> } {
+  /** What one run reaches. */
+  bind(run: HostRun): BoundHost {
     const principal = { ...run.principal, scriptDepth: (run.principal.scriptDepth ?? 0) + 1 };
     const changed = new Set<string>();
     const call = async ({ name, args, at = "", signal }: HostCall): Promise<Value | undefined> => {
@@ -205,7 +213,7 @@ export class HostObjects {
       };
       return known.declared.call(context, ...(checked as never[]));
     };
-    return { call, changed };
+    return { call, principal, changed };
   }
 
   #known(name: string, kind: ScriptKind): Known {

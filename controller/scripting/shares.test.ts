@@ -1,5 +1,11 @@
 import { afterEach, expect, test } from "vitest";
 import { AppError } from "../../common/errors.ts";
+import {
+  SCRIPT_STANDING_AFTER_MS,
+  SCRIPT_STANDING_BRIEFLY_AFTER_MS,
+  SCRIPT_USER_STANDING_BRIEFLY_THREADS,
+  SCRIPT_USER_THREADS,
+} from "../../common/limits.ts";
 import type { Value } from "../../common/value.ts";
 import { TestClock } from "../../test/helpers/runtime.ts";
 import { threadScripts } from "./contract/threads.ts";
@@ -90,4 +96,44 @@ test("a user whose scripts wait for a thread up to the bound is refused by its n
     details: { limit: "SCRIPT_QUEUE_USER_MAX_TASKS" },
   });
   expect(await answerOf(engine, BEN)).toBe("done");
+});
+
+/** A host whose calls are answered by `answer`; `made` resolves when so many were made. */
+class HeldHost implements ScriptHost {
+  calls = 0;
+  answer = (): void => undefined;
+  readonly #answered = new Promise<null>((resolve) => (this.answer = () => resolve(null)));
+  readonly #waiting: { readonly calls: number; readonly resolve: () => void }[] = [];
+
+  call(): Promise<null> {
+    this.calls += 1;
+    for (const { calls, resolve } of this.#waiting) if (this.calls >= calls) resolve();
+    return this.#answered;
+  }
+
+  async made(calls: number): Promise<void> {
+    if (this.calls < calls) await new Promise<void>((resolve) => this.#waiting.push({ calls, resolve }));
+  }
+}
+
+test("so many runs of a user wait briefly for host calls at once, and more when they wait longer", async () => {
+  const clock = new TestClock();
+  const engine = open({ clock, limits: SCRIPT_POOL_LIMITS });
+  engines.push(engine);
+  const host = new HeldHost();
+  const briefly = SCRIPT_USER_THREADS + SCRIPT_USER_STANDING_BRIEFLY_THREADS;
+  const runs = Array.from({ length: briefly + 2 }, () => engine.run(callOf(ANNA, "host.wait(); OUT = 'done'"), host));
+  for (let calls = SCRIPT_USER_THREADS; calls < briefly; calls += SCRIPT_USER_THREADS) {
+    await host.made(calls);
+    expect([engine.running, engine.waiting]).toEqual([calls, runs.length - calls]);
+    clock.advance(SCRIPT_STANDING_BRIEFLY_AFTER_MS);
+  }
+  await host.made(briefly);
+  clock.advance(SCRIPT_STANDING_BRIEFLY_AFTER_MS);
+  expect([engine.running, engine.waiting]).toEqual([briefly, 2]);
+  clock.advance(SCRIPT_STANDING_AFTER_MS);
+  await host.made(runs.length);
+  expect([engine.running, engine.waiting]).toEqual([runs.length, 0]);
+  host.answer();
+  expect((await Promise.all(runs)).map(({ results }) => results["OUT"])).toEqual(runs.map(() => "done"));
 });

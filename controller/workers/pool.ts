@@ -160,7 +160,7 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
   #shares(): Shares {
     const busy = Array.from(this.#places)
       .filter((place) => !this.#idle.has(place))
-      .map(({ task }) => ({ path: task?.path ?? [], stands: task?.stands === true }));
+      .map(({ task }) => ({ path: task?.path ?? [], stands: task?.stands ?? false }));
     const { standingThreads, shares } = this.#limits;
     return new Shares({ threads: this.#options.threads, standingThreads }, shares, busy);
   }

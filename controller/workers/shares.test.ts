@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { type Busy, type ShareLimits, Shares } from "./shares.ts";
+import type { Stand } from "./types.ts";
 
 const POOL = { threads: 32, standingThreads: 32 };
 const WAITING = { tasks: 9, tasksLimit: "ANY" };
@@ -36,7 +37,7 @@ class Threads {
   }
 }
 
-function busy(count: number, path: readonly string[], stands = false): readonly Busy[] {
+function busy(count: number, path: readonly string[], stands: Stand = false): readonly Busy[] {
   return Array.from({ length: count }, () => ({ path, stands }));
 }
 
@@ -82,6 +83,17 @@ describe("threads", () => {
     const roomy = [{ ...tenant, standingThreads: 99 }, { ...kind, standingThreads: 99 }, user];
     expect(new Threads(busy(5, path, true), roomy).take(...path)).toBe(1);
     expect(new Threads(busy(64, ["b"], true)).take(...path)).toBe(0);
+  });
+
+  test("of tasks that stand still briefly count for nobody up to a limit of their own", () => {
+    const [tenant, kind, user] = LIMITS as readonly [ShareLimits, ShareLimits, ShareLimits];
+    const limits = [tenant, kind, { ...user, brieflyThreads: 2 }];
+    const anna = ["a", "script", "anna"];
+    const taken = (briefly: number): number => new Threads(busy(briefly, anna, "briefly"), limits).take(...anna);
+    expect([taken(1), taken(2), taken(3), taken(4)]).toEqual([2, 2, 1, 0]);
+    const others = new Threads(busy(4, anna, "briefly"), limits);
+    expect([others.take("a", "script", "ben"), others.take("a", "script", "cleo")]).toEqual([1, 1]);
+    expect(new Threads(busy(1, anna, "briefly")).take(...anna)).toBe(1);
   });
 
   test("of tasks that stand still are left for others, too", () => {

@@ -1,4 +1,5 @@
 import type { QueueBound } from "./queue.ts";
+import type { Stand } from "./types.ts";
 
 interface Room {
   /** Threads at once whose tasks do not stand still. */
@@ -11,14 +12,15 @@ interface Room {
 export interface ShareLimits extends QueueBound, Room {
   /** With n threads it gets another only while more than n are free around it. */
   readonly leavesRoom: boolean;
+  /** Threads whose tasks stand still briefly and count as such; none when absent. */
+  readonly brieflyThreads?: number;
 }
 
 /** A thread that is not idle. */
 export interface Busy {
   /** As in `Queued`; empty for a thread that ends. */
   readonly path: readonly string[];
-  /** True while its task stands still. */
-  readonly stands: boolean;
+  readonly stands: Stand;
 }
 
 /** Threads of the pool, of a tenant or of a part of one. */
@@ -26,6 +28,8 @@ interface Use {
   all: number;
   /** Threads of its own tasks that do not stand still, without those of its parts. */
   own: number;
+  /** Threads of its own tasks that stand still briefly. */
+  brief: number;
   readonly parts: Map<string, Use>;
 }
 
@@ -71,9 +75,10 @@ export class Shares {
     return { threads: threads - this.#held(used, level), all: threads + standingThreads - used.all };
   }
 
-  #held({ own, parts }: Use, level: number): number {
+  #held({ own, brief, parts }: Use, level: number): number {
     const most = this.#limits[level]?.threads ?? Number.POSITIVE_INFINITY;
-    let held = own;
+    const brieflyMost = this.#limits[level - 1]?.brieflyThreads ?? 0;
+    let held = own + Math.max(0, brief - brieflyMost);
     for (const part of parts.values()) held += Math.min(most, this.#held(part, level + 1));
     return held;
   }
@@ -93,10 +98,11 @@ export class Shares {
       part.all += 1;
       at = part;
     }
-    if (!stands) at.own += 1;
+    if (stands === "briefly") at.brief += 1;
+    else if (!stands) at.own += 1;
   }
 }
 
 function noUse(): Use {
-  return { all: 0, own: 0, parts: new Map() };
+  return { all: 0, own: 0, brief: 0, parts: new Map() };
 }

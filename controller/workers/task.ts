@@ -1,6 +1,6 @@
 import { AppError } from "../../common/errors.ts";
 import type { Clock } from "../../common/time.ts";
-import type { RunOptions } from "./types.ts";
+import type { RunOptions, Stand } from "./types.ts";
 
 interface TaskOptions extends RunOptions {
   readonly name: string;
@@ -53,8 +53,8 @@ export class Task {
     return this.#settled;
   }
 
-  get stands(): boolean {
-    return !this.#settled && this.#stands?.() === true;
+  get stands(): Stand {
+    return !this.#settled && (this.#stands?.() ?? false);
   }
 
   done(output: unknown): void {

@@ -37,6 +37,9 @@ export type CloneableTasks<T extends Tasks> = {
     : "Its input cannot be cloned.";
 };
 
+/** `briefly`: it may go on soon, and counts as standing still within a limit of its own. */
+export type Stand = boolean | "briefly";
+
 export interface RunOptions {
   /** Whose task it is: tenants get the threads in rotation. */
   readonly tenant: string;
@@ -46,7 +49,7 @@ export interface RunOptions {
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
   /** Whether the task stands still just now, for what others do: within limits its thread then counts for nobody. */
-  readonly stands?: () => boolean;
+  readonly stands?: () => Stand;
   /** Ports of the input, which go over to the thread. */
   readonly transfer?: readonly MessagePort[];
 }

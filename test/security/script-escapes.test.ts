@@ -67,7 +67,7 @@ function offerHost(): void {
   vi.spyOn(HostObjects.prototype, "bind").mockImplementation(function (this: HostObjects, run) {
     const bound = bind.call(this, run);
     return {
-      changed: bound.changed,
+      ...bound,
       call(call) {
         if (!call.name.startsWith("host.")) return bound.call(call);
         if (call.name === "host.add") return Promise.resolve(Number(call.args[0]) + Number(call.args[1]));

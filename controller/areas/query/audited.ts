@@ -1,5 +1,5 @@
 import { isAppError } from "../../../common/errors.ts";
-import type { Audit } from "../audit/index.ts";
+import { entryWritten, type Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
 export interface AuditedChange {
@@ -11,17 +11,17 @@ export interface AuditedChange {
   readonly object: string;
 }
 
-/** Makes a change and writes an audit entry, also when it fails. */
+/** Makes a change and writes an audit entry, also when it fails; when that is written `entryWritten` says. */
 export async function audited<T>(change: AuditedChange, work: () => Promise<T>): Promise<T> {
   await change.audit?.ready(change.principal.tenant);
   let result: T;
   try {
     result = await work();
   } catch (error) {
-    await record(change, error);
+    await entryWritten(change.principal, record(change, error));
     throw error;
   }
-  await record(change, undefined);
+  await entryWritten(change.principal, record(change, undefined));
   return result;
 }
 

@@ -10,7 +10,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { HostObjects, ScriptEngine, ScriptKind, ScriptOutcome } from "../../scripting/index.ts";
+import type { HostObjects, ScriptEngine, ScriptHost, ScriptKind, ScriptOutcome } from "../../scripting/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
 import { RunLogs, SCRIPT_LOG_BOUNDS, type ConsoleLogService } from "../consolelog/index.ts";
 import type { ClassCatalog, Objects } from "../objects/index.ts";
@@ -127,9 +127,9 @@ export class RuleBodies {
       ...(run.signal && { signal: run.signal }),
     } as const;
     const outcomes = new Map<number, ParsedRecord[]>();
-    const series = async (piece: readonly BodyRecord[]): Promise<void> => {
+    const series = async (piece: readonly BodyRecord[], recorded: ScriptHost): Promise<void> => {
       for (const [at, outcome] of (
-        await this.#series(piece, (each) => engine.runEach({ ...call, each }, host))
+        await this.#series(piece, (each) => engine.runEach({ ...call, each }, recorded))
       ).entries()) {
         const one = piece[at];
         if (one === undefined) continue;
@@ -137,11 +137,10 @@ export class RuleBodies {
         outcomes.set(ordinal, outcomeOf(outcome, one, run));
       }
     };
-    const { changed } = host;
-    const about = { principal: author, kind: "RULE", object: rule.key, permission: "rules:write", changed } as const;
-    await audited(this.#with.audit, about, async () => {
+    const about = { principal: author, kind: "RULE", object: rule.key, permission: "rules:write", host } as const;
+    await audited(this.#with.audit, about, async (recorded) => {
       try {
-        for (const piece of pieces(parsed, records)) await series(piece);
+        for (const piece of pieces(parsed, records)) await series(piece, recorded);
       } finally {
         await this.#logs.keep(author, rule.key, log);
       }

@@ -265,7 +265,7 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
     notCalled.add(asked.name);
     return undefined;
   };
-  return { call, changed: bound.changed };
+  return { ...bound, call };
 }
 
 function untold(

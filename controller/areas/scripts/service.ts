@@ -149,11 +149,10 @@ export class ScriptService {
       depth: principal.scriptDepth ?? 0,
       ...(signal && { signal }),
     } as const;
-    const { changed } = host;
-    const run = { principal, kind: "SCRIPT", object: name, permission: "scripts:read", changed } as const;
-    return audited(audit, run, async () => {
+    const run = { principal, kind: "SCRIPT", object: name, permission: "scripts:read", host } as const;
+    return audited(audit, run, async (recorded) => {
       try {
-        return (await engine.run(call, host)).results["OUTPUT"];
+        return (await engine.run(call, recorded)).results["OUTPUT"];
       } catch (error) {
         log.fail(errorText(error));
         throw error;

@@ -1,17 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
-import type { HostObjects, ScriptHost } from "../../scripting/index.ts";
+import type { BoundHost, HostObjects } from "../../scripting/index.ts";
 import type { RunTrail } from "../audit/index.ts";
 import type { RunLog } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
-
-/** What one run reaches, and the functions by which it changed something that no service records by itself. */
-export type TriggerHost = ScriptHost & { readonly changed: ReadonlySet<string> };
 
 /** What the text of a trigger reaches, with the rights of its author. */
 export function triggerHost(
   hostObjects: HostObjects,
   { author, log, audit }: { readonly author: Principal; readonly log: RunLog; readonly audit: Pick<RunTrail, "ready"> },
-): TriggerHost {
+): BoundHost {
   return hostObjects.bind({
     principal: author,
     kind: "trigger",

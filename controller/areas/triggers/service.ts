@@ -8,7 +8,7 @@ import {
 } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { ScriptEngine, ScriptHost } from "../../scripting/index.ts";
+import type { BoundHost, ScriptEngine, ScriptHost } from "../../scripting/index.ts";
 import type { Controllers } from "../../store/journal/index.ts";
 import {
   triggerName,
@@ -33,7 +33,6 @@ import {
 import type { ConsoleLogService, RunLog } from "../consolelog/index.ts";
 import { audited, type RunTrail } from "../audit/index.ts";
 import { Aside, type Kept } from "./aside.ts";
-import type { TriggerHost } from "./host.ts";
 import { laneOf, type Errand } from "./errand.ts";
 import { Lanes } from "./lanes.ts";
 import { TriggerLog } from "./log.ts";
@@ -46,7 +45,7 @@ export interface TriggerDependencies {
   /** Absent: texts are not run here, and none can be stored. */
   readonly engine: Pick<ScriptEngine, "run"> | undefined;
   /** What the principal's texts reach; `log` gets what they say. */
-  readonly host: (principal: Principal, log: RunLog) => TriggerHost;
+  readonly host: (principal: Principal, log: RunLog) => BoundHost;
   readonly audit: Pick<RunTrail, "record">;
   /** The user with his present rights; `undefined` unless he is there and active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
@@ -287,10 +286,10 @@ export class TriggerService implements ObjectTriggers {
       kind: "TRIGGER",
       object: triggerName(trigger),
       permission: "triggers:write",
-      changed: host.changed,
+      host,
     } as const;
-    const outcome = await audited(this.#with.audit, run, () =>
-      runTrigger(trigger, write, { engine: this.#engine(), host, principal: author }),
+    const outcome = await audited(this.#with.audit, run, (recorded) =>
+      runTrigger(trigger, write, { engine: this.#engine(), host: recorded, principal: author }),
     );
     if (outcome.isRefused && trigger.before)
       throw new AppError("invalid", `The trigger ${triggerName(trigger)} refused the write.`);

@@ -1,8 +1,19 @@
-import { Lua, LUA_GLOBALSINDEX, LUA_REGISTRYINDEX, LuaEventMasks } from "wasmoon-lua5.1";
+import { createRequire } from "node:module";
+import type * as Wasmoon from "wasmoon-lua5.1";
 import { errorText } from "../../../common/errors.ts";
 import { LUA_HOOK_INSTRUCTIONS } from "../../../common/limits.ts";
 import { BOOTSTRAP, FINAL_ERRORS } from "./bootstrap.ts";
 import { linesOf } from "./literal.ts";
+
+const load = createRequire(import.meta.url);
+
+/**
+ * The package is loaded by the first VM: a thread that runs no Lua does without it. An `import` would first search all
+ * of it for the names that it exports.
+ */
+function wasmoon(): typeof Wasmoon {
+  return load("wasmoon-lua5.1") as typeof Wasmoon;
+}
 
 /** What a text of a VM reaches, and for how long. */
 export interface LuaRun {
@@ -37,12 +48,12 @@ interface Functions {
 export class LuaVm {
   readonly #compile: Compile;
   readonly #run: Run;
-  readonly #lua: Lua;
+  readonly #lua: Wasmoon.Lua;
   readonly #around: Surroundings;
   readonly #compiled = new Set<string>();
   #isBroken = false;
 
-  private constructor(lua: Lua, around: Surroundings, { compile, run }: Functions) {
+  private constructor(lua: Wasmoon.Lua, around: Surroundings, { compile, run }: Functions) {
     this.#lua = lua;
     this.#around = around;
     this.#compile = compile;
@@ -54,7 +65,7 @@ export class LuaVm {
     memoryMaxBytes: number,
     { objects = "{}", frame }: { readonly objects?: string; readonly frame?: string | undefined } = {},
   ): Promise<LuaVm> {
-    const lua = await Lua.create({ enableProxy: false, injectObjects: false, traceAllocations: true });
+    const lua = await wasmoon().Lua.create({ enableProxy: false, injectObjects: false, traceAllocations: true });
     const around: Surroundings = { isOver: () => false, host: () => "!Nothing runs." };
     lua.global.setMemoryMax(memoryMaxBytes);
     stopInTime(lua, around, madeProgress(lua));
@@ -131,7 +142,8 @@ interface Surroundings {
 }
 
 /** A table in which the VM says what place the run under way has, from 1; answers its reference. */
-function madeProgress({ global, luaApi }: Lua): number {
+function madeProgress({ global, luaApi }: Wasmoon.Lua): number {
+  const { LUA_GLOBALSINDEX, LUA_REGISTRYINDEX } = wasmoon();
   luaApi.lua_createtable(global.address, 1, 0);
   luaApi.lua_pushvalue(global.address, TOP);
   luaApi.lua_setfield(global.address, LUA_GLOBALSINDEX, "__progress");
@@ -141,7 +153,8 @@ function madeProgress({ global, luaApi }: Lua): number {
 const TOP = -1;
 
 /** Asks every so many instructions, also in coroutines, which inherit it. */
-function stopInTime({ global, luaApi }: Lua, around: Surroundings, progress: number): void {
+function stopInTime({ global, luaApi }: Wasmoon.Lua, around: Surroundings, progress: number): void {
+  const { LUA_REGISTRYINDEX, LuaEventMasks } = wasmoon();
   const placeOf = (state: number): number => {
     luaApi.lua_rawgeti(state, LUA_REGISTRYINDEX, progress);
     luaApi.lua_rawgeti(state, TOP, 1);
