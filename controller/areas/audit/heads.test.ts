@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import {
   AUDIT_CLOCK_SLACK_MS,
@@ -102,6 +102,15 @@ describe("heads are sealed", () => {
     expect((await marks()).map(({ sequence }) => sequence)).toEqual([7, 9]);
   });
 
+  test("for a trail without entries so that nothing counts as made before, however it is read", async () => {
+    vi.spyOn(world.trail, "read").mockImplementationOnce(async function* () {
+      yield await Promise.resolve([]);
+    });
+    await world.write(world.controller());
+    const nowMs = world.clock.nowMs();
+    expect((await world.heads.read("matrix")).register).toMatchObject({ adoptedMs: nowMs, keyedSinceMs: 0 });
+  });
+
   test("of what belongs to no tenant, in the system store", async () => {
     const installation = new AuditWorld(engine, "");
     const one = installation.controller();
@@ -120,6 +129,11 @@ describe("heads are sealed", () => {
       await one.audit.writeHeads();
     }
     expect(await world.verify()).toMatchObject({ runs, uncovered: 0, problems: [] });
+    const { register } = await world.heads.read("matrix");
+    const newer = records().slice(AUDIT_HEADS_TOGETHER_MAX / 2 + 1);
+    expect(new Set(register?.heads.map(({ run }) => run)), "the older half").toEqual(
+      new Set(newer.map(({ run }) => run)),
+    );
     const [page] = (await kv.list(`${REGISTER_KEY}/`)).entries;
     const [first] = records().splice(0, 1);
     expect((await world.verify()).first).toMatchObject({ kind: "truncated", run: first?.run, sequence: 1 });
@@ -147,6 +161,13 @@ test("a run that lost all but its last entry is broken, anchored or not", async 
     expect((await world.verify({ anchored })).problems).toEqual([
       expect.stringMatching(/^Entries 1 to 9 of run .* are missing at its beginning\.$/),
     ]);
+});
+
+test("a first entry that follows on another one, by who has the key, does not pass for the beginning of a run", async () => {
+  await world.write(world.controller({ hasHeads: false }));
+  const body = { ...records()[0]!, previous: "1".repeat(64) };
+  records().splice(0, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect((await world.verify()).first).toMatchObject({ kind: "missing", sequence: 1 });
 });
 
 test("an end that was written anew with the key is noticed by its head", async () => {

@@ -272,6 +272,7 @@ describe("rights", () => {
     await expect(directory().update(limited, "ann", { rights: { role: "viewer" } })).rejects.toMatchObject(denied);
     await expect(directory().change(limited, boss, { password: "another password" })).rejects.toMatchObject(denied);
     await expect(directory().setPassword(limited, "admin", "another password")).rejects.toMatchObject(denied);
+    await expect(directory().govern(limited, "admin", { groups: [], governed: [] })).rejects.toMatchObject(denied);
     await expect(directory().remove(limited, boss)).rejects.toMatchObject(denied);
     await expect(directory().move(limited, boss, "/")).rejects.toMatchObject(denied);
     await make({ grants: ["users:read"], data: [] });

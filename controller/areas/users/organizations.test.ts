@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Secret, TOTP } from "otpauth";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { CodeNeeded } from "./tickets.ts";
 import { organizationKey } from "./tree-store.ts";
 
 /** An organisation that is not active stops all users below it, and is changed by who may change each of them. */
@@ -13,12 +15,14 @@ const NO_RIGHTS = { grants: [], data: [] };
 const WRONG = { code: "denied", message: "Company, user name or password are wrong." };
 
 let http: TestHttp;
+let clock: TestClock;
 let plant: string;
 let night: string;
 
 beforeEach(async () => {
   // On the cluster entries expire by the real clock.
-  http = await openTestHttp({ runtime: testRuntime(new TestClock(realClock.nowMs())) });
+  clock = new TestClock(realClock.nowMs());
+  http = await openTestHttp({ runtime: testRuntime(clock) });
   plant = await directory().createOrganization(admin, { username: "plant" });
   night = await directory().createOrganization(admin, { username: "night", parent: "/plant" });
   await make("ann", { parent: "/plant/night" });
@@ -66,6 +70,44 @@ describe("an inactive organisation", () => {
     expect(await ways.basic()).toMatchObject({ user: "ann" });
     const again = (await signIn()).session;
     expect(await http.users.bySession(again, "")).toMatchObject({ user: "ann" });
+  });
+
+  test("stops a sign-in that it overtakes: after the password, after the check, and by a provider", async () => {
+    const account = { issuer: "https://provider.example", subject: "ann" };
+    const { providers } = http.users;
+    await providers.link(admin, await idOf("ann"), account);
+    const given = {
+      account,
+      groups: [],
+      governed: [],
+      remote: "r",
+      traceparent: "",
+      replaced: undefined,
+      redirect: "",
+    };
+    const profile = { username: undefined, firstname: undefined, lastname: undefined, email: undefined };
+    const byProvider = () => providers.signIn({ tenant: "matrix", ...given, profile, creates: false, remember: false });
+    await expect(byProvider()).resolves.toHaveProperty("session");
+    const append = http.trail.append.bind(http.trail);
+    const during = vi.spyOn(http.trail, "append").mockImplementation(async (tenant, records) => {
+      if (records.some(({ user }) => user === "ann")) await close(plant);
+      return append(tenant, records);
+    });
+    await expect(signIn()).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("meanwhile") });
+    during.mockRestore();
+    await expect(byProvider()).rejects.toMatchObject({ details: { reason: "account" } });
+    await open(plant);
+    const ann = (await http.users.bySession((await signIn()).session, "")) ?? admin;
+    const { secret } = await http.users.beginSecondFactor(ann, PASSWORD);
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
+    await http.users.confirmSecondFactor(ann, code);
+    const { ticket } = await signIn().then(
+      () => ({ ticket: "" }),
+      (error: unknown) => error as CodeNeeded,
+    );
+    await close(plant);
+    const second = http.users.signInByCode({ ticket, code: "000000", remote: "r", traceparent: "" });
+    await expect(second).rejects.toMatchObject({ code: "deadline" });
   });
 
   test("stops who is moved into it, with an organisation or alone, until moved out", async () => {
