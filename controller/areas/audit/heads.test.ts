@@ -170,6 +170,17 @@ test("a first entry that follows on another one, by who has the key, does not pa
   expect((await world.verify()).first).toMatchObject({ kind: "missing", sequence: 1 });
 });
 
+test("an entry that the key dated after later ones is reordered, also of a run without a head", async () => {
+  const one = world.controller({ hasHeads: false });
+  for (let at = 0; at < 3; at++) {
+    await world.write(one);
+    world.clock.advance(1);
+  }
+  const body = { ...records().shift()!, timeMs: world.clock.nowMs() };
+  records().push({ ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect(await world.verify()).toMatchObject({ first: { kind: "reordered", sequence: 1 }, problems: { length: 1 } });
+});
+
 test("an end that was written anew with the key is noticed by its head", async () => {
   const one = world.controller();
   await world.write(one, 3);
