@@ -181,13 +181,18 @@ test("an entry that the key dated after later ones is reordered, also of a run w
   expect(await world.verify()).toMatchObject({ first: { kind: "reordered", sequence: 1 }, problems: { length: 1 } });
 });
 
-test("an end that was written anew with the key is noticed by its head", async () => {
-  const one = world.controller();
+test.each([
+  { by: "head", hasHeads: true },
+  { by: "anchor", hasHeads: false },
+])("an end that was written anew with the key is noticed by its $by", async ({ by, hasHeads }) => {
+  const one = world.controller({ hasHeads });
   await world.write(one, 3);
   await one.audit.close();
+  await one.anchor();
   const body = { ...records()[2]!, user: "forged" };
   records().splice(2, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
-  expect(await world.verify()).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
+  const report = await world.verify({ anchored: by === "anchor" });
+  expect(report).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
 });
 
 test("a trail is sound on every day of its expiry, and broken by what was removed before", async () => {
