@@ -248,7 +248,13 @@ describe("a controller that was killed", () => {
     expect(one.audit.headsFailing).toBe(1);
     await expect.poll(async () => (await world.verify()).uncovered).toBe(21);
     expect(await world.verify()).toMatchObject({ problems: [] });
-    expect(records().filter(({ action }) => action === HEADS_LATE)).toHaveLength(1);
+    const late = () => records().filter(({ action }) => action === HEADS_LATE).length;
+    expect(late()).toBe(1);
+    // A day after the first was said.
+    world.clock.advance(AUDIT_MARK_INTERVAL_MS - 19 * AUDIT_HEAD_INTERVAL_MS);
+    await world.write(one);
+    await one.audit.writeHeads();
+    await expect.poll(late, "once a day").toBe(2);
     fail(false);
     await one.audit.close();
     expect(one.audit.headsFailing).toBe(0);
