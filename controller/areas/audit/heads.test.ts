@@ -254,7 +254,7 @@ describe("a controller that was killed", () => {
     world.clock.advance(AUDIT_MARK_INTERVAL_MS - 19 * AUDIT_HEAD_INTERVAL_MS);
     await world.write(one);
     await one.audit.writeHeads();
-    await expect.poll(late, "once a day").toBe(2);
+    await expect.poll(late, { message: "once a day" }).toBe(2);
     fail(false);
     await one.audit.close();
     expect(one.audit.headsFailing).toBe(0);

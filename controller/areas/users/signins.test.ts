@@ -207,6 +207,8 @@ describe("sessions", () => {
     const own = { method: "DELETE", url: `/user/sessions/${id}` } as const;
     expect(await call(own)).toMatchObject({ code: "invalid" });
     expect(await call({ ...own, payload: { password: "wrong" } })).toMatchObject({ code: "denied" });
+    const failed = { action: "end a session", outcome: "failed", code: "denied" };
+    expect(http.trail.records.at(-1)).toMatchObject(failed);
     expect(await call({ ...own, payload })).toMatchObject({ status: "ok" });
     expect(await http.users.bySession(session, "")).toBeUndefined();
   });
