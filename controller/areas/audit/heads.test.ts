@@ -140,6 +140,9 @@ describe("heads are sealed", () => {
     records().unshift(first!);
     await kv.delete(page?.key ?? "");
     expect((await world.verify()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("Page") });
+    // Sealed with the key, and not that page.
+    await kv.put(page?.key ?? "", (await kv.get(REGISTER_KEY))?.value ?? new Uint8Array());
+    expect((await world.verify()).problems).toContainEqual(expect.stringMatching(/^Page .* was removed or changed/));
     await kv.put(page?.key ?? "", page?.value ?? new Uint8Array());
     world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 + 2 * AUDIT_MARK_INTERVAL_MS);
     records().splice(0);
