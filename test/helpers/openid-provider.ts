@@ -75,7 +75,7 @@ function providerOf(state: TestProvider, callback: string, { kid, key }: Signing
     ],
     jwks: { keys: [{ ...key.export({ format: "jwk" }), kid, alg: "ES256", use: "sig" } as never] },
     cookies: { keys: ["a key of cookies"] },
-    claims: { openid: ["sub"], profile: ["preferred_username", "given_name", "family_name", "groups"] },
+    claims: { openid: ["sub"], profile: ["preferred_username", "given_name", "family_name", "email", "groups"] },
     conformIdTokenClaims: false,
     pkce: { required: () => true },
     features: { devInteractions: { enabled: true } },

@@ -252,10 +252,22 @@ describe("anchors outside the store", () => {
     expect((await audit.verifyChain(testPrincipal())).anchorFault).toContain("1 lines of anchors cannot be read");
   });
 
+  test("no power cut takes what was written there, from the first line on", async () => {
+    for (let seed = 1; seed <= 8; seed++) {
+      const { anchoring, audit, disk, lines } = anchored(new ForgetfulFiles(seed));
+      await audit.write(entry());
+      await anchoring.write();
+      disk.powerCut();
+      expect(lines(), `seed ${seed}`).toHaveLength(1);
+    }
+  });
+
   test("anchors that another controller kept are brought along", async () => {
     const { audit, trail } = anchored();
     await audit.write(entry());
     const [record] = trail.records as [AuditRecord];
+    const cutOff = expect.stringContaining("not noticed when the newest entries are cut off");
+    expect((await audit.verifyChain(testPrincipal())).notes, "without one").toContainEqual(cutOff);
     const brought = anchorLine({ ...record, sequence: 2, hash: "x" });
     expect(await audit.verifyChain(testPrincipal(), { anchors: [brought] })).toMatchObject({
       anchors: 1,
@@ -264,6 +276,7 @@ describe("anchors outside the store", () => {
     expect(await audit.verifyChain(testPrincipal(), { anchors: [anchorLine(record)] })).toMatchObject({
       anchors: 1,
       problems: [],
+      notes: expect.not.arrayContaining([cutOff]),
     });
   });
 
@@ -401,6 +414,23 @@ test("entries of a tenant are objects that anyone may query and nobody may chang
   }
   expect(await audit.verifyChain(testPrincipal())).toMatchObject({ entries: 1_201, problems: [] });
   await objects.close();
+});
+
+test("a period of the trail is exported from its first millisecond to before its last, on whatever pages", async () => {
+  const { audit, trail, clock } = open();
+  const timesMs: number[] = [];
+  for (let at = 0; at < 3; at++) {
+    timesMs.push(clock.nowMs());
+    await audit.write(entry());
+    await audit.write(entry());
+    clock.advance(1);
+  }
+  trail.pageEntries = 1;
+  const [, fromMs = 0, toMs = 0] = timesMs;
+  const found: number[] = [];
+  for await (const records of audit.export(testPrincipal(), { fromMs, toMs }))
+    found.push(...records.map(({ timeMs }) => timeMs));
+  expect(found).toEqual([fromMs, fromMs]);
 });
 
 test("the trail is exported whole, or not to who may not see all of it", async () => {

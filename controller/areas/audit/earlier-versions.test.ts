@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { AUDIT_CLOCK_SLACK_MS, AUDIT_HEAD_INTERVAL_MS, AUDIT_MARK_INTERVAL_MS } from "../../../common/limits.ts";
 import { AuditWorld, madePlain } from "../../../test/helpers/audit-world.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -34,6 +34,11 @@ describe("a trail that an earlier version made", () => {
     expect(report.notes.join("\n")).toMatch(/8 entries are of runs that an earlier version made, without sealed heads/);
     records().splice(0, 2);
     expect(await world.verify()).toMatchObject({ problems: [] });
+    const one = world.controller();
+    await world.write(one);
+    await one.audit.writeHeads();
+    await world.write(one, 2);
+    expect(await world.verify()).toMatchObject({ beforeHeads: 6, uncovered: 2, problems: [] });
   });
 
   test("has heads after the upgrade: what is removed then is noticed", async () => {
@@ -106,6 +111,25 @@ describe("a trail that an earlier version made", () => {
     await one.audit.adopted();
     expect(await world.verify()).toMatchObject({ problems: [] });
     records().push(...again);
+    expect((await world.verify()).first).toMatchObject({ kind: "added", sequence: 1 });
+  });
+
+  test("is sealed once, also by two controllers that read it at the same time", async () => {
+    await earlier();
+    const again = records().splice(4, 4);
+    world.clock.advance(2 * AUDIT_CLOCK_SLACK_MS);
+    const [first, second] = [world.controller(), world.controller()];
+    await world.write(first);
+    await world.write(second);
+    const read = world.trail.read.bind(world.trail);
+    vi.spyOn(world.trail, "read").mockImplementationOnce(async function* (tenant) {
+      first.audit.maintain(tenant);
+      await first.audit.adopted();
+      records().push(...again);
+      yield* read(tenant);
+    });
+    second.audit.maintain("matrix");
+    await second.audit.adopted();
     expect((await world.verify()).first).toMatchObject({ kind: "added", sequence: 1 });
   });
 

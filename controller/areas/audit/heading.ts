@@ -266,7 +266,7 @@ export class Heading {
     if (stored.isLocked === true) throw new AppError("unavailable", fault ?? "");
     if (fault === undefined) return { revision, register: stored.register ?? (await this.#fresh(tenant)) };
     this.#options.runtime.log.error({ tenant, fault }, "THE HEADS OF THE AUDIT TRAIL WERE TAMPERED WITH");
-    const register = state.register ?? stored.register ?? (await this.#fresh(tenant));
+    const register = state.register ?? (await this.#fresh(tenant));
     const faults = [...register.faults, { timeMs: this.#nowMs(), text: fault }].slice(0, AUDIT_HEAD_FAULTS_MAX);
     return { revision, register: { ...register, faults } };
   }

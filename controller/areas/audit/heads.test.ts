@@ -1,5 +1,5 @@
 import { pino } from "pino";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import {
   AUDIT_CLOCK_SLACK_MS,
@@ -102,6 +102,15 @@ describe("heads are sealed", () => {
     expect((await marks()).map(({ sequence }) => sequence)).toEqual([7, 9]);
   });
 
+  test("for a trail without entries so that nothing counts as made before, however it is read", async () => {
+    vi.spyOn(world.trail, "read").mockImplementationOnce(async function* () {
+      yield await Promise.resolve([]);
+    });
+    await world.write(world.controller());
+    const nowMs = world.clock.nowMs();
+    expect((await world.heads.read("matrix")).register).toMatchObject({ adoptedMs: nowMs, keyedSinceMs: 0 });
+  });
+
   test("of what belongs to no tenant, in the system store", async () => {
     const installation = new AuditWorld(engine, "");
     const one = installation.controller();
@@ -120,12 +129,20 @@ describe("heads are sealed", () => {
       await one.audit.writeHeads();
     }
     expect(await world.verify()).toMatchObject({ runs, uncovered: 0, problems: [] });
+    const { register } = await world.heads.read("matrix");
+    const newer = records().slice(AUDIT_HEADS_TOGETHER_MAX / 2 + 1);
+    expect(new Set(register?.heads.map(({ run }) => run)), "the older half").toEqual(
+      new Set(newer.map(({ run }) => run)),
+    );
     const [page] = (await kv.list(`${REGISTER_KEY}/`)).entries;
     const [first] = records().splice(0, 1);
     expect((await world.verify()).first).toMatchObject({ kind: "truncated", run: first?.run, sequence: 1 });
     records().unshift(first!);
     await kv.delete(page?.key ?? "");
     expect((await world.verify()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("Page") });
+    // Sealed with the key, and not that page.
+    await kv.put(page?.key ?? "", (await kv.get(REGISTER_KEY))?.value ?? new Uint8Array());
+    expect((await world.verify()).problems).toContainEqual(expect.stringMatching(/^Page .* was removed or changed/));
     await kv.put(page?.key ?? "", page?.value ?? new Uint8Array());
     world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 + 2 * AUDIT_MARK_INTERVAL_MS);
     records().splice(0);
@@ -149,13 +166,36 @@ test("a run that lost all but its last entry is broken, anchored or not", async 
     ]);
 });
 
-test("an end that was written anew with the key is noticed by its head", async () => {
-  const one = world.controller();
+test("a first entry that follows on another one, by who has the key, does not pass for the beginning of a run", async () => {
+  await world.write(world.controller({ hasHeads: false }));
+  const body = { ...records()[0]!, previous: "1".repeat(64) };
+  records().splice(0, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect((await world.verify()).first).toMatchObject({ kind: "missing", sequence: 1 });
+});
+
+test("an entry that the key dated after later ones is reordered, also of a run without a head", async () => {
+  const one = world.controller({ hasHeads: false });
+  for (let at = 0; at < 3; at++) {
+    await world.write(one);
+    world.clock.advance(1);
+  }
+  const body = { ...records().shift()!, timeMs: world.clock.nowMs() };
+  records().push({ ...body, hash: hashOf(body, TEST_SECRETS) });
+  expect(await world.verify()).toMatchObject({ first: { kind: "reordered", sequence: 1 }, problems: { length: 1 } });
+});
+
+test.each([
+  { by: "head", hasHeads: true },
+  { by: "anchor", hasHeads: false },
+])("an end that was written anew with the key is noticed by its $by", async ({ by, hasHeads }) => {
+  const one = world.controller({ hasHeads });
   await world.write(one, 3);
   await one.audit.close();
+  await one.anchor();
   const body = { ...records()[2]!, user: "forged" };
   records().splice(2, 1, { ...body, hash: hashOf(body, TEST_SECRETS) });
-  expect(await world.verify()).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
+  const report = await world.verify({ anchored: by === "anchor" });
+  expect(report).toMatchObject({ first: { kind: "replaced", sequence: 3 }, problems: { length: 1 } });
 });
 
 test("a trail is sound on every day of its expiry, and broken by what was removed before", async () => {
@@ -211,7 +251,13 @@ describe("a controller that was killed", () => {
     expect(one.audit.headsFailing).toBe(1);
     await expect.poll(async () => (await world.verify()).uncovered).toBe(21);
     expect(await world.verify()).toMatchObject({ problems: [] });
-    expect(records().filter(({ action }) => action === HEADS_LATE)).toHaveLength(1);
+    const late = () => records().filter(({ action }) => action === HEADS_LATE).length;
+    expect(late()).toBe(1);
+    // A day after the first was said.
+    world.clock.advance(AUDIT_MARK_INTERVAL_MS - 19 * AUDIT_HEAD_INTERVAL_MS);
+    await world.write(one);
+    await one.audit.writeHeads();
+    await expect.poll(late, { message: "once a day" }).toBe(2);
     fail(false);
     await one.audit.close();
     expect(one.audit.headsFailing).toBe(0);

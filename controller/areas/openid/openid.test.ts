@@ -78,11 +78,12 @@ const REFUSED = "/user/login?error=openid";
 describe("signing in by the provider", () => {
   test("the sign-in page leads there and back to the start page, with a user made for the account", async () => {
     expect((await browser.open("/user/login")).body).toContain('href="/user/openid">Sign in with single sign-on<');
-    const answer = await browser.signIn(account("alice", { given_name: "Alice", groups: ["ops", "elsewhere"] }));
+    const named = { given_name: "Alice", family_name: "Ames", email: "alice@example.com" };
+    const answer = await browser.signIn(account("alice", { ...named, groups: ["ops", "elsewhere"] }));
     expect(answer.headers.location).toBe("/");
     expect(await who()).toBe("matrix.alice");
     expect(await http.users.find(testPrincipal(), "alice")).toMatchObject({
-      details: { firstname: "Alice", auth: "openid" },
+      details: { firstname: "Alice", lastname: "Ames", email: ["alice@example.com"], auth: "openid" },
       groups: ["/operators"],
       rights: { grants: [] },
     });

@@ -79,8 +79,10 @@ describe("the tree", () => {
     const night = await organization("night", "/plant");
     const ann = await user("ann", "/plant/night");
     await organization("office");
-    expect(await directory().move(admin, night, "/office")).toBe(night);
-    expect(await directory().move(admin, ann, plant)).toBe(ann);
+    for (const time of ["there", "to where it is"]) {
+      expect(await directory().move(admin, night, "/office"), time).toBe(night);
+      expect(await directory().move(admin, ann, plant), time).toBe(ann);
+    }
     expect(await paths()).toEqual(["/", "/office", "/office/night", "/plant", "/plant/ann", "/admin", "/viewer"]);
     await directory().move(admin, plant, night);
     for (const target of [plant, night]) {
@@ -270,8 +272,10 @@ describe("rights", () => {
     await expect(directory().change(limited, ann, { isAdmin: true })).rejects.toMatchObject(denied);
     await expect(directory().change(limited, ann, { groups: ["/administrators"] })).rejects.toMatchObject(denied);
     await expect(directory().update(limited, "ann", { rights: { role: "viewer" } })).rejects.toMatchObject(denied);
+    await expect(directory().update(limited, "ann", { groups: ["/administrators"] })).rejects.toMatchObject(denied);
     await expect(directory().change(limited, boss, { password: "another password" })).rejects.toMatchObject(denied);
     await expect(directory().setPassword(limited, "admin", "another password")).rejects.toMatchObject(denied);
+    await expect(directory().govern(limited, "admin", { groups: [], governed: [] })).rejects.toMatchObject(denied);
     await expect(directory().remove(limited, boss)).rejects.toMatchObject(denied);
     await expect(directory().move(limited, boss, "/")).rejects.toMatchObject(denied);
     await make({ grants: ["users:read"], data: [] });

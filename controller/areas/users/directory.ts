@@ -50,6 +50,7 @@ export interface DirectoryDependencies extends DirectoryReaderDependencies {
   readonly recorded: Recorded;
   /** Until when a password that is set now by another than its user signs in; undefined: for good. */
   readonly firstPasswordUntilMs: (tenant: string) => Promise<number | undefined>;
+  readonly endTokens: (user: Pick<UserRecord, "tenant" | "username">) => Promise<unknown>;
 }
 
 /** Makes a change that is on record by this name, with the user it is made to. */
@@ -78,10 +79,12 @@ export class UserDirectory {
   readonly #again: DirectoryDependencies["again"];
   readonly #recorded: Recorded;
   readonly #firstPasswordUntilMs: DirectoryDependencies["firstPasswordUntilMs"];
+  readonly #endTokens: DirectoryDependencies["endTokens"];
 
   constructor(dependencies: DirectoryDependencies) {
     const { runtime, users, tree, passwords, authored, groups, powers, again, recorded } = dependencies;
     this.#firstPasswordUntilMs = dependencies.firstPasswordUntilMs;
+    this.#endTokens = dependencies.endTokens;
     this.#runtime = runtime;
     this.#users = users;
     this.#tree = tree;
@@ -182,7 +185,7 @@ export class UserDirectory {
     });
   }
 
-  /** Of a user who just gave the present one. `AppError("conflict")` when the user was changed since. */
+  /** Of a user who just gave the present one; tokens end. `AppError("conflict")` when the user was changed since. */
   async setOwnPassword(principal: Principal, own: UserRecord, password: string): Promise<void> {
     const { username, epoch, firstPasswordUntilMs } = own;
     if (firstPasswordUntilMs !== undefined && (await this.#passwords.matches(password, own.hash)))
@@ -192,6 +195,7 @@ export class UserDirectory {
       if (record.epoch !== epoch) throw new AppError("conflict", "The user was changed meanwhile: sign in again.");
       return { ...lasting(record), hash, epoch: this.#newEpoch() };
     });
+    await this.#endTokens(own);
   }
 
   /**
@@ -208,8 +212,11 @@ export class UserDirectory {
     const isOwn = username === principal.user;
     const action = isOwn ? "change the own password" : "set the password of another user";
     return this.#recorded(principal, { action, permission: "users:write", object: username }, async () => {
-      if (isOwn) await this.#proveOwn(principal, change.presentPassword);
-      return this.#changeUser(principal, { id, username }, change);
+      if (!isOwn) return this.#changeUser(principal, { id, username }, change);
+      await this.#proveOwn(principal, change.presentPassword);
+      const warnings = await this.#changeUser(principal, { id, username }, change);
+      await this.#endTokens({ tenant: principal.tenant, username });
+      return warnings;
     });
   }
 

@@ -66,6 +66,9 @@ test("a required second factor leaves a user nothing but setting it up, by open 
   expect((await basic("required")).json()).toMatchObject(PROGRAM_OWES_FACTOR);
   expect(await byToken(token)).toMatchObject(PROGRAM_OWES_FACTOR);
   expect((await basic("required", token as string)).json()).toMatchObject(PROGRAM_OWES_FACTOR);
+  const owing = (await http.users.bySession(session, "")) ?? principal;
+  await expect(http.users.providers.beginLink(owing, PASSWORD)).rejects.toMatchObject(OWES_FACTOR);
+  await expect(http.users.providers.unlinkOwn(owing, PASSWORD)).rejects.toMatchObject(OWES_FACTOR);
   await enrol(session);
   expect(await call(session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
   expect(await byToken(token)).toMatchObject({ status: "ok" });
@@ -176,6 +179,20 @@ test("a first password signs in to its change only, not by Basic, and to nothing
   expect((await basic("fresh", SECOND)).json()).toMatchObject({ status: "ok" });
   await http.users.setPassword(principal, "fresh", PASSWORD);
   expect(await call((await signIn("fresh")).session, "GET", "/admin/users")).toMatchObject(OWES_PASSWORD);
+  await setPolicy({ firstPasswords: "lasting" });
+});
+
+test("a first password binds a user with a second factor as any other, also tokens of before, and no policy stops it again", async () => {
+  await newUser("doubly");
+  const { session } = await signIn("doubly");
+  await enrol(session);
+  const { message: token } = await call(session, "POST", "/user/tokens", { name: "before", scopes: ["users:read"] });
+  await setPolicy({ firstPasswords: "once" });
+  await http.users.setPassword(principal, "doubly", SECOND);
+  expect(await byToken(token)).toMatchObject(PROGRAM_OWES_PASSWORD);
+  await newUser("first");
+  const { stops } = await http.users.previewSignInPolicy(principal, { secondFactor: "everybody" });
+  expect(stops.users).not.toContain("first");
   await setPolicy({ firstPasswords: "lasting" });
 });
 

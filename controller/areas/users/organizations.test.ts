@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { Secret, TOTP } from "otpauth";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/runtime.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { CodeNeeded } from "./tickets.ts";
 import { organizationKey } from "./tree-store.ts";
 
 /** An organisation that is not active stops all users below it, and is changed by who may change each of them. */
@@ -13,12 +15,14 @@ const NO_RIGHTS = { grants: [], data: [] };
 const WRONG = { code: "denied", message: "Company, user name or password are wrong." };
 
 let http: TestHttp;
+let clock: TestClock;
 let plant: string;
 let night: string;
 
 beforeEach(async () => {
   // On the cluster entries expire by the real clock.
-  http = await openTestHttp({ runtime: testRuntime(new TestClock(realClock.nowMs())) });
+  clock = new TestClock(realClock.nowMs());
+  http = await openTestHttp({ runtime: testRuntime(clock) });
   plant = await directory().createOrganization(admin, { username: "plant" });
   night = await directory().createOrganization(admin, { username: "night", parent: "/plant" });
   await make("ann", { parent: "/plant/night" });
@@ -68,6 +72,44 @@ describe("an inactive organisation", () => {
     expect(await http.users.bySession(again, "")).toMatchObject({ user: "ann" });
   });
 
+  test("stops a sign-in that it overtakes: after the password, after the check, and by a provider", async () => {
+    const account = { issuer: "https://provider.example", subject: "ann" };
+    const { providers } = http.users;
+    await providers.link(admin, await idOf("ann"), account);
+    const given = {
+      account,
+      groups: [],
+      governed: [],
+      remote: "r",
+      traceparent: "",
+      replaced: undefined,
+      redirect: "",
+    };
+    const profile = { username: undefined, firstname: undefined, lastname: undefined, email: undefined };
+    const byProvider = () => providers.signIn({ tenant: "matrix", ...given, profile, creates: false, remember: false });
+    await expect(byProvider()).resolves.toHaveProperty("session");
+    const append = http.trail.append.bind(http.trail);
+    const during = vi.spyOn(http.trail, "append").mockImplementation(async (tenant, records) => {
+      if (records.some(({ user }) => user === "ann")) await close(plant);
+      return append(tenant, records);
+    });
+    await expect(signIn()).rejects.toMatchObject({ code: "denied", message: expect.stringContaining("meanwhile") });
+    during.mockRestore();
+    await expect(byProvider()).rejects.toMatchObject({ details: { reason: "account" } });
+    await open(plant);
+    const ann = (await http.users.bySession((await signIn()).session, "")) ?? admin;
+    const { secret } = await http.users.beginSecondFactor(ann, PASSWORD);
+    const code = new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() });
+    await http.users.confirmSecondFactor(ann, code);
+    const { ticket } = await signIn().then(
+      () => ({ ticket: "" }),
+      (error: unknown) => error as CodeNeeded,
+    );
+    await close(plant);
+    const second = http.users.signInByCode({ ticket, code: "000000", remote: "r", traceparent: "" });
+    await expect(second).rejects.toMatchObject({ code: "deadline" });
+  });
+
   test("stops who is moved into it, with an organisation or alone, until moved out", async () => {
     const closed = await directory().createOrganization(admin, { username: "closed", active: false });
     const { session } = await signIn();
@@ -95,20 +137,21 @@ describe("an inactive organisation", () => {
   });
 
   test("leaves an active administrator: by closing, by moving into it, and when another one goes", async () => {
-    const conflict = { code: "conflict", message: expect.stringContaining("active administrator") as string };
+    const conflict = { code: "conflict", message: "No active administrator would be left." };
+    const last = (username: string) => ({ code: "conflict", message: `${username} is the last active administrator.` });
     const adminId = await idOf("admin");
     await directory().move(admin, adminId, "/plant/night");
     await expect(close(plant)).rejects.toMatchObject(conflict);
     const closed = await directory().createOrganization(admin, { username: "closed", active: false });
     await expect(directory().move(admin, plant, closed)).rejects.toMatchObject(conflict);
-    await expect(directory().move(admin, adminId, closed)).rejects.toMatchObject(conflict);
+    await expect(directory().move(admin, adminId, closed)).rejects.toMatchObject(last("admin"));
     await make("boss", { rights: { role: "administrator" } });
     await close(plant);
     await expect(basic("admin")).resolves.toBeUndefined();
     const bossId = await idOf("boss");
-    await expect(directory().change(admin, bossId, { isAdmin: false })).rejects.toMatchObject(conflict);
-    await expect(directory().change(admin, bossId, { active: false })).rejects.toMatchObject(conflict);
-    await expect(directory().remove(admin, bossId)).rejects.toMatchObject(conflict);
+    await expect(directory().change(admin, bossId, { isAdmin: false })).rejects.toMatchObject(last("boss"));
+    await expect(directory().change(admin, bossId, { active: false })).rejects.toMatchObject(last("boss"));
+    await expect(directory().remove(admin, bossId)).rejects.toMatchObject(last("boss"));
     await open(plant);
     await directory().remove(admin, bossId);
   });

@@ -149,6 +149,7 @@ export class UserService implements Users {
       again: (principal, password) => this.#credentials.again(principal, password),
       recorded: (principal, entry, change) => this.#onRecord(principal, entry, change),
       firstPasswordUntilMs: (tenant) => this.#duties.firstPasswordUntilMs(tenant),
+      endTokens: (user) => this.#tokens.removeAllOf(user),
     });
     this.#sessionStore = new SessionStore(stores, runtime.clock);
     this.#sessions = new Sessions({ runtime, store: this.#sessionStore });
@@ -429,7 +430,7 @@ export class UserService implements Users {
 
   /**
    * For the caller himself, who need not have a permission: the token, told once, which may no more than its scopes, and
-   * never more than its maker at the time. It outlives a change of the password.
+   * never more than its maker at the time. It ends when its maker changes the own password.
    */
   async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
     requireOwnSignIn(principal);
@@ -492,13 +493,9 @@ export class UserService implements Users {
     const username = await this.directory.usernameOf(principal, id);
     const stored = await this.#users.get(tenant, username);
     if (stored !== undefined) await this.#powers.requireAtLeast(principal, stored.record);
-    const [sessions, tokens] = await Promise.all([
-      this.#sessionStore.of(tenant, username),
-      this.#tokens.list({ tenant, username }),
-    ]);
+    const sessions = await this.#sessionStore.of(tenant, username);
     for (const { digest } of sessions) await this.#sessionStore.removeOf({ tenant, username }, digest);
-    for (const token of tokens) await this.#tokens.remove({ tenant, username }, token.id);
-    return sessions.length + tokens.length;
+    return sessions.length + (await this.#tokens.removeAllOf({ tenant, username }));
   }
 
   async #sessionsOf(tenant: string, username: string, session?: string): Promise<readonly SessionView[]> {

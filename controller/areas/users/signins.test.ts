@@ -152,6 +152,22 @@ describe("a token", () => {
     expect(await bearer(hers)).toMatchObject({ status: "signin" });
   });
 
+  test("ends when its maker changes the own password, by either call, and no token of another does", async () => {
+    const next = "four-yellow-tables-9";
+    const viewer = await http.signIn("viewer");
+    const theirs = (await make(["hosts:read"], 1, viewer)).message as string;
+    const own = await tokenOf(["hosts:read"]);
+    const change = { method: "POST", url: "/user/password", payload: { ...payload, newpassword: next } } as const;
+    expect(await call(change, viewer)).toMatchObject({ status: "ok" });
+    expect(await bearer(theirs)).toMatchObject({ status: "signin" });
+    expect(await list("/user/tokens")).toHaveLength(1);
+    expect(await bearer(own)).toMatchObject({ status: "ok" });
+    const { id } = await http.users.directory.reader.subtree(admin, "/admin");
+    const direct = { method: "POST", url: `/admin/users/${id}`, payload: { ...payload, passwd: next } } as const;
+    expect(await call(direct)).toMatchObject({ status: "ok" });
+    expect(await bearer(own)).toMatchObject({ status: "signin" });
+  });
+
   test("revoked at another controller ends here by the watch", async () => {
     http.users.start();
     const token = await tokenOf(["hosts:read"]);
@@ -191,13 +207,31 @@ describe("sessions", () => {
     const own = { method: "DELETE", url: `/user/sessions/${id}` } as const;
     expect(await call(own)).toMatchObject({ code: "invalid" });
     expect(await call({ ...own, payload: { password: "wrong" } })).toMatchObject({ code: "denied" });
+    const failed = { action: "end a session", outcome: "failed", code: "denied" };
+    expect(http.trail.records.at(-1)).toMatchObject(failed);
     expect(await call({ ...own, payload })).toMatchObject({ status: "ok" });
     expect(await http.users.bySession(session, "")).toBeUndefined();
   });
 
   test("of strangers there are none, and no page of another site ends one", async () => {
-    for (const url of ["/user/sessions", "/user/tokens"])
-      expect((await http.app.inject({ url })).json()).toMatchObject({ status: "signin" });
+    const id64 = "0".repeat(64);
+    for (const [method, url, body] of [
+      ["GET", "/user/sessions"],
+      ["DELETE", `/user/sessions/${id64}`, payload],
+      ["GET", "/user/tokens"],
+      ["POST", "/user/tokens", { name: "x", scopes: ["hosts:read"] }],
+      ["DELETE", `/user/tokens/${id64}`],
+      ["GET", "/user/secondfactor"],
+      ["POST", "/user/secondfactor", payload],
+      ["POST", "/user/secondfactor/confirm", { code: "000000" }],
+      ["POST", "/user/secondfactor/remove", payload],
+      ["POST", "/user/password", { ...payload, newpassword: "four-yellow-tables-9" }],
+      ["POST", "/user/settings/home", { home: "/static" }],
+    ] as const)
+      expect(
+        (await http.app.inject({ method, url, ...(body && { payload: body }) })).json(),
+        `${method} ${url}`,
+      ).toEqual(expect.objectContaining({ status: "signin" }));
     const [{ id } = { id: "" }] = await list<SessionView>("/user/sessions");
     const headers = { cookie: `matrixSession=${session}`, "sec-fetch-site": "cross-site" };
     for (const options of [

@@ -105,6 +105,13 @@ export class Tokens {
     return true;
   }
 
+  /** Answers how many there were. */
+  async removeAllOf(user: Pick<User, "tenant" | "username">): Promise<number> {
+    const tokens = await this.list(user);
+    for (const { id } of tokens) await this.remove(user, id);
+    return tokens.length;
+  }
+
   /** What another controller ended is read again: a token by its digest, or all. */
   forget(digest: string | undefined): void {
     if (digest === undefined) this.#recent.forgetAll();

@@ -109,6 +109,12 @@ describe("signing in", () => {
 
   test("a network full of wrong passwords keeps nobody out who signed in from there before", async () => {
     const from = (at: number) => `2001:db8::${at.toString(16)}`;
+    const program = { username: "program", password: PASSWORD, rights: { grants: [], data: [] } };
+    await http.users.create(testPrincipal(), program);
+    const byBasic = (at: number) =>
+      http.users.byPassword({ login: "matrix.program", password: PASSWORD, remote: from(at) }, "");
+    await byBasic(0);
+    clock.advance(BASIC_CACHE_MS);
     await signIn({ company: "matrix", remote: from(0) });
     const codes: string[] = [];
     for (let at = 1; at <= SIGN_IN_FREE_FAILURES_PER_ADDRESS + 2; at++) {
@@ -124,6 +130,7 @@ describe("signing in", () => {
       code: "limited",
     });
     await expect(signIn({ company: "matrix", remote: from(2) })).resolves.toHaveProperty("session");
+    await expect(byBasic(2), "without a session").resolves.toMatchObject({ user: "program" });
     await expect(signIn({ company: "matrix", username: "viewer", remote: "2001:db8:0:1::1" })).resolves.toHaveProperty(
       "session",
     );
