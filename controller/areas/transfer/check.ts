@@ -85,7 +85,8 @@ interface PartContext extends CheckContext {
 }
 
 async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
-  for (const statement of parsePart(part, context.pathOf)) await checkStatement(statement, context);
+  const statements = await parsePart(part, context.pathOf, context.slices);
+  for (const statement of statements) await checkStatement(statement, context);
 }
 
 async function checkStatement(statement: Statement, context: PartContext): Promise<void> {
@@ -131,15 +132,19 @@ export function insertWorks(
   return inSlices(steps, slices);
 }
 
+/** A row that is checked takes as long as so many that are read. */
+const CHECK_WORK = 4;
+
 /** Only the guard of the owning area knows what it would refuse. */
 async function checkRows(work: InsertWork, context: PartContext): Promise<void> {
-  const { rehearsal, objects, clock, part, targets } = context;
+  const { rehearsal, objects, clock, part, targets, slices } = context;
   const { view } = work;
   if (view.system) return;
   for (const row of work.rows) {
     const id = rehearsal.checkRow(view.path, row);
     targets.note(row, { id, part, view, catalog: rehearsal.catalog });
     await context.note?.({ id, part });
+    if (slices.isOver(CHECK_WORK)) await slices.pause();
   }
   await checkRowCondition(work, { objects, clock });
 }
