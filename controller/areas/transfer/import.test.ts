@@ -348,7 +348,7 @@ test.each(onCluster ? [true] : [true, false])(
 );
 
 test("others have the thread while one statement of many rows is parsed, checked and written", async () => {
-  const rows = 3_200;
+  const rows = 640;
   const values = Array.from({ length: rows }, (_, at) => `('w${at}', ${at})`).join(", ");
   const script = `create class /matrix/many (host varchar, size int); insert into /matrix/many (host, size) values ${values};`;
   const content = (): AsyncIterable<Uint8Array> => Readable.from([Buffer.from(script)]);
@@ -357,7 +357,7 @@ test("others have the thread while one statement of many rows is parsed, checked
   const planned = pauses.count;
   await transfer.take(admin, script);
   pauses[Symbol.dispose]();
-  // Without the looks at each row 800 and 2,450, or 2,800; parsed at once 600 and 1,650.
-  expect(planned).toBeGreaterThanOrEqual(1_000);
-  expect(pauses.count).toBeGreaterThanOrEqual(2_850);
+  // Without a look at each checked row 160 and 490, at each collected row 200 and 560; parsed at once 120 and 330.
+  expect(planned).toBeGreaterThanOrEqual(200);
+  expect(pauses.count).toBeGreaterThanOrEqual(570);
 });
