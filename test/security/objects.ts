@@ -1,3 +1,4 @@
+import type { Row, Value } from "../../common/value.ts";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService, SearchService } from "../../controller/areas/query/index.ts";
 import { realClock } from "../helpers/clock.ts";
@@ -30,17 +31,7 @@ export async function openWorld(): Promise<World> {
   const query = new QueryService({ objects, runtime, sortFolder: engine.dir });
   const search = new SearchService({ objects, runtime, sortFolder: engine.dir });
   await query.rows(admin, classes());
-  await insert(objects, ITEM, ITEMS, (n) => ({
-    host: `h${n}`,
-    size: n,
-    grp: "all",
-    tags: ["a"],
-    conf: { k1: `v${n}` },
-  }));
-  await insert(objects, WIDE, WIDE_ROWS, (n) =>
-    Object.fromEntries(Array.from({ length: WIDE_COLUMNS }, (_, at) => [`c${at}`, `value ${at} ${n}`])),
-  );
-  await insert(objects, TEXTS, NOTES, (n) => ({ name: `n${n}`, grp: `g${n % 4}`, note: `${n} ${noteOf(n)}` }));
+  for (const { path, rows } of batches()) await objects.insert(admin, path, rows);
   return {
     query,
     search,
@@ -58,18 +49,35 @@ function classes(): string {
     create class ${TEXTS} (name varchar, grp varchar, note text, keys(name))`;
 }
 
-async function insert(
-  objects: ObjectService,
-  path: string,
-  count: number,
-  rowOf: (n: number) => Parameters<ObjectService["insert"]>[2][number],
-): Promise<void> {
-  for (let from = 0; from < count; from += ROWS_AT_ONCE) {
-    await objects.insert(
-      admin,
-      path,
-      Array.from({ length: Math.min(ROWS_AT_ONCE, count - from) }, (_, at) => rowOf(from + at)),
+/** The same objects in a controller that is spoken to in MQL. */
+export async function fillWorld(mql: (text: string, values: readonly (readonly Value[])[]) => Promise<unknown>) {
+  await mql(classes(), []);
+  for (const { path, rows } of batches()) {
+    const names = Object.keys(rows[0] ?? {});
+    const text = `insert into ${path} (${names.join(", ")}) values (${names.map(() => "?").join(", ")})`;
+    await mql(
+      text,
+      rows.map((row) => names.map((name) => row[name] ?? null)),
     );
+  }
+}
+
+interface Batch {
+  readonly path: string;
+  readonly rows: readonly Row[];
+}
+
+function* batches(): Generator<Batch> {
+  yield* batchesOf(ITEM, ITEMS, (n) => ({ host: `h${n}`, size: n, grp: "all", tags: ["a"], conf: { k1: `v${n}` } }));
+  yield* batchesOf(WIDE, WIDE_ROWS, (n) =>
+    Object.fromEntries(Array.from({ length: WIDE_COLUMNS }, (_, at) => [`c${at}`, `value ${at} ${n}`])),
+  );
+  yield* batchesOf(TEXTS, NOTES, (n) => ({ name: `n${n}`, grp: `g${n % 4}`, note: `${n} ${noteOf(n)}` }));
+}
+
+function* batchesOf(path: string, count: number, rowOf: (n: number) => Row): Generator<Batch> {
+  for (let from = 0; from < count; from += ROWS_AT_ONCE) {
+    yield { path, rows: Array.from({ length: Math.min(ROWS_AT_ONCE, count - from) }, (_, at) => rowOf(from + at)) };
   }
 }
 

@@ -85,7 +85,7 @@ test("jobs side by side answer in their order what became of each, with the outp
   ]);
 });
 
-test("others have the thread between the hosts of a run, and none of them costs more than the one before", async () => {
+test("others have the thread between the hosts of a run as they are opened, begun and ended, and none of them costs more than the one before", async () => {
   const host = Array.from({ length: 40 }, (_, at) => `h${at + 1}`);
   await monitoring.jobs.save(admin, { name: "many", dir: "common/x", exec: ["run-many"], host });
   using pauses = new CountedPauses();
@@ -110,8 +110,18 @@ test("others have the thread between the hosts of a run, and none of them costs 
   expect((await finished).filter(({ state }) => state === "ok")).toHaveLength(40);
   monitoring.hosts.dispatch = dispatch;
   vi.restoreAllMocks();
-  expect(pauses.count).toBeGreaterThanOrEqual(40);
+  // The first is opened with the run itself.
+  expect(pauses.count).toBeGreaterThanOrEqual(39 + 40 + 40);
   expect(most).toBeLessThan(HELD_AT_ONCE / 2);
+});
+
+test("others have the thread between the hosts of a run that had its turn in a queue", async () => {
+  const host = Array.from({ length: 40 }, (_, at) => `h${at + 1}`);
+  await monitoring.jobs.save(admin, { name: "queued", dir: "common/x", exec: ["run-queued"], host, queue: "one" });
+  using pauses = new CountedPauses();
+  const { finished } = await monitoring.runs.execute(admin, "queued@common/x", {});
+  expect(await finished).toHaveLength(40);
+  expect(pauses.count).toBeGreaterThanOrEqual(40 + 40 + 40);
 });
 
 test("a job takes its own time, and at most that of the batch", async () => {

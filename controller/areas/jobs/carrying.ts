@@ -3,16 +3,15 @@ import { AppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
 import type { Runtime } from "../../runtime.ts";
-import { ThreadSlices } from "../../slices.ts";
 import type { NewWork } from "../../store/journal/index.ts";
 import type { KvTxn } from "../../store/kv.ts";
 import { Appends } from "../../store/tail.ts";
 import type { CommandOutcome } from "../hosts/index.ts";
 import type { Notifications } from "../notifications/index.ts";
-import type { Principal } from "../permissions/index.ts";
 import type { CancelSignals, RunCancels } from "./cancels.ts";
 import { LetGo, type RunCommands } from "./commands.ts";
 import { exitOf, type PlacedRun, type RunEndings } from "./endings.ts";
+import { hostTurns, type HostTurns } from "./host-turns.ts";
 import { runNotice, type NotifiedState } from "./notices.ts";
 import type { OpenRun, RunJournal, VersionedRun } from "./open-runs.ts";
 import { RunOutput } from "./output.ts";
@@ -149,29 +148,23 @@ export class RunCarrying {
 
   async #all(run: Run, held: readonly VersionedRun[], cancels: CancelSignals): Promise<readonly HostRun[]> {
     const lanes = run.order.groupmode === "sequence" ? 1 : JOB_PARALLEL_HOSTS;
-    const next = this.#inTurns(run.order.principal);
+    const turns = (): HostTurns => hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
+    const [begins, ends] = [turns(), turns()];
     return mapLimited(held, lanes, async (each) => {
-      await next();
-      return this.#host(withSignal(run, cancels.of(each.open.host)), each);
+      await begins();
+      return this.#host(withSignal(run, cancels.of(each.open.host)), each, ends);
     });
   }
 
-  /** Hosts of one run begin one after the other, so that others have the thread in between. */
-  #inTurns({ tenant }: Pick<Principal, "tenant">): () => Promise<void> {
-    const slices = new ThreadSlices({ tenant, clock: this.#with.runtime.clock, signal: undefined });
-    let begun = Promise.resolve();
-    return () => (begun = begun.then(() => (slices.isOverNow() ? slices.pause() : undefined)));
-  }
-
-  async #host(run: Run, held: VersionedRun): Promise<HostRun> {
+  async #host(run: Run, held: VersionedRun, ends: HostTurns): Promise<HostRun> {
     try {
-      return await this.#with.journal.underWay.carry([held.open.id], () => this.#toItsEnd(run, held));
+      return await this.#with.journal.underWay.carry([held.open.id], () => this.#toItsEnd(run, held, ends));
     } finally {
       this.appends.tell(keyOf(held.open));
     }
   }
 
-  async #toItsEnd(run: Run, held: VersionedRun): Promise<HostRun> {
+  async #toItsEnd(run: Run, held: VersionedRun, ends: HostTurns): Promise<HostRun> {
     const { open } = held;
     if (open.attempt === 0) this.publish(open, { status: "running" });
     await this.withOutputBefore(open);
@@ -184,6 +177,7 @@ export class RunCarrying {
       if (!next) break;
       [now, ended] = [next, await this.#try(run, next.open)];
     }
+    await ends();
     return this.#end(now, ended);
   }
 

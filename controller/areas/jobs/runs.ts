@@ -18,6 +18,7 @@ import { RunCommands, runOf } from "./commands.ts";
 import { RunEndings } from "./endings.ts";
 import { ExecutionEnds } from "./execution-ends.ts";
 import { executionJournal, hasOpen, type ExecutionJournal, type VersionedExecution } from "./executions.ts";
+import { hostTurns } from "./host-turns.ts";
 import { formatJobName } from "./names.ts";
 import { openRunsOf, runJournal, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import { JobOutputs } from "./outputs.ts";
@@ -296,7 +297,11 @@ export class JobRuns {
     const first = run.limit === 0 ? await openFirst({ if: [], then: [] }) : await this.#places.take(run, openFirst);
     if (!first) throw new AppError("internal", `The job run ${run.id} was begun twice.`);
     const others = run.order.hosts.slice(1);
-    const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, (host) => this.#carrying.openOther(run, host, first));
+    const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
+    const opened = await mapLimited(others, JOB_PARALLEL_HOSTS, async (host) => {
+      await next();
+      return this.#carrying.openOther(run, host, first);
+    });
     return [first, ...opened];
   }
 

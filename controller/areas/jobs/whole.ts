@@ -22,6 +22,7 @@ import { LetGo, Overtaken } from "./commands.ts";
 import type { RunEndings } from "./endings.ts";
 import type { ExecutionEnds } from "./execution-ends.ts";
 import { hasOpen, type ExecutionJournal, type OpenExecution, type VersionedExecution } from "./executions.ts";
+import { hostTurns } from "./host-turns.ts";
 import { hasOpenHosts, type RunJournal, type VersionedRun } from "./open-runs.ts";
 import type { JobPlaces } from "./places.ts";
 import { roomOf, type Run } from "./plan.ts";
@@ -267,7 +268,11 @@ export class WholeExecutions {
         now = portion.now;
         opened.push(...portion.opened);
       }
-      await mapLimited(opened, JOB_PARALLEL_HOSTS, ({ open }) => endings.begin(open));
+      const next = hostTurns(run.order.principal.tenant, this.#with.runtime.clock);
+      await mapLimited(opened, JOB_PARALLEL_HOSTS, async ({ open }) => {
+        await next();
+        return endings.begin(open);
+      });
       return { opened, now };
     } catch (error) {
       for (const { open } of opened) journal.underWay.letGo(open.id);

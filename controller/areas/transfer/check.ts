@@ -100,7 +100,8 @@ interface PartContext extends CheckContext {
 }
 
 async function checkPart(part: ScriptPart, context: PartContext): Promise<void> {
-  for (const statement of parsePart(part, context.pathOf)) await checkStatement(statement, context);
+  const statements = await parsePart(part, context.pathOf, context.slices);
+  for (const statement of statements) await checkStatement(statement, context);
 }
 
 async function checkStatement(statement: Statement, context: PartContext): Promise<void> {
@@ -164,12 +165,16 @@ export async function insertWorks(
   return inSlices(steps, slices);
 }
 
+/** A row that is checked takes as long as so many that are read. */
+const CHECK_WORK = 4;
+
 /** Only the guard of the owning area knows what it would refuse. */
 async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
-  const { rehearsal, objects, clock, part, targets } = context;
+  const { rehearsal, objects, clock, part, targets, slices } = context;
   const { view, past } = work;
   if (view.system) return;
   for (const row of work.rows) {
+    if (slices.isOver(CHECK_WORK)) await slices.pause();
     if (past && past.kind !== "present") {
       rehearsal.checkEdits(view.path, editsOf(row));
       continue;

@@ -1,6 +1,14 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
-import { parseScript, StatementSplitter, type Statement, type StatementText } from "../../../common/mql/index.ts";
+import { QUERY_PARSED_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
+import {
+  parseScript,
+  parseScriptInSteps,
+  StatementSplitter,
+  type Statement,
+  type StatementText,
+} from "../../../common/mql/index.ts";
 import { isTransient } from "../../store/journal/index.ts";
+import { inSlices, type Slices } from "../query/index.ts";
 import { type PathOf, placedStatement } from "./rooted.ts";
 import type { Place } from "./types.ts";
 
@@ -35,9 +43,10 @@ export async function* scriptParts(bytes: AsyncIterable<Uint8Array>): AsyncGener
   yield* splitter.end().map(partOf);
 }
 
-/** A batch is one statement. */
-export function parsePart(part: ScriptPart, pathOf: PathOf): readonly Statement[] {
-  const { statements, placeholders } = parseScript(part.text);
+/** A batch is one statement. A long text is parsed in slices. */
+export async function parsePart({ text }: ScriptPart, pathOf: PathOf, slices: Slices): Promise<readonly Statement[]> {
+  const isLong = text.length > QUERY_PARSED_TEXT_MAX_CHARACTERS;
+  const { statements, placeholders } = isLong ? await inSlices(parseScriptInSteps(text), slices) : parseScript(text);
   if (placeholders > 0) throw new AppError("invalid", "[Valid] An import has no values for ?.");
   return statements.map((statement) => placedStatement(statement, pathOf));
 }

@@ -130,7 +130,7 @@ export class ScriptWriter {
   }
 
   async #take(part: ScriptPart, mayBeDone: boolean, slices: Slices): Promise<void> {
-    for (const statement of flat(await placed(part, () => parsePart(part, this.#pathOf)))) {
+    for (const statement of flat(await placed(part, () => parsePart(part, this.#pathOf, slices)))) {
       if (statement.kind === "insert" || statement.kind === "insertJson")
         await placed(part, () => this.#collect(part, statement, slices));
       else {
@@ -153,6 +153,7 @@ export class ScriptWriter {
       for (const [at, row] of work.rows.entries()) {
         const written = this.#asWritten(row, work, catalog);
         if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at, past: work.past });
+        if (slices.isOver()) await slices.pause();
       }
       this.#rows += work.rows.length;
     }

@@ -1,0 +1,14 @@
+import type { Clock } from "../../../common/time.ts";
+import { ThreadSlices } from "../../slices.ts";
+
+/**
+ * Resolves when the next host of a run may go on. Hosts go on one after the other, in slices: all hosts of all jobs of a
+ * batch would otherwise go on in one turn of the event loop, as one commit of the store answers them together.
+ */
+export type HostTurns = () => Promise<void>;
+
+export function hostTurns(tenant: string, clock: Clock): HostTurns {
+  const slices = new ThreadSlices({ tenant, clock, signal: undefined });
+  let before = Promise.resolve();
+  return () => (before = before.then(() => (slices.isOverNow() ? slices.pause() : undefined)));
+}
