@@ -7,6 +7,7 @@ import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { eventually } from "../../test/helpers/programs.ts";
 import { Words } from "../../test/helpers/words.ts";
 import { endpoint } from "./endpoint.ts";
+import { ReplacementCount } from "./replacements.ts";
 
 const SEEDS = [1, 2, 3, 4];
 const ROUNDS = 150;
@@ -134,6 +135,25 @@ test.each([
     code: "invalid",
     message: expect.stringContaining(message) as string,
   });
+});
+
+test("U+FFFD that a client sends is taken, and bytes that are no UTF-8 are refused beside it", async () => {
+  const own = field("na\ufffdme", "") + field("name", "a\ufffd") + file("f", "\ufffd.txt", "\ufffd\ufffd");
+  expect((await posted(`${own}--B--\r\n`)).message).toEqual({ name: "a\ufffd", files: ["f 6"] });
+  const broken = Buffer.concat([Buffer.from(own), bytes('name="hosts"', 0x61, 0xff)]);
+  expect(await posted(broken)).toMatchObject({ code: "invalid", message: expect.stringContaining("is no UTF-8") });
+});
+
+test("U+FFFD in bytes is counted wherever they are cut", () => {
+  const bytesOf = Buffer.from("\ufffd\ufffda\ufffd\u00ef\ufffc\ufffd");
+  for (let first = 0; first <= bytesOf.length; first += 1) {
+    for (let second = first; second <= bytesOf.length; second += 1) {
+      const counted = new ReplacementCount();
+      for (const part of [bytesOf.subarray(0, first), bytesOf.subarray(first, second), bytesOf.subarray(second)])
+        counted.add(part);
+      expect(counted.count, `${first} ${second}`).toBe(4);
+    }
+  }
 });
 
 test("the bytes of a file, and a text in a charset of its own, are taken", async () => {

@@ -22,6 +22,7 @@ import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
+import { ReplacementCount, replacementsOf } from "./replacements.ts";
 
 export interface MultipartOptions {
   /** Made when the first file comes. */
@@ -47,7 +48,7 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
     const mostBytes = options.stranger === undefined ? options.bound.max : HTTP_BODY_MAX_BYTES;
     const streaming = { limits: limitsOf(mostBytes), preservePath: true, isPartAFile: isStreamed };
     const parts = request.parts(streaming);
-    request.raw.on("data", (chunk: Buffer) => reading.arrived(chunk.length));
+    request.raw.on("data", (chunk: Buffer) => reading.arrived(chunk));
     for (;;) {
       const next = await Promise.race([reading.refused, parts.next()]);
       if (next.done === true) return reading.body();
@@ -103,6 +104,12 @@ class MultipartReading {
   /** Parts with a file so far, also those that were left out. */
   #taken = 0;
   #open = false;
+  /** U+FFFD in the body, in its files, and in the texts that were read of it. */
+  readonly #arrived = new ReplacementCount();
+  readonly #inFiles = new ReplacementCount();
+  #inTexts = 0;
+  /** Of the first text with U+FFFD. */
+  #complaint = "";
 
   constructor(options: MultipartOptions) {
     this.#options = options;
@@ -112,11 +119,12 @@ class MultipartReading {
     this.refused.catch(ignore);
   }
 
-  /** To be called with the size of each piece that arrives, before its parts are taken. */
-  arrived(bytes: number): void {
+  /** To be called with each piece that arrives, before its parts are taken. */
+  arrived(bytes: Buffer): void {
+    this.#arrived.add(bytes);
     if (this.#isStreaming) return;
     try {
-      this.#hold(this.#heldBytes + bytes);
+      this.#hold(this.#heldBytes + bytes.length);
       if (this.#stranger !== undefined && this.#heldBytes > STRANGER.max) throw bodyTooLarge(STRANGER);
     } catch (error) {
       this.#isStreaming = true;
@@ -127,8 +135,8 @@ class MultipartReading {
   async take(part: Multipart): Promise<void> {
     // The types promise names that a client may leave out.
     const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
-    requireUtf8(`The name ${JSON.stringify(name)} of a part`, name);
-    requireUtf8(`The file name ${JSON.stringify(filename)} of a part`, filename);
+    this.#note(`The name ${JSON.stringify(name)} of a part`, name);
+    this.#note(`The file name ${JSON.stringify(filename)} of a part`, filename);
     if (part.type === "field") return await this.#takeField(name, part.value);
     this.#isStreaming = true;
     this.#hold(this.#fieldBytes);
@@ -138,10 +146,17 @@ class MultipartReading {
   }
 
   async #takeField(name: string | undefined, value: unknown): Promise<void> {
-    requireUtf8(titleOf(name), value);
+    this.#note(titleOf(name), value);
     this.#addField(name, value, typeof value === "string" ? Buffer.byteLength(value) : 0);
     this.#hold(this.#fieldBytes);
     if (name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES) await this.#meet();
+  }
+
+  #note(what: string, text: unknown): void {
+    if (typeof text !== "string") return;
+    const { byte, count } = replacementsOf(text);
+    if (count > 0) this.#complaint ||= `${what} is no UTF-8 text at byte ${byte}.`;
+    this.#inTexts += count;
   }
 
   /** The caller may be known by the fields that came so far. */
@@ -159,6 +174,7 @@ class MultipartReading {
       throw isAppError(error, "invalid") ? new AppError("invalid", `${titleOf(name)} is no UTF-8 text.`) : error;
     });
     memory.hold(text.length);
+    this.#inTexts += replacementsOf(text).count;
     const value = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) });
     this.#addField(name, value, Buffer.byteLength(text));
   }
@@ -197,7 +213,10 @@ class MultipartReading {
     this.#files.push({ field: field.replace(/\[\]$/, ""), filename: filename ?? "", path, size });
   }
 
+  /** `AppError("invalid")` when a text had bytes that are no UTF-8. */
   body(): Body {
+    // `@fastify/multipart` reads such bytes as U+FFFD: then the texts have it more often than the body.
+    if (this.#inTexts + this.#inFiles.count > this.#arrived.count) throw new AppError("invalid", this.#complaint);
     this.#hold(this.#fieldBytes);
     return { ...NO_BODY, fields: this.#fields, files: this.#files };
   }
@@ -212,6 +231,7 @@ class MultipartReading {
     return new Transform({
       transform: (chunk: Buffer, _encoding, done) => {
         this.#fileBytes += chunk.length;
+        this.#inFiles.add(chunk);
         if (this.#fileBytes > HTTP_UPLOAD_MAX_BYTES) done(uploadTooLarge());
         else done(null, chunk);
       },
@@ -223,19 +243,6 @@ function ignore(): void {}
 
 function titleOf(name: string | undefined): string {
   return `The part ${JSON.stringify(name ?? "")}`;
-}
-
-const REPLACEMENT = "\ufffd";
-
-/**
- * `@fastify/multipart` reads each byte that is no UTF-8 as U+FFFD. A text in which a client sent that character itself
- * looks the same, so it is refused, too.
- */
-function requireUtf8(what: string, text: unknown): void {
-  const at = typeof text === "string" ? text.indexOf(REPLACEMENT) : -1;
-  if (typeof text !== "string" || at === -1) return;
-  const byte = Buffer.byteLength(text.slice(0, at)) + 1;
-  throw new AppError("invalid", `${what} is no UTF-8 text at byte ${byte}, or has the character U+FFFD there.`);
 }
 
 function nameless(): AppError {
