@@ -19,6 +19,11 @@ export const BUILT_IN_GROUPS: readonly GroupRecord[] = [
 /** Members of these come by themselves: all users, and those that are administrators. */
 export const FILLED_BY_THEMSELVES: ReadonlySet<string> = new Set([EVERYONE_ID, ADMINISTRATORS_ID]);
 
+/** True for the id and the full name of the group of administrators. */
+export function isAdministrators(name: string): boolean {
+  return name === ADMINISTRATORS_ID || name === "/administrators";
+}
+
 /** Permissions for endpoints. Groups that tenants make have none of their own: theirs follow from what they open. */
 export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly (Permission | "*:read" | "*:run")[]> = new Map([
   [

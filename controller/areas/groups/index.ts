@@ -1,4 +1,5 @@
 export { groupsArea } from "./area.ts";
+export { isAdministrators } from "./builtin.ts";
 export type { Member } from "./definitions.ts";
 export { ExplainService } from "./explain.ts";
 export { groupRoutes } from "./routes.ts";

@@ -1,5 +1,6 @@
 import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
+import { isAdministrators } from "../groups/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ignoredMembers } from "./organization-changes.ts";
@@ -20,19 +21,19 @@ export async function createNode(directory: UserDirectory, principal: Principal,
   if (otype === "usr") {
     const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
     const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
-    return { id, warnings: [] };
+    return { id, warnings: groupWarnings(input) };
   }
   const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin });
   return { id: await directory.createOrganization(principal, common), warnings };
 }
 
 /** Changes the members that a client gives; answers what goes on with rights that are lost by it. */
-export function changeUser(
+export async function changeUser(
   directory: UserDirectory,
   principal: Principal,
   input: Static<typeof UserUpdateInput>,
 ): Promise<readonly string[]> {
-  return directory.change(principal, input.userid, {
+  const warnings = await directory.change(principal, input.userid, {
     details: detailsOf(input),
     ...(input.passwd !== undefined && input.passwd !== "" && { password: input.passwd }),
     ...(input.password !== undefined && { presentPassword: input.password }),
@@ -40,6 +41,12 @@ export function changeUser(
     ...(input.isadmin !== undefined && { isAdmin: input.isadmin }),
     ...(input.isactive !== undefined && { active: input.isactive }),
   });
+  return [...groupWarnings(input), ...warnings];
+}
+
+function groupWarnings({ grpset = [], isadmin }: Pick<Partial<Input>, "grpset" | "isadmin">): readonly string[] {
+  if (isadmin === true || !grpset.some(isAdministrators)) return [];
+  return ["grpset: being in /administrators has no effect: isadmin makes a user an administrator."];
 }
 
 /** The details that are sent. */

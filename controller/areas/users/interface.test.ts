@@ -134,6 +134,17 @@ describe("users by HTTP", () => {
     expect(await call({ method: "POST", url, payload: empty })).not.toHaveProperty("warnings");
   });
 
+  test("who is put into the group of administrators and is none is told what makes one", async () => {
+    const warnings = ["grpset: being in /administrators has no effect: isadmin makes a user an administrator."];
+    const sent = { ...ann, username: "cho", grpset: ["/administrators", "/operators"] };
+    const made = await make(sent);
+    expect(made).toMatchObject({ status: "ok", warnings });
+    const url = `/admin/users/${String(made.message)}`;
+    expect(await call({ method: "POST", url, payload: { grpset: ["2"] } })).toMatchObject({ status: "ok", warnings });
+    const given = { grpset: ["/administrators"], isadmin: true };
+    expect(await call({ method: "POST", url, payload: given })).not.toHaveProperty("warnings");
+  });
+
   test("one's own password takes the present one, and is not set by a token; that of another is on record as set", async () => {
     const { id } = await tree("/admin");
     const passwd = "four-yellow-tables-9";
