@@ -41,9 +41,12 @@ test("the examples of the page about history move it as they say", async () => {
       .split("\n")
       .map((line) => ({ line }));
   };
+  /** The first line has the parameters of the call; lines behind it are the file, which is else the last export. */
   const imported = async (who: Principal, block: string): Promise<readonly Row[]> => {
-    const { root, times } = Object.fromEntries(new URLSearchParams(block));
-    const report = await transfer.take(who, script, { root, times: times === "true" });
+    const [query = "", ...lines] = block.split("\n");
+    const { root, times } = Object.fromEntries(new URLSearchParams(query));
+    const file = lines.length === 0 ? script : lines.join("\n");
+    const report = await transfer.take(who, file, { root, times: times === "true" });
     return [JSON.parse(JSON.stringify({ ...report, id: undefined })) as Row];
   };
   const asks = { mql: (...asked: Parameters<typeof transfer.query.rows>) => transfer.query.rows(...asked) };
