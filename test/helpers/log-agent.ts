@@ -71,6 +71,11 @@ export class LogAgent {
     }
   }
 
+  /** What is known of each life, as it is stored. */
+  lives(): readonly string[] {
+    return this.#outbox.marks("policy/p/file-").map(([, value]) => value);
+  }
+
   /** What its disk holds at this moment is what the next one finds. */
   async kill(next: string): Promise<void> {
     await cp(this.#folder, next, { recursive: true });

@@ -1,4 +1,16 @@
-import { appendFile, copyFile, mkdir, mkdtemp, rename, rm, stat, truncate, utimes, writeFile } from "node:fs/promises";
+import {
+  appendFile,
+  copyFile,
+  mkdir,
+  mkdtemp,
+  readdir,
+  rename,
+  rm,
+  stat,
+  truncate,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -272,11 +284,21 @@ class LogFolder implements AsyncDisposable {
     const end = performance.now() + DEADLINE_MS;
     for (let missing = await this.#untold(); missing.length > 0; missing = await this.#untold()) {
       if (performance.now() > end)
-        throw new Error(`Missing: ${JSON.stringify(missing.slice(0, 20))}\n${this.#trace.join(", ")}`);
+        throw new Error(
+          `Missing: ${JSON.stringify(missing.slice(0, 20))}\n${this.#trace.join(", ")}\n${await this.#scene()}`,
+        );
       await pause(10);
     }
     this.#rotations.clear();
     for (const { name } of this.#written) this.#known.add(name);
+  }
+
+  /** The files that are there, and the lives that the agent knows. */
+  async #scene(): Promise<string> {
+    const names = await readdir(this.#logs);
+    const files = await Promise.all(names.map(async (name) => ({ name, ...(await stat(this.#path(name))) })));
+    const there = files.map(({ name, ino, size, mtimeMs }) => `${name} inode ${ino} size ${size} of ${mtimeMs}`);
+    return [`state ${this.#agent?.state}`, ...there, ...(this.#agent?.lives() ?? [])].join("\n");
   }
 
   /** Lines of followed logs that were neither delivered nor are lost by a gap of their file. */
