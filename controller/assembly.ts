@@ -372,7 +372,7 @@ export async function assemble(options: AssemblyOptions) {
   });
   const jobGroups = new JobGroups({ stores, objects, secrets, runtime });
   const following = new OutputFollowing({ stores, objects, clock: runtime.clock, appends: runs.appends });
-  const exports = new ExportService({ query, objects });
+  const exports = new ExportService({ query, objects, runtime });
   const imports = new ImportService({ stores, objects, notifications, runtime, controllers: membership });
   const consoleLogs = new ConsoleLogService({ objects, clock: runtime.clock });
   const scripts = scriptThreads(options, { runtime, functions: () => hostObjects.names });

@@ -41,6 +41,8 @@ describe("the text of a value", () => {
     [],
     {},
     "text",
+    `x${"\u{1f600}".repeat(HTTP_TURN_TEXT_MAX_CHARACTERS)}`,
+    [`\ud83d"\n${"x".repeat(2 * HTTP_TURN_TEXT_MAX_CHARACTERS)}`],
     1,
     null,
     [[1], { a: [] }],
@@ -59,5 +61,12 @@ describe("the text of a value", () => {
     await encodeJson(rows, slices);
     await encodeJson({ data: rows }, slices);
     expect(seen.pauses).toBeGreaterThan(400);
+  });
+
+  test("is written with pauses between the parts of long texts, in lists and objects, too", async () => {
+    const { seen, slices } = slicesOfOneStep();
+    const text = "x".repeat(8 * HTTP_TURN_TEXT_MAX_CHARACTERS);
+    for (const value of [text, [text], { text }]) await encodeJson(value, slices);
+    expect(seen.pauses).toBeGreaterThanOrEqual(24);
   });
 });

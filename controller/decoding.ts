@@ -39,21 +39,45 @@ const JOINED_ITEMS = 1_024;
 
 type Slicing = DecodeOptions["slices"];
 
-/** The JSON text of a value. Long lists and large objects are written in slices. */
+/** The JSON text of a value. Long texts and lists and large objects are written in slices. */
 export async function encodeJson(value: Value, slices: Slicing): Promise<string> {
+  if (typeof value === "string") return encodeText(value, slices);
   if (Array.isArray(value)) return encodeList(value as readonly Value[], slices);
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return encodeMembers(value as Readonly<Record<string, Value>>, slices);
 }
 
-function isLong(value: Value | undefined): value is Value {
+/** True for a value that takes `JSON.stringify` a while, as far as that shows without going through it. */
+export function isLongJson(value: unknown): value is Value {
+  if (typeof value === "string") return value.length > HTTP_TURN_TEXT_MAX_CHARACTERS;
   return isLargeJson(value) || (Array.isArray(value) && value.length > ITEMS_PER_LOOK);
+}
+
+async function encodeText(text: string, slices: Slicing): Promise<string> {
+  if (!isLongJson(text)) return JSON.stringify(text);
+  const parts: string[] = [];
+  for (const piece of textPieces(text)) {
+    parts.push(JSON.stringify(piece).slice(1, -1));
+    if (slices.isOverNow()) await slices.pause();
+  }
+  return `"${parts.join("")}"`;
+}
+
+/** The pieces of a long text, none of which ends within a character. */
+export function* textPieces(text: string): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const end = from + HTTP_TURN_TEXT_MAX_CHARACTERS;
+    const last = end < text.length ? text.charCodeAt(end - 1) : 0;
+    const to = last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
+    yield text.slice(from, to);
+    from = to;
+  }
 }
 
 async function encodeList(list: readonly Value[], slices: Slicing): Promise<string> {
   const texts = new JoinedTexts();
   for (const [at, item] of list.entries()) {
-    texts.add(isLong(item) ? await encodeJson(item, slices) : JSON.stringify(item ?? null));
+    texts.add(isLongJson(item) ? await encodeJson(item, slices) : JSON.stringify(item ?? null));
     if (at % ITEMS_PER_LOOK === 0 && slices.isOverNow()) await slices.pause();
   }
   return `[${texts.joined()}]`;
@@ -65,7 +89,9 @@ async function encodeMembers(members: Readonly<Record<string, Value>>, slices: S
     const member = members[name];
     if (at % ITEMS_PER_LOOK === ITEMS_PER_LOOK - 1 && slices.isOverNow()) await slices.pause();
     if (member === undefined) continue;
-    texts.add(`${JSON.stringify(name)}:${isLong(member) ? await encodeJson(member, slices) : JSON.stringify(member)}`);
+    texts.add(
+      `${JSON.stringify(name)}:${isLongJson(member) ? await encodeJson(member, slices) : JSON.stringify(member)}`,
+    );
   }
   return `{${texts.joined()}}`;
 }

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { AppError } from "../common/errors.ts";
-import { SLICE_MAX_MS } from "../common/limits.ts";
+import { SLICE_LONG_MS, SLICE_MAX_MS } from "../common/limits.ts";
 import type { Clock } from "../common/time.ts";
 import { THREAD_TURNS } from "./turns.ts";
 
@@ -40,7 +40,10 @@ export class ThreadSlices {
   }
 
   async pause(): Promise<void> {
+    const isLong = this.#context.clock.monotonicMs() - this.#beganMs >= SLICE_LONG_MS;
     await setImmediate();
+    // What a connection's data began goes on in the same turn of the event loop: two long steps would make one turn.
+    if (isLong) await setImmediate();
     await THREAD_TURNS.next(this.#context.tenant);
     this.check();
     this.#begin(this.#context.clock.monotonicMs());

@@ -10,6 +10,8 @@ export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 
 /** Work of one call on the main thread lasts no longer than this before others have the thread. */
 export const SLICE_MAX_MS = 1;
+/** After a step that took so long, which could not be cut, connections have a whole turn before the work goes on. */
+export const SLICE_LONG_MS = 10;
 
 // Controllers among themselves.
 /** A controller that is paused or cut off for so long is not there any more. */

@@ -3,12 +3,15 @@ import { finished } from "node:stream/promises";
 import type { FastifyReply } from "fastify";
 import type { TSchema } from "typebox";
 import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES } from "../../common/limits.ts";
+import type { ThreadSlices } from "../slices.ts";
+import { bodyPieces, jsonText, member, messageText } from "./answer-body.ts";
 import { compressed, isCompressible } from "./compress.ts";
 import { CONTENT_POLICY, pageHeaders } from "./browsers.ts";
 import type {
   Answer,
   ContentAnswer,
   Endpoint,
+  EventsAnswer,
   PageAnswer,
   RowsAnswer,
   SessionChange,
@@ -31,6 +34,8 @@ const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
   readonly signal: AbortSignal;
+  /** Of work that the caller's tenant pays for. */
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   readonly secure: boolean;
   readonly takesGzip: boolean;
   /** Makes the call one that listens. `AppError("limited")` when too many do. */
@@ -58,7 +63,9 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
       return sendEvents(reply, answer.events, { listening: options.listen(), filter, onBroken: options.onBroken });
     }
     if ("rows" in answer) return sendRows(reply, answer, { ...options, writeHead, filter: rowFilter });
-    if ("content" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
+    // Before the head: it may fail while it waits for its turns.
+    const text = await textOf(answer, filter, options.slices);
+    if ("content" in answer || "json" in answer) void reply.header("content-security-policy", CONTENT_POLICY);
     if (!("redirect" in answer || "page" in answer))
       writeHead(reply, "empty" in answer ? { ...answer, status: answer.empty } : answer);
     if ("session" in answer && answer.session !== undefined) setSession(reply, answer.session, options.secure);
@@ -67,12 +74,20 @@ export function answerSender({ output, statuses }: Pick<Endpoint, "output" | "st
     else if ("empty" in answer) void reply.send();
     else if ("page" in answer) await sendPage(reply, answer, options);
     else if ("content" in answer) await sendContent(reply, answer, options);
-    else {
-      const { meta, warnings } = answer;
-      const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
-      await sendWhole(reply.type(JSON_TYPE), JSON.stringify({ status: "ok", message, meta, warnings }), options);
-    }
+    else if (text !== undefined) await sendWhole(reply.type(JSON_TYPE), text, options);
   };
+}
+
+/** The JSON of a message or of a bare value; undefined for other answers. */
+async function textOf(
+  answer: Exclude<Answer<unknown>, RowsAnswer | EventsAnswer>,
+  filter: Filter | undefined,
+  slices: AnswerOptions["slices"],
+): Promise<string | undefined> {
+  if ("json" in answer) return jsonText(answer.json, slices);
+  if (!("message" in answer)) return undefined;
+  const message = (filter === undefined ? answer.message : filter(answer.message)) ?? "";
+  return messageText({ ...answer, message }, slices);
 }
 
 function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): void {
@@ -81,24 +96,17 @@ function tellWarnings(reply: FastifyReply, warnings: readonly string[] = []): vo
 
 /** What is all there. A large body goes in pieces, so that it shows whether its reader takes any of it. */
 async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options: AnswerOptions): Promise<void> {
-  const bytes = bytesOf(body);
-  const isPacked = options.takesGzip && isCompressible(reply, bytes.length);
-  if (bytes.length <= HTTP_PIECE_BYTES && !isPacked) return void vary(reply, bytes.length).send(bytes);
+  const pieces = await bodyPieces(body, options.slices);
+  const length = pieces.reduce((bytes, piece) => bytes + piece.length, 0);
+  const isPacked = options.takesGzip && isCompressible(reply, length);
+  if (length <= HTTP_PIECE_BYTES && !isPacked) return void vary(reply, length).send(pieces[0]);
   options.onSending();
-  await sendStream(reply.header("content-length", bytes.length), Readable.from(pieces(bytes)), options);
+  await sendStream(reply.header("content-length", length), Readable.from(pieces), options);
 }
 
 /** Caches ask again for clients that accept other encodings. */
 function vary(reply: FastifyReply, bytes?: number): FastifyReply {
   return isCompressible(reply, bytes) ? reply.header("vary", "accept-encoding") : reply;
-}
-
-function bytesOf(body: string | Uint8Array): Buffer {
-  return typeof body === "string" ? Buffer.from(body) : Buffer.from(body.buffer, body.byteOffset, body.byteLength);
-}
-
-function* pieces(bytes: Buffer): Generator<Buffer> {
-  for (let at = 0; at < bytes.length; at += HTTP_PIECE_BYTES) yield bytes.subarray(at, at + HTTP_PIECE_BYTES);
 }
 
 function setSession(reply: FastifyReply, session: SessionChange, secure: boolean): void {
@@ -173,10 +181,6 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
     // The producer of the rows is told when they are not wanted any more. Not awaited: a page may still be on its way.
     if (!parts.isOver) pages.return?.().catch(options.onBroken);
   }
-}
-
-function member(name: string, value: unknown): string {
-  return value === undefined ? "" : `,${JSON.stringify(name)}:${JSON.stringify(value)}`;
 }
 
 /** Pages of rows as the insides of one JSON list, in pieces: the text of a page may be large, and its reader slow. */

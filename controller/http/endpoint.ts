@@ -103,7 +103,8 @@ export interface UploadedFile {
 }
 
 /**
- * What a handler answers. `rows` streams as the array `message`; `content` is sent bare, without an envelope. `more`
+ * What a handler answers. `rows` streams as the array `message`; `content` and `json` are sent bare, without an
+ * envelope. `more`
  * tells, once the first rows are there, that others were left out. `warnings` say what was accepted and does not do
  * what its sender may expect. The envelope has that member, and an answer without an envelope the header, only when
  * there are some.
@@ -112,6 +113,7 @@ export type Answer<O> =
   | MessageAnswer<O>
   | RowsAnswer
   | ContentAnswer
+  | JsonAnswer
   | PageAnswer
   | EventsAnswer
   | EmptyAnswer
@@ -144,6 +146,11 @@ export interface ContentAnswer extends AnswerHead, Bare {
   readonly contentType: string;
   readonly filename?: string;
   readonly ticket?: TicketChange;
+}
+
+/** A value that is sent as JSON. */
+export interface JsonAnswer extends AnswerHead, Bare {
+  readonly json: unknown;
 }
 
 /** An HTML page of ours. Nothing keeps it, and no other page takes it in. */

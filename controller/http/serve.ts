@@ -190,6 +190,7 @@ class ServedCall {
     return {
       listen: () => this.#listen(leave),
       signal: this.#lifetime.signal,
+      slices: this.#slices(),
       // To a page of another site that makes a browser ask, the length of what is compressed could tell what is in it.
       takesGzip: acceptsGzip(this.#request.headers["accept-encoding"]) && this.#identity?.isProven !== false,
       secure: this.#isSecure(),

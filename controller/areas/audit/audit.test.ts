@@ -14,6 +14,7 @@ import { MemoryTrail } from "../../../test/helpers/http-app.ts";
 import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { TEST_SECRETS, TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { CountedPauses } from "../../../test/security/pauses.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -278,6 +279,18 @@ describe("anchors outside the store", () => {
       problems: [],
       notes: expect.not.arrayContaining([cutOff]),
     });
+  });
+
+  test("others have the thread while many are read and compared, and many entries", async () => {
+    const { audit, trail } = anchored();
+    const many = 20;
+    await Promise.all(Array.from({ length: many }, () => audit.write(entry())));
+    const [record] = trail.records as [AuditRecord];
+    const anchors = Array.from({ length: many }, (_, at) => anchorLine({ ...record, run: `run ${at}` }));
+    using pauses = new CountedPauses();
+    expect(await audit.verifyChain(testPrincipal(), { anchors })).toMatchObject({ anchors: many });
+    // One for each line, each entry and each run.
+    expect(pauses.count).toBeGreaterThanOrEqual(3 * many);
   });
 
   test("those of entries that expired, and of an earlier tenant of the same name, are left out", async () => {

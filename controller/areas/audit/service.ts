@@ -13,6 +13,7 @@ import {
   STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
+import { ThreadSlices } from "../../slices.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
 import { classAccess, requirePermission, seesWhole, type Principal } from "../permissions/index.ts";
 import type { Anchoring } from "./anchoring.ts";
@@ -165,17 +166,24 @@ export class AuditService implements Audit {
     requirePermission(principal, "audit:read");
     const { tenant } = principal;
     // Before the trail: what is anchored meanwhile has no place in what was read already.
-    const { anchors, fault } = await this.#anchorsOf(tenant, options.anchors ?? []);
+    const slices = new ThreadSlices({ tenant, clock: this.#dependencies.runtime.clock, signal: options.signal });
+    const { anchors, fault } = await this.#anchorsOf(tenant, options.anchors ?? [], slices);
     const heads = await this.#heading?.of(tenant);
     const { keys } = this.#dependencies;
     const kept = { keptSinceMs: this.#keptSinceMs() };
     const verifier = new ChainVerifier({ keys, anchors, ...kept, ...(heads && { heads }) });
     for await (const records of this.#dependencies.trail.read(tenant)) {
       options.signal?.throwIfAborted();
-      for (const record of records) verifier.add(record);
+      for (const record of records) {
+        verifier.add(record);
+        if (slices.isOverNow()) await slices.pause();
+      }
       yield verifier.entries;
     }
-    return { ...verifier.report(this.#keptSinceMs()), ...(fault !== undefined && { anchorFault: fault }) };
+    const steps = verifier.reporting(this.#keptSinceMs());
+    let step = steps.next();
+    for (; !step.done; step = steps.next()) if (slices.isOverNow()) await slices.pause();
+    return { ...step.value, ...(fault !== undefined && { anchorFault: fault }) };
   }
 
   /**
@@ -194,10 +202,13 @@ export class AuditService implements Audit {
   }
 
   /** Those in the file and those that were brought along, of the tenant that has the name now. */
-  async #anchorsOf(tenant: string, given: readonly string[]): Promise<Anchored> {
+  async #anchorsOf(tenant: string, given: readonly string[], slices: ThreadSlices): Promise<Anchored> {
     const { anchoring, bornMs } = this.#dependencies;
     const newest = (await anchoring?.file.read(tenant)) ?? new NewestAnchors(tenant);
-    for (const line of given) newest.add(line);
+    for (const line of given) {
+      newest.add(line);
+      if (slices.isOverNow()) await slices.pause();
+    }
     const birthMs = (await bornMs?.(tenant)) ?? 0;
     const anchors = newest.all.filter(({ timeMs }) => timeMs >= birthMs);
     const unreadable = `${newest.unreadable} lines of anchors cannot be read.`;

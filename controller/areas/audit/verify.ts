@@ -100,13 +100,23 @@ export class ChainVerifier {
   }
 
   /** Entries made until `keptSinceMs` may have expired meanwhile. */
-  report(keptSinceMs = this.#keptSinceMs): ChainReport {
+  report(keptSinceMs?: number): ChainReport {
+    const steps = this.reporting(keptSinceMs);
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+    }
+  }
+
+  /** The same, run by run. */
+  *reporting(keptSinceMs = this.#keptSinceMs): Generator<void, ChainReport> {
     const sinceMs = this.#isPart ? Math.max(keptSinceMs, this.#oldestMs) : keptSinceMs;
     for (const [name, run] of this.#runs) {
       this.#settle(name, run);
       this.#checkBeginning(name, run, sinceMs);
       this.#findTruncation(name, run, sinceMs);
       this.#checkLateness(name, run);
+      yield;
     }
     this.#checkHeads();
     const { first, problems } = this.#breaks;

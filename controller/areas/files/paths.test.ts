@@ -152,7 +152,7 @@ describe("a viewer finds files of open paths only", () => {
     const runtime = testRuntime(realClock);
     query = new QueryService({ objects, runtime });
     search = new SearchService({ objects, runtime });
-    exports = new ExportService({ objects, query });
+    exports = new ExportService({ objects, query, runtime });
     await http.users.create(admin, { username: "vic", password: PASSWORD, rights: ROLES.viewer });
     const caller = { company: "matrix", username: "vic", password: PASSWORD, remote: "test", traceparent: "" };
     vic = (await http.users.bySession((await http.users.signIn(caller)).session, "")) as Principal;

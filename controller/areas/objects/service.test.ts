@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { RANGE_SLOTS } from "../../../common/limits.ts";
+import { OBJECT_PAGE_EXAMINED_MAX, RANGE_SLOTS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -59,6 +59,22 @@ async function valuesOf(id: string, service = objects): Promise<Row | undefined>
   const [row] = await service.get(admin, [{ id }]);
   return row?.values;
 }
+
+test("objects that are read by their ids come in pages of a few, in the order of the ids", async () => {
+  await objects.createClass(admin, BOX);
+  const names = Array.from({ length: 2 * OBJECT_PAGE_EXAMINED_MAX + 1 }, (_, at) => `h${at}`);
+  await objects.insert(
+    admin,
+    BOX.path,
+    names.map((host) => ({ host })),
+  );
+  const ids = names.map((name) => `box:${name}`);
+  const pages: (readonly string[])[] = [];
+  for await (const page of objects.read(admin, { class: BOX.path, subtree: false, ids }))
+    pages.push(page.map(({ id }) => id));
+  expect(pages.flat()).toEqual(ids);
+  expect(pages.map(({ length }) => length)).toEqual([OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_EXAMINED_MAX, 1]);
+});
 
 describe("classes", () => {
   test("a new tenant has its root class, and parents are made where they are missing", async () => {

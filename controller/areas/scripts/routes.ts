@@ -47,6 +47,6 @@ async function run(scripts: ScriptService, call: Call<Static<typeof ScriptInput>
     system: issys,
     signal: call.signal,
   });
-  if (rawdata) return { content: JSON.stringify(output ?? null), contentType: "application/json; charset=utf-8" };
+  if (rawdata) return { json: output ?? null };
   return { message: output === undefined ? "" : output };
 }

@@ -1,4 +1,6 @@
 import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
+import type { Runtime } from "../../runtime.ts";
+import { ThreadSlices } from "../../slices.ts";
 import type { ClassView, EdgeType } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { PastTexts, requireTimes } from "./past/texts.ts";
@@ -8,11 +10,15 @@ import { classSheet, edgeTypeSheet, workbookBytes } from "./sheets/index.ts";
 import { selectClasses } from "./selection.ts";
 import type { ExportedClass, ExportRequest } from "./types.ts";
 
+export interface ExportDependencies extends RowsDependencies {
+  readonly runtime: Pick<Runtime, "clock">;
+}
+
 /** Writes what a principal sees of classes and objects down, as it reads it. The same content gives the same bytes. */
 export class ExportService {
-  readonly #dependencies: RowsDependencies;
+  readonly #dependencies: ExportDependencies;
 
-  constructor(dependencies: RowsDependencies) {
+  constructor(dependencies: ExportDependencies) {
     this.#dependencies = dependencies;
   }
 
@@ -22,7 +28,9 @@ export class ExportService {
    */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
     requirePermission(principal, "objects:read");
-    return inPieces(this.#statements(await this.#content(principal, request)));
+    const { clock } = this.#dependencies.runtime;
+    const slices = new ThreadSlices({ tenant: principal.tenant, clock, signal: request.signal });
+    return inPieces(this.#statements(await this.#content(principal, request)), slices);
   }
 
   /** A spreadsheet of the same content: edge types in a sheet of their own, one sheet for each class. */
@@ -107,11 +115,13 @@ interface Content {
   readonly parents: ReadonlyMap<string, ClassView>;
 }
 
-async function* inPieces(texts: AsyncIterable<string>): AsyncGenerator<string> {
+/** A reader that takes every piece at once would get all of them in one turn. */
+async function* inPieces(texts: AsyncIterable<string>, slices: ThreadSlices): AsyncGenerator<string> {
   let piece = "";
   for await (const text of texts) {
     piece += text;
     if (piece.length < EXPORT_PIECE_CHARACTERS) continue;
+    if (slices.isOverNow()) await slices.pause();
     yield piece;
     piece = "";
   }

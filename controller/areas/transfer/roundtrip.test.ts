@@ -4,6 +4,8 @@ import { seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { TestTransfer } from "../../../test/helpers/transfer.ts";
+import { CountedPauses } from "../../../test/security/pauses.ts";
+import { EXPORT_PIECE_CHARACTERS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 
@@ -181,4 +183,16 @@ test("an export holds what its principal sees: no hidden column, no object outsi
       "INSERT INTO /matrix/veil SET id = 'veil:c', host = 'c', owner = 'bob';\n",
   );
   await expect(transfer.script(bob, { class: "/matrix/kept/box" })).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("others have the thread between two pieces of an export", async () => {
+  const pieces = 20;
+  await transfer.objects.createClass(admin, { path: "/matrix/piece", columns: [{ name: "note", type: "text" }] });
+  const note = "n".repeat(EXPORT_PIECE_CHARACTERS);
+  await transfer.objects.insert(admin, "/matrix/piece", Array(pieces).fill({ note }));
+  using pauses = new CountedPauses();
+  const script = await transfer.script(admin, { class: "/matrix/piece" });
+  expect(script.length).toBeGreaterThan(pieces * EXPORT_PIECE_CHARACTERS);
+  // Without those between pieces there are five, of its two queries.
+  expect(pauses.count).toBeGreaterThanOrEqual(pieces);
 });

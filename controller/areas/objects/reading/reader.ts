@@ -1,5 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import { OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
+import { OBJECT_PAGE_EXAMINED_MAX, OBJECT_PAGE_MAX } from "../../../../common/limits.ts";
 import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Entity, ObjectStore, StoredRecord } from "../../../store/objects.ts";
@@ -41,9 +41,8 @@ export class ObjectReader {
 
   /** In the order of `refs`; of the places of one, the first that has an object. */
   async get(refs: readonly (readonly Place[])[]): Promise<(ObjectRow | undefined)[]> {
-    const places = refs.flat();
-    const objects = await this.#load(places);
-    const found = new Map(places.map((place, at) => [place, objects[at]]));
+    const stored = await this.#stored(refs.flat());
+    const found = new Map(stored.map((one) => [one.place, objectOf(one)]));
     return refs.map((candidates) => candidates.map((place) => found.get(place)).find((object) => object !== undefined));
   }
 
@@ -79,9 +78,13 @@ export class ObjectReader {
   ): AsyncGenerator<readonly ObjectRow[]> {
     for (let from = 0; from < places.length; from += OBJECT_PAGE_MAX) {
       check();
-      const objects = await this.#load(places.slice(from, from + OBJECT_PAGE_MAX), columns);
-      const rows = objects.filter((object) => object !== undefined);
-      if (rows.length > 0) yield rows;
+      const stored = await this.#stored(places.slice(from, from + OBJECT_PAGE_MAX), columns);
+      // The caller may let others have the thread after each few: an object of many columns takes a while to make.
+      for (let at = 0; at < stored.length; at += OBJECT_PAGE_EXAMINED_MAX) {
+        const few = stored.slice(at, at + OBJECT_PAGE_EXAMINED_MAX).map((one) => objectOf(one, columns));
+        const rows = few.filter((object) => object !== undefined);
+        if (rows.length > 0) yield rows;
+      }
     }
   }
 
@@ -101,15 +104,23 @@ export class ObjectReader {
     } while (cursor !== undefined);
   }
 
-  async #load(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<(ObjectRow | undefined)[]> {
+  /** In the order of `places`; values are made by `objectOf`. */
+  async #stored(places: readonly Place[], columns?: ReadonlySet<string> | undefined): Promise<readonly Stored[]> {
     const living = places.filter((place) => place.view.kind === "entity");
     const entityKeys = living.map((place) => place.key);
     const cells = columns && cellsOf([...new Set(living.map(({ view }) => view))], columns);
     const recordKeys = places.filter((place) => place.view.kind === "record").map((place) => place.key);
     const entities = entityKeys.length === 0 ? [] : await inPages(entityKeys, (keys) => this.#store.get(keys, cells));
     const records = recordKeys.length === 0 ? [] : await inPages(recordKeys, (keys) => this.#store.getRecords(keys));
-    return inOrder(places, { entities, records, columns });
+    return inOrder(places, { entities, records });
   }
+}
+
+/** Neither `entity` nor `record`: there is no such object. */
+interface Stored {
+  readonly place: Place;
+  readonly entity?: Entity | undefined;
+  readonly record?: StoredRecord | undefined;
 }
 
 function inOrder(
@@ -117,19 +128,20 @@ function inOrder(
   of: {
     readonly entities: readonly (Entity | undefined)[];
     readonly records: readonly (StoredRecord | undefined)[];
-    readonly columns: ReadonlySet<string> | undefined;
   },
-): (ObjectRow | undefined)[] {
+): Stored[] {
   let entityAt = 0;
   let recordAt = 0;
-  return places.map(({ view }) => {
-    if (view.kind === "entity") {
-      const entity = of.entities[entityAt++];
-      return entity === undefined ? undefined : entityObject(view, entity, of.columns);
-    }
-    const record = of.records[recordAt++];
-    return record === undefined ? undefined : recordObject(view, record);
-  });
+  return places.map((place) =>
+    place.view.kind === "entity"
+      ? { place, entity: of.entities[entityAt++] }
+      : { place, record: of.records[recordAt++] },
+  );
+}
+
+function objectOf({ place: { view }, entity, record }: Stored, columns?: ReadonlySet<string>): ObjectRow | undefined {
+  if (entity !== undefined) return entityObject(view, entity, columns);
+  return record === undefined ? undefined : recordObject(view, record);
 }
 
 /** Without those that another find answers: a store may find more than it is asked for. */
