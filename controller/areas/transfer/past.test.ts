@@ -243,6 +243,16 @@ test("an object that was last written before the file becomes that of the file, 
     const text = `select size, note, ctime from ${moved(path)} where id = 'crate:c'`;
     expect(await transfer.query.rows(other, text)).toEqual([{ size: 3, note, ctime: Date.UTC(2026, 0, 5) }]);
   }
+  // Relations that are written in the second pass, as several classes can have their targets, are not taken away before.
+  await transfer.query.rows(
+    other,
+    `create class /second/shared/x/thing (k varchar, keys(k)); create class /second/shared/y/thing (k varchar, keys(k));
+    insert into /second/shared/x/thing k='1'; insert into /second/shared/y/thing k='2';
+    insert into ${moved(path)} host='d', bound=['thing:1'] at '2026-01-01'`,
+  );
+  const related = `insert into ${moved(path)} set id='crate:d', bound=['thing:1','thing:2'], vtime='2026-01-02'`;
+  await transfer.take(other, related, { times: true });
+  expect(await script(other)).toContain("bound = ['thing:1', 'thing:2']");
 });
 
 test("an import is refused as a whole for times ahead, states without order or end, and times where none can be", async () => {
