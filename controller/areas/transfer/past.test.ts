@@ -236,7 +236,8 @@ test("an object that was last written before the file becomes that of the file, 
   expect(await script(other)).toBe(moved(await script(admin)));
   await transfer.query.rows(other, `insert into ${moved(path)} host='c', note='theirs' at '2026-01-09'`);
   const renewed = `insert into ${moved(path)} set id='crate:c', size=3, ctime='2026-01-05', vtime='2026-02-02'`;
-  const partly: Principal = { ...other, data: [{ class: "/second", access: "write", hidden: ["marks"] }] };
+  const part = { class: "/second", access: "write", hidden: ["marks"], group: "writers" } as const;
+  const partly: Principal = { ...other, data: [part, { class: "/second", access: "read", group: "readers" }] };
   for (const by of [partly, other]) {
     await transfer.take(by, renewed.replace("02-02", by === other ? "02-03" : "02-02"), { times: true });
     const note = by === other ? null : "theirs";

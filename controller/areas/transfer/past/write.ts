@@ -1,7 +1,7 @@
 import { isAppError } from "../../../../common/errors.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { NewRecord, ObjectHistories, Objects, Restored, RestoredState, Unstored } from "../../objects/index.ts";
-import { seesAll } from "../../permissions/index.ts";
+import { writesAll } from "../../permissions/index.ts";
 import { checkRowCondition } from "../../query/index.ts";
 import { faultOf, placed } from "../source.ts";
 import { groupsBy, type Pass, type PlacedRow, type WriteOrder } from "../timed.ts";
@@ -129,13 +129,13 @@ function textOf(of: Pick<LastRow, "class" | "id">): string {
   return `${of.class} ${of.id}`;
 }
 
-/** Nobody takes away what it may not see. */
+/** Nobody takes away what it may not write. */
 function recordOf(
   { row, place, past, work, waiting }: PlacedPast,
   { id, startedMs, principal }: WriteOrder,
 ): NewRecord {
   const { timeUs: writeUs, createdMs } = past;
-  const wholeBut = seesAll(principal, [work.view]) ? new Set(waiting) : undefined;
+  const wholeBut = writesAll(principal, work.view.path) ? new Set(waiting) : undefined;
   return {
     values: { ...row, id: past.id },
     timeMs: startedMs,
