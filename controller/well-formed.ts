@@ -13,7 +13,13 @@ export function requireWellFormed(what: string, text: string): void {
   throw new AppError("invalid", `${what} has a lone surrogate, half of a character: ${shown}.`);
 }
 
-/** The same for all texts within a value of JSON. */
+/** The text with each half of a character as JSON escapes it, where a text has to be kept whatever it is. */
+export function madeWellFormed(text: string): string {
+  if (text.isWellFormed()) return text;
+  return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}
+
+/** As `requireWellFormed`, for all texts within a value of JSON. */
 export function requireWellFormedWithin(what: string, value: unknown): void {
   if (typeof value === "string") return requireWellFormed(what, value);
   if (typeof value !== "object" || value === null) return;

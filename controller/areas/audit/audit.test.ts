@@ -470,6 +470,27 @@ test("the trail is exported whole, or not to who may not see all of it", async (
   expect(await exported([rows, columns, { ...whole, group: "whole" }])).toBe(1);
 });
 
+test("no text that a caller gives keeps an entry, or those of others, from being written", async () => {
+  await using engine = await openTestEngine();
+  const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
+  objects.registerSystemClass(AUDIT_CLASS);
+  const ospaceOf = (tenant: string) => Promise.resolve(`/${tenant}`);
+  const trail = new StoredTrail({ clock: realClock, stores: engine, objects, ospaceOf });
+  const audit = new AuditService({ runtime: testRuntime(realClock), trail, keys: TEST_SECRETS });
+  const texts = ["a\ud800b😀", "\udc00", "a\u0000b", "x".repeat(3_000_000)];
+  const entries = texts.map((text) => entry({ user: text, action: `MQL createEdgeType ${text}`, object: text }));
+  await Promise.all([entry({ action: "of another" }), ...entries].map((each) => audit.write(each)));
+  const { entries: kept, problems: found } = await audit.verifyChain(testPrincipal());
+  expect({ kept, found }).toEqual({ kept: 5, found: [] });
+  const query = new QueryService({ objects, runtime: testRuntime(realClock) });
+  const told = await query.rows(testPrincipal(), "select action from /matrix/system/audit where object like 'a%'");
+  expect(told.map(({ action }) => action).sort()).toEqual([
+    "MQL createEdgeType a\u0000b",
+    "MQL createEdgeType a\\ud800b😀",
+  ]);
+  await objects.close();
+});
+
 test("what belongs to no tenant lies in the system store, page after page", async () => {
   await using engine = await openTestEngine();
   const clock = new TestClock(Date.now());

@@ -1,5 +1,8 @@
 import { createHmac, hash as digest } from "node:crypto";
+import { AUDIT_TEXT_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { cutText } from "../../../common/text/cut.ts";
 import type { SecretBox } from "../../secrets/index.ts";
+import { madeWellFormed } from "../../well-formed.ts";
 import type { AuditEntry } from "./types.ts";
 
 /** An entry as it is kept: bound to the one before it in the same run of the same controller. */
@@ -21,6 +24,13 @@ export type ChainKeys = Pick<SecretBox, "keyId" | "derive">;
 /** What the first entry of a run follows on. */
 export const FIRST = "0".repeat(64);
 
+type Texts = [user: string, action: string, object: string];
+
+/** A text that no store keeps would take the entries beside it along. */
+function keptText(text: string): string {
+  return madeWellFormed(cutText(text, AUDIT_TEXT_MAX_CHARACTERS));
+}
+
 /** The state of one run: gives the next record, and advances only once that record was kept. */
 export class Chain {
   readonly #run: string;
@@ -40,7 +50,8 @@ export class Chain {
     // A clock that jumps back must not disturb the order of a run.
     const timeMs = Math.max(nowMs, this.#timeMs);
     return entries.map((entry, index) => {
-      const { tenant, user, permission, action, object = "", outcome, code, remote, traceparent } = entry;
+      const { tenant, permission, outcome, code, remote, traceparent } = entry;
+      const [user, action, object] = [entry.user, entry.action, entry.object ?? ""].map(keptText) as Texts;
       const sequence = this.#sequence + index + 1;
       const body = {
         tenant,

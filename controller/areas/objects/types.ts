@@ -207,8 +207,13 @@ export interface NewRecord {
   readonly writeUs?: number;
   /** The first attempt: no object has an id made of the identity. */
   readonly isNew?: boolean;
-  /** For an upsert: time of the first insert of an object that does not exist yet. Absent: that of the write. */
+  /** For an upsert: time of the first insert of the object. Absent: as it is, or that of the write. */
   readonly createdMs?: number;
+  /**
+   * For an upsert with a `writeUs`: an object of an earlier time becomes what the row says. What that does not name is
+   * taken away, but values of these columns and relations of these types. Absent: nothing is.
+   */
+  readonly wholeBut?: ReadonlySet<string> | undefined;
 }
 
 /** A row whose object does not exist after its write. */

@@ -93,6 +93,11 @@ export function isUnrestricted({ data }: Rights, path: string): boolean {
   });
 }
 
+/** Whether one rule alone opens all rows and columns of the class for writing. */
+export function writesAll(rights: Rights, path: string): boolean {
+  return decidingRules(rights, path).some(isWhole);
+}
+
 function isWhole({ access, where, hidden = [], shown, anywhere = [] }: DataRule): boolean {
   return (
     access === "write" && where === undefined && hidden.length === 0 && shown === undefined && anywhere.length === 0

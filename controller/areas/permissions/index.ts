@@ -8,6 +8,7 @@ export {
   rowLimit,
   seesAll,
   seesWhole,
+  writesAll,
 } from "./access.ts";
 export { currentRights } from "./current.ts";
 export { allows, byRulesAlone } from "./grants.ts";

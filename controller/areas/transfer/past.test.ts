@@ -223,6 +223,39 @@ test("objects that were written or removed later stay as they are with all of th
   expect(after.filter(({ id }) => id === "box:d").map(({ values }) => values?.["size"])).toEqual([6, 5, 8]);
 });
 
+test("an object that was last written before the file becomes that of the file, without what that does not have", async () => {
+  const path = "/matrix/renewed/crate";
+  await rows(`create edge type bound; create class ${path} (host varchar, size int, note varchar, marks set<varchar>, keys(host)) with version=true;
+    insert into ${path} (host, size) values ('a', 1), ('b', 1) at '2026-01-01';
+    insert into ${path} host='a', note='old', marks=['x'], bound=['crate:b'] at '2026-01-02'`);
+  const script = (by: Principal) =>
+    transfer.script(by, { class: by === other ? moved(path) : path, relations: true, times: true });
+  await transfer.take(other, moved(await script(admin)), { times: true });
+  await rows(`insert into ${path} host='a', size=2, note=null, marks=null, bound=[] at '2026-02-01'`);
+  expect(await transfer.take(other, moved(await script(admin)), { times: true })).toMatchObject({ message: "" });
+  expect(await script(other)).toBe(moved(await script(admin)));
+  await transfer.query.rows(other, `insert into ${moved(path)} host='c', note='theirs' at '2026-01-09'`);
+  const renewed = `insert into ${moved(path)} set id='crate:c', size=3, ctime='2026-01-05', vtime='2026-02-02'`;
+  const part = { class: "/second", access: "write", hidden: ["marks"], group: "writers" } as const;
+  const partly: Principal = { ...other, data: [part, { class: "/second", access: "read", group: "readers" }] };
+  for (const by of [partly, other]) {
+    await transfer.take(by, renewed.replace("02-02", by === other ? "02-03" : "02-02"), { times: true });
+    const note = by === other ? null : "theirs";
+    const text = `select size, note, ctime from ${moved(path)} where id = 'crate:c'`;
+    expect(await transfer.query.rows(other, text)).toEqual([{ size: 3, note, ctime: Date.UTC(2026, 0, 5) }]);
+  }
+  // Relations that are written in the second pass, as several classes can have their targets, are not taken away before.
+  await transfer.query.rows(
+    other,
+    `create class /second/shared/x/thing (k varchar, keys(k)); create class /second/shared/y/thing (k varchar, keys(k));
+    insert into /second/shared/x/thing k='1'; insert into /second/shared/y/thing k='2';
+    insert into ${moved(path)} host='d', bound=['thing:1'] at '2026-01-01'`,
+  );
+  const related = `insert into ${moved(path)} set id='crate:d', bound=['thing:1','thing:2'], vtime='2026-01-02'`;
+  await transfer.take(other, related, { times: true });
+  expect(await script(other)).toContain("bound = ['thing:1', 'thing:2']");
+});
+
 test("an import is refused as a whole for times ahead, states without order or end, and times where none can be", async () => {
   await rows(`create class /matrix/refused/box (host varchar, size int, keys(host)) with version=true;
     create class /matrix/refused/line (n int) with kind='record'; create class /matrix/refused/bare (host varchar, keys(host))`);
@@ -242,6 +275,12 @@ test("an import is refused as a whole for times ahead, states without order or e
     [`insert ${box}, vtime='x'`, 'vtime "x" is no time'],
     [`insert ${box}, size='many', vtime='2026-01-01'`, "size"],
     [`insert removal ${box}, size=1, vtime='2026-01-01'`, "names id and vtime alone"],
+    [`insert removal ${box}, ctime='2025-01-01', vtime='2026-01-01'`, "names id and vtime alone"],
+    [`insert version ${box}, vtime='2026-01-02' until '2026-01-02'`, "UNTIL 2026-01-02T00:00:00.000000Z is not later"],
+    [
+      `create edge type earlier; insert removal ${box}, vtime='2026-01-03'; insert version ${box}, vtime='2026-01-02' lost {"earlier":{"box:b":"2026-01-01"}}`,
+      "LOST 2026-01-01T00:00:00.000000Z is not later",
+    ],
     [`insert into /matrix/refused/line (n, vtime) values (1, '2026-01-01')`, "have the time of their id"],
     [`insert json '{"class":"/matrix/refused/box","id":"a"}'`, "INSERT JSON has no times"],
     [
@@ -259,7 +298,7 @@ test("an import is refused as a whole for times ahead, states without order or e
   expect(message).toBe("Earlier states not taken, as their class keeps no versions (1): bare:a.");
 });
 
-test("an export with times takes rights to all of a class with versions, and is none of a class of the platform", async () => {
+test("history takes rights to all of a class, in an export and in an import, and is none of a class of the platform", async () => {
   await rows("create class /matrix/partly/box (host varchar, keys(host)) with version=true");
   const bob: Principal = {
     ...testPrincipal("viewer"),
@@ -268,6 +307,17 @@ test("an export with times takes rights to all of a class with versions, and is 
   const request = { class: "/matrix/partly/box", times: true };
   await expect(transfer.script(bob, request)).rejects.toMatchObject({ code: "denied" });
   expect(await transfer.script(bob, { ...request, times: false })).toContain("/matrix/partly/box");
+  await rows("insert into /matrix/partly/box host='bob' at '2026-01-01'");
+  const into = "into /matrix/partly/box set id='box:bob', host='bob', vtime=";
+  for (const rule of [{ where: "host = 'bob'" }, { hidden: ["note"] }]) {
+    const writer: Principal = { ...admin, data: [{ class: "/matrix/partly", access: "write", ...rule }] };
+    expect(await transfer.take(writer, `insert ${into}'2026-01-02'`, { times: true })).toMatchObject({ message: "" });
+    for (const script of [
+      `insert ${into}'2026-01-02'; insert version ${into}'2025-01-01'`,
+      `insert removal into /matrix/partly/box set id='box:gone', vtime='2026-01-02'`,
+    ])
+      await expect(transfer.take(writer, script, { times: true }), script).rejects.toMatchObject({ code: "denied" });
+  }
   await expect(transfer.script(admin, { class: "/matrix/system/transfer", times: true })).rejects.toThrow(
     "they are exported without times",
   );

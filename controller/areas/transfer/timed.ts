@@ -30,6 +30,8 @@ export interface PlacedRow {
   readonly row: Row;
   /** Absent: a new write. */
   readonly past?: PastRow | undefined;
+  /** Relations that are written in the second pass. Absent: none. */
+  readonly waiting?: readonly string[];
   /** Among all rows of the script. */
   readonly place: number;
 }

@@ -152,7 +152,7 @@ export class ScriptWriter {
     for (const work of await insertWorks(statement, target)) {
       for (const [at, row] of work.rows.entries()) {
         const written = this.#asWritten(row, work, catalog);
-        if (written) this.#chunk.rows.push({ part, work, row: written, place: this.#rows + at, past: work.past });
+        if (written) this.#chunk.rows.push({ part, work, place: this.#rows + at, past: work.past, ...written });
         if (slices.isOver()) await slices.pause();
       }
       this.#rows += work.rows.length;
@@ -160,13 +160,17 @@ export class ScriptWriter {
   }
 
   /** The row as this pass writes it, if it does. A guard gets its rows once and whole. */
-  #asWritten(row: Row, { view, past }: BoundWork, catalog: ClassCatalog): Row | undefined {
-    if (past && past.kind !== "present") return this.#pass === "objects" ? row : undefined;
+  #asWritten(
+    row: Row,
+    { view, past }: BoundWork,
+    catalog: ClassCatalog,
+  ): Pick<PlacedRow, "row" | "waiting"> | undefined {
+    if (past && past.kind !== "present") return this.#pass === "objects" ? { row } : undefined;
     const waiting = view.system ? [] : openRelations(row, view, catalog);
-    if (this.#pass === "relations") return waiting.length === 0 ? undefined : row;
-    if (waiting.length === 0) return row;
+    if (this.#pass === "relations") return waiting.length === 0 ? undefined : { row };
+    if (waiting.length === 0) return { row };
     this.#isRelated = true;
-    return Object.fromEntries(Object.entries(row).filter(([name]) => !waiting.includes(name)));
+    return { row: Object.fromEntries(Object.entries(row).filter(([name]) => !waiting.includes(name))), waiting };
   }
 
   async #flush(): Promise<void> {

@@ -6,6 +6,7 @@ import {
   EDGE_TYPES_MAX,
   VERSION_TTL_MIN_SECONDS,
 } from "../../../../common/limits.ts";
+import { requireWellFormed } from "../../../well-formed.ts";
 import type { ClassChange, ClassOptions, ClassSpec, ColumnSpec, EdgeType, SystemClass } from "../types.ts";
 import {
   FOR_EVER,
@@ -152,6 +153,7 @@ export function checkDrop(draft: Draft, path: string): void {
 
 export function createEdgeType(draft: Draft, type: EdgeType): void {
   checkEdgeTypeName(type.name);
+  requireWellFormed(`[Valid] remedy of edge type ${type.name}`, type.remedy);
   if (draft.edgeType(type.name) !== undefined)
     throw new AppError("conflict", `[Valid] edge type ${type.name} exists already.`);
   if (draft.edgeTypeCount >= EDGE_TYPES_MAX)
@@ -216,6 +218,7 @@ function newColumns(draft: Draft, path: string, specs: readonly ColumnSpec[]): C
   for (const spec of specs) {
     if (PSEUDO_COLUMNS.has(spec.name)) continue;
     checkColumnName(spec.name);
+    requireWellFormed(`[Valid] The title of column ${spec.name}`, spec.title ?? "");
     if (columns.has(spec.name)) throw new AppError("invalid", `[Valid] column ${spec.name} is named twice.`);
     const inherited = known.get(spec.name);
     if (inherited !== undefined) checkSameType(inherited, spec);
@@ -341,7 +344,9 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
   };
 
   function text(name: "alias" | "nickname" | "remedy"): string | undefined {
-    return name in change ? change[name] : before[name];
+    if (!(name in change)) return before[name];
+    requireWellFormed(`[Valid] ${name}`, change[name] ?? "");
+    return change[name];
   }
 }
 

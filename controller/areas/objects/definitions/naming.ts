@@ -7,10 +7,11 @@ import {
   EDGE_TYPE_NAME_MAX_CHARACTERS,
   TRIGGER_NAME_MAX_CHARACTERS,
 } from "../../../../common/limits.ts";
+import { madeWellFormed } from "../../../well-formed.ts";
 import { isBelow } from "./definition.ts";
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
-const COLUMN_NAME = /^[^\p{Cc}'"`/\\]+$/u;
+const COLUMN_NAME = /^[^\p{Cc}\p{Cs}'"`/\\]+$/u;
 const SUBSCRIPTION_NAME = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
 const TRIGGER_NAME = /^[\p{L}\p{N}_.-]+$/u;
 const EDGE_TYPE_NAME = /^[\p{L}\p{N}_]+(\.[\p{L}\p{N}_]+)*$/u;
@@ -33,7 +34,7 @@ export function checkColumnName(name: string): void {
   // Rows that lack such a column would answer the member that every JavaScript object has.
   const clear = COLUMN_NAME.test(name) && name.trim() === name && !(name in Object.prototype);
   if (clear && name.length <= COLUMN_NAME_MAX_CHARACTERS) return;
-  throw new AppError("invalid", `[Valid] "${name}" is no name for a column.`);
+  throw new AppError("invalid", `[Valid] "${madeWellFormed(name)}" is no name for a column.`);
 }
 
 export function checkEdgeTypeName(name: string): void {

@@ -41,7 +41,7 @@ export interface EntityWrite {
   readonly fresh: boolean;
   readonly addEdges?: readonly EdgeEnd[];
   readonly dropEdges?: readonly EdgeEnd[];
-  /** Time of the first insert, for a new object. Absent: that of the write. */
+  /** Time of the first insert. Absent: that of the object before, or of the write. */
   readonly createdMs?: number | undefined;
   /** The object has a version of that time, which stays. */
   readonly hasVersion?: boolean | undefined;
@@ -97,7 +97,7 @@ function versionOf(
   const endMs = endsAtMs(view, timeUs);
   const version = encodeVersion(view, {
     row: write.past === undefined ? row : partsOf({ ...write, old }).row,
-    ctimeMs: old === undefined ? write.createdMs : createdMs(old.entity),
+    ctimeMs: write.createdMs ?? (old && createdMs(old.entity)),
     untilMs: endMs,
     added: addEdges,
     dropped: dropEdges,
@@ -186,7 +186,7 @@ class Parts {
     this.#exchangeShared(before, after);
     // Tags without branches share nothing: service.test.ts, "of many writers on one object".
     if (this.#wordsTouched || before.length > 0 || after.length > 0) this.shared = new Set(sharedTerms(view, this.row));
-    const madeMs = old === undefined ? this.#write.createdMs : createdMs(old.entity);
+    const madeMs = this.#write.createdMs ?? (old && createdMs(old.entity));
     if (birth && madeMs !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", madeMs, "ctime"));
   }
 

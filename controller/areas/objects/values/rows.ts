@@ -34,6 +34,8 @@ export interface CheckedRow extends CheckedEdits {
   readonly fresh: boolean;
   /** Preset time of its write. */
   readonly writeUs?: number | undefined;
+  /** As in `NewRecord`. */
+  readonly wholeBut?: ReadonlySet<string> | undefined;
   /** As in `EntityWrite`. */
   readonly createdMs?: number | undefined;
   readonly hasVersion?: boolean | undefined;

@@ -1,9 +1,12 @@
+import { mapLimited } from "../../../../common/concurrency.ts";
+import { HISTORY_READS_IN_FLIGHT_MAX } from "../../../../common/limits.ts";
 import { latestVersions, type HistorySource } from "../history/history.ts";
 import type { LoadedClass } from "../definitions/views.ts";
 import type { IngestOptions } from "../types.ts";
 import { wholeId } from "../values/identity.ts";
 import type { CheckedRow } from "../values/rows.ts";
 import type { Traces } from "./recreated.ts";
+import { wholeRow } from "./wholerows.ts";
 
 interface Restoring extends HistorySource {
   readonly later: NonNullable<IngestOptions["restored"]>;
@@ -25,5 +28,8 @@ export async function restorable(
     return { isLater, row: { ...row, hasVersion: versionUs > 0 && versionUs === row.writeUs } };
   });
   later(dated.flatMap(({ isLater, row }) => (isLater ? [wholeId(view, row.key)] : [])));
-  return dated.flatMap(({ isLater, row }) => (isLater ? [] : [row]));
+  const standing = dated.flatMap(({ isLater, row }) => (isLater ? [] : [row]));
+  return mapLimited(standing, HISTORY_READS_IN_FLIGHT_MAX, (row) =>
+    wholeRow(row, { view, entity: traces.get(row.key)?.entity, ...source }),
+  );
 }

@@ -112,11 +112,11 @@ export class ObjectWriter {
         options,
       );
     const checked = await checkAll(standing, (record): CheckedRow => {
-      const { values, writeUs, isNew, createdMs } = record;
+      const { values, writeUs, isNew, createdMs, wholeBut } = record;
       const source = ids.source(record);
       const { key, edits, links, fresh } = checkRow(view, context.snapshot, values, { source, basis });
       // An id made of an identity may exist, as the source may repeat itself.
-      return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs };
+      return { key, edits, links, fresh: fresh && isNew === true, writeUs, createdMs, wholeBut };
     });
     return this.#upsert(context, { view, rows: checked, ...options });
   }

@@ -2,8 +2,9 @@ import { AppError } from "../../../../common/errors.ts";
 import type { Insert, Steps, ValueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { LostRelation, PastRelation } from "../../objects/index.ts";
+import { writesAll, type Principal } from "../../permissions/index.ts";
 import { bindInsert, insertedId, literal, type InsertWork } from "../../query/index.ts";
-import { timeOf } from "./times.ts";
+import { timeOf, timeText } from "./times.ts";
 
 /** A row with the times that it had. */
 export interface PastRow {
@@ -77,22 +78,40 @@ function pastRowOf({ view, rows: [row = {}], scope }: InsertWork, given: Given):
   const ctime = timeNode("ctime");
   const createdMs = Math.floor((ctime === undefined ? timeUs : timeOf("ctime", literal(ctime, []))) / 1_000);
   if (createdMs > timeUs / 1_000) throw new AppError("invalid", "[Valid] ctime is later than vtime.");
-  if (kind === "removal" && Object.keys(row).some((name) => name !== "id"))
+  if (kind !== "present") requireWhole(scope.principal, view.path);
+  if (kind === "removal" && (ctime !== undefined || Object.keys(row).some((name) => name !== "id")))
     throw new AppError("invalid", "[Valid] INSERT REMOVAL names id and vtime alone.");
   const relation = kind === "version" && Object.keys(row).find((name) => scope.isRelation(name));
   if (typeof relation === "string")
     throw new AppError("invalid", `[Valid] ${relation}: relations of an earlier state are told by ADDED and DROPPED.`);
   const isRelation: IsRelation = (type) => scope.isRelation(type);
+  const untilMs = until && Math.floor(timeOf("UNTIL", literal(until, [])) / 1_000);
+  if (untilMs !== undefined) requireLater("UNTIL", untilMs * 1_000, timeUs);
+  const losses = lossesOf(lost, isRelation);
+  for (const loss of losses) requireLater("LOST", loss.timeUs, timeUs);
   return {
     kind,
     id,
     timeUs,
     createdMs,
-    untilMs: until && Math.floor(timeOf("UNTIL", literal(until, [])) / 1_000),
+    untilMs,
     added: relationsOf("ADDED", added, isRelation),
     dropped: relationsOf("DROPPED", dropped, isRelation),
-    lost: lossesOf(lost, isRelation),
+    lost: losses,
   };
+}
+
+/** A state is all of an object, and hides what was before: who may write a part of a class would write over the rest. */
+function requireWhole(principal: Principal, path: string): void {
+  if (writesAll(principal, path)) return;
+  throw new AppError("denied", `${principal.user} may write only a part of ${path}, and so not its history.`, {
+    details: { class: path },
+  });
+}
+
+/** What ends with a state, or of it, ends after the write of the state. */
+function requireLater(name: string, endUs: number, timeUs: number): void {
+  if (endUs <= timeUs) throw new AppError("invalid", `[Valid] ${name} ${timeText(endUs)} is not later than vtime.`);
 }
 
 type Members = { readonly [name: string]: Value };

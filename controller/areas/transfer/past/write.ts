@@ -1,6 +1,7 @@
 import { isAppError } from "../../../../common/errors.ts";
 import type { Clock } from "../../../../common/time.ts";
 import type { NewRecord, ObjectHistories, Objects, Restored, RestoredState, Unstored } from "../../objects/index.ts";
+import { writesAll } from "../../permissions/index.ts";
 import { checkRowCondition } from "../../query/index.ts";
 import { faultOf, placed } from "../source.ts";
 import { groupsBy, type Pass, type PlacedRow, type WriteOrder } from "../timed.ts";
@@ -128,9 +129,21 @@ function textOf(of: Pick<LastRow, "class" | "id">): string {
   return `${of.class} ${of.id}`;
 }
 
-function recordOf({ row, place, past }: PlacedPast, { id, startedMs }: WriteOrder): NewRecord {
+/** Nobody takes away what it may not write. */
+function recordOf(
+  { row, place, past, work, waiting }: PlacedPast,
+  { id, startedMs, principal }: WriteOrder,
+): NewRecord {
   const { timeUs: writeUs, createdMs } = past;
-  return { values: { ...row, id: past.id }, timeMs: startedMs, identity: `${id}/${place}`, writeUs, createdMs };
+  const wholeBut = writesAll(principal, work.view.path) ? new Set(waiting) : undefined;
+  return {
+    values: { ...row, id: past.id },
+    timeMs: startedMs,
+    identity: `${id}/${place}`,
+    writeUs,
+    createdMs,
+    wholeBut,
+  };
 }
 
 function stateOf({ row: { row, past }, supersededUs: nextUs }: OrderedRow): RestoredState {

@@ -1,0 +1,39 @@
+import type { Entity, ObjectStore } from "../../../store/objects.ts";
+import type { LoadedClass } from "../definitions/views.ts";
+import { entityRow } from "../values/entity.ts";
+import type { CheckedRow } from "../values/rows.ts";
+import { outgoingPages } from "./links.ts";
+
+/**
+ * The row as it makes its object whole: what an object of an earlier time has and the row does not name is taken away.
+ * A repetition of the write finds nothing to take.
+ */
+export async function wholeRow(
+  row: CheckedRow,
+  {
+    view,
+    entity,
+    store,
+  }: { readonly view: LoadedClass; readonly entity: Entity | undefined; readonly store: ObjectStore },
+): Promise<CheckedRow> {
+  const { wholeBut, writeUs = 0, edits, links } = row;
+  if (wholeBut === undefined || entity === undefined || isWrittenAt(entity, writeUs)) return row;
+  const named = new Set([...wholeBut, ...edits.map(({ column }) => column.name), ...links.map(({ type }) => type)]);
+  const had = entityRow(view, entity);
+  const columns = view.columns.filter(
+    ({ name, key, sealed }) => had[name] !== undefined && !named.has(name) && !key && !sealed,
+  );
+  const types = new Set<string>();
+  for await (const edges of outgoingPages(entity.key, { store }))
+    for (const { type } of edges) if (!named.has(type)) types.add(type);
+  return {
+    ...row,
+    edits: [...edits, ...columns.map((column) => ({ column, operation: "set" as const, value: undefined }))],
+    links: [...links, ...[...types].map((type) => ({ type, operation: "set" as const, ids: [] }))],
+  };
+}
+
+/** By what it has: its last time can be that of a version which was stored before. */
+function isWrittenAt({ birthUs, cells }: Entity, timeUs: number): boolean {
+  return birthUs >= timeUs || cells.keys.some((_, at) => cells.timeUs(at) >= timeUs);
+}
