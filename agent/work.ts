@@ -23,6 +23,7 @@ import { StateFile } from "./state.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Transport } from "./transport.ts";
 import { Tunnels } from "./tunnels.ts";
+import { beginningOf } from "../common/text/cut.ts";
 
 /** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
 export interface WorkWorld {
@@ -183,7 +184,7 @@ function statesOf(supervisor: Supervisor): Record<string, string> {
   return {
     "policy/": String(states.length),
     ...Object.fromEntries(
-      states.map(([name, state]) => [`policy/${name}`, state.slice(0, POLICY_STATE_MAX_CHARACTERS)]),
+      states.map(([name, state]) => [`policy/${name}`, beginningOf(state, POLICY_STATE_MAX_CHARACTERS)]),
     ),
   };
 }

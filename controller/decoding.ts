@@ -3,6 +3,7 @@ import { HTTP_JSON_BOUNDS, isLargeJson, JsonDecoder, type JsonBounds } from "../
 import { HTTP_TURN_TEXT_MAX_CHARACTERS } from "../common/limits.ts";
 import type { Value } from "../common/value.ts";
 import type { ThreadSlices } from "./slices.ts";
+import { characterEnd } from "../common/text/cut.ts";
 
 export interface DecodeOptions {
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
@@ -66,9 +67,7 @@ async function encodeText(text: string, slices: Slicing): Promise<string> {
 /** The pieces of a long text, none of which ends within a character. */
 export function* textPieces(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
-    const end = from + HTTP_TURN_TEXT_MAX_CHARACTERS;
-    const last = end < text.length ? text.charCodeAt(end - 1) : 0;
-    const to = last >= 0xd800 && last <= 0xdbff ? end - 1 : end;
+    const to = characterEnd(text, from + HTTP_TURN_TEXT_MAX_CHARACTERS);
     yield text.slice(from, to);
     from = to;
   }

@@ -1,5 +1,6 @@
 import { AppError } from "../common/errors.ts";
 import { cutText } from "../common/text/cut.ts";
+import type { Row } from "../common/value.ts";
 
 const SHOWN_CHARACTERS = 60;
 
@@ -17,6 +18,15 @@ export function requireWellFormed(what: string, text: string): void {
 export function madeWellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
+}
+
+/** A row that the platform writes of what others said, with `madeWellFormed` of its texts: objects take no others. */
+export function keptRow<R extends Row>(row: R): R {
+  const made = ([name, value]: [string, unknown]): [string, unknown] => [
+    name,
+    typeof value === "string" ? madeWellFormed(value) : value,
+  ];
+  return Object.fromEntries(Object.entries(row).map(made)) as R;
 }
 
 /** As `requireWellFormed`, for all texts within a value of JSON. */

@@ -11,6 +11,7 @@ import type { Select, Span } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { Lexer, type Token } from "./lex.ts";
 import { errorAt, syntaxError } from "./position.ts";
+import { beginningOf } from "../text/cut.ts";
 
 /** After these a reserved word in front of them can only have been a name. */
 const SIGNS_AFTER_NAMES: ReadonlySet<string> = new Set(["=", "!=", "<", ">", "<=", ">=", ",", ")", "."]);
@@ -299,6 +300,7 @@ function list(items: readonly string[]): string {
 
 function describe(token: Token): string {
   if (token.kind === "end") return "the end";
-  const text = token.text.length > FOUND_MAX_CHARACTERS ? `${token.text.slice(0, FOUND_MAX_CHARACTERS)}…` : token.text;
+  const text =
+    token.text.length > FOUND_MAX_CHARACTERS ? `${beginningOf(token.text, FOUND_MAX_CHARACTERS)}…` : token.text;
   return token.kind === "text" ? `'${text}'` : token.kind === "name" ? `\`${text}\`` : text;
 }

@@ -1,5 +1,6 @@
 import { HTTP_WARNING_NAME_MAX_CHARACTERS } from "../limits.ts";
 import { meant } from "./nearest.ts";
+import { beginningOf } from "./cut.ts";
 
 /** A warning for a name that a client sent, or for a member of that name `within` an object, that nothing reads. */
 export function ignoredName(name: string, known: Iterable<string>, within = ""): string {
@@ -8,7 +9,7 @@ export function ignoredName(name: string, known: Iterable<string>, within = ""):
 
 /** Says that a name is not known. */
 export function notKnown(name: string): string {
-  return `${isLong(name) ? `${name.slice(0, HTTP_WARNING_NAME_MAX_CHARACTERS)}…` : name} is not known here`;
+  return `${isLong(name) ? `${beginningOf(name, HTTP_WARNING_NAME_MAX_CHARACTERS)}…` : name} is not known here`;
 }
 
 /** As `meant`. A long name is no slip of the pen, and comparing it takes long. */

@@ -1,5 +1,6 @@
 import { AUDIT_NAMES_MAX, AUDIT_OBJECT_MAX_CHARACTERS } from "../../common/limits.ts";
 import type { UploadedFile } from "./endpoint.ts";
+import { beginningOf } from "../../common/text/cut.ts";
 
 /**
  * Members of an input that name what a call changes, in the order in which they are told. They are the same words at
@@ -40,5 +41,5 @@ function namesIn(value: unknown): readonly string[] {
 function told(names: readonly string[]): string {
   const more = names.length - AUDIT_NAMES_MAX;
   const all = [...names.slice(0, AUDIT_NAMES_MAX), ...(more > 0 ? [`and ${more} more`] : [])].join(", ");
-  return all.slice(0, AUDIT_OBJECT_MAX_CHARACTERS);
+  return beginningOf(all, AUDIT_OBJECT_MAX_CHARACTERS);
 }

@@ -11,6 +11,7 @@ import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint, UploadedFile } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
+import { beginningOf } from "../../common/text/cut.ts";
 
 /**
  * What clients send to every address: the session, jQuery's mark against caches, tokens of pages, the choice between
@@ -190,7 +191,7 @@ const MORE = "There are more warnings, which are not told.";
 
 /** At most `HTTP_WARNINGS_MAX` of them, none longer than `HTTP_WARNING_MAX_CHARACTERS`. */
 export function boundedWarnings(warnings: readonly string[]): readonly string[] {
-  const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => text.slice(0, HTTP_WARNING_MAX_CHARACTERS));
+  const texts = warnings.slice(0, HTTP_WARNINGS_MAX).map((text) => beginningOf(text, HTTP_WARNING_MAX_CHARACTERS));
   return warnings.length <= HTTP_WARNINGS_MAX ? texts : [...texts, MORE];
 }
 

@@ -7,6 +7,7 @@ import { MASK, type ConfigOwner } from "./rights.ts";
 import { brokenRule, parseSchema, type CheckedSchema } from "./schema.ts";
 import type { Entry } from "./stored.ts";
 import type { Wanted } from "./values.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Of a bound, in a message. */
 const BOUND_SHOWN_CHARACTERS = 200;
@@ -115,7 +116,7 @@ export function conforming(schema: Holding | undefined, wanted: Wanted, found: E
 }
 
 function breaks(key: string, schema: Holding, rule: keyof CheckedSchema["rules"]): AppError {
-  const bound = JSON.stringify(schema.rules[rule]).slice(0, BOUND_SHOWN_CHARACTERS);
+  const bound = beginningOf(JSON.stringify(schema.rules[rule]), BOUND_SHOWN_CHARACTERS);
   return new AppError("invalid", `${key} breaks the rule ${rule} (${bound}) of the schema of ${schema.key}.`, {
     details: { key, schema: schema.key, rule },
   });

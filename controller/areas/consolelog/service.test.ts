@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ulidOf } from "../../../common/ids.ts";
 import {
+  CONSOLE_LOG_NAME_MAX_CHARACTERS,
   CONSOLE_LOG_POSITION_MAX_IDS,
   CONSOLE_LOG_SETTLED_MS,
   CONSOLE_LOG_TTL_DAYS,
@@ -114,6 +115,14 @@ describe("reading", () => {
     },
     LONG_MS,
   );
+
+  test("keeps what is said with half of a character, and does not cut one in two", async () => {
+    const name = `${"n".repeat(CONSOLE_LOG_NAME_MAX_CHARACTERS - 1)}\u{1F600}`;
+    const entry = { level: levelOf("error"), msg: "a \ud800 b", timeMs: BEGAN_MS, about: { raw: "r\udc00" } };
+    await logs.append(ADMIN, { kind: "rule", name, run: "half", beganMs: BEGAN_MS, entries: [entry] });
+    const { logs: kept } = await logs.read(ADMIN, { kind: "rule", name: name.slice(0, -2), levels: [] });
+    expect(kept).toMatchObject([{ msg: "a \\ud800 b", raw: "r\\udc00" }]);
+  });
 
   test("without a limit takes 200 entries, and the next read the others", async () => {
     await say(...Array.from({ length: 203 }, (_, at) => ({ msg: String(at), atMs: BEGAN_MS + at })));

@@ -16,6 +16,8 @@ import { consoleLogPath, type ConsoleLogKind } from "./classes.ts";
 import { readLevels } from "./levels.ts";
 import { oldest, type TimeRange } from "./oldest.ts";
 import { baseTimeMs, BEGINNING, nextPosition, readPosition, writePosition, type Position } from "./position.ts";
+import { keptRow } from "../../well-formed.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Whose log is read, and which of its entries. */
 export interface LogSelection {
@@ -155,9 +157,9 @@ export class ConsoleLogService {
   async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, beganMs, entries }: Said) {
     if (entries.length === 0) return;
     const { tenant, ospace, traceparent } = of;
-    const common = { name: name.slice(0, CONSOLE_LOG_NAME_MAX_CHARACTERS), sttime: beganMs };
+    const common = { name: beginningOf(name, CONSOLE_LOG_NAME_MAX_CHARACTERS), sttime: beganMs };
     const records = entries.map(({ level, msg, timeMs, about }, ordinal) => ({
-      values: { ...common, level, msg, edtime: timeMs, ...about },
+      values: keptRow({ ...common, level, msg, edtime: timeMs, ...about }),
       timeMs,
       identity: run,
       ordinal,

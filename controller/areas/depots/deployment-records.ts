@@ -10,6 +10,8 @@ import type { Objects } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
+import { keptRow } from "../../well-formed.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** What is meant to be done on one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
 export interface OpenDeployment extends OpenWork {
@@ -53,7 +55,7 @@ export class DeploymentRecords {
 
   /** `undefined` when another writer decided before: then that decision stands. */
   async decide(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<OpenDeployment | undefined> {
-    const end = outcomes.map((one) => ({ ...one, message: one.message.slice(0, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
+    const end = outcomes.map((one) => ({ ...one, message: beginningOf(one.message, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
     return (await this.#journal.decide(held, end))?.open;
   }
 
@@ -75,7 +77,7 @@ export class DeploymentRecords {
     const records = (open.end ?? []).map(({ startedMs, endedMs, code, ...rest }, at) => ({
       timeMs: endedMs,
       identity: `deployment/${deployment}/${open.ordinal + at}`,
-      values: { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user },
+      values: keptRow({ action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user }),
     }));
     await this.#objects.ingest(systemPrincipal(tenant, ospace, traceparent), `${ospace}${DEPLOYMENT_PATH}`, records);
     await this.#journal.end(open);

@@ -1,6 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { DEPLOY_DEPOTS_MAX, DEPLOY_LATE_PER_HOST_MAX, DISPATCH_GRACE_MS } from "../../../common/limits.ts";
+import {
+  DEPLOY_DEPOTS_MAX,
+  DEPLOY_LATE_PER_HOST_MAX,
+  DEPLOY_MESSAGE_MAX_CHARACTERS,
+  DISPATCH_GRACE_MS,
+} from "../../../common/limits.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -231,6 +236,15 @@ describe("a controller that goes away in the middle", () => {
       cases: ["dies in the middle", "sleeps through its deadline", "dies before the rows"],
     });
   });
+});
+
+test("a message of a host is cut at a character, and half of one does not hold up the record", async () => {
+  const longest = `${"x".repeat(DEPLOY_MESSAGE_MAX_CHARACTERS - 1)}\u{1F600}`;
+  const messages: Readonly<Record<string, string>> = { h1: longest, h2: "a\ud83d" };
+  behaviour = ({ host }) => ({ state: "failed", code: 1, message: messages[host] ?? "" });
+  await deploy({ hosts: ["h1", "h2"] });
+  const said = records.map(({ record }) => record.values["message"]).sort();
+  expect(said).toEqual(["a\\ud83d", longest.slice(0, -2)]);
 });
 
 describe("a host that answers after the deadline", () => {

@@ -7,6 +7,8 @@ import type { NewRecord } from "../objects/index.ts";
 import type { RawRecord } from "../rules/index.ts";
 import { entryIdentity } from "./batches.ts";
 import type { PreparedBatch } from "./types.ts";
+import { keptRow } from "../../well-formed.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 const US_PER_MS = 1_000;
 /** Behind all records of an entry. */
@@ -73,7 +75,8 @@ export class Faults {
     const { timeMs, writeUs, ordinal, identity } = record;
     const fault = { records: records ?? NO_RECORDS, error, sttime: timeMs };
     const edtime = this.#toldMs(writeUs, timeMs);
-    const values = { ...rowOf(fault, this.#batch), edtime, raw: kept(JSON.stringify(record.values)), count: 1 };
+    const raw = kept(JSON.stringify(record.values));
+    const values = keptRow({ ...rowOf(fault, this.#batch), edtime, raw, count: 1 });
     this.#records.push({
       values,
       timeMs: edtime,
@@ -107,7 +110,7 @@ export class Faults {
   ): void {
     const writeUs = this.#batch.writeUs?.get(entry.sequence);
     const edtime = this.#toldMs(writeUs, entry.timeMs);
-    const values = { ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra };
+    const values = keptRow({ ...rowOf({ ...fault, sttime: entry.timeMs }, this.#batch), edtime, ...extra });
     this.#records.push({
       values,
       timeMs: edtime,
@@ -118,7 +121,7 @@ export class Faults {
 }
 
 function kept(raw: string): string {
-  return raw.slice(0, RAW_KEPT_CHARACTERS);
+  return beginningOf(raw, RAW_KEPT_CHARACTERS);
 }
 
 function rowOf(

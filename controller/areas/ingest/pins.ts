@@ -7,6 +7,7 @@ import { PIN_REFUSED, type EntrySource } from "../hosts/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { hasRecords, ruleKeys, spanUs } from "./batches.ts";
 import { Proofs } from "./proofs.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 interface PinsOptions {
   readonly clock: Clock;
@@ -26,7 +27,7 @@ export class Pins {
   rule(source: EntrySource, key: string, rule: Pick<Rule, "digest"> | AppError): PinnedRule {
     const told =
       rule instanceof AppError
-        ? { digest: "", error: rule.message.slice(0, INGEST_FAULT_MAX_CHARACTERS) || rule.code }
+        ? { digest: "", error: beginningOf(rule.message, INGEST_FAULT_MAX_CHARACTERS) || rule.code }
         : { digest: rule.digest, error: "" };
     return this.#proofs.rule(source, { rule: key, ...told });
   }

@@ -27,6 +27,7 @@ import { entryIdentity, policyName } from "./batches.ts";
 import { Faults } from "./faults.ts";
 import { type Placed, RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Class paths, below the ospace, for what agents report of policies. */
 export interface PolicyClasses {
@@ -307,11 +308,11 @@ function told({ error }: ParseFault, { again }: PreparedBatch): string {
 
 const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CHARACTERS} characters.`;
 function foreignCommand(commandId: string, { source }: PreparedBatch): string {
-  return `No command ${commandId.slice(0, INGEST_FAULT_MAX_CHARACTERS)} of ${source.host} is on record.`;
+  return `No command ${beginningOf(commandId, INGEST_FAULT_MAX_CHARACTERS)} of ${source.host} is on record.`;
 }
 
 function foreignPolicy(policy: string, { source }: PreparedBatch): string {
-  return `The policy ${policy.slice(0, INGEST_FAULT_MAX_CHARACTERS)} was never sent to ${source.host}.`;
+  return `The policy ${beginningOf(policy, INGEST_FAULT_MAX_CHARACTERS)} was never sent to ${source.host}.`;
 }
 
 function missingEntries({ source, entries, missing }: PreparedBatch): NewRecord {

@@ -227,6 +227,18 @@ describe("ingest", () => {
     );
   });
 
+  it("keeps a record that cannot be parsed, wherever its characters of two units lie", async () => {
+    const ingest = await prepared();
+    await ingest.acknowledged(SOURCE);
+    // The bound of what is kept lies within a character of one of them.
+    const lines = ["a,1,", "ab,1,"].map((line) => `${line}${"\u{1F600}".repeat(600)},too,many`);
+    await outbox.send(ingest, [entry(1, [...lines, "c,3"])]);
+    expect(await rowsOf("/matrix/line")).toEqual([{ name: "c", n: 3 }]);
+    const raws = (await rowsOf("/matrix/consolelog/rule")).map(({ raw }) => String(raw));
+    expect(raws).toHaveLength(2);
+    for (const raw of raws) expect(lines.some((line) => line.startsWith(raw) && raw.length > 990)).toBe(true);
+  });
+
   it("tells what comes late of a host that was away behind what a reader of the log has, line by line", async () => {
     const ingest = await prepared();
     const logs = new ConsoleLogService({ objects, clock: RUNTIME.clock });

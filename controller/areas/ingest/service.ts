@@ -19,6 +19,7 @@ import { Pins, pinRefused } from "./pins.ts";
 import type { RecordWriter } from "./records.ts";
 import type { SentPolicies } from "./sent-policies.ts";
 import type { PreparedBatch, CommandEntrySink } from "./types.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly stores: Stores;
@@ -163,7 +164,7 @@ function waits(rule: string): AppError {
 }
 
 function notSent(rule: string, { host }: EntrySource): AppError {
-  const text = `The rule ${rule.slice(0, INGEST_FAULT_MAX_CHARACTERS)} belongs to no policy that was sent to ${host}.`;
+  const text = `The rule ${beginningOf(rule, INGEST_FAULT_MAX_CHARACTERS)} belongs to no policy that was sent to ${host}.`;
   return new AppError("invalid", text);
 }
 

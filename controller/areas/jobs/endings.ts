@@ -19,6 +19,7 @@ import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } fr
 import type { RunOutput } from "./output.ts";
 import { RunRows } from "./run-rows.ts";
 import { stageOf } from "./stages.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 export interface EndingDependencies {
   readonly journal: RunJournal;
@@ -129,7 +130,7 @@ export class RunEndings {
   async end(run: VersionedRun, end: RunEnd): Promise<StandingEnd> {
     const decided = await this.#journal.decide(run, {
       ...end,
-      message: end.message.slice(0, JOB_MESSAGE_MAX_CHARACTERS),
+      message: beginningOf(end.message, JOB_MESSAGE_MAX_CHARACTERS),
     });
     if (decided) {
       await this.settle(decided.open);

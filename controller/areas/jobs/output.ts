@@ -6,6 +6,7 @@ import {
 } from "../../../common/limits.ts";
 import type { CommandOutcome, OutputPiece } from "../hosts/index.ts";
 import type { CommandEnd } from "./open-runs.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Writes bytes at an offset of the run's stream; repeating is safe. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
@@ -58,7 +59,7 @@ export class RunOutput {
     this.#err.total += errDropped;
     this.#both.total += outDropped + errDropped;
     const [out, err] = [this.#out.characters, this.#err.characters];
-    this.#commands.push({ ...how, message: message.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
+    this.#commands.push({ ...how, message: beginningOf(message, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
   }
 
   /** The commands that ended. */

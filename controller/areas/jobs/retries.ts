@@ -4,6 +4,7 @@ import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { OpenRun, RunOrder, RunRetry, RunTries } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import type { StoredJob } from "./store.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** What a try ends as that another one may follow. */
 const FAILED: readonly FinalState[] = ["failed", "timeout", "unreachable"];
@@ -59,5 +60,5 @@ export function anotherTry(
 
 function failureOf({ state, code, signal, message }: CommandOutcome): string {
   const text = `${[state, code, signal].filter((part) => part !== undefined).join(" ")}${message === "" ? "" : `: ${message}`}`;
-  return text.slice(0, JOB_TRY_MESSAGE_MAX_CHARACTERS);
+  return beginningOf(text, JOB_TRY_MESSAGE_MAX_CHARACTERS);
 }

@@ -79,6 +79,12 @@ test("a row that cannot be written fails alone; where the store is away all are 
   expect(away.writes).toHaveLength(JOB_ROW_WRITES_AT_ONCE + 1);
 });
 
+test("a row with half of a character in a text is written, with what JSON writes for it", async () => {
+  const { rows: of } = rows();
+  await of.write(ADMIN, JOB_RUN_PATH, [timed("half", 1, "a\ud83d")]);
+  expect(await states("half")).toEqual(["half a\\ud83d"]);
+});
+
 test("tenants do not wait for each other, and a call writes by itself, in the time that it has", async () => {
   const { writes, rows: of } = rows();
   const call = new CallDeadline({ clock: realClock, lengthMs: 60_000, atEnd: () => undefined });

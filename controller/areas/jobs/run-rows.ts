@@ -6,6 +6,7 @@ import { CallDeadline } from "../../store/call-deadline.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { RunCaller } from "./open-runs.ts";
+import { keptRow } from "../../well-formed.ts";
 
 interface TimedRow {
   readonly row: Row;
@@ -53,7 +54,7 @@ export class RunRows {
     await this.#objects.insert(
       systemPrincipal(tenant, ospace, traceparent),
       ospace + path,
-      rows.map(({ row }) => row),
+      rows.map(({ row }) => keptRow(row)),
       { atMs: rows.map(({ atMs }) => atMs) },
     );
   }

@@ -29,6 +29,7 @@ import { roomOf, type Run } from "./plan.ts";
 import { JobQueues } from "./queues.ts";
 import type { ExecutionScripts } from "./scripts.ts";
 import type { HostRun } from "./types.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 export interface WholeDependencies {
   readonly stores: Stores;
@@ -333,7 +334,7 @@ export class WholeExecutions {
 function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
   const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
   const runs = ends.map(({ host, state, code = null, signal = null, message }) => {
-    return { host, state, code, signal, message: message.slice(0, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
+    return { host, state, code, signal, message: beginningOf(message, JOB_SCRIPT_MESSAGE_MAX_CHARACTERS) };
   });
   return { status, runs };
 }

@@ -7,6 +7,7 @@ import {
 import type { Clock } from "../../../common/time.ts";
 import { levelOf, type RunLogs, type SaidEntry } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Failures of one call that parses lines by a rule, as entries of the rule's console log. */
 export class LineFailures {
@@ -25,7 +26,7 @@ export class LineFailures {
   /** A record that could not be parsed or stored; `line` counts from 1. */
   line(line: number, error: string, raw: string): void {
     if (this.#entries.length >= RULE_FAILURES_LOGGED_MAX) this.#leftOut += 1;
-    else this.#add(`Line ${line}: ${error}`, { raw: raw.slice(0, RULE_FAILED_LINE_MAX_CHARACTERS), count: 1 });
+    else this.#add(`Line ${line}: ${error}`, { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count: 1 });
   }
 
   entries(): readonly SaidEntry[] {
@@ -40,7 +41,7 @@ export class LineFailures {
 
   #add(msg: string, record: { readonly raw?: string; readonly count?: number }): void {
     const about = { source: this.#source, ...record };
-    const text = msg.slice(0, SCRIPT_LOG_ENTRY_MAX_CHARACTERS);
+    const text = beginningOf(msg, SCRIPT_LOG_ENTRY_MAX_CHARACTERS);
     this.#entries.push({ level: levelOf("error"), msg: text, timeMs: this.#clock.nowMs(), about });
   }
 }

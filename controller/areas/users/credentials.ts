@@ -16,6 +16,7 @@ import { type Guess, SignInSlowdown } from "./slowdown.ts";
 import type { SessionStore, UserRecord, UserStore } from "./store.ts";
 import { CodeNeeded, tooLate, type Ticket, type Tickets } from "./tickets.ts";
 import type { CodeRequest, SignInRequest } from "./types.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;
@@ -233,7 +234,7 @@ export class Credentials {
   }
 
   #guess(tenant: Tenant | undefined, username: string, remote: string): Guess {
-    const name = username.slice(0, USERNAME_MAX_CHARACTERS);
+    const name = beginningOf(username, USERNAME_MAX_CHARACTERS);
     return {
       user: `${tenant?.name ?? ""}/${name}`,
       remote,
@@ -262,7 +263,7 @@ export class Credentials {
     const outcome = ok ? ({ outcome: "ok", code: "ok" } as const) : ({ outcome: "denied", code: "denied" } as const);
     const entry = {
       tenant: tenant?.name ?? "",
-      user: username.slice(0, USERNAME_MAX_CHARACTERS),
+      user: beginningOf(username, USERNAME_MAX_CHARACTERS),
       permission: "signin",
       action,
       remote,

@@ -12,6 +12,7 @@ import { isName } from "./places.ts";
 import { NO_RIGHTS, requireOwnSignIn, type UserPowers } from "./powers.ts";
 import type { UserRecord, UserStore } from "./store.ts";
 import type { PendingLink, ProviderAccount, ProviderSignIn, SignedIn, Opening } from "./types.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;
@@ -219,9 +220,9 @@ export class ProviderSignIns {
   async #record(request: ProviderSignIn, username: string, code: "ok" | "denied"): Promise<void> {
     const { tenant, account, remote, traceparent } = request;
     // Of whom nobody knows here: the account is what an administrator links.
-    const whose = JSON.stringify(account.subject.slice(0, OPENID_SUBJECT_MAX_CHARACTERS));
+    const whose = JSON.stringify(beginningOf(account.subject, OPENID_SUBJECT_MAX_CHARACTERS));
     const action = username === "" ? `${ACTION}: ${whose}` : ACTION;
-    const user = username.slice(0, USERNAME_MAX_CHARACTERS);
+    const user = beginningOf(username, USERNAME_MAX_CHARACTERS);
     const entry = { tenant, user, permission: "signin", action, remote, traceparent };
     await this.#audit.record({ ...entry, outcome: code, code });
   }

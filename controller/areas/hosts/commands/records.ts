@@ -5,6 +5,7 @@ import type { NewRecord, ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { COMMAND_CLASS, OUTPUT_CLASS } from "../store.ts";
 import type { EntrySource, Target } from "../types.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
 const SIGNAL_MAX_CHARACTERS = 20;
@@ -136,11 +137,11 @@ function resultValues(host: string, entry: Entry): NewRecord["values"] | undefin
     host,
     state,
     code,
-    ...(signal !== undefined && { signal: signal.slice(0, SIGNAL_MAX_CHARACTERS) }),
+    ...(signal !== undefined && { signal: beginningOf(signal, SIGNAL_MAX_CHARACTERS) }),
     ...(pid !== undefined && { pid }),
     ...(outDropped !== undefined && { outdropped: outDropped }),
     ...(errDropped !== undefined && { errdropped: errDropped }),
-    message: message.slice(0, MESSAGE_MAX_CHARACTERS),
+    message: beginningOf(message, MESSAGE_MAX_CHARACTERS),
     started: startedMs,
     ended: endedMs,
   };

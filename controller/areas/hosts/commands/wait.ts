@@ -6,6 +6,7 @@ import type { CommandOutput, CommandResult, CommandState } from "../../../../pro
 import type { Runtime } from "../../../runtime.ts";
 import type { CommandOutcome, CommandListener, DispatchOptions, FinalState, Target } from "../types.ts";
 import type { CommandRecords } from "./records.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
 
@@ -75,7 +76,7 @@ export class CommandWait implements CommandListener {
     if (state !== "refused" || message.startsWith("conflict:")) return;
     this.finish({
       state: "failed",
-      message: message.slice(0, MESSAGE_MAX_CHARACTERS) || "The agent refused the command.",
+      message: beginningOf(message, MESSAGE_MAX_CHARACTERS) || "The agent refused the command.",
     });
   }
 

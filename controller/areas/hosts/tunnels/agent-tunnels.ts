@@ -6,6 +6,7 @@ import type { Runtime } from "../../../runtime.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import { sessionKey } from "../session/presence.ts";
 import { TunnelBroken, type AgentIdentity, type TunnelPlace } from "../types.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 
 export interface AgentTunnelsDependencies {
   readonly runtime: Pick<Runtime, "clock" | "random">;
@@ -62,7 +63,7 @@ export class AgentTunnels {
     if (asked?.place.tenant !== tenant || asked.place.host !== host)
       throw new AppError("denied", "Nobody waits for this tunnel.");
     if (code === "") return asked.resolve(stream);
-    const why = message.slice(0, TUNNEL_MESSAGE_MAX_CHARACTERS);
+    const why = beginningOf(message, TUNNEL_MESSAGE_MAX_CHARACTERS);
     asked.reject(
       new AppError(
         isErrorCode(code) ? code : "unavailable",

@@ -10,6 +10,7 @@ import type { ClassCatalog, ClassView } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { isPseudo } from "../../query/index.ts";
 import type { HeadedCell, SheetColumn, SheetRequest, SheetTarget } from "./types.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 
 const SHOWN_CHARACTERS = 80;
 
@@ -179,5 +180,5 @@ function folded(text: string): string {
 }
 
 function shown(heading: string): string {
-  return JSON.stringify(heading.length <= SHOWN_CHARACTERS ? heading : `${heading.slice(0, SHOWN_CHARACTERS)}…`);
+  return JSON.stringify(heading.length <= SHOWN_CHARACTERS ? heading : `${beginningOf(heading, SHOWN_CHARACTERS)}…`);
 }

@@ -5,6 +5,7 @@ import type { Value } from "../../../../common/value.ts";
 import { canonicalValue, type Column } from "../../objects/index.ts";
 import { columnNode } from "../values.ts";
 import type { HeadedCell, SheetTarget } from "./types.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 
 /** Spreadsheet programs keep 15 digits of a number. */
 const EXACT_BELOW = 1e15;
@@ -94,6 +95,6 @@ function requireExact(name: string, text: string): void {
 }
 
 function fault(name: string, text: string, reason: string, cause?: unknown): AppError {
-  const shown = JSON.stringify(text.length <= SHOWN_CHARACTERS ? text : `${text.slice(0, SHOWN_CHARACTERS)}…`);
+  const shown = JSON.stringify(text.length <= SHOWN_CHARACTERS ? text : `${beginningOf(text, SHOWN_CHARACTERS)}…`);
   return new AppError("invalid", `[Format] column ${name}: ${shown} ${reason}.`, { cause, details: { column: name } });
 }
