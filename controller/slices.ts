@@ -42,7 +42,7 @@ export class ThreadSlices {
   async pause(): Promise<void> {
     const isLong = this.#context.clock.monotonicMs() - this.#beganMs >= SLICE_LONG_MS;
     await setImmediate();
-    // What a connection's data began goes on in the same turn of the event loop: two long steps would make one turn.
+    // Work that began with data of a connection goes on in the same turn of the event loop: two long steps would be one.
     if (isLong) await setImmediate();
     await THREAD_TURNS.next(this.#context.tenant);
     this.check();

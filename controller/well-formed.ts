@@ -14,7 +14,7 @@ export function requireWellFormed(what: string, text: string): void {
   throw new AppError("invalid", `${what} has a lone surrogate, half of a character: ${shown}.`);
 }
 
-/** The text with each half of a character as JSON escapes it, where a text has to be kept whatever it is. */
+/** The text with each half of a character as JSON escapes it. For texts that must be kept. */
 export function madeWellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);

@@ -267,7 +267,7 @@ export const AUDIT_RUN_ENTRIES_WAITING_MAX = 100;
 /** Names that one entry tells of what was changed. */
 export const AUDIT_NAMES_MAX = 20;
 export const AUDIT_OBJECT_MAX_CHARACTERS = 1_024;
-/** Of the user, the action and the object of an entry each, whatever a caller gives for them. */
+/** The user, the action and the object of an entry are each cut off at this length. */
 export const AUDIT_TEXT_MAX_CHARACTERS = 16 * KIB;
 export const AUDIT_KEEP_SECONDS = 400 * 24 * 3_600;
 export const AUDIT_PROBE_MS = 2_000;

@@ -34,7 +34,7 @@ const JSON_TYPE = "application/json; charset=utf-8";
 
 export interface AnswerOptions {
   readonly signal: AbortSignal;
-  /** Of work that the caller's tenant pays for. */
+  /** Slices of the caller's tenant, in which a long answer is made. */
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   readonly secure: boolean;
   readonly takesGzip: boolean;

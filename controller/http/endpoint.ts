@@ -103,11 +103,10 @@ export interface UploadedFile {
 }
 
 /**
- * What a handler answers. `rows` streams as the array `message`; `content` and `json` are sent bare, without an
- * envelope. `more`
- * tells, once the first rows are there, that others were left out. `warnings` say what was accepted and does not do
- * what its sender may expect. The envelope has that member, and an answer without an envelope the header, only when
- * there are some.
+ * The answer of a handler. `rows` streams as the array `message`; `content` and `json` are sent bare, without an
+ * envelope. `more` tells, once the first rows are there, that others were left out. `warnings` say what was accepted and
+ * does not do what its sender may expect. The envelope has that member, and an answer without an envelope the header,
+ * only when there are some.
  */
 export type Answer<O> =
   | MessageAnswer<O>

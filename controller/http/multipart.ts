@@ -104,11 +104,11 @@ class MultipartReading {
   /** Parts with a file so far, also those that were left out. */
   #taken = 0;
   #open = false;
-  /** U+FFFD in the body, in its files, and in the texts that were read of it. */
+  /** These count U+FFFD in the body, in its files, and in the texts that were read of it. */
   readonly #arrived = new ReplacementCount();
   readonly #inFiles = new ReplacementCount();
   #inTexts = 0;
-  /** Of the first text with U+FFFD. */
+  /** Names the first text with U+FFFD. */
   #complaint = "";
 
   constructor(options: MultipartOptions) {

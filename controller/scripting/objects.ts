@@ -188,7 +188,7 @@ export class HostObjects {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
-  /** What one run reaches. */
+  /** Binds the host functions to one run. */
   bind(run: HostRun): BoundHost {
     const principal = { ...run.principal, scriptDepth: (run.principal.scriptDepth ?? 0) + 1 };
     const changed = new Set<string>();

@@ -14,7 +14,7 @@ export interface HostileCall {
   readonly body?: (odp: Installation) => string | Uint8Array | Promise<string | Uint8Array>;
   /** Its caller leaves then; absent: waits for the end. */
   readonly patienceMs?: number;
-  /** What it needs each time, such as objects to be deleted. */
+  /** Makes what the call needs each time, such as objects to be deleted. */
   readonly before?: (odp: Installation) => Promise<unknown>;
 }
 
@@ -32,7 +32,7 @@ export function many(count: number, one: (at: number) => string, between = ","):
   return Array.from({ length: count }, (_, at) => one(at)).join(between);
 }
 
-/** Of small bounds, most of them unread when they are beyond. */
+/** Bodies for routes with small bounds; most are refused before they are read. */
 const PUBLIC: RouteClass = {
   name: "public routes",
   calls: [

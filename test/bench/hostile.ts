@@ -5,8 +5,8 @@ import { neighbourFigures } from "./hostile-scripts.ts";
 import { ProbedController } from "./turn-probe.ts";
 
 /**
- * What calls that are made to hurt do to all others: one at a time by class of routes, a hundred at once, and scripts
- * of one user beside another's.
+ * Calls that are made to hurt, and what others notice of them: one at a time by class of routes, a hundred at once, and
+ * scripts of one user beside another's.
  */
 export const hostileBench: Bench = {
   name: "hostile",

@@ -15,7 +15,7 @@ const LOOKED_EVERY_MS = 50;
 
 type Rounds = (count: number) => Promise<void>;
 
-/** What two versions of the programs do in turns, over HTTP or through an agent, as all versions speak the same. */
+/** Work that two versions of the programs do in turns, over HTTP or through an agent, as all versions speak the same. */
 export interface Work {
   /** The bench whose work it is. */
   readonly bench: string;

@@ -71,7 +71,7 @@ export class LogAgent {
     }
   }
 
-  /** What is known of each life, as it is stored. */
+  /** The stored state of each life of a file, as JSON. */
   lives(): readonly string[] {
     return this.#outbox.marks("policy/p/file-").map(([, value]) => value);
   }

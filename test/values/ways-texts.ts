@@ -11,7 +11,7 @@ const AS_TEXT = { "-0": ["as text", "0"], "1e308": ["as text", "1e+308"] } as co
 const UNSET = { ...AS_TEXT, null: ["not kept", ""] } as const;
 
 type Member = Pick<KeptWay, "name" | "marks" | "form"> & {
-  /** What has to be there. */
+  /** Makes what the way needs. */
   readonly before?: (caller: Caller) => Promise<Reply>;
   /** A call with this JSON as the member. */
   readonly write: (json: string, key: string) => readonly [method: "POST" | "PUT", url: string, body: string];

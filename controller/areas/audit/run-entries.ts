@@ -14,8 +14,8 @@ export function entryWritten(principal: Principal, entry: Promise<void>): Promis
 
 /**
  * Audit entries of the host calls of one run. A host call that changes something is answered to its text before its
- * entry is written. The next host call begins after that, and so does whatever the end of the run leads to: nobody
- * outside of the text hears of a change that has no entry.
+ * entry is written. The next host call begins after that, and the run ends after that, with all that its end leads to:
+ * outside of the text a change is seen only when it has its entry.
  */
 export class RunEntries {
   readonly #principal: Principal;

@@ -266,9 +266,9 @@ export interface IngestOptions extends RowOptions {
 
 /** Times of an object as it is. */
 export interface ObjectTimes {
-  /** Of the last write. */
+  /** The last write, in microseconds since 1970. */
   readonly writeUs: number;
-  /** Of the first insert. */
+  /** The first insert, in milliseconds since 1970. */
   readonly createdMs: number;
 }
 
@@ -309,7 +309,7 @@ export interface RestoredState extends PastState {
 }
 
 /**
- * What became of a state: `later`: its object was written or removed later; `exists`: the object exists, and the state
+ * The outcome for one state: `later`: its object was written or removed later; `exists`: the object exists, and the state
  * is one of an object that does not; `other`: the object has another version of that time; `expired`: its `versionttl`
  * is over; `unversioned`: its class keeps no versions. Nothing was stored then.
  */

@@ -93,7 +93,7 @@ export function isUnrestricted({ data }: Rights, path: string): boolean {
   });
 }
 
-/** Whether one rule alone opens all rows and columns of the class for writing. */
+/** True when one rule alone opens all rows and columns of the class for writing. */
 export function writesAll(rights: Rights, path: string): boolean {
   return decidingRules(rights, path).some(isWhole);
 }

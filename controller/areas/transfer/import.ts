@@ -60,7 +60,7 @@ interface CheckOptions extends ImportOptions {
 export interface ImportPlan {
   /** Statements. */
   readonly total: number;
-  /** What the import would not take, a line each. */
+  /** Lines that tell what the import would leave out. */
   readonly message: string;
 }
 

@@ -36,7 +36,7 @@ function moved(script: string): string {
   return script.replaceAll("/matrix/", "/second/");
 }
 
-/** What is answered of a class now, of its past and of its history. */
+/** The answers about a class: now, as of earlier times, and of its history. */
 async function known(
   principal: Principal,
   path: string,

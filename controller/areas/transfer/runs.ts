@@ -145,7 +145,7 @@ async function remove(open: OpenImport, { scripts, journal }: RunDependencies): 
   await journal.end(open);
 }
 
-/** What the import did not store. */
+/** Lines that tell what the import did not store. */
 function warningsOf({ unstored, past }: OpenImport): readonly string[] {
   return [...new UnstoredRows(unstored).warnings(), ...new PastNotes(past?.note).warnings()];
 }

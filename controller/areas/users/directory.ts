@@ -185,7 +185,10 @@ export class UserDirectory {
     });
   }
 
-  /** Of a user who just gave the present one; tokens end. `AppError("conflict")` when the user was changed since. */
+  /**
+   * Sets the password of a user who just gave the present one, and ends the tokens. `AppError("conflict")` when the user
+   * was changed since.
+   */
   async setOwnPassword(principal: Principal, own: UserRecord, password: string): Promise<void> {
     const { username, epoch, firstPasswordUntilMs } = own;
     if (firstPasswordUntilMs !== undefined && (await this.#passwords.matches(password, own.hash)))

@@ -35,7 +35,7 @@ export function tombstoneOf(view: LoadedClass, key: string, timeUs: number): Ent
   return tombstone(view, { key, timeUs, goneUs: timeUs });
 }
 
-/** The tombstone that a write of an object with an end puts before the object: at the end itself nobody writes. */
+/** The tombstone that a write of an object with an end puts before the object, as the end itself writes nothing. */
 export function tombstoneAhead(view: LoadedClass, key: string, timeUs: number): EntityChange | undefined {
   const endMs = endsAtMs(view, timeUs);
   return endMs === undefined || !view.options.version

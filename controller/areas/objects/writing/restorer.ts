@@ -190,7 +190,7 @@ function outcomeOf(state: MadeState, known: EntityVersion | undefined, nowMs: nu
   return (state.expiresAtMs ?? Infinity) <= nowMs ? "expired" : "stored";
 }
 
-/** Of an object that is gone: reads of earlier times find it by its tombstone. */
+/** Reads of earlier times find an object that is gone by this tombstone. Empty for one that exists. */
 function tombstoneOf({ place: { view, key }, given }: MadeState): EntityChange[] {
   const { state, timeUs, supersededUs } = given;
   const goneUs = state === undefined ? timeUs : (state.untilMs ?? 0) * 1_000;

@@ -109,7 +109,7 @@ function requireWhole(principal: Principal, path: string): void {
   });
 }
 
-/** What ends with a state, or of it, ends after the write of the state. */
+/** `AppError("invalid")` when the state, or a relation of it, ends before it was written. */
 function requireLater(name: string, endUs: number, timeUs: number): void {
   if (endUs <= timeUs) throw new AppError("invalid", `[Valid] ${name} ${timeText(endUs)} is not later than vtime.`);
 }

@@ -13,7 +13,7 @@ const TEXTS = {
   relations: "Relations of earlier states not taken, as not exactly one class can have their target",
 } as const;
 
-/** What an import did not take of times and earlier states. */
+/** A reason why an import left out times or earlier states. */
 export type PastKind = keyof typeof TEXTS;
 
 export type PastNote = Partial<Record<PastKind, { readonly count: number; readonly told: readonly string[] }>>;

@@ -22,7 +22,7 @@ export class PastPlan {
     this.#notes = notes;
   }
 
-  /** Of an object the first row decides. */
+  /** The first row of an object decides about all of its rows. */
   async note({ class: path, kind, id, timeUs }: { readonly class: string } & PastRow): Promise<void> {
     const isFirst = this.#last?.class !== path || this.#last.id !== id;
     this.#last = { class: path, kind, id, timeUs };
@@ -31,7 +31,7 @@ export class PastPlan {
     this.#rows.push(this.#last);
   }
 
-  /** What was noted since the last look. */
+  /** Looks up the rows that were noted since the last call. */
   async lookUp(): Promise<void> {
     const rows = this.#rows.splice(0);
     const [first] = rows;
