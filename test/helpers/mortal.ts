@@ -16,17 +16,22 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
 
 /** A process that dies at one of its writes: that one and all later ones never come back. */
 export class Mortality {
+  /** It is dead, and what it had begun has ended: from now on it changes nothing. */
   readonly died: Promise<void>;
   readonly #writes: number;
   readonly #isWritten: boolean;
+  readonly #begun = new Set<Promise<unknown>>();
   #count = 0;
+  #isDead = false;
   #die = (): void => undefined;
 
   /** It dies at the write with that number, from 0; `isWritten`: that write still comes to pass. */
   constructor(writes: number, isWritten: boolean) {
     this.#writes = writes;
     this.#isWritten = isWritten;
-    this.died = new Promise((resolve) => (this.#die = resolve));
+    this.died = new Promise<void>((resolve) => (this.#die = resolve)).then(async () => {
+      await Promise.allSettled(this.#begun);
+    });
   }
 
   /** The same, for as long as it lives. */
@@ -41,10 +46,23 @@ export class Mortality {
     });
   }
 
+  /** A call that is not counted; it never comes back when this is dead. */
+  async call<T>(make: () => T | Promise<T>): Promise<T> {
+    if (this.#isDead) return new Promise(() => undefined);
+    const made = Promise.resolve(make());
+    this.#begun.add(made);
+    try {
+      return await made;
+    } finally {
+      this.#begun.delete(made);
+    }
+  }
+
   async #write(write: () => unknown): Promise<unknown> {
     const at = this.#count++;
-    if (at < this.#writes) return write();
-    if (at === this.#writes && this.#isWritten) await write();
+    if (at < this.#writes) return this.call(write);
+    if (at === this.#writes && this.#isWritten) await this.call(write);
+    this.#isDead = true;
     this.#die();
     return new Promise(() => undefined);
   }

@@ -8,6 +8,7 @@ import { onCluster, openTestEngine, type TestEngine } from "../../../test/helper
 import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
@@ -487,23 +488,26 @@ describe("a trigger after a write", () => {
   });
 });
 
-/** A controller that dies at one of its writes of objects, and what ends its leases, as time would. */
+/**
+ * A controller that dies at one of its writes of objects, and what ends its leases, as time would. Its keys die with it:
+ * the survivor finds and takes its work in two steps, and a note of the dead between them would keep that work from it.
+ */
 function mortalController(isWritten: boolean) {
   let mortality = new Mortality(Infinity, isWritten);
-  const leases: Promise<KvLease>[] = [];
-  let isBuried = false;
+  const leases: KvLease[] = [];
   const { data } = mortalStores(engine, () => mortality);
   const tenant: Stores["tenant"] = async (name) => {
     const store = await data.tenant(name);
-    const lease = (ttlMs: number): Promise<KvLease> => {
-      // What is dead takes nothing over, its own outbox least of all.
-      if (isBuried) return new Promise(() => undefined);
-      const granted = store.kv.lease(ttlMs);
-      leases.push(granted);
-      return granted;
-    };
-    const kv = new Proxy(store.kv, {
-      get: (kept, name) => (name === "lease" ? lease : bindTo(kept, Reflect.get(kept, name))),
+    const kv = wrappedKv(store.kv, {
+      txn: (request) => mortality.call(() => store.kv.txn(request)),
+      put: (...put) => mortality.call(() => store.kv.put(...put)),
+      delete: (...gone) => mortality.call(() => store.kv.delete(...gone)),
+      lease: (ttlMs) =>
+        mortality.call(async () => {
+          const granted = await store.kv.lease(ttlMs);
+          leases.push(granted);
+          return granted;
+        }),
     });
     return { ...store, kv };
   };
@@ -517,15 +521,10 @@ function mortalController(isWritten: boolean) {
       return mortality.died;
     },
     async bury(): Promise<void> {
-      isBuried = true;
-      for (const lease of leases) await (await lease).revoke();
+      for (const lease of leases) await lease.revoke();
       controller.close().catch(() => undefined);
     },
   };
-}
-
-function bindTo(owner: object, member: unknown): unknown {
-  return typeof member === "function" ? (member.bind(owner) as unknown) : member;
 }
 
 test.each(onCluster ? [true] : [true, false])(
