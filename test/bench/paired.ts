@@ -4,7 +4,9 @@ import { threadSeconds } from "./process.ts";
 import { WORKS, type Work } from "./works.ts";
 
 /** Odd, so that a median is a pair that was measured. */
-const ROUNDS = 51;
+const ROUNDS = 151;
+/** The 95 % interval of a median lies so many ranks beside the middle of the sorted ratios (binomial distribution). */
+const RANKS_BESIDE_MEDIAN = Math.ceil(0.98 * Math.sqrt(ROUNDS));
 /** Processor time of a round: short, so that both of a pair meet the same machine. */
 const ROUND_MIN_S = 0.2;
 const WARM_UP_ROUNDS = 8;
@@ -17,11 +19,11 @@ interface Side {
 
 /**
  * The same works by the programs of this checkout and of another one, in turns; who is first alternates. Prints the
- * processor time that controller and agent take for an operation, both medians, and the median of the ratios pair by
- * pair: so that a machine which gets slower or is busy does so for both.
+ * processor time that controller and agent take for an operation, both medians, the median of the ratios pair by pair
+ * and its 95 % interval: a machine that gets slower or is busy does so for both.
  */
 export async function runPaired(other: string, names: readonly string[]): Promise<void> {
-  const wanted = WORKS.filter(({ bench }) => names.length === 0 || names.includes(bench));
+  const wanted = WORKS.filter(({ bench, name }) => names.length === 0 || names.includes(bench) || names.includes(name));
   if (wanted.length === 0) throw new RangeError(`no work of ${names.join(", ")} can be done by two versions in turns`);
   for (const work of wanted) console.log(`  ${await compared(work, other)}`);
 }
@@ -45,8 +47,9 @@ async function compared(work: Work, other: string): Promise<string> {
     const each = (side: keyof (typeof pairs)[number]): string =>
       ((median(pairs.map((pair) => pair[side])) / count) * 1e6).toFixed(0);
     const ratios = pairs.map((pair) => pair.ours / pair.theirs).sort((a, b) => a - b);
-    const spread = `${ratios[ROUNDS >> 2]?.toFixed(3)} to ${ratios[ROUNDS - 1 - (ROUNDS >> 2)]?.toFixed(3)}`;
-    return `${work.bench}, ${work.name}: ${each("ours")} beside ${each("theirs")} µs of processor, ratio ${median(ratios).toFixed(3)} (half of ${ROUNDS} pairs ${spread})`;
+    const middle = (ROUNDS - 1) / 2;
+    const [low, high] = [ratios[middle - RANKS_BESIDE_MEDIAN], ratios[middle + RANKS_BESIDE_MEDIAN]];
+    return `${work.bench}, ${work.name}: ${each("ours")} beside ${each("theirs")} µs of processor, ratio ${median(ratios).toFixed(3)} (${low?.toFixed(3)} to ${high?.toFixed(3)} in 95 % of such runs)`;
   } finally {
     for (const { odp } of sides) await odp.stop();
   }
