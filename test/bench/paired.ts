@@ -3,10 +3,14 @@ import { median } from "./frame.ts";
 import { threadSeconds } from "./process.ts";
 import { WORKS, type Work } from "./works.ts";
 
-/** Odd, so that a median is a pair that was measured. */
-const ROUNDS = 151;
-/** The 95 % interval of a median lies so many ranks beside the middle of the sorted ratios (binomial distribution). */
-const RANKS_BESIDE_MEDIAN = Math.ceil(0.98 * Math.sqrt(ROUNDS));
+/**
+ * Two processes of one version differ by up to a tenth for as long as they live: how code was compiled, where memory
+ * lies. So both versions are started that often, and the starts are compared, not the rounds. Odd, for a median.
+ */
+const STARTS = 9;
+const ROUNDS = 15;
+/** The 95 % interval of the median of nine lies between the second and the eighth (binomial distribution). */
+const RANKS_OUTSIDE = 1;
 /** Processor time of a round: short, so that both of a pair meet the same machine. */
 const ROUND_MIN_S = 0.2;
 const WARM_UP_ROUNDS = 8;
@@ -19,8 +23,8 @@ interface Side {
 
 /**
  * The same works by the programs of this checkout and of another one, in turns; who is first alternates. Prints the
- * processor time that controller and agent take for an operation, both medians, the median of the ratios pair by pair
- * and its 95 % interval: a machine that gets slower or is busy does so for both.
+ * processor time that controller and agent take for an operation, both medians, the median of the ratios and its 95 %
+ * interval: a machine that gets slower or is busy does so for both.
  */
 export async function runPaired(other: string, names: readonly string[]): Promise<void> {
   const wanted = WORKS.filter(({ bench, name }) => names.length === 0 || names.includes(bench) || names.includes(name));
@@ -29,33 +33,44 @@ export async function runPaired(other: string, names: readonly string[]): Promis
 }
 
 async function compared(work: Work, other: string): Promise<string> {
+  const starts: Start[] = [];
+  for (let start = 0; start < STARTS; start += 1) starts.push(await started(work, other, start % 2 === 0));
+  const each = (side: keyof Start): string => (median(starts.map((one) => one[side])) * 1e6).toFixed(0);
+  const ratios = starts.map(({ ours, theirs }) => ours / theirs).sort((a, b) => a - b);
+  const [low, high] = [ratios[RANKS_OUTSIDE], ratios[STARTS - 1 - RANKS_OUTSIDE]];
+  return `${work.bench}, ${work.name}: ${each("ours")} beside ${each("theirs")} µs of processor, ratio ${median(ratios).toFixed(3)} (${low?.toFixed(3)} to ${high?.toFixed(3)} in 95 % of such runs)`;
+}
+
+/** Processor seconds of an operation, of two processes that were started for it: the median of their rounds. */
+interface Start {
+  readonly ours: number;
+  readonly theirs: number;
+}
+
+async function started(work: Work, other: string, isOursFirst: boolean): Promise<Start> {
   const sides: Side[] = [];
   try {
-    for (const root of [".", other]) {
+    for (const root of isOursFirst ? [".", other] : [other, "."]) {
       const odp = await Installation.start({}, root);
       sides.push({ odp, round: await work.prepare(odp) });
     }
-    const [ours, theirs] = sides as [Side, Side];
-    const count = await countOf(work, theirs);
-    const pairs: { readonly ours: number; readonly theirs: number }[] = [];
+    const [ours, theirs] = (isOursFirst ? sides : sides.toReversed()) as [Side, Side];
+    const count = Math.min(await countOf(work, theirs), await countOf(work, ours));
+    const seconds: Start[] = [];
     for (let round = -WARM_UP_ROUNDS; round < ROUNDS; round += 1) {
       const first = round % 2 === 0 ? await taken(work, ours, count) : undefined;
       const beside = await taken(work, theirs, count);
       const pair = { ours: first ?? (await taken(work, ours, count)), theirs: beside };
-      if (round >= 0) pairs.push(pair);
+      if (round >= 0) seconds.push(pair);
     }
-    const each = (side: keyof (typeof pairs)[number]): string =>
-      ((median(pairs.map((pair) => pair[side])) / count) * 1e6).toFixed(0);
-    const ratios = pairs.map((pair) => pair.ours / pair.theirs).sort((a, b) => a - b);
-    const middle = (ROUNDS - 1) / 2;
-    const [low, high] = [ratios[middle - RANKS_BESIDE_MEDIAN], ratios[middle + RANKS_BESIDE_MEDIAN]];
-    return `${work.bench}, ${work.name}: ${each("ours")} beside ${each("theirs")} µs of processor, ratio ${median(ratios).toFixed(3)} (${low?.toFixed(3)} to ${high?.toFixed(3)} in 95 % of such runs)`;
+    const of = (side: keyof Start): number => median(seconds.map((pair) => pair[side])) / count;
+    return { ours: of("ours"), theirs: of("theirs") };
   } finally {
     for (const { odp } of sides) await odp.stop();
   }
 }
 
-/** Operations of a round, by the side whose speed is known; also its first warm-up. */
+/** Operations of a round; also the first warm-up of that side. */
 async function countOf(work: Work, side: Side): Promise<number> {
   for (let count = work.atLeast; ; count *= 2) {
     const seconds = await taken(work, side, count);
