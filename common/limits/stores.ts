@@ -214,6 +214,8 @@ export const SCRUB_DUE_MS = 7 * 24 * 3_600_000;
 export const ROW_CHECK_EVERY_MS = 8 * 3_600_000;
 /** A store whose last whole round ended longer ago is told as late. */
 export const ROW_CHECK_LATE_MS = 24 * 3_600_000;
+/** A controller that has started begins none for so long: agents return and callers wait then. */
+export const ROW_CHECK_AFTER_START_MS = 5 * 60_000;
 /** How much of a controller's time row checks take, all stores together. */
 export const ROW_CHECK_TIME_SHARE = 0.03;
 /** And how long each turn of them rests at least. */

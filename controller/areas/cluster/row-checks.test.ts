@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
-import { ROW_CHECK_EVERY_MS, ROW_CHECK_EXAMPLES_MAX } from "../../../common/limits.ts";
+import { ROW_CHECK_AFTER_START_MS, ROW_CHECK_EVERY_MS, ROW_CHECK_EXAMPLES_MAX } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
@@ -45,18 +45,21 @@ function storesWith(rows: Rows | undefined, kv?: KvStore): Stores {
 
 interface Shared {
   nowMs: number;
+  /** How long a controller that a test makes has run already. */
+  ageMs: number;
   readonly alive: Set<string>;
   readonly logged: string[];
 }
 
-const shared = (): Shared => ({ nowMs: Date.now(), alive: new Set(), logged: [] });
+const shared = (): Shared => ({ nowMs: Date.now(), ageMs: ROW_CHECK_AFTER_START_MS, alive: new Set(), logged: [] });
 
 /** A controller to whom no rest takes time. */
 function controller(own: string, of: Shared, rows?: Rows, kv?: KvStore) {
   of.alive.add(own);
+  let isMade = false;
   const clock: Clock = {
     nowMs: () => of.nowMs,
-    monotonicMs: () => performance.now(),
+    monotonicMs: () => performance.now() + (isMade ? of.ageMs : 0),
     after(_, callback) {
       const timer = setImmediate(callback);
       return () => clearImmediate(timer);
@@ -66,11 +69,13 @@ function controller(own: string, of: Shared, rows?: Rows, kv?: KvStore) {
     get: (target, name) =>
       name === "error" ? (_: object, text: string) => of.logged.push(text) : (Reflect.get(target, name) as unknown),
   });
-  return new RowCheckService({
+  const service = new RowCheckService({
     stores: storesWith(rows, kv),
     runtime: { ...testRuntime(clock), log },
     controllers: { own, has: (id) => of.alive.has(id) },
   });
+  isMade = true;
+  return service;
 }
 
 async function round(service: RowCheckService, of: Shared): Promise<void> {
@@ -104,6 +109,21 @@ test("a round reads every row of the tenant and of the installation, and the nex
   expect(service.longestAgeMs).toBe(3 * ROW_CHECK_EVERY_MS + 1);
   await expect(service.status({ ...admin, grants: [] })).rejects.toMatchObject({ code: "denied" });
   await service.close();
+});
+
+test("a controller that has just started begins no round, and tells what the last one found", async () => {
+  const of = shared();
+  const before = controller("before", of, pages([{ looked: 9, damaged: [damagedRow(1)] }]));
+  await round(before, of);
+  await before.close();
+  of.ageMs = 0;
+  const young = controller("young", of, pages([{ looked: 9, damaged: [] }]));
+  await round(young, of);
+  expect([young.damagedRows, (await young.status(admin)).running]).toEqual([1, undefined]);
+  of.ageMs = ROW_CHECK_AFTER_START_MS;
+  await round(young, of);
+  expect(young.damagedRows).toBe(0);
+  await young.close();
 });
 
 test("damaged rows are told in the log, the figures and the report until a whole round finds none", async () => {

@@ -1,5 +1,6 @@
 import { errorText, isAppError } from "../../../common/errors.ts";
 import {
+  ROW_CHECK_AFTER_START_MS,
   ROW_CHECK_CRASHES_MAX,
   ROW_CHECK_EVERY_MS,
   ROW_CHECK_EXAMPLES_MAX,
@@ -48,11 +49,13 @@ export class RowCheckService {
   readonly #known = new Map<string, Partial<RowCheckState>>();
   readonly #seenMs = new Map<string, number>();
   readonly #stop = new AbortController();
+  readonly #begunMs: number;
   #installationLookedMs = -Infinity;
   #running: Promise<void> | undefined;
 
   constructor(dependencies: RowCheckDependencies) {
     this.#with = dependencies;
+    this.#begunMs = dependencies.runtime.clock.monotonicMs();
   }
 
   /** See `Area.maintain`. */
@@ -127,13 +130,17 @@ export class RowCheckService {
     const nowMs = this.#with.runtime.clock.nowMs();
     this.#known.set(store, state);
     if (!this.#seenMs.has(store)) this.#seenMs.set(store, nowMs);
-    const next = this.#next(state, nowMs);
+    const next = this.#isYoung() ? undefined : this.#next(state, nowMs);
     if (next === undefined) return;
     const round = { store, state: next, revision, notedMs: this.#with.runtime.clock.monotonicMs() };
     if (!(await this.#note(round))) return;
     this.#known.set(store, next);
     this.#rounds.set(store, round);
     this.#running ??= this.#run();
+  }
+
+  #isYoung(): boolean {
+    return this.#with.runtime.clock.monotonicMs() - this.#begunMs < ROW_CHECK_AFTER_START_MS;
   }
 
   /** The round that is to be begun, or taken over from a controller that is gone; `undefined` where none is. */
