@@ -1,5 +1,5 @@
-import { expect, test } from "vitest";
-import { mapLimited, withinTime } from "./concurrency.ts";
+import { describe, expect, test } from "vitest";
+import { mapLimited, readAhead, withinTime } from "./concurrency.ts";
 import type { Clock } from "./time.ts";
 
 test("no more than the limit works at a time, and answers keep their order", async () => {
@@ -31,6 +31,61 @@ test("after a failure nothing more begins", async () => {
   await expect(mapLimited([1, 2, 3, 4, 5, 6], 2, work)).rejects.toThrow("one");
   for (let turn = 0; turn < 20; turn++) await Promise.resolve();
   expect(begun).toEqual([1, 2]);
+});
+
+describe("what is read ahead", () => {
+  /** Pieces of each item, and which items were begun and are open. */
+  function pieces() {
+    const [begun, open] = [[] as number[], new Set<number>()];
+    const read = async function* (item: number): AsyncGenerator<string> {
+      begun.push(item);
+      open.add(item);
+      try {
+        await Promise.resolve();
+        if (item === 3) throw new Error("three");
+        yield `${item}a`;
+        if (item !== 1) yield `${item}b`;
+      } finally {
+        open.delete(item);
+      }
+    };
+    return { begun, open, read };
+  }
+
+  test("comes in the order of the items, the first pieces of so many next ones begun", async () => {
+    const { begun, open, read } = pieces();
+    const got: unknown[] = [];
+    for await (const [item, texts] of readAhead([0, 1, 2, 4, 5], 2, read)) {
+      for await (const text of texts) got.push([item, text, begun.length]);
+    }
+    expect(got).toEqual([
+      [0, "0a", 3],
+      [0, "0b", 3],
+      [1, "1a", 4],
+      [2, "2a", 5],
+      [2, "2b", 5],
+      [4, "4a", 5],
+      [4, "4b", 5],
+      [5, "5a", 5],
+      [5, "5b", 5],
+    ]);
+    expect(open).toEqual(new Set());
+  });
+
+  test("fails where its piece would come, and what was begun beside it is closed", async () => {
+    const { begun, open, read } = pieces();
+    const got: string[] = [];
+    const reading = async (): Promise<void> => {
+      for await (const [, texts] of readAhead([2, 3, 4, 5, 6, 7], 2, read))
+        for await (const text of texts) got.push(text);
+    };
+    await expect(reading()).rejects.toThrow("three");
+    expect([got, begun, open]).toEqual([["2a", "2b"], [2, 3, 4, 5], new Set()]);
+  });
+
+  test("is nothing of no items", async () => {
+    for await (const one of readAhead([], 2, pieces().read)) expect(one).toBeUndefined();
+  });
 });
 
 test("work that is late is answered as absent, work that fails fails", async () => {

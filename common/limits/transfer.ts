@@ -6,6 +6,8 @@ import { KIB, MIB } from "./units.ts";
 /** Ids of one class that an export sorts at once. */
 export const EXPORT_IDS_HELD_MAX = 100_000;
 export const EXPORT_PAGE_ROWS = 500;
+/** Objects whose earlier states an export begins to read before it writes them: each may have a page of them. */
+export const EXPORT_HISTORIES_AHEAD = 8;
 export const EXPORT_PIECE_CHARACTERS = 64 * KIB;
 /** What an import writes between two notes of how far it is. */
 export const IMPORT_CHUNK_MAX_ROWS = 1_000;

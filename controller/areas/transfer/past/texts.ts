@@ -1,5 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
+import { readAhead } from "../../../../common/concurrency.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { EXPORT_HISTORIES_AHEAD } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { ClassView, ObjectHistories, ObjectTimes, PastState } from "../../objects/index.ts";
 import { seesAll, type Principal } from "../../permissions/index.ts";
@@ -56,19 +58,25 @@ export class PastTexts {
     }
     const ids = objects.map(({ id }) => id);
     const times = await this.#with.objects.times(principal, exported.view.path, ids);
-    for (const [at, object] of objects.entries()) yield* this.#ofObject(object, timesOf(object.values, times[at]));
+    const timed = objects.map((object, at) => ({ object, times: timesOf(object.values, times[at]) }));
+    const past = readAhead(timed, EXPORT_HISTORIES_AHEAD, (one) => this.#states(one.object.id, one.times.writeUs));
+    for await (const [one, states] of past) yield* this.#ofObject(one, states);
   }
 
   async *ofRemoved(ids: readonly string[]): AsyncGenerator<string> {
     const { exported, relations } = this.#with;
-    for (const id of ids) for await (const state of this.#states(id)) yield stateText(exported, state, relations);
+    const past = readAhead(ids, EXPORT_HISTORIES_AHEAD, (id) => this.#states(id));
+    for await (const [, states] of past) for await (const state of states) yield stateText(exported, state, relations);
   }
 
-  async *#ofObject(object: ExportedObject, times: ObjectTimes): AsyncGenerator<string> {
+  async *#ofObject(
+    { object, times }: { readonly object: ExportedObject; readonly times: ObjectTimes },
+    states: AsyncIterable<PastState>,
+  ): AsyncGenerator<string> {
     const { exported, relations } = this.#with;
     const present = objectText(exported, object, { relations, times });
     let isPresentTold = false;
-    for await (const state of this.#states(object.id, times.writeUs)) {
+    for await (const state of states) {
       const isLast = !isPresentTold && state.timeUs === times.writeUs;
       if (isLast && this.#isAs(state, object, times)) continue;
       if (isLast) {
