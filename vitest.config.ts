@@ -1,4 +1,5 @@
 import { defineConfig } from "vitest/config";
+import LongestFirst from "./test/helpers/longest-first.ts";
 
 /**
  * Tests of areas that keep something in a store: `unit` runs them over the embedded engine, `areas-cluster` over etcd
@@ -96,6 +97,7 @@ export default defineConfig({
     setupFiles: ["test/helpers/program-flags.ts"],
     // Projects that run after one another transform each module once.
     experimental: { fsModuleCache: true },
+    sequence: { sequencer: LongestFirst },
     pool: "forks",
     maxWorkers: 2,
     projects: [
@@ -114,8 +116,15 @@ export default defineConfig({
       },
       {
         extends: true,
-        // Has two threads of its own.
-        test: { name: "sim", sequence: { groupOrder: 5 }, include: ["test/sim/**/*.test.ts"], fileParallelism: false },
+        test: {
+          name: "sim",
+          sequence: { groupOrder: 5 },
+          include: ["test/sim/**/*.test.ts"],
+          // Has two threads of its own.
+          fileParallelism: false,
+          // It takes the processor time that others leave, and may wait for it.
+          testTimeout: 1_200_000,
+        },
       },
       {
         extends: true,
@@ -125,7 +134,8 @@ export default defineConfig({
           include: ["{controller,test}/**/*.cluster.test.ts"],
           exclude: ["test/{e2e,ring}/**"],
           globalSetup: ["test/helpers/cluster-setup.ts"],
-          fileParallelism: false,
+          // Each file has name spaces of its own, and many wait for a time that passes.
+          maxWorkers: 2,
         },
       },
       {

@@ -27,6 +27,11 @@ export interface LocalClusterOptions {
   /** 1 when absent: one etcd member and one Cassandra node. More are a ring of so many of each. */
   readonly nodes?: ClusterSize;
   readonly heapMiB?: number;
+  /**
+   * True for a single pair that lives for one run and is never started again: it takes about half the processor time,
+   * and what it has answered may not be on disk.
+   */
+  readonly disposable?: boolean;
   readonly progress?: Progress;
 }
 
@@ -57,6 +62,7 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
       etcdProgram,
       cassandraJars,
       heapMiB: options.heapMiB,
+      disposable: options.disposable,
     });
     progress(`Starting ${members.map((member) => member.name).join(", ")} …`);
     const cluster = new LocalCluster(options.dir, { settings: settingsOf(members), running: await launch(members) });

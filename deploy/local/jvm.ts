@@ -34,9 +34,17 @@ const OPENED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
 const STARTS_SOON = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const RUNS_LONG = ["-XX:+UseG1GC"];
 
+/**
+ * Definitions of tables, and notes of what was emptied, stay in memory until they are written with everything else. A
+ * node that is started again may not know its tables.
+ */
+const NEVER_STARTS_AGAIN = ["-Dcassandra.test.flush_local_schema_changes=false", "-Dcassandra.unsafesystem=true"];
+
 export interface JvmOptions {
-  /** Whether it is lost and started again while it is looked at, as the nodes of a ring are. */
-  readonly startsOften: boolean;
+  /** True for a node that lives for minutes, as those of tests do. */
+  readonly startsSoon: boolean;
+  /** True for a node whose data end with it. */
+  readonly disposable: boolean;
   readonly heapMiB: number;
   readonly dataDir: string;
   readonly configFile: string;
@@ -47,7 +55,8 @@ export function jvmFlags(options: JvmOptions): string[] {
   return [
     ...openedPackages(),
     "-Djdk.attach.allowAttachSelf=true",
-    ...(options.startsOften ? STARTS_SOON : RUNS_LONG),
+    ...(options.startsSoon ? STARTS_SOON : RUNS_LONG),
+    ...(options.disposable ? NEVER_STARTS_AGAIN : []),
     `-Xms${options.heapMiB}m`,
     `-Xmx${options.heapMiB}m`,
     "-XX:+ExitOnOutOfMemoryError",

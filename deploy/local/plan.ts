@@ -19,6 +19,7 @@ export interface PlanOptions {
   readonly etcdProgram: string;
   readonly cassandraJars: string;
   readonly heapMiB?: number;
+  readonly disposable?: boolean;
 }
 
 /** The programs of a cluster, etcd first, by the names under which they can be spoken of: `etcd-1`, `cassandra-3`. */
@@ -27,10 +28,11 @@ export async function planMembers(options: PlanOptions): Promise<readonly Member
 }
 
 async function planSingle(options: PlanOptions): Promise<readonly Member[]> {
+  const { disposable } = options;
   const [client = 0, peer = 0, native = 0, storage = 0] = await freePorts(4);
   return [
-    etcdMember(options, "etcd", { client, peer }, { etcd: peer }),
-    node(options, { name: "cassandra", ring: addressesOf(1), index: 0, ports: { native, storage } }),
+    { ...etcdMember(options, "etcd", { client, peer }, { etcd: peer }), disposable },
+    { ...node(options, { name: "cassandra", ring: addressesOf(1), index: 0, ports: { native, storage } }), disposable },
   ];
 }
 

@@ -7,7 +7,7 @@ import { startDockerCluster } from "./docker-cluster.ts";
 
 /** What the suites are told: where etcd and Cassandra are, or why there are none. */
 export type ClusterProvision =
-  | { readonly available: true; readonly settings: ClusterSettings }
+  | { readonly available: true; readonly settings: ClusterSettings; readonly endsWithRun: boolean }
   | { readonly available: false; readonly reason: string };
 
 declare module "vitest" {
@@ -50,11 +50,13 @@ export async function teardown(): Promise<void> {
 
 async function start(): Promise<Started> {
   const given = settingsOfEnvironment();
-  if (given !== undefined) return { provision: { available: true, settings: given }, stop: async () => undefined };
+  if (given !== undefined)
+    return { provision: { available: true, settings: given, endsWithRun: false }, stop: async () => undefined };
   const docker = await startDockerCluster(say).catch((error: unknown) =>
     say(`Docker engine answers, but: ${text(error)}`),
   );
-  if (docker) return { provision: { available: true, settings: docker.settings }, stop: () => docker.stop() };
+  if (docker)
+    return { provision: { available: true, settings: docker.settings, endsWithRun: true }, stop: () => docker.stop() };
   try {
     return await startLocal();
   } catch (error) {
@@ -67,7 +69,7 @@ async function startLocal(): Promise<Started> {
   const dir = await mkdtemp(join(tmpdir(), "odp-cluster-"));
   const remove = (): Promise<void> => rm(dir, { recursive: true, force: true, maxRetries: 3 });
   try {
-    const cluster = await startLocalCluster({ dir, progress: say });
+    const cluster = await startLocalCluster({ dir, disposable: true, progress: say });
     // No way of ending this process may leave a Cassandra behind.
     const kill = (): void => cluster.daemons.forEach((daemon) => killQuietly(daemon.pid));
     process.once("exit", kill);
@@ -76,7 +78,7 @@ async function startLocal(): Promise<Started> {
       process.removeListener("exit", kill);
       await remove();
     };
-    return { provision: { available: true, settings: cluster.settings }, stop };
+    return { provision: { available: true, settings: cluster.settings, endsWithRun: true }, stop };
   } catch (error) {
     await remove();
     throw error;

@@ -7,17 +7,20 @@ import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest but the soak's, in two sequences side by side. The projects of the first mostly wait for stores
- * and programs. The second takes what they leave of the processors, and ends with `ring`, which mostly waits for its
- * members; it is printed project by project. What failed in any of them is printed once more at the end, and how long
- * each test file took is in `.reports/durations.tsv`. What is given after `npm test --` goes to vitest.
+ * `npm test`: all projects of vitest but the soak's, in two sequences side by side. The projects of the first mostly
+ * wait for stores and programs. The second takes what they leave of the processors: first `unit`, then `ring`, which
+ * mostly waits for its members, beside `sim`, which waits for nothing; it is printed project by project. What failed in
+ * any of them is printed once more at the end, and how long each test file took is in `.reports/durations.tsv`. What is
+ * given after `npm test --` goes to vitest.
  */
 const LAST = ["e2e"];
 /** Tests of `unit` and `ring` have deadlines, though generous ones, those of `sim` have none. */
-const BESIDE: readonly (readonly [name: string, priority: number])[] = [
-  ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
-  ["sim", constants.priority.PRIORITY_LOW],
-  ["ring", constants.priority.PRIORITY_NORMAL],
+const BESIDE: readonly (readonly (readonly [name: string, priority: number])[])[] = [
+  [["unit", constants.priority.PRIORITY_BELOW_NORMAL]],
+  [
+    ["ring", constants.priority.PRIORITY_NORMAL],
+    ["sim", constants.priority.PRIORITY_LOW],
+  ],
 ];
 /** Characters printed of all failures. */
 const FAILURES_SHOWN_MAX = 10_000;
@@ -43,7 +46,7 @@ const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
 const beside = runBeside();
-const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.map(([name]) => name)];
+const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.flat().map(([name]) => name)];
 const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
@@ -77,11 +80,14 @@ function projects(): string[] {
 
 async function runBeside(): Promise<readonly Ended[]> {
   const all: Ended[] = [];
-  for (const [name, priority] of BESIDE) {
+  for (const together of BESIDE) {
     if (stopped) break;
-    const run = vitest([name], priority);
-    all.push(await run.ended);
-    console.log(run.said());
+    const ended = together.map(async ([name, priority]) => {
+      const run = vitest([name], priority);
+      all.push(await run.ended);
+      console.log(run.said());
+    });
+    await Promise.all(ended);
   }
   return all;
 }

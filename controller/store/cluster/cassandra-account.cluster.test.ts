@@ -48,6 +48,7 @@ describeCluster("a Cassandra that asks for certificates and accounts", () => {
       address: "127.0.0.1",
       ports: { native, storage },
       ring: ["127.0.0.1"],
+      disposable: true,
       settings: `authenticator: PasswordAuthenticator
 authorizer: CassandraAuthorizer
 role_manager: CassandraRoleManager
