@@ -529,7 +529,7 @@ export async function assemble(options: AssemblyOptions) {
     policiesArea(policies),
     queryArea({ query, search, objects }),
     transferArea({ exports, imports }),
-    schemaArea(new SchemaService({ objects, query })),
+    schemaArea(new SchemaService({ objects, query, runtime })),
     rulesArea({
       rules,
       fileParser,

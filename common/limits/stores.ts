@@ -79,6 +79,8 @@ export const EXPIRY_SWEEP_MAX_ENTRIES = 200;
 export const BLOB_OWNER_MAX_BYTES = KIB;
 export const BLOB_STREAM_READ_MAX_BYTES = MIB;
 export const BLOB_STREAM_APPEND_MAX_BYTES = 4 * MIB;
+/** Appends to streams of a tenant that are under way at once (embedded store): the steps of all end in one turn. */
+export const BLOB_STREAM_APPENDS_AT_ONCE_MAX = 16;
 
 // Cluster engine.
 /** One attempt within a call: a node that hangs must not eat the whole deadline. */

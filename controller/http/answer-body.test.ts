@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { HTTP_PIECE_BYTES, HTTP_TURN_TEXT_MAX_CHARACTERS } from "../../common/limits.ts";
+import { HTTP_PIECE_BYTES, HTTP_ROWS_BUFFER_BYTES, HTTP_TURN_TEXT_MAX_CHARACTERS } from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { slicesOfOneStep } from "../../test/helpers/slices.ts";
 import { CountedPauses } from "../../test/security/pauses.ts";
@@ -38,6 +38,21 @@ describe("an answer of a long text", () => {
         path: "/message",
         handler: async () => ({ message: LONG, meta: { total: 1 }, warnings: ["told"] }),
       }),
+      endpoint({
+        ...get,
+        output: Type.Array(Type.String()),
+        path: "/rows",
+        handler: async () => ({ rows: pagesOf(PARTS), meta: {} }),
+      }),
+      endpoint({
+        ...get,
+        output,
+        path: "/content",
+        handler: async () => ({
+          content: Buffer.alloc(PARTS * HTTP_PIECE_BYTES),
+          contentType: "application/octet-stream",
+        }),
+      }),
       endpoint({ ...get, output, path: "/json", handler: async () => ({ json: LONG }) }),
     ];
     http = await openTestHttp({ endpoints });
@@ -55,4 +70,16 @@ describe("an answer of a long text", () => {
     // Once for its text and once for its bytes.
     expect(pauses.count).toBeGreaterThanOrEqual(2 * PARTS);
   });
+
+  test.each(["/rows", "/content"])("is sent with pauses to a reader that takes all at once: %s", async (path) => {
+    using pauses = new CountedPauses();
+    const answer = await http.app.inject({ url: `${path}?sessionid=${session}` });
+    expect(answer.statusCode).toBe(200);
+    expect(pauses.count).toBeGreaterThanOrEqual(PARTS);
+  });
 });
+
+/** Each as long as a piece of an answer. */
+async function* pagesOf(count: number): AsyncGenerator<readonly string[]> {
+  for (let page = 0; page < count; page++) yield await Promise.resolve(["x".repeat(HTTP_ROWS_BUFFER_BYTES)]);
+}

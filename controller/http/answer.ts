@@ -101,7 +101,15 @@ async function sendWhole(reply: FastifyReply, body: string | Uint8Array, options
   const isPacked = options.takesGzip && isCompressible(reply, length);
   if (length <= HTTP_PIECE_BYTES && !isPacked) return void vary(reply, length).send(pieces[0]);
   options.onSending();
-  await sendStream(reply.header("content-length", length), Readable.from(pieces), options);
+  await sendStream(reply.header("content-length", length), Readable.from(inSlices(pieces, options.slices)), options);
+}
+
+/** A reader that takes all at once has the thread for a slice only. */
+async function* inSlices(pieces: readonly Buffer[], slices: AnswerOptions["slices"]): AsyncGenerator<Buffer> {
+  for (const piece of pieces) {
+    if (slices.isOverNow()) await slices.pause();
+    yield piece;
+  }
 }
 
 /** Caches ask again for clients that accept other encodings. */
@@ -168,7 +176,7 @@ type RowsOptions = AnswerOptions & { readonly filter: Filter | undefined; readon
 /** The first rows are awaited before the head is sent, so that most failures still get their envelope. */
 async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOptions): Promise<void> {
   const pages = answer.rows[Symbol.asyncIterator]();
-  const parts = new RowTexts(pages, options.filter);
+  const parts = new RowTexts(pages, options);
   try {
     const head = `{"status":"ok","message":[${await parts.next()}`;
     options.writeHead(reply, answer);
@@ -187,20 +195,23 @@ async function sendRows(reply: FastifyReply, answer: RowsAnswer, options: RowsOp
 class RowTexts {
   readonly #pages: AsyncIterator<readonly unknown[]>;
   readonly #filter: Filter | undefined;
+  readonly #slices: AnswerOptions["slices"];
   #page: readonly unknown[] = [];
   #at = 0;
   #separator = "";
   /** All rows were taken. */
   isOver = false;
 
-  constructor(pages: AsyncIterator<readonly unknown[]>, filter: Filter | undefined) {
+  constructor(pages: AsyncIterator<readonly unknown[]>, { filter, slices }: Pick<RowsOptions, "filter" | "slices">) {
     this.#pages = pages;
     this.#filter = filter;
+    this.#slices = slices;
   }
 
-  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. */
+  /** The next piece, of about `HTTP_ROWS_BUFFER_BYTES`. A reader that takes all at once is given them in slices. */
   async next(): Promise<string> {
     let text = "";
+    if (this.#slices.isOverNow()) await this.#slices.pause();
     while (text.length < HTTP_ROWS_BUFFER_BYTES) {
       if (this.#at < this.#page.length) {
         const row = this.#page[this.#at++];

@@ -1,12 +1,7 @@
 import type { Readable } from "node:stream";
-import { setImmediate } from "node:timers/promises";
-import { AppError } from "../../common/errors.ts";
+import { AppError, isAppError } from "../../common/errors.ts";
 import type { Bound } from "../../common/json-decoder.ts";
-import {
-  HTTP_BODY_READ_FACTOR,
-  HTTP_BODY_WEIGHED_PIECE_CHARACTERS,
-  HTTP_SESSION_WITHIN_BYTES,
-} from "../../common/limits.ts";
+import { HTTP_BODY_READ_FACTOR, HTTP_SESSION_WITHIN_BYTES } from "../../common/limits.ts";
 import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
@@ -38,6 +33,7 @@ export interface TextOptions {
   readonly bound: Bound;
   /** Holds the body from its first byte on. */
   readonly memory: CallMemory;
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   /** Of a caller who is not known yet. */
   readonly stranger?: Stranger | undefined;
 }
@@ -48,17 +44,30 @@ export interface Stranger {
   readonly knownBy: (fields: Fields) => Promise<Bound>;
 }
 
-/** The whole body as text in the charset its type names. `AppError("too_large")` beyond the bound. */
+/** The whole body as text in the charset its type names, decoded in slices. `AppError("too_large")` beyond the bound. */
 export async function readText(source: Readable, options: TextOptions): Promise<string> {
-  const bytes = await readBytes(source, options);
-  // To put megabytes together and to decode them takes a turn each.
-  if (bytes.length > HTTP_BODY_WEIGHED_PIECE_CHARACTERS) await setImmediate();
-  const text = decode(bytes, options.contentType);
-  if (bytes.length > HTTP_BODY_WEIGHED_PIECE_CHARACTERS) await setImmediate();
-  return text;
+  const { contentType, slices } = options;
+  const chunks = await readChunks(source, options);
+  const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    const isPlain = chunks.length <= 1 && /^utf-?8$/i.test(charset);
+    if (isPlain) return UTF8.decode(chunks[0]);
+    const decoder = new TextDecoder(charset, { fatal: true });
+    let text = "";
+    for (const chunk of chunks) {
+      if (slices.isOverNow()) await slices.pause();
+      text += decoder.decode(chunk, { stream: true });
+    }
+    return text + decoder.decode();
+  } catch (error) {
+    if (isAppError(error)) throw error;
+    throw new AppError("invalid", `The body is no ${charset} text.`, { cause: error });
+  }
 }
 
-function readBytes(source: Readable, { bound: first, memory, stranger }: TextOptions): Promise<Uint8Array> {
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+function readChunks(source: Readable, { bound: first, memory, stranger }: TextOptions): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -87,7 +96,7 @@ function readBytes(source: Readable, { bound: first, memory, stranger }: TextOpt
     };
     const done = (): void => {
       leave();
-      resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
+      resolve(chunks);
     };
     const broken = (error?: Error): void =>
       refuse(new AppError("cancelled", "The client went away while it was sending.", { cause: error }));
@@ -118,17 +127,6 @@ function sessionIn(head: string): Fields {
   if (inForm !== undefined) return parseUrlEncoded(inForm);
   const inJson = SESSION_IN_JSON.exec(head)?.[1];
   return new Map(inJson === undefined ? [] : [[SESSION_FIELD, [inJson]]]);
-}
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
-
-function decode(bytes: Uint8Array, contentType: string): string {
-  const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
-  try {
-    return (/^utf-?8$/i.test(charset) ? UTF8 : new TextDecoder(charset, { fatal: true })).decode(bytes);
-  } catch (error) {
-    throw new AppError("invalid", `The body is no ${charset} text.`, { cause: error });
-  }
 }
 
 /** The values of a text, each as the text is read: as JSON or as a form. Throws when it is none. */

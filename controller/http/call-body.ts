@@ -60,7 +60,7 @@ export class CallBody {
       return body;
     }
     if (request.body === undefined || request.body === null) return NO_BODY;
-    const text = await readText(request.raw, { contentType, bound, stranger, memory });
+    const text = await readText(request.raw, { contentType, bound, stranger, memory, slices });
     const body = interpret(endpoint, text, contentType, await this.#decoded(text, slices));
     if (!body.isJson) await holdFields(memory, body.fields);
     return body;

@@ -169,7 +169,8 @@ class MultipartReading {
 
   async #takeJson(name: string | undefined, file: Readable): Promise<void> {
     const { memory, slices } = this.#options;
-    const text = await readText(file, { contentType: "", bound: this.#bound, memory }).catch((error: unknown) => {
+    const options = { contentType: "", bound: this.#bound, memory, slices };
+    const text = await readText(file, options).catch((error: unknown) => {
       if (isAppError(error, "cancelled")) throw new AppError("invalid", `${BROKEN}: a part has no end.`);
       throw isAppError(error, "invalid") ? new AppError("invalid", `${titleOf(name)} is no UTF-8 text.`) : error;
     });

@@ -92,7 +92,7 @@ const BATCHES: RouteClass = {
     {
       name: "10,000 rows to a table",
       path: "/extend/hostile",
-      body: () => `{"data":[${many(10_000, (at) => `{"key":"k${at}","a":${at},"b":"text ${at}"}`)}]}`,
+      body: () => `[${many(10_000, (at) => `{"key":"k${at}","a":${at},"b":"text ${at}"}`)}]`,
     },
   ],
 };
@@ -170,7 +170,8 @@ const DELETES: RouteClass = {
     statement("UPDATE of 10^5 objects", `update ${BULK}/out set size = 1`),
     statement("DELETE of 10^5 objects", `delete from ${BULK}/gone`, (odp) => fill(odp, "gone")),
     { name: "config/del of 10^5 keys", path: "/config/del", body: () => `{"key":"/matrix/etc"}` },
-    statement("DROP CLASS of 10^5 objects", `drop class ${BULK}/dropped`, (odp) => fill(odp, "dropped")),
+    statement("DROP CLASS whose 10^5 objects were deleted", `drop class ${BULK}/gone`),
+    statement("DROP CLASS of 10^5 objects", `drop class ${BULK}/out`),
   ],
 };
 
@@ -189,6 +190,13 @@ const AUDIT: RouteClass = {
 
 const folderOf = (at: number): Upload[] =>
   Array.from({ length: HTTP_UPLOAD_MAX_FILES }, (_, n) => ({ name: `${at}-${n}.txt`, content: `file ${n}` }));
+
+async function fileToParse(odp: Installation): Promise<void> {
+  await fill(odp, "parsed", 0);
+  const value = `--class=${BULK}/parsed\n--parser=csv\n--fields=host,size\n--fields_type=VAR,INT\n`;
+  await odp.ok("PUT", "/mxobject/rule", JSON.stringify({ key: "/matrix/rules/hostile", value }));
+  await odp.ok("PUT", "/fs/hostile/l.csv", JSON.stringify({ data: many(20_000, (at) => `h${at},${at}`, "\n") }));
+}
 
 const FILES: RouteClass = {
   name: "files and uploads",
@@ -228,7 +236,13 @@ const FILES: RouteClass = {
       name: "a.bin",
       content: new Uint8Array(16 * 1_048_576),
     })),
-    read("a file of 2,000,000 lines is parsed", "/action/parsefile?filepath=/hostile/text.txt"),
+    {
+      ...read(
+        "a file of 20,000 lines is parsed",
+        "/action/parsefile?rule=/matrix/rules/hostile&filename=/hostile/l.csv",
+      ),
+      before: fileToParse,
+    },
     {
       name: "a licence of 60,000 signs",
       path: "/license/import",

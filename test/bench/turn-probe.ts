@@ -51,10 +51,13 @@ if (isMainThread && process.argv[1]?.endsWith("/controller.js")) {
     clearInterval(timer);
     return JSON.stringify({ turnMs, heapMb: mostMb });
   };
-  createServer(({ url }, answer) => {
+  const server = createServer(({ url }, answer) => {
     if (url === "/end") return setImmediate(() => answer.end(end()));
     setImmediate(() => (begin(), answer.end("{}")));
-  }).listen(Number(process.env.TURN_PROBE_PORT), "127.0.0.1");
+  });
+  // A connection that is closed while it is asked again would end the bench.
+  server.keepAliveTimeout = 0;
+  server.listen(Number(process.env.TURN_PROBE_PORT), "127.0.0.1");
 }`;
 
 /** A controller as it ships that tells how long its turns are. */
@@ -89,6 +92,8 @@ export class ProbedController implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // What callers have left may go on for long.
+    await this.odp.controller.kill();
     await this.odp.stop();
     await rm(this.#folder, { recursive: true });
   }

@@ -76,7 +76,7 @@ export class ConfigImport {
         principal,
         planned.flatMap(({ change }) => (change ? [change] : [])),
       );
-    return reportOf(planned, request.plan);
+    return reportOf(planned, request.plan, slices);
   }
 
   async #read(
@@ -189,21 +189,29 @@ function textOf(bytes: Uint8Array): string {
   }
 }
 
-function reportOf(planned: readonly Planned[], isPlan: boolean): ImportReport {
-  const count = (action: Action): number => planned.filter((one) => one.action === action).length;
-  const rank: Readonly<Record<Action, number>> = { create: 0, update: 0, skip: 1, unchanged: 2 };
-  const changes = (): ImportReport["changes"] =>
-    planned
-      .map(({ key, action }) => ({ key, action }))
-      .sort((one, other) => rank[one.action] - rank[other.action])
-      .slice(0, CONFIG_PLAN_SHOWN_MAX);
+const RANK = { create: 0, update: 0, skip: 1, unchanged: 2 } as const satisfies Readonly<Record<Action, number>>;
+
+type Shown = NonNullable<ImportReport["changes"]>[number];
+
+/** Of a plan it tells the first keys of each rank. */
+async function reportOf(planned: readonly Planned[], isPlan: boolean, slices: Slices): Promise<ImportReport> {
+  const counts: Record<Action, number> = { create: 0, update: 0, skip: 0, unchanged: 0 };
+  const shown: readonly [Shown[], Shown[], Shown[]] = [[], [], []];
+  const warnings: string[] = [];
+  for (const { key, action, warnings: own } of planned) {
+    if (slices.isOver()) await slices.pause();
+    counts[action]++;
+    const alike = shown[RANK[action]];
+    if (alike.length < CONFIG_PLAN_SHOWN_MAX) alike.push({ key, action });
+    warnings.push(...own);
+  }
   return {
     total: planned.length,
-    created: count("create"),
-    updated: count("update"),
-    unchanged: count("unchanged"),
-    skipped: count("skip"),
-    ...(isPlan && { changes: changes() }),
-    warnings: planned.flatMap(({ warnings }) => warnings),
+    created: counts.create,
+    updated: counts.update,
+    unchanged: counts.unchanged,
+    skipped: counts.skip,
+    ...(isPlan && { changes: shown.flat().slice(0, CONFIG_PLAN_SHOWN_MAX) }),
+    warnings,
   };
 }

@@ -178,7 +178,7 @@ export class RunCarrying {
       [now, ended] = [next, await this.#try(run, next.open)];
     }
     await ends();
-    return this.#end(now, ended);
+    return this.#end(now, ended, ends);
   }
 
   async #try(run: Run, open: OpenRun): Promise<Tried> {
@@ -214,9 +214,10 @@ export class RunCarrying {
     return cancelled?.aborted !== true;
   }
 
-  async #end(held: VersionedRun, ended: Tried): Promise<HostRun> {
+  async #end(held: VersionedRun, ended: Tried, turn: HostTurns): Promise<HostRun> {
     const { host } = held.open;
-    const end = await this.#with.endings.finish(held, ended);
+    const end = await this.#with.endings.finish(held, { ...ended, turn });
+    await turn();
     const { state, message, tries = 1 } = end;
     const exit = exitOf(end);
     if (end.mine) this.publish(held.open, { status: state, message, ...exit });

@@ -15,6 +15,7 @@ import type { Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { COMMAND_RUN_PATH, JOB_RUN_PATH } from "./classes.ts";
 import { commandRows } from "./command-rows.ts";
+import type { HostTurns } from "./host-turns.ts";
 import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import { RunRows } from "./run-rows.ts";
@@ -38,6 +39,14 @@ export interface StandingEnd {
   readonly message: string;
   readonly tries?: number;
   readonly mine: boolean;
+}
+
+/** A host whose command is over; `turn` of the hosts of a run that go on together. */
+interface Finished {
+  readonly outcome: CommandOutcome;
+  readonly output: RunOutput;
+  readonly tries: number;
+  readonly turn?: HostTurns;
 }
 
 type Ending = Omit<CommandOutcome, "host" | "startedMs"> & Pick<RunEnd, "tries">;
@@ -72,14 +81,7 @@ export class RunEndings {
   /**
    * As `end`, with all of the output. Repeats while the store is away for a moment; the entry outlives this controller.
    */
-  async finish(
-    held: VersionedRun,
-    {
-      outcome,
-      output,
-      tries,
-    }: { readonly outcome: CommandOutcome; readonly output: RunOutput; readonly tries: number },
-  ): Promise<StandingEnd> {
+  async finish(held: VersionedRun, { outcome, output, tries, turn }: Finished): Promise<StandingEnd> {
     const lost = await output.finish();
     const message =
       lost === undefined
@@ -87,7 +89,7 @@ export class RunEndings {
         : `${outcome.message} (its output could not be stored: ${errorText(lost)})`.trim();
     const end = this.endOf(output, { ...outcome, message, tries });
     try {
-      return await this.#persist(() => this.end(held, end));
+      return await this.#persist(() => this.end(held, end, turn));
     } catch (error) {
       const { runId, host } = held.open;
       this.#runtime.log.error(
@@ -127,13 +129,13 @@ export class RunEndings {
   }
 
   /** Decides that the run ended so, unless another controller was faster, and puts on record what stands. */
-  async end(run: VersionedRun, end: RunEnd): Promise<StandingEnd> {
+  async end(run: VersionedRun, end: RunEnd, turn?: HostTurns): Promise<StandingEnd> {
     const decided = await this.#journal.decide(run, {
       ...end,
       message: beginningOf(end.message, JOB_MESSAGE_MAX_CHARACTERS),
     });
     if (decided) {
-      await this.settle(decided.open);
+      await this.settle(decided.open, turn);
       return standing(end, true);
     }
     return this.#follow(run.open);
@@ -146,10 +148,15 @@ export class RunEndings {
     await this.#objects.insert(platformOf({ order }), pathOf({ order }), [row], { atMs });
   }
 
-  /** Writes a decided end into the row and closes the run. Any controller may call it; safe to repeat. */
-  async settle(open: OpenRun): Promise<void> {
+  /**
+   * Writes a decided end into the row and closes the run, each step in a turn of its host, if there are others. Any
+   * controller may call it; safe to repeat.
+   */
+  async settle(open: OpenRun, turn?: HostTurns): Promise<void> {
     if (!open.end) return;
+    await turn?.();
     await this.record(open, open.end);
+    await turn?.();
     await this.#journal.end(open);
   }
 

@@ -39,9 +39,9 @@ import { describeFollowing, splitCondition } from "./plan/relations.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
-import { planReading } from "./run/reading.ts";
+import { planInSteps, planReading } from "./run/reading.ts";
 import type { PlanStep, Reading, RunContext } from "./run/run.ts";
-import { inSlices, type Slices } from "./run/slice.ts";
+import { afterSteps, drained, inSlices, type Slices } from "./run/slice.ts";
 import type { ColumnMeta, QueryMeta, StatementType } from "./types.ts";
 import { readingWithSubSelects } from "./run/subselects.ts";
 import { askingChange } from "./write/asking.ts";
@@ -152,7 +152,8 @@ async function select(statement: Select | Union | Match, context: PrepareContext
   if (others.length > 0 && "cursor" in statement && statement.cursor)
     throw new AppError("invalid", "[Valid] CURSOR goes with one list of values.");
   const leftOut: LeftOut = { more: false };
-  const reading = readingOf(statement, context, { values: first, leftOut });
+  const steps = readingInSteps(statement, context, { values: first, leftOut });
+  const reading = await afterSteps(steps, planningOf(statement), context.slices);
   const rows = reading.rows(runContext(context));
   await eachChecked(statement, context, (values) =>
     readingOf(statement, context, { values, leftOut }).rows(runContext(context)),
@@ -196,13 +197,32 @@ async function eachChecked(
   }
 }
 
-function readingOf(
+function readingOf(written: Select | Union | Match, context: PrepareContext, execution: Execution): Reading {
+  return drained(readingInSteps(written, context, execution));
+}
+
+/** So many characters of a statement take a step of its planning as long as an ordinary row. */
+const CHARACTERS_PER_ROW = 64;
+
+/** How many ordinary rows a step of the planning of the statement is worth. */
+function planningOf({ span }: Statement): number {
+  return (span.end - span.start) / CHARACTERS_PER_ROW;
+}
+
+interface Execution {
+  readonly values: Arguments;
+  readonly leftOut: LeftOut;
+}
+
+/** As `readingOf`; each step takes a while where the conditions of the statement are long. */
+function* readingInSteps(
   written: Select | Union | Match,
   { principal, catalog, objects, nowMs }: PrepareContext,
-  { values, leftOut }: { readonly values: Arguments; readonly leftOut: LeftOut },
-): Reading {
+  { values, leftOut }: Execution,
+): Generator<undefined, Reading> {
   const statement = settled(written, { nowMs, values });
-  if (statement.kind !== "match") return planReading(statement, principal, { catalog, values, leftOut });
+  yield;
+  if (statement.kind !== "match") return yield* planInSteps(statement, principal, { catalog, values, leftOut });
   const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
   const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
   return readingWithSubSelects(statement, { whole, inner }) ?? whole(statement);

@@ -6,6 +6,7 @@ import type { Row, Value } from "../../../common/value.ts";
 import { canonicalText, canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 import { classRef } from "./definition.ts";
+import type { ThreadSlices } from "../../slices.ts";
 import type { VisibleSchema } from "./records.ts";
 
 export interface Action {
@@ -32,12 +33,17 @@ interface Target {
 }
 
 /**
- * What an action does, in the order of its objects. Names and values of all are checked; an error names the object as
- * `data[n]`.
+ * What an action does, in the order of its objects. Names and values of all are checked, in slices; an error names the
+ * object as `data[n]`.
  */
-export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] {
+export async function stepsOf(
+  action: Action,
+  schema: VisibleSchema,
+  slices: Pick<ThreadSlices, "isOverNow" | "pause">,
+): Promise<readonly Step[]> {
   const steps: { signature: string; step: Step & { readonly values: (readonly Value[])[] } }[] = [];
-  action.objects.forEach((object, index) => {
+  for (const [index, object] of action.objects.entries()) {
+    if (slices.isOverNow()) await slices.pause();
     const target = named(index, () => targetOf(action.kind, object, schema));
     const values = [
       ...target.set.map((name) => target.object[name] ?? null),
@@ -48,7 +54,7 @@ export function stepsOf(action: Action, schema: VisibleSchema): readonly Step[] 
     if (last?.signature === signature && last.step.values.length < QUERY_VALUE_ROWS_MAX) last.step.values.push(values);
     else
       steps.push({ signature, step: { statement: statementOf(action.kind, target), values: [values], from: index } });
-  });
+  }
   return steps.map(({ step }) => step);
 }
 

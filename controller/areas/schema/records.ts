@@ -1,7 +1,7 @@
 import type { ClassDetails, ClassRecord, FieldRecord, Indexing } from "../../../common/api/schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { type ClassCatalog, type ClassView, type Column, type IndexStatus, nameAmong } from "../objects/index.ts";
-import { classAccess, type Principal } from "../permissions/index.ts";
+import { type ClassAccess, classAccess, type Principal } from "../permissions/index.ts";
 import { isPseudo, PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
 import { baseType, indexOption, typeParameters } from "./field-types.ts";
 
@@ -10,6 +10,7 @@ export class VisibleSchema {
   readonly #principal: Principal;
   readonly #catalog: ClassCatalog;
   readonly #indexes: ReadonlyMap<string, IndexStatus>;
+  readonly #access = new Map<ClassView, ClassAccess>();
   #below: ReadonlyMap<number, readonly ClassView[]> | undefined;
 
   /** Without `indexes` the records leave out the state of the indexes. */
@@ -70,7 +71,7 @@ export class VisibleSchema {
 
   column(view: ClassView, name: string): Column | undefined {
     const column = view.column(name);
-    return column && !column.sealed && !classAccess(this.#principal, view).hidden.has(name) ? column : undefined;
+    return column && !column.sealed && !this.#accessTo(view).hidden.has(name) ? column : undefined;
   }
 
   /**
@@ -200,7 +201,13 @@ export class VisibleSchema {
   }
 
   #isReadable(view: ClassView): boolean {
-    return classAccess(this.#principal, view).readable;
+    return this.#accessTo(view).readable;
+  }
+
+  #accessTo(view: ClassView): ClassAccess {
+    let known = this.#access.get(view);
+    if (known === undefined) this.#access.set(view, (known = classAccess(this.#principal, view)));
+    return known;
   }
 
   /** -1 when no visible class is above. */

@@ -2,11 +2,14 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { slicesOfOneStep } from "../../../test/helpers/slices.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { AuditEntry } from "../audit/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { QueryService } from "../query/index.ts";
+import { stepsOf } from "./actions.ts";
 import { schemaRoutes, SchemaService } from "./index.ts";
+import { VisibleSchema } from "./records.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 const principal = testPrincipal();
@@ -38,7 +41,7 @@ beforeAll(async () => {
     record: (entry: AuditEntry) => (audited.push(entry), Promise.resolve()),
   };
   query = new QueryService({ objects, runtime, audit });
-  http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query })) });
+  http = await openTestHttp({ endpoints: schemaRoutes(new SchemaService({ objects, query, runtime })) });
   admin = await http.signIn("admin");
   viewer = await http.signIn("viewer");
   const data = [
@@ -395,6 +398,15 @@ test("objects are inserted and updated as MQL would, found by id or keys", async
     status: "ok",
   });
   expect(audited.at(-1)).toMatchObject({ action: `MQL insert ${app}`, outcome: "ok" });
+});
+
+test("the objects of an action are checked in slices", async () => {
+  const { seen, slices } = slicesOfOneStep();
+  const schema = new VisibleSchema(principal, await objects.catalog(principal));
+  const rows = Array.from({ length: 20 }, (_, at) => ({ class: "/matrix/ent/app", host: `h${at}`, port: at }));
+  const [step] = await stepsOf({ kind: "insert", objects: rows }, schema, slices);
+  expect(step?.values).toHaveLength(rows.length);
+  expect(seen.pauses).toBe(rows.length);
 });
 
 test("an action that cannot be done wholly says at which object, and begins nothing", async () => {

@@ -3,7 +3,10 @@ import { AppError } from "../../../common/errors.ts";
 import { listed } from "../../../common/text/listed.ts";
 import { SCHEMA_PAGE_RECORDS, SCHEMA_TABLE_MAX_RECORDS } from "../../../common/limits.ts";
 import { NOWHERE, printStatement, type Statement } from "../../../common/mql/index.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
+import type { Runtime } from "../../runtime.ts";
+import { ThreadSlices } from "../../slices.ts";
 import type { Objects } from "../objects/index.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Query, QueryMeta } from "../query/index.ts";
@@ -15,6 +18,7 @@ import { VisibleSchema } from "./records.ts";
 export interface SchemaDependencies {
   readonly objects: Pick<Objects, "catalog" | "indexStates">;
   readonly query: Query;
+  readonly runtime: Pick<Runtime, "clock">;
 }
 
 /** A whole table as one JSON text, as its clients want it. */
@@ -27,10 +31,12 @@ export interface TableAnswer {
 export class SchemaService {
   readonly #objects: Pick<Objects, "catalog" | "indexStates">;
   readonly #query: Query;
+  readonly #clock: Clock;
 
-  constructor({ objects, query }: SchemaDependencies) {
+  constructor({ objects, query, runtime }: SchemaDependencies) {
     this.#objects = objects;
     this.#query = query;
+    this.#clock = runtime.clock;
   }
 
   /** A number: the classes below; a path: the class and those below; nothing or -1: the root. */
@@ -119,7 +125,8 @@ export class SchemaService {
    */
   async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
     requirePermission(principal, "objects:read");
-    const steps = stepsOf(action, await this.#visible(principal));
+    const slices = new ThreadSlices({ tenant: principal.tenant, clock: this.#clock, signal });
+    const steps = await stepsOf(action, await this.#visible(principal), slices);
     const answered: Row[][] = [];
     for (const step of steps) answered.push(await this.#step(principal, step, signal));
     if (action.kind === "update") requireAll(steps, answered);

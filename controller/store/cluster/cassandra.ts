@@ -15,7 +15,7 @@ import { schemaAgreed, schemaDifference, type SchemaNode } from "./agreement.ts"
 import { keepControlConnection } from "./control-connection.ts";
 import { Deadline } from "./deadline.ts";
 import { correctListDecoding } from "./list-decoding.ts";
-import { Places } from "./places.ts";
+import { Places } from "../places.ts";
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 

@@ -2,9 +2,14 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import type { Files, OpenFile } from "../../../common/files.ts";
-import { BLOB_STREAM_APPEND_MAX_BYTES, BLOB_STREAM_READ_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  BLOB_STREAM_APPEND_MAX_BYTES,
+  BLOB_STREAM_APPENDS_AT_ONCE_MAX,
+  BLOB_STREAM_READ_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { isMissing, readWholly, removeFile, syncFolder, writeWholly } from "../../files.ts";
 import type { StreamPart } from "../blobs.ts";
+import { Places } from "../places.ts";
 import { diskErrors } from "./files.ts";
 import { Turns } from "./turns.ts";
 
@@ -31,6 +36,7 @@ export class Streams {
   readonly #sizes: StreamSizes;
   /** The check of the offset and the write must be one. */
   readonly #turns = new Turns();
+  readonly #places = new Places(BLOB_STREAM_APPENDS_AT_ONCE_MAX);
 
   constructor({ folder, files, sizes }: StreamsOptions) {
     this.#folder = folder;
@@ -56,7 +62,7 @@ export class Streams {
         `At most ${BLOB_STREAM_APPEND_MAX_BYTES} bytes are appended at once, not ${bytes.length}.`,
       );
     }
-    return this.#turns.take(stream, () => diskErrors(this.#append(digestOf(stream), offset, bytes)));
+    return this.#turns.take(stream, () => this.#inPlace(() => this.#append(digestOf(stream), offset, bytes)));
   }
 
   async read(stream: string, offset: number, maxBytes: number): Promise<StreamPart> {
@@ -86,6 +92,15 @@ export class Streams {
   /** Resolves when nothing is being written any more. */
   async close(): Promise<void> {
     await this.#turns.idle();
+  }
+
+  async #inPlace<T>(append: () => Promise<T>): Promise<T> {
+    if (!this.#places.tryTake()) await new Promise<void>((taken) => this.#places.queue(taken));
+    try {
+      return await diskErrors(append());
+    } finally {
+      this.#places.leave();
+    }
   }
 
   async #append(digest: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }> {

@@ -32,6 +32,10 @@ export class Scope implements Fields<ObjectRow> {
   readonly tree: VisibleTree;
   /** Rows come with what their relations lead to. */
   readonly #follows: boolean;
+  /** What names mean, as long conditions ask about the same few again and again. */
+  readonly #defined = new Map<string, string | undefined>();
+  readonly #plain = new Map<string, BoundField>();
+  readonly #sources = new Map<BoundField, Source<ObjectRow>>();
 
   constructor(principal: Principal, alias: string | undefined, tree: VisibleTree, { follows = false } = {}) {
     this.principal = principal;
@@ -88,6 +92,14 @@ export class Scope implements Fields<ObjectRow> {
 
   /** `AppError("not_found")` for a field that no class of the scope has. */
   bind(field: Field, values: Arguments = []): BoundField {
+    const [name = "", ...members] = field.parts;
+    if (field.window || members.length > 0) return this.#bound(field, values);
+    let known = this.#plain.get(name);
+    if (known === undefined) this.#plain.set(name, (known = this.#bound(field, values)));
+    return known;
+  }
+
+  #bound(field: Field, values: Arguments): BoundField {
     const followed = this.followed(field, values);
     if (followed) {
       if (this.#follows) return followed;
@@ -144,6 +156,14 @@ export class Scope implements Fields<ObjectRow> {
    * Undefined when there is none; `AppError("invalid")` when there are several and none is exact.
    */
   definedName(written: string): string | undefined {
+    const known = this.#defined.get(written);
+    if (known !== undefined || this.#defined.has(written)) return known;
+    const name = this.#definedName(written);
+    this.#defined.set(written, name);
+    return name;
+  }
+
+  #definedName(written: string): string | undefined {
     if (this.has(written) || this.isRelation(written)) return written;
     const pseudo = written.toLowerCase();
     if (this.tree.isPseudo(pseudo)) return pseudo;
@@ -187,7 +207,12 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   source(bound: BoundField): Source<ObjectRow> {
-    return sourceOfField(bound, this, (field) => this.#plainSource(field));
+    let known = this.#sources.get(bound);
+    if (known === undefined) {
+      known = sourceOfField(bound, this, (field) => this.#plainSource(field));
+      this.#sources.set(bound, known);
+    }
+    return known;
   }
 
   #plainSource(field: BoundField): Source<ObjectRow> {

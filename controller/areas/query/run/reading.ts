@@ -28,22 +28,31 @@ import { answersInside } from "./answers.ts";
 import { countedOr } from "./counted.ts";
 import { foundInOrder } from "./inorder.ts";
 import { filterOf, matching, type PlanStep, type RowReading, type RunContext } from "./run.ts";
-import { Slices } from "./slice.ts";
+import { drained, Slices } from "./slice.ts";
 import { timed } from "./steps.ts";
 import { readingWithSubSelects } from "./subselects.ts";
 import { planUnion, united } from "./union.ts";
 import { workOf } from "./work.ts";
 
 export function planReading(statement: Select | Union, principal: Principal, context: PlanContext): RowReading {
+  return drained(planInSteps(statement, principal, context));
+}
+
+/** As `planReading`; each step takes a while where the conditions of the statement are long. */
+export function* planInSteps(
+  statement: Select | Union,
+  principal: Principal,
+  context: PlanContext,
+): Generator<undefined, RowReading> {
   const { leftOut = { more: false } } = context;
   const nested = readingWithSubSelects(statement, {
     whole: (part) => planReading(part, principal, { ...context, leftOut }),
     inner: (part) => planReading(part, principal, { ...context, asOf: undefined, leftOut: { more: false } }),
   });
   if (nested) return nested;
-  return statement.kind === "union"
-    ? unionReading(statement, principal, { ...context, leftOut })
-    : planPart(statement, principal, { ...context, leftOut }).reading;
+  yield;
+  if (statement.kind === "union") return yield* unionReading(statement, principal, { ...context, leftOut });
+  return (yield* planPart(statement, principal, { ...context, leftOut })).reading;
 }
 
 interface Part {
@@ -53,22 +62,24 @@ interface Part {
 
 type PartContext = PlanContext & { readonly leftOut: LeftOut };
 
-function planPart(select: Select, principal: Principal, context: PartContext): Part {
+function* planPart(select: Select, principal: Principal, context: PartContext): Generator<undefined, Part> {
   const asOf = select.asOf ?? context.asOf;
   const inside = answersInside(select, {
     principal,
     inner: (part) => planReading(part, principal, { ...context, asOf, answers: undefined, leftOut: { more: false } }),
   });
-  const { plan, reading } = planOver(select, principal, { ...context, answers: inside?.answers });
+  const { plan, reading } = yield* planOver(select, principal, { ...context, answers: inside?.answers });
   return { plan, reading: inside ? inside.around(reading) : reading };
 }
 
-function planOver(select: Select, principal: Principal, context: PartContext): Part {
+function* planOver(select: Select, principal: Principal, context: PartContext): Generator<undefined, Part> {
   if (select.joins.length > 0) {
     const plan = planJoin(select, principal, context);
+    yield;
     return { plan, reading: joinReading(plan, context.leftOut) };
   }
   const plan = planSelect(select, principal, context);
+  yield;
   return { plan, reading: selectReading(plan, context.leftOut) };
 }
 
@@ -145,12 +156,14 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
   };
 }
 
-function unionReading(union: Union, principal: Principal, context: PartContext): RowReading {
+function* unionReading(union: Union, principal: Principal, context: PartContext): Generator<undefined, RowReading> {
   const { leftOut } = context;
-  const planned = union.selects.map((select) => {
+  const planned: Part[] = [];
+  for (const select of union.selects) {
     const whole = { ...select, limit: { kind: "number" as const, text: "-1", span: select.span } };
-    return planPart(whole, principal, { ...context, asOf: union.asOf ?? context.asOf });
-  });
+    planned.push(yield* planPart(whole, principal, { ...context, asOf: union.asOf ?? context.asOf }));
+    yield;
+  }
   const parts = planned.map((part) => part.reading);
   const plan = planUnion(
     union,

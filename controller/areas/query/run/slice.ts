@@ -40,3 +40,20 @@ export async function inSlices<T>(
     if (slices.isOver(STEP_WORK)) await slices.pause();
   }
 }
+
+/** Does the work step by step, in slices; a step takes as long as so many ordinary rows. */
+export async function afterSteps<T>(steps: Generator<unknown, T>, work: number, slices: Slices): Promise<T> {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (slices.isOver(work)) await slices.pause();
+  }
+}
+
+/** Does the work at once. */
+export function drained<T>(steps: Generator<unknown, T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}

@@ -62,3 +62,11 @@ test("a whole row costs as much as one more that is read", () => {
   expect(rowWorkOf(one)).toBe(1);
   expect(rowWorkOf({ ...one, outputs: [{ kind: "star" }] })).toBe(2);
 });
+
+test("others get their turn between the steps of a long plan", async () => {
+  const looks = vi.spyOn(Slices.prototype, "isOver");
+  await query.run(admin, `select size from /matrix/box where ${"size = 1 or ".repeat(4_000)} size = 2`);
+  // Values are settled, sub-selects looked for, reads planned.
+  expect(looks.mock.calls.filter(([work = 1]) => work >= ROWS)).toHaveLength(3);
+  looks.mockRestore();
+});
