@@ -385,7 +385,11 @@ function endingBy(log: Logger, close: () => Promise<void>): (code: number) => Pr
   return async (code) => {
     if (isEnding) return;
     isEnding = true;
-    clock.after(SHUTDOWN_DEADLINE_MS, () => process.exit(1));
+    clock.after(SHUTDOWN_DEADLINE_MS, () => {
+      log.error(`the controller did not stop within ${SHUTDOWN_DEADLINE_MS} ms, and is ended like one that crashed`);
+      // An exit would first wait for the store's threads, which may be what the stop waits for.
+      process.kill(process.pid, "SIGKILL");
+    });
     await close().catch((error: unknown) => log.error({ err: error }, "the controller did not end in good order"));
     process.exit(code);
   };
