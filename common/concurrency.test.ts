@@ -83,6 +83,16 @@ describe("what is read ahead", () => {
     expect([got, begun, open]).toEqual([["2a", "2b"], [2, 3, 4, 5], new Set()]);
   });
 
+  test("is closed when its reader leaves, in the middle of an item too", async () => {
+    const { begun, open, read } = pieces();
+    const first = async (): Promise<unknown> => {
+      for await (const [, texts] of readAhead([2, 4, 5], 1, read)) for await (const text of texts) return text;
+      return undefined;
+    };
+    expect(await first()).toBe("2a");
+    expect([begun, open]).toEqual([[2, 4], new Set()]);
+  });
+
   test("is nothing of no items", async () => {
     for await (const one of readAhead([], 2, pieces().read)) expect(one).toBeUndefined();
   });

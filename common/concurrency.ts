@@ -22,8 +22,9 @@ export async function mapLimited<T, R>(
 }
 
 /**
- * What `open` answers for each item, in their order. Of the next `ahead` items, the first piece is read already. Each
- * answer is to be read to its end before the next one is asked for; a failure comes where its piece would come.
+ * Yields each item with the pieces that `open` gives of it, in the order of `items`. It has begun to read the first
+ * pieces of the next `ahead` items by then. The caller reads the pieces of an item before it asks for the next item. A
+ * failure is thrown where its piece would come.
  */
 export async function* readAhead<I, T>(
   items: readonly I[],
@@ -49,16 +50,20 @@ interface Begun<T> {
 
 function begin<T>(rest: AsyncGenerator<T>): Begun<T> {
   const first = rest.next();
-  // Its failure is told to who comes so far.
+  // `continued` throws its failure, if its turn comes.
   first.catch(() => undefined);
   return { first, rest };
 }
 
 async function* continued<T>({ first, rest }: Begun<T>): AsyncGenerator<T> {
-  const piece = await first;
-  if (piece.done === true) return;
-  yield piece.value;
-  yield* rest;
+  try {
+    const piece = await first;
+    if (piece.done === true) return;
+    yield piece.value;
+    yield* rest;
+  } finally {
+    await rest.return(undefined);
+  }
 }
 
 /** What `work` answers, or `undefined` when it has not within `timeoutMs`; then it goes on unheard, its failure too. */

@@ -68,7 +68,7 @@ async function edgesTo(principal: Principal, path: string, asOfMs: number): Prom
 
 async function historyOf(principal: Principal, path: string): Promise<unknown> {
   const found: unknown[] = [];
-  for (const id of ["a", "b", "c", "d", "e", "f"]) {
+  for (const id of ["a", "b", "c", "d", "e", "f", "g"]) {
     const ref = { id: `box:${id}`, class: principal === other ? moved(path) : path };
     for await (const states of transfer.objects.history(principal, ref))
       found.push(...states.map(({ class: _class, ...state }) => state));
@@ -85,10 +85,11 @@ test("an import with times brings times, earlier states, removals and relations 
     insert into ${path} host='a', size=2, tags=['y'], past=['box:b','box:c'] at '2026-01-02';
     insert into ${path} host='a', size=null, past=['box:c'] at '2026-01-03';
     insert into ${path} host='f', past=['box:d'] at '2026-01-01'; insert into ${path} host='f', past=[] at '2026-01-03';
+    insert into ${path} host='g', size=7 at '2026-01-01';
     insert into ${path} host='e', size=1, note='late' at '2026-01-03'; insert into ${path} host='e', size=0, note='early', tags=['z'] at '2026-01-02';
     insert into /matrix/past/plain host='p', size=1 at '2026-01-01'; insert into /matrix/past/plain host='p', size=2 at '2026-01-05'`);
   await rows(
-    `delete from ${path} where host = 'b'; delete from ${path} where host = 'c'; insert into ${path} host='c', size=9`,
+    `delete from ${path} where host = 'b'; delete from ${path} where host = 'c'; insert into ${path} host='c', size=9; delete from ${path} where host = 'g'`,
   );
   await rows(`insert into ${path} host='e', size=3`);
   const times = ["2025-12-31", "2026-01-01 12:00", "2026-01-02 12:00", "2026-01-04"];
