@@ -20,13 +20,17 @@ export function madeWellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
 
-/** A row that the platform writes of what others said, with `madeWellFormed` of its texts: objects take no others. */
+/**
+ * A row that the platform writes of what others said. `madeWellFormed` changes its texts, those of lists too, as objects
+ * refuse half of a character.
+ */
 export function keptRow<R extends Row>(row: R): R {
-  const made = ([name, value]: [string, unknown]): [string, unknown] => [
-    name,
-    typeof value === "string" ? madeWellFormed(value) : value,
-  ];
-  return Object.fromEntries(Object.entries(row).map(made)) as R;
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, kept(value)])) as R;
+}
+
+function kept(value: unknown): unknown {
+  if (typeof value === "string") return madeWellFormed(value);
+  return Array.isArray(value) ? value.map(kept) : value;
 }
 
 /** As `requireWellFormed`, for all texts within a value of JSON. */
