@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
+import { programSources } from "../../test/helpers/program-sources.ts";
 import { beginningOf, cutText } from "./cut.ts";
 
 const FACE = "\u{1F600}";
@@ -31,10 +31,8 @@ const OWN_CUTS: Readonly<Record<string, string>> = {
 };
 
 test("texts are cut by whole characters everywhere", () => {
-  const files = ["agent", "common", "controller"]
-    .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`))
-    .filter((file) => /(?<!\.test|\.d)\.ts$/.test(file));
-  expect(files.length).toBeGreaterThan(300);
-  const found = files.filter((file) => /\.slice\(0, [A-Z_]+_CHARACTERS\)/.test(readFileSync(file, "utf8")));
+  const found = programSources("agent", "common", "controller")
+    .filter(({ text }) => /\.slice\(0, [A-Z_]+_CHARACTERS\)/.test(text))
+    .map(({ file }) => file);
   expect(found.sort()).toEqual(Object.keys(OWN_CUTS));
 });

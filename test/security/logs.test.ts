@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { Writable } from "node:stream";
 import { pino } from "pino";
 import { expect, test } from "vitest";
@@ -6,15 +6,12 @@ import { SIGN_IN_FREE_FAILURES_PER_USER } from "../../common/limits.ts";
 import { AUDIT_CLASS_PATH } from "../../controller/areas/audit/types.ts";
 import { CONSOLE_LOG_CLASSES } from "../../controller/areas/consolelog/index.ts";
 import { openTestHttp } from "../helpers/http-app.ts";
+import { programSources } from "../helpers/program-sources.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 
 /** What the programs write about what happened goes where the table in SECURITY.md says, and nowhere else. */
 
-const sources = ["agent", "common", "controller"]
-  .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`))
-  // Contracts are run by tests alone.
-  .filter((file) => /(?<!\.test|\.d)\.ts$/.test(file) && !file.includes("/contract/"))
-  .map((file) => ({ file, text: readFileSync(file, "utf8") }));
+const sources = programSources("agent", "common", "controller");
 
 function filesWith(pattern: RegExp): readonly string[] {
   return sources
@@ -26,7 +23,6 @@ function filesWith(pattern: RegExp): readonly string[] {
 const table = readFileSync("SECURITY.md", "utf8").split("\n## Logs\n")[1]?.split("\n## ")[0] ?? "";
 
 test("the terminal and standard output are written to by the mains alone, each log is opened in one place", () => {
-  expect(sources.length).toBeGreaterThan(300);
   const mains = ["controller/cli/main.ts", "controller/main.ts"];
   expect(filesWith(/\bconsole\.\w+\(/)).toEqual(mains);
   // The command line hands its process to one class that writes.
