@@ -7,6 +7,7 @@ import {
   POLICY_STATES_MAX,
   SHUTDOWN_DEADLINE_MS,
 } from "../common/limits.ts";
+import { beginningOf } from "../common/text/cut.ts";
 import { wait, type Clock, type Random } from "../common/time.ts";
 import type { Depot, DesiredState, Facts } from "../proto/gen/agent/v1/agent.ts";
 import { Commands } from "./commands.ts";
@@ -23,7 +24,6 @@ import { StateFile } from "./state.ts";
 import { Supervisor } from "./supervisor.ts";
 import type { Transport } from "./transport.ts";
 import { Tunnels } from "./tunnels.ts";
-import { beginningOf } from "../common/text/cut.ts";
 
 /** Everything outside that an enrolled agent works with; `test/sim` gives simulated ones. */
 export interface WorkWorld {

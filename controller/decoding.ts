@@ -1,9 +1,9 @@
 import { hasLongNumber, parseJson } from "../common/json.ts";
 import { HTTP_JSON_BOUNDS, isLargeJson, JsonDecoder, type JsonBounds } from "../common/json-decoder.ts";
 import { HTTP_TURN_TEXT_MAX_CHARACTERS } from "../common/limits.ts";
+import { characterEnd } from "../common/text/cut.ts";
 import type { Value } from "../common/value.ts";
 import type { ThreadSlices } from "./slices.ts";
-import { characterEnd } from "../common/text/cut.ts";
 
 export interface DecodeOptions {
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;

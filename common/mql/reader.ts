@@ -7,11 +7,11 @@ import {
   MQL_SUB_SELECTS_MAX,
   MQL_TEXT_CONDITIONS_MAX,
 } from "../limits.ts";
+import { beginningOf } from "../text/cut.ts";
 import type { Select, Span } from "./ast.ts";
 import { RESERVED } from "./keywords.ts";
 import { Lexer, type Token } from "./lex.ts";
 import { errorAt, syntaxError } from "./position.ts";
-import { beginningOf } from "../text/cut.ts";
 
 /** After these a reserved word in front of them can only have been a name. */
 const SIGNS_AFTER_NAMES: ReadonlySet<string> = new Set(["=", "!=", "<", ">", "<=", ">=", ",", ")", "."]);

@@ -1,6 +1,6 @@
 import { HTTP_WARNING_NAME_MAX_CHARACTERS } from "../limits.ts";
-import { meant } from "./nearest.ts";
 import { beginningOf } from "./cut.ts";
+import { meant } from "./nearest.ts";
 
 /** A warning for a name that a client sent, or for a member of that name `within` an object, that nothing reads. */
 export function ignoredName(name: string, known: Iterable<string>, within = ""): string {

@@ -1,6 +1,6 @@
 import { AUDIT_NAMES_MAX, AUDIT_OBJECT_MAX_CHARACTERS } from "../../common/limits.ts";
-import type { UploadedFile } from "./endpoint.ts";
 import { beginningOf } from "../../common/text/cut.ts";
+import type { UploadedFile } from "./endpoint.ts";
 
 /**
  * Members of an input that name what a call changes, in the order in which they are told. They are the same words at

@@ -4,6 +4,7 @@ import {
   HTTP_WARNINGS_HEADER_MAX_CHARACTERS,
   HTTP_WARNINGS_MAX,
 } from "../../common/limits.ts";
+import { beginningOf } from "../../common/text/cut.ts";
 import { ignoredName } from "../../common/text/unknown.ts";
 import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
@@ -11,7 +12,6 @@ import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint, UploadedFile } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
-import { beginningOf } from "../../common/text/cut.ts";
 
 /**
  * What clients send to every address: the session, jQuery's mark against caches, tokens of pages, the choice between

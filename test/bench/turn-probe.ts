@@ -92,7 +92,7 @@ export class ProbedController implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    // What callers have left may go on for long.
+    // A stop in good order would wait for calls whose callers have left.
     await this.odp.controller.kill();
     await this.odp.stop();
     await rm(this.#folder, { recursive: true });

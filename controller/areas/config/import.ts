@@ -193,7 +193,7 @@ const RANK = { create: 0, update: 0, skip: 1, unchanged: 2 } as const satisfies 
 
 type Shown = NonNullable<ImportReport["changes"]>[number];
 
-/** Of a plan it tells the first keys of each rank. */
+/** Counts what was planned. The report of a plan also lists the first keys of each rank. */
 async function reportOf(planned: readonly Planned[], isPlan: boolean, slices: Slices): Promise<ImportReport> {
   const counts: Record<Action, number> = { create: 0, update: 0, skip: 0, unchanged: 0 };
   const shown: readonly [Shown[], Shown[], Shown[]] = [[], [], []];

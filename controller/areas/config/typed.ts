@@ -1,5 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { CONFIG_KEY_MAX_BYTES, CONFIG_SCHEMAS_PRELOADED_MAX } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { ConfigEntries } from "./entries.ts";
 import { entryKey, parentOf } from "./keys.ts";
@@ -7,7 +8,6 @@ import { MASK, type ConfigOwner } from "./rights.ts";
 import { brokenRule, parseSchema, type CheckedSchema } from "./schema.ts";
 import type { Entry } from "./stored.ts";
 import type { Wanted } from "./values.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Of a bound, in a message. */
 const BOUND_SHOWN_CHARACTERS = 200;

@@ -7,6 +7,7 @@ import {
   CONSOLE_LOG_TTL_DAYS,
   DAY_SECONDS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import { Appends, Bell } from "../../store/tail.ts";
 import type { ObjectRow, Objects, Pushdown } from "../objects/index.ts";
@@ -17,7 +18,6 @@ import { readLevels } from "./levels.ts";
 import { oldest, type TimeRange } from "./oldest.ts";
 import { baseTimeMs, BEGINNING, nextPosition, readPosition, writePosition, type Position } from "./position.ts";
 import { keptRow } from "../../well-formed.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Whose log is read, and which of its entries. */
 export interface LogSelection {

@@ -1,4 +1,5 @@
 import { DEPLOY_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import {
   Journal,
   type JournalDependencies,
@@ -11,7 +12,6 @@ import { systemPrincipal } from "../permissions/index.ts";
 import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
 import { keptRow } from "../../well-formed.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** What is meant to be done on one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
 export interface OpenDeployment extends OpenWork {

@@ -1,5 +1,6 @@
 import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { levelOf } from "../consolelog/index.ts";
@@ -8,7 +9,6 @@ import type { RawRecord } from "../rules/index.ts";
 import { entryIdentity } from "./batches.ts";
 import type { PreparedBatch } from "./types.ts";
 import { keptRow } from "../../well-formed.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 const US_PER_MS = 1_000;
 /** Behind all records of an entry. */

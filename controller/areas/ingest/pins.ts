@@ -1,5 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 import { INGEST_FAULT_MAX_CHARACTERS, PIN_AHEAD_MAX_US } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Batch, PinnedRule, ToldTime } from "../../../proto/gen/agent/v1/agent.ts";
 import type { SecretBox } from "../../secrets/index.ts";
@@ -7,7 +8,6 @@ import { PIN_REFUSED, type EntrySource } from "../hosts/index.ts";
 import type { Rule } from "../rules/index.ts";
 import { hasRecords, ruleKeys, spanUs } from "./batches.ts";
 import { Proofs } from "./proofs.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 interface PinsOptions {
   readonly clock: Clock;

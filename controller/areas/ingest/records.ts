@@ -6,6 +6,7 @@ import {
   INGEST_CHUNKS_IN_FLIGHT_MAX,
   INGEST_FAULT_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { consoleLogPath } from "../consolelog/index.ts";
@@ -27,7 +28,6 @@ import { entryIdentity, policyName } from "./batches.ts";
 import { Faults } from "./faults.ts";
 import { type Placed, RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Class paths, below the ospace, for what agents report of policies. */
 export interface PolicyClasses {

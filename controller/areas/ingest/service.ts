@@ -6,6 +6,7 @@ import {
   RULE_TEXT_KEPT_MS,
   RULE_TEXT_RENEW_MS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Ask, Batch, Entry, PinnedRule, Told } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { SecretBox } from "../../secrets/index.ts";
@@ -19,7 +20,6 @@ import { Pins, pinRefused } from "./pins.ts";
 import type { RecordWriter } from "./records.ts";
 import type { SentPolicies } from "./sent-policies.ts";
 import type { PreparedBatch, CommandEntrySink } from "./types.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly stores: Stores;

@@ -7,6 +7,7 @@ import {
   JOB_LOST_AFTER_MS,
   JOB_MESSAGE_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import { wait } from "../../../common/time.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -20,7 +21,6 @@ import type { OpenRun, RunEnd, RunJournal, RunOrder, RunTries, VersionedRun } fr
 import type { RunOutput } from "./output.ts";
 import { RunRows } from "./run-rows.ts";
 import { stageOf } from "./stages.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 export interface EndingDependencies {
   readonly journal: RunJournal;

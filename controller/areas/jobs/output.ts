@@ -4,9 +4,9 @@ import {
   JOB_ROW_OUTPUT_MAX_BYTES,
   JOB_TRY_MESSAGE_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { CommandOutcome, OutputPiece } from "../hosts/index.ts";
 import type { CommandEnd } from "./open-runs.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Writes bytes at an offset of the run's stream; repeating is safe. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;

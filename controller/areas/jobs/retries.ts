@@ -1,10 +1,10 @@
 import { JOB_RETRY_DELAY_MAX_S, JOB_TRY_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { CommandOutcome, FinalState } from "../hosts/index.ts";
 import type { OpenRun, RunOrder, RunRetry, RunTries } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import type { StoredJob } from "./store.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** What a try ends as that another one may follow. */
 const FAILED: readonly FinalState[] = ["failed", "timeout", "unreachable"];

@@ -3,10 +3,10 @@ import { JOB_ROW_WRITES_AT_ONCE, JOB_ROWS_PER_WRITE } from "../../../common/limi
 import { Together } from "../../../common/together.ts";
 import type { Row } from "../../../common/value.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
+import { keptRow } from "../../well-formed.ts";
 import type { Objects } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { RunCaller } from "./open-runs.ts";
-import { keptRow } from "../../well-formed.ts";
 
 interface TimedRow {
   readonly row: Row;

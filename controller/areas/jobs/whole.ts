@@ -8,6 +8,7 @@ import {
   JOB_SCRIPT_MESSAGE_MAX_CHARACTERS,
   KV_TXN_MAX_OPERATIONS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import { wait } from "../../../common/time.ts";
 import type { Value } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -29,7 +30,6 @@ import { roomOf, type Run } from "./plan.ts";
 import { JobQueues } from "./queues.ts";
 import type { ExecutionScripts } from "./scripts.ts";
 import type { HostRun } from "./types.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 export interface WholeDependencies {
   readonly stores: Stores;

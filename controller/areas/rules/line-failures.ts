@@ -4,10 +4,10 @@ import {
   RULE_FAILURES_LOGGED_MAX,
   SCRIPT_LOG_ENTRY_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
 import { levelOf, type RunLogs, type SaidEntry } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 /** Failures of one call that parses lines by a rule, as entries of the rule's console log. */
 export class LineFailures {

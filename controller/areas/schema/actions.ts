@@ -33,8 +33,8 @@ interface Target {
 }
 
 /**
- * What an action does, in the order of its objects. Names and values of all are checked, in slices; an error names the
- * object as `data[n]`.
+ * The steps of an action, in the order of its objects. It checks the names and values of all objects, in slices; an
+ * error names the object as `data[n]`.
  */
 export async function stepsOf(
   action: Action,

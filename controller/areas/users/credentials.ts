@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { BASIC_CACHE_MAX_ENTRIES, BASIC_CACHE_MS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import { networkOf } from "../../network.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -16,7 +17,6 @@ import { type Guess, SignInSlowdown } from "./slowdown.ts";
 import type { SessionStore, UserRecord, UserStore } from "./store.ts";
 import { CodeNeeded, tooLate, type Ticket, type Tickets } from "./tickets.ts";
 import type { CodeRequest, SignInRequest } from "./types.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;

@@ -1,5 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { OPENID_SUBJECT_MAX_CHARACTERS, USERNAME_MAX_CHARACTERS } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import { requireNoDuty, requirePermission, systemPrincipal, type Principal } from "../permissions/index.ts";
@@ -12,7 +13,6 @@ import { isName } from "./places.ts";
 import { NO_RIGHTS, requireOwnSignIn, type UserPowers } from "./powers.ts";
 import type { UserRecord, UserStore } from "./store.ts";
 import type { PendingLink, ProviderAccount, ProviderSignIn, SignedIn, Opening } from "./types.ts";
-import { beginningOf } from "../../../common/text/cut.ts";
 
 interface Dependencies {
   readonly runtime: Runtime;

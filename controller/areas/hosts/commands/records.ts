@@ -1,11 +1,11 @@
 import { COMMAND_ID_MAX_CHARACTERS, COMMAND_PIECES_PER_READ } from "../../../../common/limits.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 import type { Value } from "../../../../common/value.ts";
 import type { CommandOutput, CommandResult, Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { NewRecord, ObjectRow, Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { COMMAND_CLASS, OUTPUT_CLASS } from "../store.ts";
 import type { EntrySource, Target } from "../types.ts";
-import { beginningOf } from "../../../../common/text/cut.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
 const SIGNAL_MAX_CHARACTERS = 20;

@@ -1,12 +1,12 @@
 import { withinTime } from "../../../../common/concurrency.ts";
 import { errorText } from "../../../../common/errors.ts";
 import { COMMAND_LAST_LOOK_MS, COMMAND_READ_AGAIN_MS } from "../../../../common/limits.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 import { wait } from "../../../../common/time.ts";
 import type { CommandOutput, CommandResult, CommandState } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { CommandOutcome, CommandListener, DispatchOptions, FinalState, Target } from "../types.ts";
 import type { CommandRecords } from "./records.ts";
-import { beginningOf } from "../../../../common/text/cut.ts";
 
 const MESSAGE_MAX_CHARACTERS = 8_000;
 

@@ -1,12 +1,12 @@
 import type { Duplex } from "node:stream";
 import { AppError, ERROR_CODES, type ErrorCode } from "../../../../common/errors.ts";
 import { AGENT_TUNNELS_MAX, TUNNEL_ANSWER_MS, TUNNEL_MESSAGE_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 import type { TunnelOpened } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import { sessionKey } from "../session/presence.ts";
 import { TunnelBroken, type AgentIdentity, type TunnelPlace } from "../types.ts";
-import { beginningOf } from "../../../../common/text/cut.ts";
 
 export interface AgentTunnelsDependencies {
   readonly runtime: Pick<Runtime, "clock" | "random">;

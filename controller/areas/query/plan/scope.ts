@@ -32,7 +32,7 @@ export class Scope implements Fields<ObjectRow> {
   readonly tree: VisibleTree;
   /** Rows come with what their relations lead to. */
   readonly #follows: boolean;
-  /** What names mean, as long conditions ask about the same few again and again. */
+  /** These keep what a name means: a long condition says the same few names again and again. */
   readonly #defined = new Map<string, string | undefined>();
   readonly #plain = new Map<string, BoundField>();
   readonly #sources = new Map<BoundField, Source<ObjectRow>>();

@@ -5,12 +5,12 @@ import {
   SHEET_NEAREST_MAX_CHARACTERS,
   SHEET_NEAREST_MAX_NAMES,
 } from "../../../../common/limits.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 import { nearestName } from "../../../../common/text/nearest.ts";
 import type { ClassCatalog, ClassView } from "../../objects/index.ts";
 import { classAccess, type Principal } from "../../permissions/index.ts";
 import { isPseudo } from "../../query/index.ts";
 import type { HeadedCell, SheetColumn, SheetRequest, SheetTarget } from "./types.ts";
-import { beginningOf } from "../../../../common/text/cut.ts";
 
 const SHOWN_CHARACTERS = 80;
 

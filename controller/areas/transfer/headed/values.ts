@@ -1,11 +1,11 @@
 import { AppError } from "../../../../common/errors.ts";
 import { parseJson } from "../../../../common/json.ts";
 import { textNode, type ValueNode, valueNode } from "../../../../common/mql/index.ts";
+import { beginningOf } from "../../../../common/text/cut.ts";
 import type { Value } from "../../../../common/value.ts";
 import { canonicalValue, type Column } from "../../objects/index.ts";
 import { columnNode } from "../values.ts";
 import type { HeadedCell, SheetTarget } from "./types.ts";
-import { beginningOf } from "../../../../common/text/cut.ts";
 
 /** Spreadsheet programs keep 15 digits of a number. */
 const EXACT_BELOW = 1e15;
