@@ -31,6 +31,7 @@ import { HttpMetrics, type Level } from "./http/metrics.ts";
 import { openApiDocument } from "./http/openapi.ts";
 import { namesOwnHost } from "./http/origin.ts";
 import { Peers } from "./http/peer.ts";
+import { OpenCalls } from "./http/open-calls.ts";
 import { Pipelines } from "./http/pipeline.ts";
 import { pathOf, serve } from "./http/serve.ts";
 import { boundedServer, refuseGarbage, type ServerBounds, type ServerDeadlines } from "./http/server.ts";
@@ -124,7 +125,8 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const eventStreams = new EventStreams();
   const standing = new Standing();
   signIn.onChange((change) => standing.changed(change));
-  const admitting = { admission, strangers, bodyMemory, eventStreams, standing };
+  const openCalls = new OpenCalls(runtime.clock);
+  const admitting = { admission, strangers, bodyMemory, eventStreams, openCalls, standing };
   const serving = { runtime, signIn, audit, ...admitting, storesAreRemote, uploads, publicNames };
   for (const endpoint of endpoints) {
     const { method, path: url } = endpoint;
@@ -143,7 +145,10 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   app.addHook("preClose", async () => {
     upgrades.close();
     eventStreams.close();
+    pipelines.close();
+    openCalls.close(() => app.server.closeAllConnections());
   });
+  app.addHook("onClose", async () => openCalls.closed());
   await app.ready();
   return app;
 }

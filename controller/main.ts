@@ -165,10 +165,9 @@ async function run(settings: Settings): Promise<void> {
 
   const end = endingBy(runtime.log, async () => {
     demonstration?.stop();
-    // Before any connection ends: a job run that loses its agent then would end with it.
-    await assembly.runs.close();
+    // Before the connection of any agent ends: a job run that loses its agent would end with it.
+    await Promise.all([http.close(), assembly.runs.close()]);
     await localAgent?.stop();
-    await http.close();
     await assembly.agents.close();
     await assembly.close();
     await engine.close();

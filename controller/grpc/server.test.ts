@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createKeyPem, createRequest } from "../../agent/csr.ts";
-import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES, SHUTDOWN_DEADLINE_MS } from "../../common/limits.ts";
+import { AGENT_HELLOS_PER_MINUTE, SESSION_WINDOW_ENTRIES, SHUTDOWN_STREAMS_MS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { realClock } from "../../test/helpers/clock.ts";
@@ -488,7 +488,7 @@ describe("two controllers on one store", () => {
   it("tell their agents when they end, whatever is closed first", async () => {
     // The time never comes at which those that do not end by themselves are ended.
     const after: Clock["after"] = (delayMs, callback) =>
-      delayMs === SHUTDOWN_DEADLINE_MS / 2 ? () => undefined : realClock.after(delayMs, callback);
+      delayMs === SHUTDOWN_STREAMS_MS ? () => undefined : realClock.after(delayMs, callback);
     const runtime = { ...testRuntime({ ...realClock, after }), random: { next: Math.random, bytes: randomBytes } };
     const brief = await openTestHosts({ beside: test, runtime });
     const agent = agentOf(await test.enrol("left-behind"), brief.agentPort);

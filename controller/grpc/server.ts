@@ -8,7 +8,7 @@ import {
   AGENT_STREAMS_PER_CONNECTION_MAX,
   SESSION_KEEPALIVE_MS,
   SESSION_MESSAGE_MAX_BYTES,
-  SHUTDOWN_DEADLINE_MS,
+  SHUTDOWN_STREAMS_MS,
 } from "../../common/limits.ts";
 import type { FetchChunk, FetchRequest, Hello, TunnelOpened } from "../../proto/gen/agent/v1/agent.ts";
 import {
@@ -101,13 +101,13 @@ export class AgentServer {
     });
   }
 
-  /** Agents are told, and have until half of `SHUTDOWN_DEADLINE_MS` to end their streams. */
+  /** Agents are told, and have `SHUTDOWN_STREAMS_MS` to end their streams. */
   async close(): Promise<void> {
     this.#certificate?.close();
     for (const stream of this.#streams)
       stream.close({ code: "unavailable", message: "The controller is shutting down." });
     for (const peer of this.#peers) peer.close();
-    const stop = this.#with.runtime.clock.after(SHUTDOWN_DEADLINE_MS / 2, () => this.#server.forceShutdown());
+    const stop = this.#with.runtime.clock.after(SHUTDOWN_STREAMS_MS, () => this.#server.forceShutdown());
     await new Promise<void>((resolve) => this.#server.tryShutdown(() => resolve()));
     stop();
   }

@@ -10,15 +10,25 @@ import { HTTP_PIPELINED_AT_ONCE_MAX, HTTP_PIPELINED_MAX } from "../../common/lim
  */
 export class Pipelines {
   readonly #connections = new WeakMap<Duplex, Pipeline>();
+  #isClosing = false;
 
   bounded(handle: RequestListener): RequestListener {
     return (request, response) => {
       const pipeline = this.#of(request.socket);
       if (!pipeline.takesMore) return;
       if (pipeline.isNearlyFull) response.shouldKeepAlive = false;
-      response.once("close", () => pipeline.leave());
+      response.once("close", () => {
+        pipeline.leave();
+        // Node closes what is idle when the server closes, and leaves the others open for their keep-alive time.
+        if (this.#isClosing && pipeline.isIdle) request.socket.end();
+      });
       pipeline.enter(() => handle(request, response));
     };
+  }
+
+  /** The server stops: a connection ends with its last open call. */
+  close(): void {
+    this.#isClosing = true;
   }
 
   /** Calls back when every call that came before is answered; never, when the connection ends before. */
@@ -45,6 +55,10 @@ class Pipeline {
 
   get takesMore(): boolean {
     return !this.#isFull;
+  }
+
+  get isIdle(): boolean {
+    return this.#begun === 0;
   }
 
   get isNearlyFull(): boolean {

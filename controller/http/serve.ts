@@ -28,6 +28,7 @@ import { requireContent } from "./content.ts";
 import { JsonTexts } from "./coerce.ts";
 import type { Answer, Call, Endpoint } from "./endpoint.ts";
 import type { EventStreams, Listening } from "./events.ts";
+import type { OpenCalls } from "./open-calls.ts";
 import { asAppError, logFault, sendFailure } from "./failure.ts";
 import type { Fields } from "./fields.ts";
 import { parseUrlEncoded } from "./form-decoder.ts";
@@ -48,6 +49,7 @@ export interface ServeDependencies {
   readonly strangers: Admission;
   readonly bodyMemory: BodyMemory;
   readonly eventStreams: EventStreams;
+  readonly openCalls: OpenCalls;
   readonly standing: Standing;
   readonly publicNames: readonly string[];
   /** The stores are other programs, which may be away: each call gets a `CallDeadline`. */
@@ -63,6 +65,7 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
   const send = answerSender(endpoint);
   return async (request, reply) => {
     const call = new ServedCall(dependencies, endpoint, request, reply);
+    const gone = dependencies.openCalls.enter(() => call.stop());
     const served = async (): Promise<void> => {
       await call.signIn();
       await call.permit();
@@ -80,6 +83,7 @@ export function serve(dependencies: ServeDependencies, endpoint: Endpoint): Hand
       logFault(dependencies.runtime.log, failure, request.exchange.traceparent);
       if (!reply.sent) sendFailure(request, reply, failure);
     } finally {
+      gone();
       call.end();
     }
     return reply;
@@ -204,6 +208,15 @@ class ServedCall {
         );
       },
     };
+  }
+
+  /** The controller stops, and the call took too long to end by itself. A statement or script may have changed things. */
+  stop(): void {
+    this.#lifetime.end(
+      this.#working
+        ? new AppError("unknown_outcome", "The controller stops: what this call changes may be done, or done in part.")
+        : new AppError("unavailable", "The controller stops."),
+    );
   }
 
   end(): void {

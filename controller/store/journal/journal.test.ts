@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError, isAppError, type ErrorCode } from "../../../common/errors.ts";
-import { KV_VALUE_MAX_BYTES, SHUTDOWN_DEADLINE_MS } from "../../../common/limits.ts";
+import { KV_VALUE_MAX_BYTES, SHUTDOWN_WORK_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -250,7 +250,7 @@ describe("in one process", () => {
     const { underWay } = journalOf("a", { clock });
     void underWay.carry(["one"], () => new Promise(() => undefined));
     const closed = underWay.close();
-    clock.advance(SHUTDOWN_DEADLINE_MS);
+    clock.advance(SHUTDOWN_WORK_MS);
     await closed;
     expect(underWay.has("one")).toBe(true);
   });

@@ -1,7 +1,7 @@
 import { setMaxListeners } from "node:events";
 import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
-import { SHUTDOWN_DEADLINE_MS } from "../../../common/limits.ts";
+import { SHUTDOWN_WORK_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 
 /** What this process carries out now, by id, so that it begins nothing twice and its orderly stop knows what to await. */
@@ -55,9 +55,9 @@ export class UnderWay {
     await Promise.allSettled(this.#carried);
   }
 
-  /** Resolves when all has come to rest, at the latest after `SHUTDOWN_DEADLINE_MS`. Idempotent. */
+  /** Resolves when all has come to rest, at the latest after `SHUTDOWN_WORK_MS`. Idempotent. */
   async close(): Promise<void> {
     this.#stopping.abort(new AppError("cancelled", "The controller is shutting down."));
-    await withinTime(this.#clock, this.settled(), SHUTDOWN_DEADLINE_MS);
+    await withinTime(this.#clock, this.settled(), SHUTDOWN_WORK_MS);
   }
 }
