@@ -25,6 +25,8 @@ const OF_AREAS = [
   "deploy/docs/rules.md",
   "deploy/docs/grok.md",
   "deploy/docs/csv-rules.md",
+  "deploy/docs/log-programs.md",
+  "deploy/docs/log-recipes.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];
