@@ -27,6 +27,7 @@ const OF_AREAS = [
   "deploy/docs/csv-rules.md",
   "deploy/docs/log-programs.md",
   "deploy/docs/log-recipes.md",
+  "deploy/docs/log-web-servers.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];

@@ -29,6 +29,7 @@ const PAGES = [
   { page: "deploy/docs/csv-rules.md", bounds: 2 },
   { page: "deploy/docs/log-programs.md", bounds: 0 },
   { page: "deploy/docs/log-recipes.md", bounds: 0 },
+  { page: "deploy/docs/log-web-servers.md", bounds: 0 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 const runtime = testRuntime(realClock);
@@ -76,13 +77,17 @@ async function tried(who: Principal, block: string): Promise<readonly Row[]> {
   return rowsOf(who, partsOf(block));
 }
 
-/** The samples are the lines of a log that an agent follows by the options above the rule. */
+const ROTATED = "rotated";
+
+/** The samples are the lines of a log that an agent follows by the options above the rule, over a rotation at each `rotated`. */
 async function followed(who: Principal, block: string): Promise<readonly Row[]> {
   const lines = block.split("\n");
   const option = (name: string) => lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
-  const log = lines.filter((line) => line.startsWith(">")).map((line) => `${line.slice(2)}\n`);
+  const written = lines.filter((line) => line.startsWith(">") || line === ROTATED).map((line) => `${line}\n`);
+  const texts = written.join("").split(`${ROTATED}\n`);
+  const log = texts.map((text) => text.replaceAll(/^> ?/gm, ""));
   const [delimiter = "", delimitereol] = ["delimiter", "delimitereol"].map(option);
-  const samples = await followedRecords(log.join(""), { delimiter, delimitereol: delimitereol === "true" });
+  const samples = await followedRecords(log, { delimiter, delimitereol: delimitereol === "true" });
   return rowsOf(who, { text: lines.filter((line) => line.startsWith("--")).join("\n"), samples });
 }
 
