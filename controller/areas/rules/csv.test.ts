@@ -23,6 +23,10 @@ describe("a heading line", () => {
       'The field n is no INT: "n".',
       { name: "name", n: 2, note: "x" },
     ]);
+    expect(parsed(`${FIELDS}--header=true\n`, ["name,n", "name,n,note,"])).toEqual([
+      'The field n is no INT: "n".',
+      "It has 4 columns where the rule names 3.",
+    ]);
     expect(parsed(FIELDS, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
     expect(parsed(`${FIELDS}--header=false\n`, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
   });
@@ -106,8 +110,9 @@ describe("values and lines that stand for none", () => {
 });
 
 it("rows of several lines, with a mark, or with broken quotes", () => {
-  expect(parsed(FIELDS, ['\uFEFFa,1,"x\r\ny"', "a,1\nb,2", '"a,1,x', '"a"b,1,x', '"a" ,1,x'])).toEqual([
+  expect(parsed(FIELDS, ['\uFEFFa,1,"x\r\ny"', "a,1\nb,2", "a,1\rb,2", '"a,1,x', '"a"b,1,x', '"a" ,1,x'])).toEqual([
     { name: "a", n: 1, note: "x\r\ny" },
+    "It has more than one line outside quotes.",
     "It has more than one line outside quotes.",
     "Value 1: its quotes are not closed.",
     "Value 1: text follows its closing quote; a quote inside of quotes is written twice.",
