@@ -3,6 +3,7 @@ import { programSources } from "../../test/helpers/program-sources.ts";
 
 /** What makes regular expressions of texts that users do not write. */
 const OWN_TEXTS: Readonly<Record<string, string>> = {
+  "common/csv/reader.ts": "the separator and the quote, one character each, as their codes",
   "common/regex/native.ts": "the gate",
   "common/search/parse-time.ts": "forms of times, which the program writes",
   "controller/http/coerce.ts": "patterns of the program's own schemas",
@@ -10,7 +11,6 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
   "controller/areas/rules/grok-trial.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/parsers.ts": "the match of a grok, which the gate compiled",
   "controller/areas/rules/patterns.ts": "the match of a grok, which the gate compiled",
-  "controller/areas/transfer/headed/csv.ts": "the delimiter, one character, as its code",
   "controller/areas/transfer/sheets/markup.ts": "names of attributes, which the program chooses",
 };
 

@@ -24,6 +24,10 @@ const PAGES = [
 const OF_AREAS = [
   "deploy/docs/rules.md",
   "deploy/docs/grok.md",
+  "deploy/docs/csv-rules.md",
+  "deploy/docs/log-programs.md",
+  "deploy/docs/log-recipes.md",
+  "deploy/docs/log-web-servers.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
+import { csvOptions, CsvRows } from "./csv.ts";
 import { compileGrok } from "./grok.ts";
 import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
 import { nestedPaths, NO_FIELD } from "./paths.ts";
@@ -22,7 +23,10 @@ import { templateOf } from "./template.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
-export type CompiledRule = Pick<Rule, "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly" | "paths">;
+export type CompiledRule = Pick<
+  Rule,
+  "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly" | "paths" | "csv"
+>;
 
 /**
  * The class path that `--class` or `--mqltmpl` names. `AppError("syntax")` or `invalid` for what cannot be used at all.
@@ -53,7 +57,8 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   cachedClasses(rule);
   retryOf(rule);
   // The class to come will have the columns that the rule goes without.
-  if (hasParser(rule)) parserOf(rule, ["text"], supplements);
+  const columns = ["text"];
+  if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
 }
 
 const NO_CLASS = "The rule has no option --class, so it is not known where its records go.";
@@ -74,7 +79,8 @@ export function missingOption(rule: RuleText): string | undefined {
  * used, as the class may get some.
  */
 export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): string | undefined {
-  const kind = single(rule, "parser")?.toLowerCase() ?? "";
+  const kind = parserName(rule);
+  if (kind === "csv" && isOn(rule, "header")) return undefined;
   const isMissing = kind === "csv" || kind === "text" ? fieldsOf(rule, kind, namesOf(columns)).length === 0 : false;
   return isMissing ? noFields(kind) : undefined;
 }
@@ -85,7 +91,11 @@ function hasParser(rule: RuleText): boolean {
 }
 
 function isGrok(rule: RuleText): boolean {
-  return single(rule, "parser")?.toLowerCase() === "grok";
+  return parserName(rule) === "grok";
+}
+
+function parserName(rule: RuleText): string {
+  return (single(rule, "parser") ?? "").toLowerCase();
 }
 
 /** Rules that get each raw record, as `--forward` names them. */
@@ -107,7 +117,8 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
   const { supplements = NO_SUPPLEMENTS } = target;
   const rule = readRuleText(text);
   const columns = namesOf(target.columns);
-  const parser = parserOf(rule, columns, supplements);
+  const csv = csvOf(rule, columns);
+  const parser = parserOf(rule, { columns, csv }, supplements);
   const mapping = mappingOf(rule, target, supplements.extension);
   const taken = fieldsTaken(rule, target);
   const patterns = isGrok(rule) ? expressionsOf(rule).length : 0;
@@ -119,6 +130,7 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
     body,
     forwardTo: forwardedTo(rule),
     paths: nestedPaths(rule),
+    csv,
     isCostly: (records) =>
       !(ignored && body === undefined) &&
       records.some(({ text: { length } }) => length * length * patterns >= PARSE_THREAD_MIN_STEPS),
@@ -137,8 +149,23 @@ function namesOf(columns: RuleTarget["columns"]): readonly string[] {
   return columns.map(({ name }) => name);
 }
 
-function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supplements): Parser {
-  const kind = (single(rule, "parser") ?? "").toLowerCase();
+/** How the rule reads csv. Without `--fields` the heading line names them, or else the class. */
+function csvOf(rule: RuleText, columns: readonly string[]): CsvRows | undefined {
+  if (parserName(rule) !== "csv") return undefined;
+  const options = csvOptions(rule);
+  const fields = fieldsOf(rule, "csv", options.hasHeader ? [] : columns);
+  if (!options.hasHeader) required(fields[0], "csv");
+  return new CsvRows(options, fields);
+}
+
+interface ParserFor {
+  readonly columns: readonly string[];
+  readonly csv: CsvRows | undefined;
+}
+
+function parserOf(rule: RuleText, { columns, csv }: ParserFor, { patterns }: Supplements): Parser {
+  if (csv) return csvParser(csv, typesOf(rule));
+  const kind = parserName(rule);
   const fields = fieldsOf(rule, kind, columns);
   const types = typesOf(rule);
   switch (kind) {
@@ -146,9 +173,6 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
       return textParser(required(fields[0], "text"));
     case "json":
       return jsonParser();
-    case "csv":
-      required(fields[0], "csv");
-      return csvParser(fields, types);
     case "grok":
       return grokParser(
         expressions(rule).map((expression) => compileGrok(expression, patterns)),

@@ -8,6 +8,7 @@ import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
 import type { LineFailures } from "./line-failures.ts";
 import { PathWatch } from "./paths.ts";
+import { HeadingLine, joinedLines } from "./csv-lines.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
 import type { ParsedRecord, Rule } from "./types.ts";
@@ -56,6 +57,8 @@ export interface LinesOf {
   readonly timeMs: number;
   /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
   readonly identity: string;
+  /** The lines are a whole file: with `--header` its first line is the heading line. */
+  readonly isWhole?: boolean;
   readonly failures: LineFailures;
   readonly signal: AbortSignal;
 }
@@ -65,6 +68,11 @@ export const ERRORS_SHOWN = 20;
 /** More different names are no headings of columns. */
 const UNUSED_FIELDS_COUNTED = 20;
 
+/** What ends lines that a rule parses: within quotes of csv a carriage return is a character of the value. */
+export function endOfLines({ csv }: Pick<Rule, "csv">): RegExp {
+  return csv ? /\n/ : /\r?\n/;
+}
+
 /** Parses lines by a rule and stores what it makes of them, with the rights of who brings them. */
 export class RuleLines {
   readonly #dependencies: LinesDependencies;
@@ -73,17 +81,17 @@ export class RuleLines {
     this.#dependencies = dependencies;
   }
 
-  /** At most `CHANGE_BATCH_MAX` lines in each piece. `AppError("denied")` for who may write nothing of the class. */
+  /** At most `CHANGE_BATCH_MAX` lines in each piece, of a csv rule with their carriage returns. `AppError("denied")` for who may write nothing of the class. */
   async store(
-    { principal, rule, source, timeMs, identity, failures, signal }: LinesOf,
+    { principal, rule, source, timeMs, identity, isWhole = false, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
   ): Promise<LinesOutcome> {
     const { clock, workers, bodies } = this.#dependencies;
     const slices = new ParseSlices({ clock, workers, tenant: principal.tenant, signal, bodies });
-    const run = new LineRun({ principal, rule, source, timeMs, failures, slices });
+    const run = new LineRun({ principal, rule, source, timeMs, isWhole, failures, slices });
     // A caller who may write nothing of the class is told so before anything is parsed.
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
-    for await (const lines of pieces) {
+    for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
       await this.#store(run, await run.parse(lines), identity);
     }
@@ -176,6 +184,7 @@ interface LineRunOptions {
   readonly rule: Rule;
   readonly source: string;
   readonly timeMs: number;
+  readonly isWhole: boolean;
   readonly failures: LineFailures;
   readonly slices: ParseSlices;
 }
@@ -202,8 +211,9 @@ class LineRun {
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
   readonly #paths: PathWatch;
+  readonly #heading: HeadingLine;
 
-  constructor({ principal, rule, source, timeMs, failures, slices }: LineRunOptions) {
+  constructor({ principal, rule, source, timeMs, isWhole, failures, slices }: LineRunOptions) {
     this.principal = principal;
     this.rule = rule;
     this.timeMs = timeMs;
@@ -211,6 +221,7 @@ class LineRun {
     this.#failures = failures;
     this.#slices = slices;
     this.#paths = new PathWatch(rule);
+    this.#heading = new HeadingLine(rule.csv, { isWhole });
   }
 
   /** What a principal may write of a class, asked once for all lines. */
@@ -223,13 +234,15 @@ class LineRun {
     return gate;
   }
 
-  async parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
+  async parse(given: readonly string[]): Promise<readonly ParsedRecord[]> {
+    const lines = this.#heading.take(given);
     this.first = this.#next;
     this.#next += lines.length;
     this.#lines = lines;
     this.#failedLines = new Set();
     for (const line of lines) if (line.trim() !== "") this.#sound += 1;
-    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
+    const heading = this.#heading.text;
+    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {}, heading };
     const parsed = await this.#slices.parse(
       this.rule,
       lines.map((text) => ({ text, ...place })),

@@ -52,7 +52,16 @@ const EXACT = new Set([
   "retry",
   "retry_total",
   "retry_interval",
+  "header",
+  "separator",
+  "quote",
+  "escape",
+  "null",
+  "comment",
 ]);
+/** Ordinary words: comments of earlier rules begin with them, so that these are options only as `--name=…`. */
+const WORDS = new Set(["header", "separator", "quote", "escape", "null", "comment"]);
+const PLAIN_FORM = /^\s*(?:\/\/\s*)?--[a-z]+(?:=|\s*$)/i;
 /** In JavaScript a comment begins otherwise. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;
 const LANGUAGES: Readonly<Record<string, RuleLanguage>> = { lua: "lua", javascript: "javascript", js: "javascript" };
@@ -158,9 +167,14 @@ export function writeRuleText(options: readonly (readonly [name: string, value: 
 function readOption(line: string, number: number): RuleOption | undefined {
   const match = /^\s*(?:--|\/\/\s*(?:--)?)\s*([a-z_]\w*)\s*(?:[=:]\s*|\s+|$)(.*)$/i.exec(line);
   const name = match?.[1]?.toLowerCase();
-  if (!match || !name || !isOption(name)) return undefined;
+  if (!match || !name || !isOption(name) || isComment(line, name)) return undefined;
   const isField = FAMILIES.some((family) => name.startsWith(family));
   return { name: isField ? keepCase(match[1] ?? name) : name, value: (match[2] ?? "").trim(), line: number };
+}
+
+/** Whether an option of that name would stand in another form. */
+export function isComment(line: string, name: string): boolean {
+  return WORDS.has(name) && !PLAIN_FORM.test(line);
 }
 
 export function isOption(name: string): boolean {

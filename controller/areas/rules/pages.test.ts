@@ -7,6 +7,7 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { testEntries } from "../../../test/helpers/config.ts";
 import { makeDemoClasses } from "../../../test/helpers/demonstration.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { followedRecords } from "../../../test/helpers/followed.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { runPage } from "../../../test/mql/script.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
@@ -25,6 +26,10 @@ import { PatternService } from "./patterns.ts";
 const PAGES = [
   { page: "deploy/docs/rules.md", bounds: 12 },
   { page: "deploy/docs/grok.md", bounds: 4 },
+  { page: "deploy/docs/csv-rules.md", bounds: 2 },
+  { page: "deploy/docs/log-programs.md", bounds: 0 },
+  { page: "deploy/docs/log-recipes.md", bounds: 0 },
+  { page: "deploy/docs/log-web-servers.md", bounds: 0 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 const runtime = testRuntime(realClock);
@@ -69,7 +74,24 @@ function partsOf(block: string): { readonly text: string; readonly samples: read
 }
 
 async function tried(who: Principal, block: string): Promise<readonly Row[]> {
-  const { text, samples, key } = partsOf(block);
+  return rowsOf(who, partsOf(block));
+}
+
+const ROTATED = "rotated";
+
+/** The samples are the lines of a log that an agent follows by the options above the rule, over a rotation at each `rotated`. */
+async function followed(who: Principal, block: string): Promise<readonly Row[]> {
+  const lines = block.split("\n");
+  const option = (name: string) => lines.find((line) => line.startsWith(`${name}=`))?.slice(name.length + 1);
+  const written = lines.filter((line) => line.startsWith(">") || line === ROTATED).map((line) => `${line}\n`);
+  const texts = written.join("").split(`${ROTATED}\n`);
+  const log = texts.map((text) => text.replaceAll(/^> ?/gm, ""));
+  const [delimiter = "", delimitereol] = ["delimiter", "delimitereol"].map(option);
+  const samples = await followedRecords(log, { delimiter, delimitereol: delimitereol === "true" });
+  return rowsOf(who, { text: lines.filter((line) => line.startsWith("--")).join("\n"), samples });
+}
+
+async function rowsOf(who: Principal, { text, samples, key }: ReturnType<typeof partsOf>): Promise<readonly Row[]> {
   const signal = new AbortController().signal;
   const { class: path, records } = await trials.run(who, { ...TRIED, key, text, lines: samples, signal });
   return records.flatMap(({ rows, errors }) => [
@@ -105,7 +127,15 @@ async function named(who: Principal, block: string): Promise<readonly Row[]> {
 describe.each(PAGES)("$page", ({ page, bounds }) => {
   test("its examples make what stands below them", async () => {
     const mql = (...asked: Parameters<QueryService["rows"]>) => query.rows(...asked);
-    await runPage(page, { mql, rule: tried, stored, table: extended, grok: captured, pattern: named });
+    await runPage(page, {
+      mql,
+      rule: tried,
+      recipe: followed,
+      stored,
+      table: extended,
+      grok: captured,
+      pattern: named,
+    });
   });
 
   test("it states the bounds as they are", () => {

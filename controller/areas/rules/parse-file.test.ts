@@ -169,3 +169,48 @@ test("lines that a program sends leave their failures in the log too, and are no
   expect(sent).toMatchObject({ records: 0, failed: 2 });
   expect(await failures()).toEqual(['Line 1: The field n is no INT: "x".', 'Line 2: The field n is no INT: "y".']);
 });
+
+const rows = async (path = "/matrix/line") => {
+  const found: unknown[] = [];
+  for await (const page of objects.read(ADMIN, { class: path, subtree: false }))
+    found.push(...page.map(({ values }) => values));
+  return found;
+};
+
+test("a heading line names the fields of a file, or is the one that the rule names", async () => {
+  await rules.put(ADMIN, key, "--class=/matrix/line\n--parser=csv\n--header=true\n--separator=;\n--null=\n");
+  expect(await parsed("\uFEFF\r\nn;name\r\n7;headed\r\nn;name\r\n;8 and no number\r\n")).toMatchObject({ records: 2 });
+  expect(await rows()).toEqual(
+    expect.arrayContaining(
+      [{ name: "headed", n: 7 }, { name: "8 and no number" }].map((one) => expect.objectContaining(one)),
+    ),
+  );
+  await expect(parsed("n;n\n1;2")).rejects.toMatchObject({ message: "The heading line names the field n twice." });
+
+  await rules.put(ADMIN, key, `${RULE}--header=true\n`);
+  expect(await parsed("name,n\na,1\nname,n\nb,x")).toMatchObject({ records: 1, failed: 1, errors: [{ line: 4 }] });
+  await expect(parsed("name,n\nb,x")).rejects.toMatchObject({ message: expect.stringContaining("1 failed. Line 2") });
+  await expect(parsed("n,name\n1,a")).rejects.toMatchObject({
+    code: "invalid",
+    message: 'The first line is not the heading line that --fields names, name,n: "n,name".',
+  });
+});
+
+test("a value in quotes may go over lines of a file, which keep their numbers", async () => {
+  expect(await parsed('a,1\r\n"two\r\nlines",2\r\n"open,3\r\nb,x')).toMatchObject({
+    records: 2,
+    failed: 2,
+    errors: [
+      { line: 4, error: "Value 1: its quotes are not closed." },
+      { line: 5, error: 'The field n is no INT: "x".' },
+    ],
+  });
+  expect(await rows()).toContainEqual(expect.objectContaining({ name: "two\r\nlines", n: 2 }));
+});
+
+test("lines that a program sends may begin with a heading line, and have values of several lines", async () => {
+  await rules.put(ADMIN, key, "--class=/matrix/line\n--parser=csv\n--header=true\n");
+  const text = 'n,name\n5,"sent\nby lines"\n';
+  expect(await sentLines.take(ADMIN, { rule: key, text, signal })).toMatchObject({ records: 1, failed: 0 });
+  expect(await rows()).toContainEqual(expect.objectContaining({ name: "sent\nby lines", n: 5 }));
+});

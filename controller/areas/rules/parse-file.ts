@@ -3,7 +3,7 @@ import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { FailureLog, type LineFailures } from "./line-failures.ts";
-import { RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
+import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "./types.ts";
 
 /** Where `parsefile` gets its file from. */
@@ -73,8 +73,17 @@ export class FileParser {
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
     const digest = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
     const identity = `file/${digest}`;
-    const of = { principal, rule, source: filename, timeMs: file.modifiedMs, identity, failures, signal };
-    const { result, isAllFailed } = await this.#lines.store(of, batches(file.bytes));
+    const of = {
+      principal,
+      rule,
+      source: filename,
+      timeMs: file.modifiedMs,
+      identity,
+      isWhole: true,
+      failures,
+      signal,
+    };
+    const { result, isAllFailed } = await this.#lines.store(of, batches(file.bytes, endOfLines(rule)));
     if (isAllFailed) throw allFailed(filename, rule.key, result);
     return result;
   }
@@ -93,12 +102,12 @@ function allFailed(filename: string, key: string, { failed, errors }: LinesResul
 }
 
 /** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */
-async function* batches(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<readonly string[]> {
+async function* batches(bytes: AsyncIterable<Uint8Array>, end: RegExp): AsyncGenerator<readonly string[]> {
   const decoder = new TextDecoder("utf-8");
   let rest = "";
   let lines: string[] = [];
   for await (const chunk of bytes) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split(/\r?\n/);
+    const parts = (rest + decoder.decode(chunk, { stream: true })).split(end);
     rest = parts.pop() ?? "";
     if (rest.length > RECORD_MAX_BYTES)
       throw new AppError("too_large", `A line has more than ${RECORD_MAX_BYTES} bytes.`);

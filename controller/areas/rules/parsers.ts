@@ -1,9 +1,9 @@
-import Papa from "papaparse";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { GROK_STEPS_MAX } from "../../../common/limits.ts";
 import { numberOf } from "../../../common/numbers.ts";
 import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
+import type { CsvRows } from "./csv.ts";
 import type { Grok } from "./grok.ts";
 import type { RawRecord } from "./types.ts";
 
@@ -14,7 +14,7 @@ export type FieldsOrError = { readonly fields: Fields } | { readonly error: stri
 /** From raw texts to fields, one answer per text, in their order. `records` are those the texts are of. */
 export type Parser = (
   texts: readonly string[],
-  records: readonly Pick<RawRecord, "host" | "source">[],
+  records: readonly Pick<RawRecord, "host" | "source" | "heading">[],
 ) => readonly FieldsOrError[];
 
 export const FIELD_TYPES = ["INT", "FLOAT", "BOOL", "VAR"] as const;
@@ -34,20 +34,50 @@ export function jsonParser(): Parser {
   });
 }
 
-/** The columns in the order of `fields`; surplus columns are an error, missing ones at the end are left out. */
-export function csvParser(fields: readonly string[], types: readonly FieldType[]): Parser {
-  const toFields = (columns: readonly string[]): Fields => {
-    if (columns.length > fields.length) {
-      throw new AppError("invalid", `It has ${columns.length} columns where the rule names ${fields.length}.`);
-    }
-    return typed(
-      fields.slice(0, columns.length).map((field, index) => [field, columns[index] ?? ""]),
-      fields,
-      types,
-    );
+/**
+ * The columns in the order of the fields; surplus columns are an error, missing ones at the end are left out. Heading
+ * lines are left out wherever they stand.
+ */
+export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
+  const namesOf = headings(rows);
+  const parse = (text: string, heading: string | undefined): FieldsOrError => {
+    if (text.trim() === "") return { fields: undefined };
+    return attempt(() => {
+      const names = namesOf(heading);
+      if (rows.isLeftOut(text, names)) return undefined;
+      const { columns, error } = rows.columns(text);
+      if (columns === undefined) throw new AppError("invalid", error ?? "");
+      if (columns.length > names.length) throw tooMany(columns.length, names.length, rows);
+      const given = columns.map((column, at): readonly [string, string | undefined] => [names[at] ?? "", column]);
+      return typed(given.filter(isNamed), names, types);
+    });
   };
-  return (texts) => csvRows(texts).map((row) => ("columns" in row ? attempt(() => toFields(row.columns)) : row));
+  return (texts, records) => texts.map((text, at) => parse(text, records[at]?.heading));
 }
+
+function tooMany(columns: number, names: number, rows: CsvRows): AppError {
+  const named = rows.names.length > 0 ? "the rule" : "the heading line";
+  return new AppError("invalid", `It has ${columns} columns where ${named} names ${names}.`);
+}
+
+/** Not a value that stands for none, and not below a heading without a name. */
+function isNamed(entry: readonly [string, string | undefined]): entry is readonly [string, string] {
+  return entry[0] !== "" && entry[1] !== undefined;
+}
+
+/** The names of the fields; those of the last heading line are remembered. */
+function headings(rows: CsvRows): (heading: string | undefined) => readonly string[] {
+  let known: { readonly heading: string; readonly names: readonly string[] } | undefined;
+  return (heading) => {
+    if (rows.names.length > 0) return rows.names;
+    if (heading === undefined) throw new AppError("invalid", NO_HEADING);
+    if (known?.heading !== heading) known = { heading, names: rows.headingNames(heading) };
+    return known.names;
+  };
+}
+
+const NO_HEADING =
+  "It came without the heading line of its file, and the rule has no --fields: name the fields by --fields.";
 
 export const BITLOG_FIELDS = ["id", "file", "log"];
 
@@ -95,26 +125,6 @@ function attempt(parse: () => Fields): FieldsOrError {
     if (isAppError(error) || error instanceof SyntaxError) return { error: errorText(error) };
     throw error;
   }
-}
-
-type CsvRow = { readonly columns: readonly string[] } | { readonly error: string } | { readonly fields: undefined };
-
-/** All texts in one go when each is one line, which is many times faster; else one by one. */
-function csvRows(texts: readonly string[]): readonly CsvRow[] {
-  if (texts.every((text) => text !== "" && !/[\r\n"]/.test(text))) {
-    const rows = Papa.parse<string[]>(texts.join("\n"), { delimiter: ",", newline: "\n" }).data;
-    if (rows.length === texts.length) return rows.map((columns) => ({ columns }));
-  }
-  return texts.map(csvRow);
-}
-
-function csvRow(text: string): CsvRow {
-  if (text.trim() === "") return { fields: undefined };
-  const { data, errors } = Papa.parse<string[]>(text, { delimiter: "," });
-  const fault = errors[0];
-  if (fault) return { error: `${fault.message}.` };
-  if (data.length !== 1) return { error: "It has more than one line outside quotes." };
-  return { columns: data[0] ?? [] };
 }
 
 function typed(

@@ -11,7 +11,7 @@ import type { Random } from "../../../common/time.ts";
 import { requireSending, sendFrame, type Notifications } from "../notifications/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { FailureLog } from "./line-failures.ts";
-import { RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
+import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "./types.ts";
 
 export interface SentLinesRequest {
@@ -66,7 +66,7 @@ export class SentLines {
     const source = principal.user;
     return this.#failures.of(principal, { rule: key, source }, async (failures) => {
       const rule = await rules.load(principal, key);
-      const lines = linesOf(text);
+      const lines = linesOf(text, endOfLines(rule));
       lines.forEach(checkLine);
       const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
       const of = { principal, rule, source, timeMs: clock.nowMs(), identity, failures, signal };
@@ -84,9 +84,9 @@ export class SentLines {
 }
 
 /** Without their ends, and without what is behind the last end when that is nothing. */
-function linesOf(text: string): readonly string[] {
+function linesOf(text: string, end = /\r?\n/): readonly string[] {
   // With one too many, and the nothing behind it, so that a huge number of lines is never split.
-  const lines = text.split(/\r?\n/, SENT_LINES_MAX + 2);
+  const lines = text.split(end, SENT_LINES_MAX + 2);
   if (lines.at(-1) === "") lines.pop();
   if (lines.length > SENT_LINES_MAX)
     throw tooMuch(`One call takes at most ${SENT_LINES_MAX} lines.`, { limit: "SENT_LINES_MAX" });

@@ -84,6 +84,15 @@ describe("a trial of a rule", () => {
     expect((await tried(rule, ['{"user":{"nam":"a"}}', '{"user":{"n":1}}'])).warnings).toEqual([]);
   });
 
+  test("takes the first of the given lines for the heading line, and knows none of a policy's records", async () => {
+    const rule = "--class=/matrix/line\n--parser=csv\n--header=true\n";
+    const { records } = await tried(rule, ["n,name", "1,a"]);
+    expect(records).toMatchObject([
+      { line: 1, rows: [], errors: [] },
+      { line: 2, rows: [{ values: { n: 1, name: "a" } }] },
+    ]);
+  });
+
   test("answers the rows of each line as they would be stored, and stores none", async () => {
     const body = 'if OBJECT.n > 1 then setClass("/matrix/other") setvar("name", "big") end log.info("seen", OBJECT.n)';
     const { class: path, records, log, msPerRecord } = await tried(LINE + body, ["a,1", "", "b,2", "c,x"]);

@@ -18,6 +18,7 @@ import { RuleBodies, type BodyDependencies } from "./bodies.ts";
 import { RuleMemory } from "./memory.ts";
 import type { PolicySamples } from "./samples.ts";
 import type { RuleService } from "./service.ts";
+import { HeadingLine } from "./csv-lines.ts";
 import { PathWatch } from "./paths.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
@@ -131,7 +132,7 @@ export class RuleTrials {
     const bodies = this.#bodies(principal, { said, notCalled });
     const slices = new ParseSlices({ clock, tenant: principal.tenant, workers: this.#with.workers, bodies, signal });
     const beganMs = clock.monotonicMs();
-    const parsed = await slices.parse(rule, raw);
+    const parsed = await slices.parse(rule, request.lines === undefined ? raw : headed(rule, raw));
     const msPerRecord = (clock.monotonicMs() - beganMs) / Math.max(1, raw.length);
     const records = raw.map((one, at) => untold(one, { line: at + 1, isShown: request.lines === undefined }));
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
@@ -266,6 +267,13 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
     return undefined;
   };
   return { ...bound, call };
+}
+
+/** Given lines are those of one call: the first may be the heading line. */
+function headed(rule: Rule, raw: readonly RawRecord[]): readonly RawRecord[] {
+  const found = new HeadingLine(rule.csv, { isWhole: false });
+  const lines = found.take(raw.map(({ text }) => text));
+  return raw.map((record, at) => ({ ...record, text: lines[at] ?? "", heading: found.text }));
 }
 
 function untold(

@@ -1,5 +1,6 @@
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
+import type { CsvRows } from "./csv.ts";
 import type { RuleBody } from "./options.ts";
 import type { Supplements } from "./supplements.ts";
 
@@ -11,6 +12,8 @@ export interface RawRecord {
   readonly source: string;
   /** Named groups of the log policy's file match. */
   readonly groups: Readonly<Record<string, string>>;
+  /** The line that names the columns of its file or call; absent where none is known. */
+  readonly heading?: string | undefined;
 }
 
 /**
@@ -73,6 +76,8 @@ export interface Rule {
   readonly body: RuleBody | undefined;
   /** Rules that get each raw record, too. */
   readonly forwardTo: readonly string[];
+  /** How a csv rule reads lines; absent for the other parsers. */
+  readonly csv?: CsvRows | undefined;
   /** Columns that get their values from nested members. */
   readonly paths?: readonly NestedPath[];
   /** Whether `parse` may hold the thread for milliseconds, so that a copy to another thread and back costs less. */

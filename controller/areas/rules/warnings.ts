@@ -1,9 +1,12 @@
 import { meant } from "../../../common/text/nearest.ts";
 import { missingOption } from "./compile.ts";
-import { ALL_OPTIONS, bodyOf, isOption, readRuleText } from "./options.ts";
+import { CSV_OPTIONS } from "./csv.ts";
+import { ALL_OPTIONS, bodyOf, isComment, isOption, readRuleText, type RuleText, single } from "./options.ts";
 
 /** They are for bodies. */
 const WITHOUT_EFFECT = new Set(["cache_classes", "retry", "retry_total", "retry_interval"]);
+
+const OF_CSV: ReadonlySet<string> = new Set(CSV_OPTIONS);
 
 /**
  * A comment that looks like an option: prose has neither a name at the very beginning nor a sign behind its first word.
@@ -17,11 +20,23 @@ export function ruleWarnings(text: string): readonly string[] {
   const idle = rule.options
     .filter(({ name }) => WITHOUT_EFFECT.has(name) && bodyOf(rule) === undefined)
     .map(({ name, line }) => `Line ${line}: --${name} has no effect: the rule has no body.`);
-  return [...(missing === undefined ? [] : [untilIt(missing)]), ...idle, ...unknownOptions(text)];
+  return [
+    ...(missing === undefined ? [] : [untilIt(missing)]),
+    ...idle,
+    ...optionsOfCsv(rule),
+    ...unknownOptions(text),
+  ];
 }
 
 export function untilIt(missing: string): string {
   return `${missing} Until it has, its records are errors.`;
+}
+
+function optionsOfCsv(rule: RuleText): readonly string[] {
+  if (single(rule, "parser")?.toLowerCase() === "csv") return [];
+  return rule.options
+    .filter(({ name }) => OF_CSV.has(name))
+    .map(({ name, line }) => `Line ${line}: --${name} has no effect: the parser is not csv.`);
 }
 
 function unknownOptions(text: string): readonly string[] {
@@ -31,7 +46,11 @@ function unknownOptions(text: string): readonly string[] {
   return lines.slice(0, head === "" ? lines.length : head.length).flatMap((line, at) => {
     const match = LIKE_OPTION.exec(line);
     const name = match?.[1] ?? match?.[2];
-    if (name === undefined || isOption(name.toLowerCase())) return [];
+    if (name === undefined) return [];
+    const known = name.toLowerCase();
+    if (isOption(known) && isComment(line, known))
+      return [`Line ${at + 1}: --${known} is an option only as --${known}=…, and was ignored.`];
+    if (isOption(known)) return [];
     return [`Line ${at + 1}: --${name} is no option and was ignored${meant(name, ALL_OPTIONS, "--")}`];
   });
 }

@@ -1,13 +1,13 @@
+import { namedCharacter } from "../../../../common/csv/named.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { SHEET_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
 
 const CANDIDATES = [",", ";", "\t"] as const;
-const TAB_WORDS: ReadonlySet<string> = new Set(["tab", "\\t"]);
 
 /** The delimiter that a request names: one character, or the word `tab`. */
 export function namedDelimiter(given: string): string {
-  if (TAB_WORDS.has(given.toLowerCase())) return "\t";
-  if (given.length === 1 && !/["\r\n]/.test(given)) return given;
+  const delimiter = namedCharacter(given);
+  if (delimiter !== undefined && delimiter !== '"') return delimiter;
   throw new AppError(
     "invalid",
     `[Valid] delimiter=${JSON.stringify(given)}: it is one character, such as , or ; or the word tab.`,

@@ -1,10 +1,11 @@
+import { CsvReader, type CsvRow, RFC_4180 } from "../../../../common/csv/reader.ts";
 import { AppError } from "../../../../common/errors.ts";
+import { SHEET_COLUMNS_MAX, SHEET_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
 import { Archive } from "../sheets/archive.ts";
 import { bookOf, type Book, type SheetName } from "../sheets/book.ts";
 import { rowsOf, type SheetCell } from "../sheets/cells.ts";
 import { timeOfDays } from "../sheets/days.ts";
 import { letters, unmarkedText } from "../sheets/names.ts";
-import { CsvReader } from "./csv.ts";
 import { foundDelimiter, headingLine, namedDelimiter, shownDelimiter } from "./delimiter.ts";
 import { decodedFile, encodingOf, firstBytes } from "./encoding.ts";
 import type { HeadedCell, HeadedRow, HeadedSheet, SheetFile, SheetRequest } from "./types.ts";
@@ -41,12 +42,27 @@ async function openCsv(path: string, how: How): Promise<HeadedSheet> {
     isEven: true,
     read: { delimiter: shownDelimiter(delimiter), encoding },
     async *rows() {
-      const reader = new CsvReader(delimiter);
-      for await (const piece of decodedFile(path, encoding)) yield* reader.take(piece);
-      yield* reader.end();
+      const reader = new CsvReader({ ...RFC_4180, separator: delimiter }, ROW_BOUNDS);
+      for await (const piece of decodedFile(path, encoding)) yield* csvRows(reader.take(piece));
+      yield* csvRows(reader.end());
     },
     place: csvPlace,
   };
+}
+
+const ROW_BOUNDS = {
+  characters: [SHEET_ROW_MAX_CHARACTERS, "SHEET_ROW_MAX_CHARACTERS"],
+  cells: [SHEET_COLUMNS_MAX, "SHEET_COLUMNS_MAX"],
+} as const;
+
+/** A value of no characters is none; in quotes it is an empty text. Rows without a value are left out. */
+function* csvRows(rows: readonly CsvRow[]): Generator<HeadedRow> {
+  for (const { cells, ...row } of rows) {
+    const headed = cells.map(({ text, isQuoted }): HeadedCell | undefined =>
+      text === "" && !isQuoted ? undefined : { text, kind: "text" },
+    );
+    if (row.fault !== undefined || headed.some((cell) => cell !== undefined)) yield { ...row, cells: headed };
+  }
 }
 
 function csvPlace({ number, line }: HeadedRow, cell?: { readonly at: number; readonly heading: string }): string {

@@ -1,0 +1,143 @@
+import { describe, expect, it } from "vitest";
+import { classView } from "../../../test/helpers/class-views.ts";
+import { compileRule, missingFields } from "./compile.ts";
+import { readRuleText } from "./options.ts";
+import { ruleWarnings } from "./warnings.ts";
+
+const CLASS = classView("/ns/sale", { name: "varchar", n: "int", note: "text", tags: "set" });
+const HEAD = "--class=/ns/sale\n--parser=csv\n";
+const FIELDS = `${HEAD}--fields=name,n,note\n--fields_type=VAR,INT,VAR\n`;
+
+function parsed(rule: string, lines: readonly string[], heading?: string): readonly unknown[] {
+  const raw = lines.map((text) => ({ text, timeMs: 0, host: "h", source: "s", groups: {}, heading }));
+  return compileRule(rule, CLASS)
+    .parse(raw)
+    .map((record) => (record.ok ? record.values : record.error));
+}
+
+describe("a heading line", () => {
+  it("is left out wherever it stands, when it names the fields of the rule", () => {
+    const lines = ["\uFEFFname,n,note", "a,1,x", 'name,"n" , note', "note,n,name", "name,2,x"];
+    expect(parsed(`${FIELDS}--header=true\n`, lines)).toEqual([
+      { name: "a", n: 1, note: "x" },
+      'The field n is no INT: "n".',
+      { name: "name", n: 2, note: "x" },
+    ]);
+    expect(parsed(`${FIELDS}--header=true\n`, ["name,n", "name,n,note,"])).toEqual([
+      'The field n is no INT: "n".',
+      "It has 4 columns where the rule names 3.",
+    ]);
+    expect(parsed(FIELDS, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
+    expect(parsed(`${FIELDS}--header=false\n`, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
+  });
+
+  it("names the fields of a rule that names none, and columns without a name are left out", () => {
+    const rule = `${HEAD}--header\n--fields_type=INT,VAR,VAR\n--var_note=field Remark\n`;
+    expect(parsed(rule, ["1,ignored,a,x", "n,,name,Remark", "2"], "n,,name,Remark")).toEqual([
+      { n: 1, name: "a", note: "x" },
+      { n: 2 },
+    ]);
+    expect(parsed(rule, ["1,2,3"], "n,name")).toEqual(["It has 3 columns where the heading line names 2."]);
+  });
+
+  it("that is needed and not there, or makes no sense, is the error of the record", () => {
+    const rule = `${HEAD}--header\n`;
+    expect(parsed(rule, ["1,2"])).toEqual([expect.stringContaining("name the fields by --fields")]);
+    expect(parsed(rule, ["1,2"], "a,b,a")).toEqual(["The heading line names the field a twice."]);
+    expect(parsed(rule, ["1,2"], ",")).toEqual(["The heading line names no fields."]);
+    expect(parsed(rule, ["1,2"], '"a')).toEqual(["The heading line: Value 1: its quotes are not closed."]);
+  });
+
+  it("stands in for columns of a class that has none", () => {
+    const none = classView("/ns/none", { tags: "set" });
+    expect(missingFields(readRuleText(`${HEAD}--header\n`), none)).toBeUndefined();
+    expect(missingFields(readRuleText(HEAD), none)).toContain("--fields");
+  });
+});
+
+describe("separators, quotes and escapes", () => {
+  it.each([
+    ["--separator=;", "a;1;x,y"],
+    ["--separator=\\t", "a\t1\tx,y"],
+    ["--separator=tab", "a\t1\tx,y"],
+    ["--separator=space", 'a 1 "x,y"'],
+    ["--quote='", "a,1,'x,y'"],
+    ["--separator=|\n--quote=none", "a|1|x,y"],
+  ])("are those that the rule names: %s", (option, line) => {
+    expect(parsed(`${FIELDS}${option}\n`, [line])).toEqual([{ name: "a", n: 1, note: "x,y" }]);
+  });
+
+  it("escape a quote within quotes, and no quotes are characters as others", () => {
+    expect(parsed(`${FIELDS}--escape=\\\n`, ['a,1,"say \\"hi\\" \\\\ \\n"'])).toEqual([
+      { name: "a", n: 1, note: 'say "hi" \\ \\n' },
+    ]);
+    expect(parsed(`${FIELDS}--quote=none\n`, ['"a,1,""'])).toEqual([{ name: '"a', n: 1, note: '""' }]);
+  });
+
+  it.each([
+    ["--separator=", "--separator is one character, or the word tab or space"],
+    ["--separator=;;", 'not ";;"'],
+    ["--separator=😀", "--separator is one character"],
+    ["--quote=''", "tab, space or none"],
+    ["--comment=//", "--comment is one character"],
+    ['--separator="', "--separator and --quote are the same character."],
+    ["--comment=,", "--separator and --comment are the same character."],
+    ["--separator=\\\n--escape=\\", "--separator and --escape are the same character."],
+    ["--quote=none\n--escape=\\", "--escape is for values in quotes"],
+    ["--header=names", "--header is on or off, not names"],
+    ["--separator=;\n--separator=,", "stands twice"],
+  ])("are refused when they are none: %s", (option, message) => {
+    expect(() => parsed(`${FIELDS}${option}\n`, [])).toThrow(message);
+  });
+});
+
+describe("values and lines that stand for none", () => {
+  it("are an empty value without quotes, told from an empty text, or the text that the rule names", () => {
+    expect(parsed(FIELDS, [",1,", '"",1,""'])).toEqual([
+      { name: "", n: 1, note: "" },
+      { name: "", n: 1, note: "" },
+    ]);
+    expect(parsed(`${FIELDS}--null=\n`, [",1,", '"",1,""'])).toEqual([{ n: 1 }, { name: "", n: 1, note: "" }]);
+    expect(parsed(`${FIELDS}--null=-\n`, ["-,-,x", '"-",1,'])).toEqual([{ note: "x" }, { name: "-", n: 1, note: "" }]);
+  });
+
+  it("are lines of comments", () => {
+    expect(parsed(`${FIELDS}--comment=#\n`, ["#Version: 1.0", "a,1,#x", '"#b",2,x'])).toEqual([
+      { name: "a", n: 1, note: "#x" },
+      { name: "#b", n: 2, note: "x" },
+    ]);
+  });
+});
+
+it("rows of several lines, with a mark, or with broken quotes", () => {
+  expect(parsed(FIELDS, ['\uFEFFa,1,"x\r\ny"', "a,1\nb,2", "a,1\rb,2", '"a,1,x', '"a"b,1,x', '"a" ,1,x'])).toEqual([
+    { name: "a", n: 1, note: "x\r\ny" },
+    "It has more than one line outside quotes.",
+    "It has more than one line outside quotes.",
+    "Value 1: its quotes are not closed.",
+    "Value 1: text follows its closing quote; a quote inside of quotes is written twice.",
+    { name: "a", n: 1, note: "x" },
+  ]);
+});
+
+describe("options of csv", () => {
+  it("leave the comments of earlier rules what they were, and say so where they look like options", () => {
+    const comments = "-- null values are kept\n-- header: the first line\n--separator ;\n-- quote=x\n-- comment\n";
+    expect(parsed(comments + FIELDS, ["a,1,x"])).toEqual([{ name: "a", n: 1, note: "x" }]);
+    expect(ruleWarnings(comments + FIELDS)).toEqual([
+      "Line 4: --quote is an option only as --quote=…, and was ignored.",
+    ]);
+    expect(ruleWarnings(`${FIELDS}--separator: ;\n`)).toEqual([
+      "Line 5: --separator is an option only as --separator=…, and was ignored.",
+    ]);
+  });
+
+  it("are in vain with other parsers, which a warning says", () => {
+    const rule = "--class=/ns/sale\n--parser=json\n--header=true\n--null=\n";
+    expect(ruleWarnings(rule)).toEqual([
+      "Line 3: --header has no effect: the parser is not csv.",
+      "Line 4: --null has no effect: the parser is not csv.",
+    ]);
+    expect(ruleWarnings(`${FIELDS}--header=true\n--null=\n`)).toEqual([]);
+  });
+});

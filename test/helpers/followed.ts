@@ -1,0 +1,44 @@
+import { mkdir, mkdtemp, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { LogPolicySpec } from "../../common/api/policies.ts";
+import { LogAgent } from "./log-agent.ts";
+import { eventually } from "./programs.ts";
+
+const DEADLINE_MS = 30_000;
+
+/** The records that a log policy makes of a file, rotated between these texts, by the code of the agent. */
+export async function followedRecords(
+  texts: readonly string[],
+  options: Pick<LogPolicySpec, "delimiter" | "delimitereol">,
+): Promise<readonly string[]> {
+  const folder = await mkdtemp(join(tmpdir(), "odp-followed-"));
+  const dir = join(folder, "logs");
+  const path = join(dir, "app.log");
+  await mkdir(dir);
+  await writeFile(path, texts[0] ?? "");
+  const spec = { name: "p", kind: "log", rule: "/matrix/rules/p", dir, match: "^app\\.log$", ...options } as const;
+  const agent = await LogAgent.start(folder, join(folder, "outbox"), { spec, log: () => undefined });
+  try {
+    let serial = -1;
+    for (const [at, text] of texts.entries()) {
+      if (at > 0) {
+        await rename(path, `${path}.${at}`);
+        await writeFile(path, text);
+      }
+      // A line end behind the end of a record is nothing.
+      const end = Buffer.byteLength(text.trimEnd());
+      serial = await eventually("the file is read to its end", DEADLINE_MS, () => readLife(agent, { end, serial }));
+    }
+    return await agent.lines();
+  } finally {
+    await agent.stop();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Of a life that came behind the one of this number, and is read up to there. */
+function readLife(agent: LogAgent, behind: { readonly end: number; readonly serial: number }): number | undefined {
+  const lives = agent.lives().map((life) => JSON.parse(life) as { readonly serial: number; readonly offset: number });
+  return lives.find(({ serial, offset }) => serial > behind.serial && offset >= behind.end)?.serial;
+}
