@@ -108,10 +108,15 @@ export function zoneInText(text: string): TimeZone | undefined {
   return text.includes("/") ? named.of(text) : offsetZone(text);
 }
 
-/** A zone as people set it: an IANA name such as `Europe/Berlin`, or an offset. `AppError("invalid")` for others. */
+/** A zone as people set it: an IANA name such as `Europe/Berlin`, or an offset; `undefined` for others. */
+export function findTimeZone(name: string): TimeZone | undefined {
+  const isShort = /^[A-Z]{3,4}$/.test(name) && !SHORT_NAMES.has(name);
+  return offsetZone(name) ?? (isShort ? undefined : named.of(name));
+}
+
+/** As `findTimeZone`; `AppError("invalid")` in place of nothing. */
 export function timeZoneOf(name: string): TimeZone {
-  const isShort = /^[A-Za-z]{3,4}$/.test(name) && !SHORT_NAMES.has(name.toUpperCase()) && name === name.toUpperCase();
-  const zone = offsetZone(name) ?? (isShort ? undefined : named.of(name));
+  const zone = findTimeZone(name);
   if (zone !== undefined) return zone;
   throw new AppError(
     "invalid",

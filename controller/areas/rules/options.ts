@@ -52,6 +52,10 @@ const EXACT = new Set([
   "retry",
   "retry_total",
   "retry_interval",
+  "time",
+  "time_layout",
+  "time_unit",
+  "time_zone",
 ]);
 /** In JavaScript a comment begins otherwise. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;

@@ -25,6 +25,7 @@ import { PatternService } from "./patterns.ts";
 const PAGES = [
   { page: "deploy/docs/rules.md", bounds: 12 },
   { page: "deploy/docs/grok.md", bounds: 4 },
+  { page: "deploy/docs/times.md", bounds: 3 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 const runtime = testRuntime(realClock);
@@ -73,8 +74,13 @@ async function tried(who: Principal, block: string): Promise<readonly Row[]> {
   const signal = new AbortController().signal;
   const { class: path, records } = await trials.run(who, { ...TRIED, key, text, lines: samples, signal });
   return records.flatMap(({ rows, errors }) => [
-    ...rows.map(({ class: of, values }) => (of === path ? values : { class: of, ...values })),
-    ...errors.map(({ message }) => ({ error: message })),
+    ...rows.map(({ class: of, values, time }) => ({
+      ...(of === path ? {} : { class: of }),
+      ...values,
+      ...(time !== undefined && { vtime: new Date(time).toISOString() }),
+    })),
+    // The time of the run is left out.
+    ...errors.map(({ message }) => ({ error: message.replace(/(clock) \([^)]*\)/, "$1 (…)") })),
   ]);
 }
 

@@ -21,7 +21,8 @@ import type { RuleService } from "./service.ts";
 import { PathWatch } from "./paths.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
-import type { ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
+import { refusedTime } from "./times.ts";
+import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
 
 export interface TrialRequest {
   /** Of a stored rule; with `text`, of the rule that the text is meant for. */
@@ -46,6 +47,8 @@ export interface TrialRequest {
 export interface TrialRow {
   readonly class: string;
   readonly values: Record<string, Value>;
+  /** Milliseconds since 1970, of a record that has a time of its own (`--time`). */
+  readonly time?: number;
 }
 
 export interface TrialError {
@@ -137,7 +140,7 @@ export class RuleTrials {
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
     const paths = new PathWatch(rule);
     paths.see(parsed);
-    const told = [...warnings, ...paths.warnings()];
+    const told = [...warnings, ...misdatedLines(parsed), ...paths.warnings()];
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 
@@ -236,9 +239,15 @@ export class RuleTrials {
       record?.errors.push({ message, ...at });
       return;
     }
-    const { class: path = rule.class, values } = one;
+    const { class: path = rule.class, values, timeMs: time } = one;
+    const refused = time === undefined ? undefined : refusedTime(time, this.#with.runtime.clock.nowMs());
+    if (refused !== undefined) {
+      record?.errors.push({ message: refused });
+      return;
+    }
     try {
-      record?.rows.push({ class: path, values: await this.#checked(principal, path, values) });
+      const checked = await this.#checked(principal, path, values);
+      record?.rows.push({ class: path, values: checked, ...(time !== undefined && { time }) });
     } catch (error) {
       if (!isAppError(error)) throw error;
       record?.errors.push({ message: errorText(error) });
@@ -253,6 +262,14 @@ export class RuleTrials {
     const view = catalog.get(path);
     return view === undefined ? { ...values } : { ...canonicalRow(view, values) };
   }
+}
+
+/** Records that would have the time of their reading. */
+function misdatedLines(parsed: readonly ParsedRecord[]): readonly string[] {
+  const told = parsed.flatMap((one) =>
+    one.ok && one.timeFault !== undefined ? `Line ${one.ordinal + 1} has the time of reading: ${one.timeFault}` : [],
+  );
+  return [...new Set(told)];
 }
 
 /** A run whose host functions change nothing, in the controller or outside. */
