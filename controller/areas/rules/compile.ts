@@ -162,7 +162,7 @@ function parserOf(rule: RuleText, columns: readonly string[], { patterns }: Supp
       return grokParser(
         expressions(rule).map((expression) => compileGrok(expression, patterns)),
         fields,
-        types,
+        { types, times: timesOf(rule) },
       );
     case "":
       if (bodyOf(rule)) return textParser(RAW_FIELD);

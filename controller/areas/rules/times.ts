@@ -92,6 +92,15 @@ export function readTimes(
   return undefined;
 }
 
+/** A time as a text that any column takes: of ISO 8601, in UTC. What is no time stays as it is. */
+export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
+  const time = readTime(text, times, contextOf(times, record));
+  return typeof time === "number" ? isoOf(time) : text;
+}
+
+/** Without options of a rule. */
+export const NO_TIMES: RuleTimes = { layouts: [], zone: undefined, field: undefined };
+
 /** When a record was by its own field: its time, or why it has that of its reading. */
 export function ownTime(
   value: Value | undefined,
@@ -128,7 +137,7 @@ function timeIn(value: string | number, { times, record, context }: Reading): Re
   return value === record.timeMs ? value : readTime(value, times, context);
 }
 
-export function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {
+function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {
   return { zone: zone ?? findTimeZone(record.zone ?? "") ?? UTC, nearMs: record.timeMs };
 }
 

@@ -150,7 +150,8 @@ export class RuleTrials {
       throw new AppError("invalid", "Give either pattern, or the rule to try by key or text.");
     const { rules, runtime } = this.#with;
     const { records: raw, warnings } = await this.#sample(principal, request);
-    const trial = { expression, patterns: await rules.patternsReached(principal, expression) };
+    const patterns = await rules.patternsReached(principal, expression);
+    const trial = { expression, patterns, nowMs: runtime.clock.nowMs() };
     const beganMs = runtime.clock.monotonicMs();
     const lines = raw.map(({ text }) => text);
     const matches = await this.#matches(principal, { trial, lines, signal: request.signal });
