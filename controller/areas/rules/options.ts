@@ -58,9 +58,13 @@ const EXACT = new Set([
   "escape",
   "null",
   "comment",
+  "time",
+  "time_layout",
+  "time_unit",
+  "time_zone",
 ]);
 /** Ordinary words: comments of earlier rules begin with them, so that these are options only as `--name=…`. */
-const WORDS = new Set(["header", "separator", "quote", "escape", "null", "comment"]);
+const WORDS = new Set(["header", "separator", "quote", "escape", "null", "comment", "time"]);
 const PLAIN_FORM = /^\s*(?:\/\/\s*)?--[a-z]+(?:=|\s*$)/i;
 /** In JavaScript a comment begins otherwise. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;
