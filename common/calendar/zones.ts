@@ -14,6 +14,8 @@ const FIRST_YEAR = -170;
 const REPEATING_YEAR = 130;
 /** Two changes of a zone are further apart: the closest are those of Africa/Freetown in 1939, 3.99 days. */
 const PROBE_MS = 2 * DAY_MS;
+/** The table of a year begins so long before it. */
+const LEAD_MS = 4 * DAY_MS;
 /** Greatest time that has a calendar date. */
 const TIME_MAX_MS = 8.64e15;
 const OFFSET = /^([+-])(\d\d)(?::?([0-5]\d))?$/;
@@ -21,7 +23,7 @@ const UTC = /^(?:utc|z)$/i;
 
 /** A span of time in which the clocks of a zone stay at the same offset, the end excluded. */
 export interface ZoneSpan {
-  /** The last change, if it was less than two days before the time that was asked for. */
+  /** The last change, if it was less than four days before the time that was asked for. */
   readonly fromMs: number;
   readonly untilMs: number;
   readonly offsetMs: number;
@@ -38,6 +40,8 @@ export class Zone {
   /** At most one entry for each year from `FIRST_YEAR` to the last of the cycle that repeats. */
   readonly #years = new Map<number, readonly ZoneSpan[]>();
   #latest: ZoneSpan;
+  /** From here on `#latest` is the span that its year has; before, it lacks a change that is too long ago for it. */
+  #latestFromMs: number;
 
   /** `source` answers the offset at a time; without one the offset is always `offsetMs`. */
   constructor(name: string, offsetMs: number, source?: (utcMs: number) => number) {
@@ -46,6 +50,7 @@ export class Zone {
     this.#latest = source
       ? { fromMs: Infinity, untilMs: -Infinity, offsetMs }
       : { fromMs: -Infinity, untilMs: Infinity, offsetMs };
+    this.#latestFromMs = this.#latest.fromMs;
   }
 
   /** Milliseconds by which the local clocks are ahead of UTC; 0 for a time that has no calendar date. */
@@ -56,10 +61,12 @@ export class Zone {
   /** The span that the time is in. Times beyond the calendar are in one at offset 0. */
   spanAt(utcMs: number): ZoneSpan {
     const latest = this.#latest;
-    if (utcMs >= latest.fromMs && utcMs < latest.untilMs) return latest;
+    if (utcMs >= this.#latestFromMs && utcMs < latest.untilMs) return latest;
     if (!(Math.abs(utcMs) <= TIME_MAX_MS)) return { fromMs: utcMs, untilMs: utcMs, offsetMs: 0 };
-    this.#latest = this.#found(utcMs);
-    return this.#latest;
+    const found = this.#found(utcMs);
+    this.#latest = found;
+    this.#latestFromMs = Math.max(found.fromMs, Math.floor(utcMs / YEAR_MS) * YEAR_MS, -TIME_MAX_MS);
+    return found;
   }
 
   /**
@@ -107,16 +114,20 @@ export class Zone {
       untilMs: utcMs,
       offsetMs: 0,
     };
-    return { fromMs: span.fromMs + shiftMs, untilMs: span.untilMs + shiftMs, offsetMs: span.offsetMs };
+    return {
+      fromMs: span.fromMs + shiftMs,
+      untilMs: Math.min(span.untilMs + shiftMs, TIME_MAX_MS + 1),
+      offsetMs: span.offsetMs,
+    };
   }
 
-  /** The spans of a year and of two days before it. */
+  /** The spans of a year and of the days before it. */
   #spansOf(year: number): readonly ZoneSpan[] {
     const known = this.#years.get(year);
     if (known) return known;
     const spans: ZoneSpan[] = [];
     const endMs = (year + 1) * YEAR_MS;
-    let fromMs = year * YEAR_MS - PROBE_MS;
+    let fromMs = year * YEAR_MS - LEAD_MS;
     let offsetMs = this.#source(fromMs);
     for (let atMs = fromMs; atMs < endMs; atMs += PROBE_MS) {
       const nextMs = Math.min(atMs + PROBE_MS, endMs);
