@@ -49,8 +49,8 @@ export class Zone {
     this.#source = source ?? (() => offsetMs);
     this.#latest = source
       ? { fromMs: Infinity, untilMs: -Infinity, offsetMs }
-      : { fromMs: -Infinity, untilMs: Infinity, offsetMs };
-    this.#latestFromMs = this.#latest.fromMs;
+      : { fromMs: -Infinity, untilMs: TIME_MAX_MS + 1, offsetMs };
+    this.#latestFromMs = source ? Infinity : -TIME_MAX_MS;
   }
 
   /** Milliseconds by which the local clocks are ahead of UTC; 0 for a time that has no calendar date. */
