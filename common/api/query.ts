@@ -9,6 +9,8 @@ export const MqlInput = Type.Object({
   values: Type.Optional(Type.Array(Type.Unknown())),
   /** For a page of a single SELECT with LIMIT: empty for the first one, then `meta.cursor` of the answer before. */
   cursor: Type.Optional(Type.String()),
+  /** The zone whose days, weeks, months and years are meant, such as Europe/Berlin; absent: that of the user. */
+  time_zone: Type.Optional(Type.String()),
 });
 export type MqlInput = Static<typeof MqlInput>;
 
@@ -19,5 +21,7 @@ export const SearchInput = Type.Object({
   cond: Type.Optional(Type.String()),
   /** Answers what the columns and classes of the rows are, too. */
   meta: Type.Optional(Type.Boolean()),
+  /** The zone whose days, weeks, months and years are meant, such as Europe/Berlin; absent: that of the user. */
+  time_zone: Type.Optional(Type.String()),
 });
 export type SearchInput = Static<typeof SearchInput>;

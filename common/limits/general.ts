@@ -52,3 +52,8 @@ export const PATH_SEGMENT_MAX_BYTES = 255;
 export const PATH_DEPTH_MAX = 32;
 /** As many links of the file system lead one path on; as Linux does it. */
 export const PATH_LINKS_MAX = 40;
+
+// Time zones.
+export const ZONE_NAME_MAX_CHARACTERS = 64;
+/** Zones whose offsets are kept, by name: a year that was asked for takes some 300 bytes, the format some 20 KB. */
+export const ZONES_KEPT = 500;

@@ -217,8 +217,6 @@ export const SCHEDULE_LOOK_MS = 1_000;
 export const SCHEDULES_KEPT = 1_000;
 export const SCHEDULE_FIELDS_KEPT = 1_000;
 export const SCHEDULE_DAYS_KEPT = 400;
-export const SCHEDULE_ZONES_KEPT = 500;
-export const SCHEDULE_ZONE_DAYS_KEPT = 400;
 // Executions that wait for others of their queue.
 export const JOB_QUEUE_MAX = 1_000;
 /** The next in a queue looks this often whether its turn has come, those behind it less often, at least so often. */

@@ -27,6 +27,8 @@ export const QUERY_WINDOW_ROWS_MAX = 100_000;
 export const QUERY_WINDOW_DISTANCE_MAX = 100_000;
 /** Rows of a grouped answer with FILL, those of empty steps among them. */
 export const QUERY_FILLED_ROWS_MAX = 100_000;
+/** Steps that one call of `bucket` or `date_trunc` keeps, where its rows say the width or the zone. */
+export const CALENDAR_STEPS_KEPT = 100;
 /** SELECTs inside the conditions and behind FROM and JOIN of one statement. */
 export const MQL_SUB_SELECTS_MAX = 16;
 /** Values that one function is given. */

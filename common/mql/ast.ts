@@ -112,6 +112,8 @@ export interface Computed extends At {
   /** `+ - * / ||`, or the function's name in lower case. */
   readonly name: string;
   readonly operands: readonly Operand[];
+  /** The zone that a function of the calendar means where it names none: set before it is run, never printed. */
+  readonly zone?: string;
 }
 
 /** `CASE WHEN a > 1 THEN 'many' ELSE 'few' END`. */

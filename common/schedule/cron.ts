@@ -1,8 +1,8 @@
 import { Cron } from "croner";
+import type { Zone } from "../calendar/zones.ts";
 import { AppError } from "../errors.ts";
+import { Kept } from "../kept.ts";
 import { SCHEDULE_DAYS_KEPT, SCHEDULE_FIELDS_KEPT } from "../limits.ts";
-import { Kept } from "./kept.ts";
-import type { Zone } from "./zone.ts";
 
 const DAY_MS = 86_400_000;
 const SECOND_MS = 1_000;
@@ -60,7 +60,7 @@ export class CronTimes {
     for (;;) {
       const next = this.#nextLocal(localMs);
       if (next === undefined) return undefined;
-      const moment = this.#zone.momentMs(next);
+      const moment = this.#zone.reachedMs(next);
       // Clocks that were set back show times again that have come.
       if (moment > afterMs) return moment;
       localMs = next;

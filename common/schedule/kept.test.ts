@@ -1,8 +1,8 @@
 import { Cron } from "croner";
 import { expect, test } from "vitest";
+import { Kept } from "../kept.ts";
 import { SCHEDULES_KEPT } from "../limits.ts";
 import { nextTimes, parseSchedule } from "./index.ts";
-import { Kept } from "./kept.ts";
 
 test("as many are kept as the bound says, what was made first is made anew, and what failed is not kept", () => {
   const made: number[] = [];

@@ -1,4 +1,6 @@
+import { type Zone, zoneNamed } from "../calendar/zones.ts";
 import { AppError } from "../errors.ts";
+import { Kept } from "../kept.ts";
 import {
   SCHEDULE_JITTER_MAX_S,
   SCHEDULE_PERIOD_MAX_S,
@@ -7,8 +9,6 @@ import {
 } from "../limits.ts";
 import { parseTimestamp } from "../timestamps.ts";
 import { CronTimes } from "./cron.ts";
-import { Kept } from "./kept.ts";
-import { Zone } from "./zone.ts";
 
 /** What becomes of times that came while no controller was there. */
 const MISSED = ["skip", "last", "all"] as const;
@@ -82,11 +82,9 @@ function oneOf<T extends string>(name: string, known: readonly T[], value: strin
 }
 
 function zoneOf(name: string): Zone {
-  try {
-    return Zone.of(name);
-  } catch (error) {
-    throw new AppError("invalid", `There is no time zone ${JSON.stringify(name)}.`, { cause: error });
-  }
+  const zone = zoneNamed(name);
+  if (zone) return zone;
+  throw new AppError("invalid", `There is no time zone ${JSON.stringify(name)}.`);
 }
 
 function nextOf(text: string, zone: Zone): Schedule["next"] {
@@ -112,7 +110,7 @@ function at(text: string, zone: Zone): Schedule["next"] {
       `at of a schedule is followed by YYYY-MM-DD[ HH:mm[:ss]], not ${JSON.stringify(text)}.`,
     );
   const isLocal = !/^-?\d+$|Z$|[+-]\d\d:?\d\d$/.test(text);
-  const dueMs = isLocal ? zone.momentMs(asUtc) : asUtc;
+  const dueMs = isLocal ? zone.reachedMs(asUtc) : asUtc;
   return (afterMs) => (dueMs > afterMs ? dueMs : undefined);
 }
 

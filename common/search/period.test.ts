@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
+import { UTC_ZONE, type Zone, zoneNamed } from "../calendar/zones.ts";
 import { parseSearch, timeQuestion } from "./index.ts";
 
 /** A Wednesday. */
 const NOW_MS = Date.UTC(2024, 1, 28, 10, 30, 15, 250);
 
-function range(text: string): string | undefined {
-  const question = timeQuestion(parseSearch(text).segments, NOW_MS);
+function range(text: string, { nowMs, zone } = { nowMs: NOW_MS, zone: UTC_ZONE }): string | undefined {
+  const question = timeQuestion(parseSearch(text).segments, { nowMs, zone });
   if (!question) return undefined;
   const times = question.kind === "state" ? [question.atMs] : [question.fromMs, question.toMs];
   return times.map((timeMs) => new Date(timeMs).toISOString().replace(/\.000Z$|Z$/, "")).join(" .. ");
@@ -34,15 +35,39 @@ test.each([
   expect(range(text)).toBe(expected);
 });
 
+/** A Sunday evening in UTC, on which Berlin has Monday, 2026-03-30, the day after the one of 23 hours. */
+test.each([
+  ["today", "2026-03-29T22:00:00 .. 2026-03-30T21:59:59.999"],
+  ["yesterday", "2026-03-28T23:00:00 .. 2026-03-29T21:59:59.999"],
+  ["week", "2026-03-29T22:00:00 .. 2026-04-05T21:59:59.999"],
+  ["last week", "2026-03-22T23:00:00 .. 2026-03-29T21:59:59.999"],
+  ["month", "2026-02-28T23:00:00 .. 2026-03-31T21:59:59.999"],
+  ["last month", "2026-01-31T23:00:00 .. 2026-02-28T22:59:59.999"],
+  ["year", "2025-12-31T23:00:00 .. 2026-12-31T22:59:59.999"],
+  ["last year", "2024-12-31T23:00:00 .. 2025-12-31T22:59:59.999"],
+  ["nearest 1 day", "2026-03-28T22:30:00 .. 2026-03-29T22:30:00"],
+  ["window 2026-03-28 to 2026-03-29", "2026-03-27T23:00:00 .. 2026-03-29T21:59:59.999"],
+  ["window 2026-03-28 10:00 to 2026-03-29 10:00", "2026-03-28T10:00:00 .. 2026-03-29T10:00:00"],
+  ["at 2026-03-30 within 1 hour", "2026-03-29T21:00:00 .. 2026-03-29T23:00:00"],
+  ["at 2026-03-29", "2026-03-29T21:59:59.999"],
+])("in Berlin %s is the time %s", (text, expected) => {
+  const zone = zoneNamed("Europe/Berlin") as Zone;
+  expect(range(text, { nowMs: Date.UTC(2026, 2, 29, 22, 30), zone })).toBe(expected);
+});
+
 test("a week begins on Monday, on a Sunday and a Monday too", () => {
-  const week = (nowMs: number) => timeQuestion(parseSearch("week").segments, nowMs);
+  const week = (nowMs: number) => timeQuestion(parseSearch("week").segments, { nowMs, zone: UTC_ZONE });
   expect(week(Date.UTC(2024, 2, 3, 23))).toMatchObject({ fromMs: Date.UTC(2024, 1, 26) });
   expect(week(Date.UTC(2024, 2, 4))).toMatchObject({ fromMs: Date.UTC(2024, 2, 4) });
 });
 
 test("the field is the one that any of the time segments names", () => {
-  expect(timeQuestion(parseSearch("today for ctime").segments, NOW_MS)).toMatchObject({ field: { parts: ["ctime"] } });
-  expect(timeQuestion(parseSearch("at 2024-01-01 | within 1 day for seen").segments, NOW_MS)).toMatchObject({
+  expect(timeQuestion(parseSearch("today for ctime").segments, { nowMs: NOW_MS, zone: UTC_ZONE })).toMatchObject({
+    field: { parts: ["ctime"] },
+  });
+  expect(
+    timeQuestion(parseSearch("at 2024-01-01 | within 1 day for seen").segments, { nowMs: NOW_MS, zone: UTC_ZONE }),
+  ).toMatchObject({
     kind: "range",
     field: { parts: ["seen"] },
   });

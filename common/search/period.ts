@@ -1,3 +1,5 @@
+import { CalendarSteps, type CalendarUnit } from "../calendar/steps.ts";
+import type { Zone } from "../calendar/zones.ts";
 import type { Duration, DurationUnit, Moment, Period, SearchField, Segment, Time, When } from "./ast.ts";
 
 /** The period that the time segments of a search select. Times are milliseconds since 1970. */
@@ -8,7 +10,7 @@ export type TimeQuestion =
   | { readonly kind: "state"; readonly atMs: number; readonly field: SearchField | undefined };
 
 const DAY_MS = 86_400_000;
-/** A month and a year are 30 and 365 days, as in the time to live of a class. */
+/** Plain lengths: a month and a year are 30 and 365 days, as in the time to live of a class. */
 const UNIT_MS: Readonly<Record<DurationUnit, number>> = {
   second: 1_000,
   minute: 60_000,
@@ -18,11 +20,15 @@ const UNIT_MS: Readonly<Record<DurationUnit, number>> = {
   month: 30 * DAY_MS,
   year: 365 * DAY_MS,
 };
-/** 1970 began on a Thursday; weeks begin on Monday (ISO 8601). */
-const FIRST_MONDAY_MS = 4 * DAY_MS;
 
-/** Absent without a time segment. Days, weeks, months and years are those of UTC. */
-export function timeQuestion(segments: readonly Segment[], nowMs: number): TimeQuestion | undefined {
+/** The present, and the zone whose days, weeks, months and years are meant. */
+export interface Now {
+  readonly nowMs: number;
+  readonly zone: Zone;
+}
+
+/** Absent without a time segment. */
+export function timeQuestion(segments: readonly Segment[], now: Now): TimeQuestion | undefined {
   const times = segments.filter((segment): segment is Time => segment.kind === "time");
   const calendar = times.flatMap(({ when }) => (when.kind === "at" || when.kind === "within" ? [] : [when]))[0];
   const field = times.find((time) => time.field)?.field;
@@ -30,8 +36,9 @@ export function timeQuestion(segments: readonly Segment[], nowMs: number): TimeQ
   const within = times.flatMap(({ when }) =>
     when.kind === "within" ? [when.duration] : when.kind === "at" && when.within ? [when.within] : [],
   )[0];
-  if (moment && !within) return { kind: "state", atMs: lastMs(moment), field };
-  const range = within ? around(moment?.timeMs ?? nowMs, within) : calendar && rangeOf(calendar, nowMs);
+  if (moment && !within) return { kind: "state", atMs: lastMs(moment, now.zone), field };
+  const middleMs = moment ? firstMs(moment, now.zone) : now.nowMs;
+  const range = within ? around(middleMs, within) : calendar && rangeOf(calendar, now);
   return range && { kind: "range", ...range, field };
 }
 
@@ -40,14 +47,14 @@ interface Range {
   readonly toMs: number;
 }
 
-function rangeOf(when: Exclude<When, { kind: "at" | "within" }>, nowMs: number): Range {
+function rangeOf(when: Exclude<When, { kind: "at" | "within" }>, { nowMs, zone }: Now): Range {
   switch (when.kind) {
     case "period":
-      return periodRange(when.name, nowMs);
+      return periodRange(when.name, { nowMs, zone });
     case "nearest":
       return { fromMs: nowMs - lengthMs(when.duration), toMs: nowMs };
     case "window":
-      return { fromMs: when.from.timeMs, toMs: lastMs(when.to) };
+      return { fromMs: firstMs(when.from, zone), toMs: lastMs(when.to, zone) };
   }
 }
 
@@ -59,37 +66,33 @@ function lengthMs({ amount, unit }: Duration): number {
   return amount * UNIT_MS[unit];
 }
 
+/** A day is one of the zone. */
+function firstMs({ timeMs, isDay }: Moment, zone: Zone): number {
+  return isDay ? zone.reachedMs(timeMs) : timeMs;
+}
+
 /** A day without a time of day means all of it; the state of a day is that at its end. */
-function lastMs({ timeMs, isDay }: Moment): number {
-  return isDay ? timeMs + DAY_MS - 1 : timeMs;
+function lastMs({ timeMs, isDay }: Moment, zone: Zone): number {
+  return isDay ? zone.reachedMs(timeMs + DAY_MS) - 1 : timeMs;
 }
 
-function periodRange(name: Period, nowMs: number): Range {
-  const date = new Date(nowMs);
-  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
-  const today = Math.floor(nowMs / DAY_MS) * DAY_MS;
-  const monday = Math.floor((nowMs - FIRST_MONDAY_MS) / UNIT_MS.week) * UNIT_MS.week + FIRST_MONDAY_MS;
-  switch (name) {
-    case "today":
-      return upTo(today, today + DAY_MS);
-    case "yesterday":
-    case "last day":
-      return upTo(today - DAY_MS, today);
-    case "week":
-      return upTo(monday, monday + UNIT_MS.week);
-    case "last week":
-      return upTo(monday - UNIT_MS.week, monday);
-    case "month":
-      return upTo(Date.UTC(year, month), Date.UTC(year, month + 1));
-    case "last month":
-      return upTo(Date.UTC(year, month - 1), Date.UTC(year, month));
-    case "year":
-      return upTo(Date.UTC(year, 0), Date.UTC(year + 1, 0));
-    case "last year":
-      return upTo(Date.UTC(year - 1, 0), Date.UTC(year, 0));
-  }
+function periodRange(name: Period, { nowMs, zone }: Now): Range {
+  const { unit, isBefore } = PERIODS[name];
+  const steps = new CalendarSteps({ count: 1, unit }, zone);
+  const startMs = steps.startMs(nowMs);
+  const fromMs = isBefore ? steps.startMs(startMs - 1) : startMs;
+  return { fromMs, toMs: steps.nextMs(fromMs) - 1 };
 }
 
-function upTo(fromMs: number, endMs: number): Range {
-  return { fromMs, toMs: endMs - 1 };
-}
+/** Units of the calendar: that of now, or the one before. */
+const PERIODS: Readonly<Record<Period, { readonly unit: CalendarUnit; readonly isBefore?: true }>> = {
+  today: { unit: "day" },
+  yesterday: { unit: "day", isBefore: true },
+  "last day": { unit: "day", isBefore: true },
+  week: { unit: "week" },
+  "last week": { unit: "week", isBefore: true },
+  month: { unit: "month" },
+  "last month": { unit: "month", isBefore: true },
+  year: { unit: "year" },
+  "last year": { unit: "year", isBefore: true },
+};

@@ -1,6 +1,6 @@
 import { AppError } from "../errors.ts";
 import { TIME_LAYOUT_MAX_CHARACTERS, TIME_LAYOUTS_KEPT } from "../limits.ts";
-import { Kept } from "../schedule/kept.ts";
+import { Kept } from "../kept.ts";
 import type { TimeFault, TimeFields } from "./types.ts";
 import { monthNamed, weekdayNamed } from "./names.ts";
 import { Scanner } from "./scanner.ts";

@@ -1,72 +1,33 @@
 import { AppError } from "../errors.ts";
-import { TIME_ZONE_NAMES_KEPT, TIME_ZONE_SPANS_KEPT } from "../limits.ts";
-import { Kept } from "../schedule/kept.ts";
-import { Zone } from "../schedule/zone.ts";
+import { UTC_ZONE, Zone, zoneNamed } from "../calendar/zones.ts";
+import { TIME_ZONE_NAMES_KEPT } from "../limits.ts";
+import { Kept } from "../kept.ts";
 import { DAY_MS } from "./calendar.ts";
 import type { TimeFault, TimeZone } from "./types.ts";
 
-/** Clocks that are always the same time ahead of UTC. */
-class FixedZone implements TimeZone {
-  readonly #offsetMs: number;
-
-  constructor(offsetMs: number) {
-    this.#offsetMs = offsetMs;
-  }
-
-  offsetMs(): number {
-    return this.#offsetMs;
-  }
-
-  momentMs(localMs: number): number {
-    return localMs - this.#offsetMs;
-  }
-}
-
-/** An offset and the moment from which it holds, in a span of time. */
-interface Change {
-  readonly fromMs: number;
-  readonly offsetMs: number;
-}
-
-const SPAN_MS = 32 * DAY_MS;
-
-/** A zone by its IANA name. What `Intl` says of it is kept for spans of 32 days. */
-class NamedZone implements TimeZone {
+/** Clocks of a zone that log files are written by. */
+class WrittenZone implements TimeZone {
   readonly #zone: Zone;
-  readonly #spans = new Kept(TIME_ZONE_SPANS_KEPT, (span: number) => this.#changesIn(span));
 
-  constructor(name: string) {
-    this.#zone = Zone.of(name);
+  constructor(zone: Zone) {
+    this.#zone = zone;
   }
 
   offsetMs(atMs: number): number {
-    const changes = this.#spans.of(Math.floor(atMs / SPAN_MS));
-    let at = changes.length - 1;
-    while (at > 0 && atMs < (changes[at]?.fromMs ?? 0)) at -= 1;
-    return changes[at]?.offsetMs ?? 0;
+    return this.#zone.offsetMs(atMs);
   }
 
   momentMs(localMs: number, nearMs: number): number {
-    const before = this.offsetMs(localMs - DAY_MS);
-    const after = this.offsetMs(localMs + DAY_MS);
-    const [one, other] = [localMs - before, localMs - after];
-    if (one === other) return one;
-    const isOne = one + this.offsetMs(one) === localMs;
-    const isOther = other + this.offsetMs(other) === localMs;
-    if (isOne && isOther) return Math.abs(other - nearMs) < Math.abs(one - nearMs) ? other : one;
-    return isOther ? other : one;
-  }
-
-  #changesIn(span: number): readonly Change[] {
-    const [fromMs, untilMs] = [span * SPAN_MS, (span + 1) * SPAN_MS];
-    const changes: Change[] = [{ fromMs, offsetMs: this.#zone.offsetMs(fromMs) }];
-    for (let atMs = this.#zone.changeMs(fromMs, untilMs); atMs !== undefined; atMs = this.#zone.changeMs(atMs, untilMs))
-      changes.push({ fromMs: atMs, offsetMs: this.#zone.offsetMs(atMs) });
-    return changes;
+    const one = this.#zone.utcOf(localMs);
+    const offsetMs = this.#zone.offsetMs(localMs + DAY_MS);
+    const other = localMs - offsetMs;
+    const isTwice =
+      other !== one && this.#zone.offsetMs(one) + one === localMs && this.#zone.offsetMs(other) === offsetMs;
+    return isTwice && Math.abs(other - nearMs) < Math.abs(one - nearMs) ? other : one;
   }
 }
 
-export const UTC: TimeZone = new FixedZone(0);
+export const UTC: TimeZone = new WrittenZone(UTC_ZONE);
 const OFFSET = /^[+-](\d{2})(?::?(\d{2}))?$/;
 const OFFSET_HOURS_MAX = 18;
 /** Short names that are of one zone alone. `Intl` takes more of them, of which each means several zones. */
@@ -86,7 +47,7 @@ const SHORT_NAMES = new Set([
   "ROK",
 ]);
 
-const fixed = new Kept(TIME_ZONE_NAMES_KEPT, (offsetMs: number): TimeZone => new FixedZone(offsetMs));
+const fixed = new Kept(TIME_ZONE_NAMES_KEPT, (offsetMs: number): TimeZone => new WrittenZone(new Zone("", offsetMs)));
 const named = new Kept(TIME_ZONE_NAMES_KEPT, namedZone);
 
 /** `Z`, `+01`, `+0100`, `+01:00`; `undefined` for what is none of these, or more than 18 hours. */
@@ -126,13 +87,8 @@ export function timeZoneOf(name: string): TimeZone {
 
 function namedZone(name: string): TimeZone | undefined {
   if (/^(?:UTC|GMT)$/i.test(name)) return UTC;
-  if (!/^[A-Za-z][A-Za-z0-9_+/-]*$/.test(name)) return undefined;
-  try {
-    return new NamedZone(name);
-  } catch (error) {
-    if (error instanceof RangeError) return undefined;
-    throw error;
-  }
+  const zone = zoneNamed(name);
+  return zone && new WrittenZone(zone);
 }
 
 /** The fault of a text that names a zone which `zoneInText` does not know. */

@@ -10,6 +10,7 @@ export function classView(path: string, columns: Readonly<Record<string, ColumnT
     ttlSeconds: undefined,
     version: false,
     versionTtlSeconds: undefined,
+    timeZone: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

@@ -48,8 +48,8 @@ export interface TestHttp extends AsyncDisposable {
   readonly tenants: TenantService;
   readonly trail: MemoryTrail;
   readonly audit: AuditService;
-  /** Session id of `admin` or `viewer` of a tenant. */
-  signIn(username: "admin" | "viewer", company?: string): Promise<string>;
+  /** Session id of `admin`, `viewer` or another user of a tenant whose password is `PASSWORD`. */
+  signIn(username: string, company?: string): Promise<string>;
   /** An injected call with that session in the query; answers the parsed envelope. */
   call(
     session: string,

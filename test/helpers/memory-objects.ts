@@ -412,6 +412,7 @@ const DEFAULT_OPTIONS: ClassOptions = {
   ttlSeconds: undefined,
   version: false,
   versionTtlSeconds: undefined,
+  timeZone: undefined,
   autosearch: false,
   alias: undefined,
   nickname: undefined,
@@ -425,6 +426,7 @@ function inheritedOptions(lineage: readonly Pick<ClassSpec, "options">[]): Parti
   for (const { options = {} } of lineage) {
     if (options.version !== undefined) inherited.version = options.version;
     if (options.autosearch !== undefined) inherited.autosearch = options.autosearch;
+    if (options.timeZone !== undefined) inherited.timeZone = options.timeZone;
     if ("ttlSeconds" in options) inherited.ttlSeconds = options.ttlSeconds;
   }
   return inherited;

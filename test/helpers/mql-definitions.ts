@@ -7,11 +7,8 @@ import type { Type } from "./mql-types.ts";
  */
 
 const HOUR_MS = 3_600_000;
-const UNITS_MS: Readonly<Record<string, number>> = {
-  hour: HOUR_MS,
-  day: 24 * HOUR_MS,
-  week: 168 * HOUR_MS,
-};
+const UNITS_MS: Readonly<Record<string, number>> = { hour: HOUR_MS, day: 24 * HOUR_MS, week: 168 * HOUR_MS };
+const UNITS_MONTHS: Readonly<Record<string, number>> = { month: 1, quarter: 3, year: 12 };
 
 type Definition = (...values: readonly Value[]) => Value;
 
@@ -47,7 +44,8 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   second: (time) => Number(dateText(time).slice(17, 19)),
   /** 1970 began on a Thursday. */
   weekday: (time) => remainder(Math.floor(Number(time) / (24 * HOUR_MS)) + 3, 7) + 1,
-  bucket: (time, width) => Number(time) - remainder(Number(time), widthOf(width)),
+  bucket: (time, width, zone = "UTC") => stepOf(Number(time) + offsetOf(zone), width) - offsetOf(zone),
+  date_trunc: (unit, time, zone = "UTC") => stepOf(Number(time) + offsetOf(zone), `1 ${String(unit)}`) - offsetOf(zone),
   size: (value = null) => (typeof value === "object" && value !== null ? Object.keys(value).length : lengthOf(value)),
   member: (value = null, key = null) =>
     (Array.isArray(value)
@@ -118,9 +116,25 @@ function dateText(time: Value | undefined): string {
   return new Date(Number(time)).toISOString();
 }
 
-function widthOf(width: Value | undefined): number {
+/** The beginning of the step, as UTC shows it. The first Monday of 1970 was the fifth. */
+export function stepOf(timeMs: number, width: Value | undefined): number {
   const [amount = "", unit = ""] = String(width).split(" ");
-  return Number(amount) * (UNITS_MS[unit.replace(/s$/, "")] ?? NaN);
+  const name = unit.replace(/s$/, "");
+  const widthMs = Number(amount) * (UNITS_MS[name] ?? NaN);
+  if (name === "week") return timeMs - remainder(timeMs - 96 * HOUR_MS, widthMs);
+  const months = Number(amount) * (UNITS_MONTHS[name] ?? NaN);
+  if (Number.isNaN(months)) return timeMs - remainder(timeMs, widthMs);
+  const text = dateText(timeMs);
+  const month = (Number(text.slice(0, 4)) - 1970) * 12 + Number(text.slice(5, 7)) - 1;
+  const first = month - remainder(month, months);
+  const own = remainder(first, 12);
+  return Date.parse(`${1970 + (first - own) / 12}-${String(own + 1).padStart(2, "0")}-01T00:00:00Z`);
+}
+
+/** Of UTC, or an offset such as +05:45. */
+function offsetOf(zone: Value): number {
+  const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):(\d\d)$/.exec(String(zone)) ?? [];
+  return Number(`${sign}1`) * (Number(hours) * HOUR_MS + (Number(minutes) * HOUR_MS) / 60);
 }
 
 const NUMERIC = /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i;

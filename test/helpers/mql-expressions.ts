@@ -16,7 +16,9 @@ const NUMBERS = [-1, 0, 1, 2, 3, 5, 0.5, 2.5];
 const TEXTS = ["", "a", "b", "1", "a1", "-", " Ab "];
 const MEMBERS = ["x", "y", "z", "1", "2", "a", "none"];
 const TIMES = ["2024-01-01 00:00:00", "2024-01-03 10:20:30", "2024-02-29 23:59:59"];
-const WIDTHS = ["1 day", "2 days", "36 hours", "1 week"];
+const WIDTHS = ["1 day", "2 days", "36 hours", "1 week", "2 weeks", "1 month", "3 months", "1 year"];
+const UNITS = ["hour", "day", "week", "month", "quarter", "year"];
+const ZONES = ["UTC", "+05:45", "-03:30"];
 const SEPARATORS = ["b", "1", ",", ""];
 const PATTERNS = ["a", "^b", "(a)(b)?", "[a-b](\\d)", "(\\d)$", "x|1"];
 const SCALARS = ["number", "number", "text", "text", "time", "boolean"] as const;
@@ -221,11 +223,16 @@ export class ExpressionGenerator {
   #times(fields: readonly Field[], depth: number): Makers {
     const own = () => this.#draw("time", fields, depth - 1);
     return [
-      () => call("bucket", own(), text(this.#dice.pick(WIDTHS))),
+      () => call("bucket", own(), text(this.#dice.pick(WIDTHS)), ...this.#zone()),
+      () => call("date_trunc", text(this.#dice.pick(UNITS)), own(), ...this.#zone()),
       () => call(this.#dice.pick(["+", "-"]), own(), number(this.#dice.below(5) * 3_600_000)),
       () => cast(cast(own(), "text"), "timestamp"),
       () => cast(own(), "timestamp"),
     ];
+  }
+
+  #zone(): readonly Operand[] {
+    return this.#dice.chance(0.3) ? [text(this.#dice.pick(ZONES))] : [];
   }
 
   #several(fields: readonly Field[], depth: number): Operand {

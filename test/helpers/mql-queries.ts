@@ -224,12 +224,12 @@ export class QueryGenerator {
     ];
   }
 
-  /** Groups by days, with those without rows; the end of the time is said, or not. */
+  /** Groups by days or months, with those without rows; the end of the time is said, or not. */
   #filled(source: Source): Select {
-    const days: Expression = {
+    const steps: Expression = {
       kind: "computed",
       name: "bucket",
-      operands: [field(["t1"]), text(`${1 + this.#dice.below(2)} days`)],
+      operands: [field(["t1"]), text(this.#dice.pick(["1 day", "2 days", "1 week", "1 month", "3 months"]))],
       span,
     };
     const others = this.#dice.some(
@@ -239,10 +239,10 @@ export class QueryGenerator {
     const fields = others.slice(0, 1).map((name) => field([name]));
     const made = fields.map((one) => {
       const key = this.#dice.chance(0.3) ? this.#expressions.scalar([one], 1) : one;
-      // FILL is of one bucket.
-      return key.kind === "computed" && key.name === "bucket" ? one : key;
+      // FILL is of one of these.
+      return key.kind === "computed" && ["bucket", "date_trunc"].includes(key.name) ? one : key;
     });
-    const groupBy: readonly Operand[] = [days, ...made];
+    const groupBy: readonly Operand[] = [steps, ...made];
     const calls = Array.from({ length: 1 + this.#dice.below(2) }, () => this.#call(source));
     const keys = groupBy.map((value, at): Item => ({ kind: "item", value, alias: `a${at}`, span }));
     const values = [...calls, ...this.#ofGroups([], calls)];

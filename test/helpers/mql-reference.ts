@@ -21,7 +21,7 @@ import {
   type WindowItem,
 } from "../../common/mql/index.ts";
 import type { Row, Value } from "../../common/value.ts";
-import { aggregate, computed, order } from "./mql-definitions.ts";
+import { aggregate, computed, order, stepOf } from "./mql-definitions.ts";
 import { typeOf } from "./mql-types.ts";
 import { type PlainClass, type PlainRights, type PlainRow, RELATIONS, type World } from "./mql-world.ts";
 
@@ -289,11 +289,14 @@ export class Reference {
     const at = select.groupBy.findIndex((key) => key.kind === "computed" && key.name === "bucket");
     const bucket = select.groupBy[at];
     const [time, width] = bucket?.kind === "computed" ? bucket.operands.map(printOperand) : [];
-    const widthMs = Number(/\d+/.exec(width ?? "")?.[0]) * 86_400_000;
+    const [, amount = "", unit = ""] = /(\d+) (\w+)/.exec(width ?? "") ?? [];
+    // A step behind its beginning by this much there is the next one.
+    const days = unit.startsWith("month") ? 31 : unit === "week" ? 7 : 1;
+    const nextMs = Number(amount) * days * 86_400_000;
     const timed = found.filter((group) => group.keys[at] !== null);
-    const stepOf = (timeMs: Value): number => Math.floor(Number(timeMs) / widthMs) * widthMs;
+    const begin = (timeMs: Value): number => stepOf(Number(timeMs), `${amount} ${unit}`);
     const bounds = conjuncts(select.where).flatMap((part) => boundsOf(part, time ?? ""));
-    const side = (name: string): number[] => bounds.filter(([own]) => own === name).map(([, timeMs]) => stepOf(timeMs));
+    const side = (name: string): number[] => bounds.filter(([own]) => own === name).map(([, timeMs]) => begin(timeMs));
     const steps = timed.map((group) => Number(group.keys[at]));
     const from = Math.min(...steps, ...(side("from").length > 0 ? [Math.max(...side("from"))] : []));
     const to = Math.max(...steps, ...(side("to").length > 0 ? [Math.min(...side("to"))] : []));
@@ -305,7 +308,7 @@ export class Reference {
       const own = timed.filter((group) => others(group) === name);
       let before: Group | undefined;
       const filled: Group[] = [];
-      for (let step = from; step <= to; step += widthMs) {
+      for (let step = from; step <= to; step = begin(step + nextMs)) {
         const known = own.find((group) => group.keys[at] === step);
         const keys = own[0]?.keys.with(at, step) ?? [step];
         const group: Group = known ?? { keys, read: this.#readEmpty(select, { keys, value, before }) };

@@ -9,7 +9,7 @@ const NAMES: Readonly<Record<Exclude<Type, "map">, string>> = {
     "* / abs floor ceil round mod length size year month day hour minute second weekday count sum avg rate stddev percentile",
   text: "|| lower upper trim substring concat replace regexp_extract member",
   boolean: "regexp_match contains",
-  time: "bucket",
+  time: "bucket date_trunc",
   list: "split top histogram",
 };
 const RESULTS = new Map(

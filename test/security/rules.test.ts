@@ -28,6 +28,7 @@ const view: ClassView = {
     ttlSeconds: undefined,
     version: false,
     versionTtlSeconds: undefined,
+    timeZone: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

@@ -61,6 +61,8 @@ export interface ClassOptions {
   readonly version: boolean;
   /** How long a version is kept after a later one superseded it, in seconds; absent: for ever. */
   readonly versionTtlSeconds: number | undefined;
+  /** The zone of calendars in statements about the class; absent: UTC. */
+  readonly timeZone: string | undefined;
   /** A search without a class visits this one. */
   readonly autosearch: boolean;
   readonly alias: string | undefined;

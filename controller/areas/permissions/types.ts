@@ -20,6 +20,8 @@ export interface Principal {
    * `pathAllowed`.
    */
   readonly paths?: readonly string[];
+  /** The zone of calendars in statements that name none; absent: that of the class, or else UTC. */
+  readonly timeZone?: string;
   /** W3C trace context of the call, carried into every message, record and log line it causes. */
   readonly traceparent: string;
   /** Address the call came from; absent for calls of the controller itself. */

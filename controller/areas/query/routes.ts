@@ -2,6 +2,8 @@ import { MqlInput, MqlRows, SearchInput } from "../../../common/api/query.ts";
 import { AppError } from "../../../common/errors.ts";
 import type { Value } from "../../../common/value.ts";
 import { type Call, endpoint, type Endpoint } from "../../http/endpoint.ts";
+import type { Principal } from "../permissions/index.ts";
+import { requireZone } from "./expressions/calendar-steps.ts";
 import type { Searches } from "./search/index.ts";
 import type { Query } from "./types.ts";
 
@@ -26,7 +28,7 @@ async function answer(query: Query, call: Call<MqlInput>) {
   if (text.trim() === "") throw new AppError("invalid", "[Valid] There is no MQL: give it as mql or as the body.");
   const values = valueRows(call.input.values as readonly Value[] | undefined);
   const { cursor, meta } = call.input;
-  const result = await query.run(call.principal, text, {
+  const result = await query.run(zoned(call), text, {
     signal: call.signal,
     ...(values ? { values } : {}),
     ...(cursor === undefined ? {} : { cursor }),
@@ -38,11 +40,12 @@ async function answer(query: Query, call: Call<MqlInput>) {
 
 export function searchRoutes({ search }: { readonly search: Searches }): readonly Endpoint[] {
   const common = { path: "/mxobject/search", permission: "objects:read", input: SearchInput, output: MqlRows } as const;
-  const handler = async ({ input, text, principal, signal }: Call<SearchInput>) => {
+  const handler = async (call: Call<SearchInput>) => {
+    const { input, text, signal } = call;
     const condition = input.cond ?? text ?? "";
     if (condition.trim() === "")
       throw new AppError("invalid", "[Valid] There is no condition: give it as cond or as the body.");
-    const { rows, meta } = await search.search(principal, condition, { signal });
+    const { rows, meta } = await search.search(zoned(call), condition, { signal });
     return { rows, more: () => meta.more === true, ...(input.meta || meta.plan ? { meta } : {}) };
   };
   return [
@@ -62,4 +65,9 @@ export function searchRoutes({ search }: { readonly search: Searches }): readonl
 function valueRows(values: readonly Value[] | undefined): readonly (readonly Value[])[] | undefined {
   if (!values || values.length === 0) return undefined;
   return values.every((row): row is readonly Value[] => Array.isArray(row)) ? values : [values];
+}
+
+/** The caller with the zone that the call names. */
+function zoned({ principal, input }: Call<{ readonly time_zone?: string }>): Principal {
+  return input.time_zone === undefined ? principal : { ...principal, timeZone: requireZone(input.time_zone).name };
 }

@@ -32,10 +32,11 @@ import type { Repeatable } from "./batch/repeatable.ts";
 import { repeatableInsert } from "./batch/rows.ts";
 import type { Arguments } from "./expressions/literal.ts";
 import type { MemoryShare } from "./expressions/memory.ts";
-import { settled } from "./expressions/settled.ts";
+import { type Present, settled } from "./expressions/settled.ts";
 import { planGraph } from "./graph/reading.ts";
 import { readsOf, type LeftOut } from "./plan/plan.ts";
 import { describeFollowing, splitCondition } from "./plan/relations.ts";
+import { calendarZone } from "./plan/zone.ts";
 import { isSchemaClass, SCHEMA_CLASS_PATH, schemaRows } from "./plan/schema-class.ts";
 import { scopeOf } from "./plan/scope.ts";
 import { plainMeta } from "./run/meta.ts";
@@ -209,6 +210,10 @@ function planningOf({ span }: Statement): number {
   return (span.end - span.start) / CHARACTERS_PER_ROW;
 }
 
+function presentOf({ principal, catalog, nowMs }: PrepareContext, values: Arguments): Present {
+  return { nowMs, values, zoneOf: (path) => calendarZone(principal, catalog, path) };
+}
+
 interface Execution {
   readonly values: Arguments;
   readonly leftOut: LeftOut;
@@ -217,10 +222,11 @@ interface Execution {
 /** As `readingOf`; each step takes a while where the conditions of the statement are long. */
 function* readingInSteps(
   written: Select | Union | Match,
-  { principal, catalog, objects, nowMs }: PrepareContext,
+  context: PrepareContext,
   { values, leftOut }: Execution,
 ): Generator<undefined, Reading> {
-  const statement = settled(written, { nowMs, values });
+  const { principal, catalog, objects } = context;
+  const statement = settled(written, presentOf(context, values));
   yield;
   if (statement.kind !== "match") return yield* planInSteps(statement, principal, { catalog, values, leftOut });
   const whole = (match: Match): Reading => planGraph(match, { principal, catalog, objects, values });
@@ -291,7 +297,7 @@ async function change(
     async explain() {
       const scope = scopeOf(context.principal, catalog, statement.class).following();
       const { computed = [], follows, asks } = only;
-      const { where } = asks?.unanswered ?? settled(statement, { nowMs: context.nowMs, values: first });
+      const { where } = asks?.unanswered ?? settled(statement, presentOf(context, first));
       const { own } = splitCondition(where, scope);
       const reads = readsOf(scope, own, { values: first, veiled: true });
       return [
@@ -307,8 +313,8 @@ async function change(
 }
 
 function bindChange(written: Update | Delete, context: PrepareContext, values: Arguments): Change {
-  const { principal, catalog, nowMs } = context;
-  const statement = settled(written, { nowMs, values });
+  const { principal, catalog } = context;
+  const statement = settled(written, presentOf(context, values));
   const bind = (whole: Update | Delete): Change => boundChange(whole, context, values);
   const inner = (part: Select): Reading => planReading(part, principal, { catalog, values });
   return askingChange(statement, { bind, inner }) ?? bind(statement);

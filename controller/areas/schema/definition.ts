@@ -162,6 +162,7 @@ function optionsOf(info: ClassInfo, view: ClassView | undefined, above = view): 
   add("autosearch", info.autosearch, inherited?.autosearch ?? false);
   add("version", info.version, inherited?.version ?? false);
   add("versionttl", info.versionttl, String(inherited?.versionTtlSeconds ?? -1));
+  add("time_zone", info.time_zone, inherited?.timeZone);
   for (const [name, value] of Object.entries(info.loption ?? {})) {
     const isKept = now !== undefined && JSON.stringify(now.hints[name]) === JSON.stringify(value);
     if (!isKept) options.push(option(name, value as Value));

@@ -107,6 +107,7 @@ export class VisibleSchema {
       autosearch,
       version,
       versionTtlSeconds = -1,
+      timeZone = "",
       hints,
     } = view.options;
     const below = this.children(view).map((child) => child.path);
@@ -127,6 +128,7 @@ export class VisibleSchema {
       autosearch: Number(autosearch),
       version: Number(version),
       versionttl: versionTtlSeconds,
+      time_zone: timeZone,
       loption: hints,
       mtime: view.modifiedAtMs,
       tags: [],

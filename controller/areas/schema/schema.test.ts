@@ -69,7 +69,7 @@ beforeAll(async () => {
     `
     create class /matrix/ent (host varchar "Host", secret varchar) with alias='entity', remedy='all of it';
     create class /matrix/ent/box (state enum {"1":["up","running"],"0":["down","stopped"]}, labels map<varchar,varchar>, size bigint, seen timestamp,
-      keys(host), index(size)) with ttl=1 day, autosearch=true, version=true, key=md5, partition='day';
+      keys(host), index(size)) with ttl=1 day, autosearch=true, version=true, key=md5, time_zone='Europe/Berlin', partition='day';
     create class /matrix/ent/box/rack (slots int);
     create class /matrix/ent/app (host varchar, port int, keys(host));
     create edge type contain 'holds'`,
@@ -131,6 +131,7 @@ test("a class record has what clients read", async () => {
     autosearch: 1,
     version: 1,
     versionttl: -1,
+    time_zone: "Europe/Berlin",
     loption: { partition: "day" },
     mtime: expect.any(Number) as number,
     tags: [],
@@ -339,12 +340,16 @@ test("a class is dropped by number, not while it has objects or classes below", 
 
 test("a posted class takes the options of the class above, but for those it says otherwise; records show what holds", async () => {
   const top = "/matrix/ent/heard";
-  const options = { autosearch: true, version: true, ttl: "60" };
+  const options = { autosearch: true, version: true, ttl: "60", time_zone: "Asia/Tokyo" };
   expect(
     await post("schema/class", { class: top, fields: [{ name: "note", type: "text" }], ...options }),
   ).toMatchObject({ status: "ok" });
   expect(await post("schema/class", { class: `${top}/plain`, fields: [] })).toMatchObject({
-    message: { autosearch: 1, version: 1, ttl: 60, indexing: { state: "ready" } },
+    message: { autosearch: 1, version: 1, ttl: 60, time_zone: "Asia/Tokyo", indexing: { state: "ready" } },
+  });
+  expect(await post("schema/class", { class: `${top}/mars`, fields: [], time_zone: "Mars/Base" })).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining('there is no time zone "Mars/Base"') as string,
   });
   expect(
     await post("schema/class", { class: `${top}/deaf`, fields: [], autosearch: false, version: true, ttl: "-1" }),

@@ -48,7 +48,8 @@ function columnDefinition({ name, type, elements = [], labels, options, title }:
 function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
   const { view } = exported;
   const inherited = parent?.options;
-  const { keyMode, ttlSeconds, version, versionTtlSeconds, autosearch, alias, nickname, remedy, hints } = view.options;
+  const { keyMode, ttlSeconds, version, versionTtlSeconds, autosearch, timeZone } = view.options;
+  const { alias, nickname, remedy, hints } = view.options;
   const texts = { alias, nickname, remedy };
   return [
     ...(view.kind === "record" ? [option("kind", textNode("record"))] : []),
@@ -59,6 +60,7 @@ function optionNodes(exported: ExportedClass, parent: ClassView | undefined): re
       ? []
       : [option("versionttl", valueNode(versionTtlSeconds ?? -1))]),
     ...(autosearch === (inherited?.autosearch ?? false) ? [] : [option("autosearch", valueNode(autosearch))]),
+    ...(timeZone === inherited?.timeZone ? [] : [option("time_zone", textNode(timeZone ?? ""))]),
     ...Object.entries(texts).flatMap(([name, text]) => (text === undefined ? [] : [option(name, textNode(text))])),
     ...hintNodes(hints),
   ];

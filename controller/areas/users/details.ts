@@ -14,3 +14,6 @@ export const NO_DETAILS: Details = {
   status: 1,
   config: {},
 };
+
+/** Member of `config` that names the zone of the user, for calendars in statements that name none. */
+export const TIME_ZONE = "time_zone";

@@ -1,3 +1,4 @@
+import { zoneNamed } from "../../../common/calendar/zones.ts";
 import { AppError, isAppError } from "../../../common/errors.ts";
 import { SESSION_REMEMBERED_MS, SESSION_SWEEP_MS } from "../../../common/limits.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -18,6 +19,7 @@ import {
 } from "../permissions/index.ts";
 import type { Tenants } from "../tenants/index.ts";
 import { Activity } from "./activity.ts";
+import { TIME_ZONE } from "./details.ts";
 import { UserDirectory } from "./directory.ts";
 import { UserChanges, type ChangedUser } from "./changes.ts";
 import { Credentials, type BasicCredentials, type Verified } from "./credentials.ts";
@@ -641,7 +643,9 @@ export class UserService implements Users {
   async #principalOf(user: UserRecord, ospace: string, traceparent: string): Promise<Principal | undefined> {
     const { tenant, username } = user;
     const given = await this.#powers.of(user);
-    return given && { tenant, ospace, user: username, ...given, traceparent };
+    const { [TIME_ZONE]: timeZone } = user.details.config;
+    const zone = timeZone !== undefined && zoneNamed(timeZone) ? { timeZone } : {};
+    return given && { tenant, ospace, user: username, ...given, ...zone, traceparent };
   }
 
   async #owes(user: UserRecord): Promise<Principal["owes"]> {

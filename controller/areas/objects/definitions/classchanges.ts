@@ -1,3 +1,4 @@
+import { zoneNamed } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
 import {
   CATALOG_LEASE_MS,
@@ -329,6 +330,7 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
     "versionTtlSeconds" in change ? (change.versionTtlSeconds ?? FOR_EVER) : before.versionTtlSeconds;
   checkSeconds("versionttl", versionTtlSeconds, VERSION_TTL_MIN_SECONDS);
   const texts = { alias: text("alias"), nickname: text("nickname"), remedy: text("remedy") };
+  const timeZone = "timeZone" in change ? knownZone(change.timeZone) : before.timeZone;
   const keyMode = "keyMode" in change ? change.keyMode : before.keyMode;
   const version = change.version ?? before.version;
   const autosearch = change.autosearch ?? before.autosearch;
@@ -338,6 +340,7 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
     ...texts,
     ...(version === undefined ? {} : { version }),
     ...(versionTtlSeconds === undefined ? {} : { versionTtlSeconds }),
+    ...(timeZone === undefined ? {} : { timeZone }),
     ...(autosearch === undefined ? {} : { autosearch }),
     ...wordsOf(draft, definition, autosearch),
     hints: { ...before.hints, ...change.hints },
@@ -348,6 +351,11 @@ function mergeOptions(draft: Draft, definition: ClassDefinition, change: Partial
     requireWellFormed(`[Valid] ${name}`, change[name] ?? "");
     return change[name];
   }
+}
+
+function knownZone(name: string | undefined): string | undefined {
+  if (name === undefined || zoneNamed(name)) return name;
+  throw new AppError("invalid", `[Valid] time_zone: there is no time zone ${JSON.stringify(name)}.`);
 }
 
 function checkSeconds(option: string, seconds: number | undefined, least: number): void {

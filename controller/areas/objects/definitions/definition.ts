@@ -61,6 +61,8 @@ export interface OptionsDefinition {
   readonly versionTtlSeconds?: number;
   /** Absent: no version ended earlier than the option now says. */
   readonly versionTtlFormer?: FormerVersionTtl;
+  /** Absent: that of the class above. */
+  readonly timeZone?: string;
   /** As `version`. */
   readonly autosearch?: boolean;
   /**

@@ -54,7 +54,7 @@ function computed<R>(node: Computed, within: Within<R>): Source<R> {
         "[Valid] any() is no value: it stands on a side of a comparison, as in any(x) > 3 or 'a' = any(x).",
       );
     default:
-      return callFunction(node.name, operands);
+      return callFunction(node.name, operands, node.zone);
   }
 }
 

@@ -22,7 +22,7 @@ export interface FunctionSpec {
   readonly example: string;
   /**
    * What is done for each row. `constants` are the values that are the same for all rows; throws
-   * `AppError("invalid")` for one that cannot be used.
+   * `AppError("invalid")` for one that cannot be used. `zone` is that of the statement, for functions of the calendar.
    */
-  make(constants: readonly (Value | undefined)[]): (values: readonly Value[]) => Value;
+  make(constants: readonly (Value | undefined)[], zone?: string): (values: readonly Value[]) => Value;
 }

@@ -1,6 +1,8 @@
+import { CALENDAR_UNITS } from "../../../../common/calendar/steps.ts";
 import { AppError } from "../../../../common/errors.ts";
 import type { Value } from "../../../../common/value.ts";
 import { dateAt } from "./calendar.ts";
+import { STEPPINGS, steppedBy } from "./calendar-steps.ts";
 import { durationSeconds } from "./duration.ts";
 import type { FunctionSpec } from "./function.ts";
 import { NUMBER, TIME } from "./kind.ts";
@@ -18,19 +20,21 @@ export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
     (date) => date.getUTCDay() || 7,
   ),
   bucket: {
-    accepts: ["time", "text"],
+    accepts: ["time", "text", "text"],
+    least: 2,
     result: TIME,
-    example: "cast(bucket('2026-03-01 10:04:59', '5 minutes') AS text)",
+    example: "cast(bucket('2026-03-01 10:04:59', '1 month', 'Europe/Berlin') AS text)",
     about:
-      "The beginning of the step that the time lies in; steps such as '5 minutes' begin at multiples of their width since 1970.",
-    make(constants) {
-      const width = constants[1];
-      const constantMs = width === undefined || width === null ? undefined : requireWidth(width);
-      return ([time, text]) => {
-        const widthMs = constantMs ?? durationMs(text);
-        return widthMs === undefined ? null : Math.floor(Number(time) / widthMs) * widthMs;
-      };
-    },
+      "The beginning of the step that the time lies in, such as '5 minutes' or '1 month', in a [zone](mql-times.md#zones).",
+    make: (constants, zone) => steppedBy(STEPPINGS.bucket, constants, zone),
+  },
+  date_trunc: {
+    accepts: ["text", "time", "text"],
+    least: 2,
+    result: TIME,
+    example: "cast(date_trunc('quarter', '2026-03-01 10:04:59') AS text)",
+    about: `The beginning of the ${CALENDAR_UNITS.join(", ")} that the time lies in, in a [zone](mql-times.md#zones).`,
+    make: (constants, zone) => steppedBy(STEPPINGS.date_trunc, constants, zone),
   },
 };
 
@@ -49,14 +53,14 @@ function part(example: string, about: string, make: (date: Date) => number): Fun
   };
 }
 
-/** Milliseconds of `'5 minutes'`; undefined for what is no duration above 0. */
-export function durationMs(value: Value | undefined): number | undefined {
+/** Milliseconds of `'5 minutes'`, a month of 30 days; undefined for what is no duration above 0. */
+function durationMs(value: Value | undefined): number | undefined {
   const [amount = "", unit, ...more] = String(value).trim().split(/\s+/);
   const seconds = more.length === 0 && unit !== undefined ? durationSeconds(amount, unit) : undefined;
   return seconds !== undefined && seconds > 0 ? seconds * 1_000 : undefined;
 }
 
-export function requireWidth(value: Value): number {
+export function requireDurationMs(value: Value): number {
   const widthMs = durationMs(value);
   if (widthMs !== undefined) return widthMs;
   throw new AppError(

@@ -27,13 +27,16 @@ const OTHER_NAMES = Object.keys(DECLARED_OTHERS);
  * The source of a call. Throws `AppError("invalid")` for a name that is no function, a wrong number of values, and a
  * value that can never be of the kind that the function needs. A value that is not set makes the result null.
  */
-export function callFunction<R>(name: string, operands: readonly Source<R>[]): Source<R> {
+export function callFunction<R>(name: string, operands: readonly Source<R>[], zone?: string): Source<R> {
   const spec = FUNCTIONS[name];
   if (!spec || !Object.hasOwn(FUNCTIONS, name)) throw unknownFunction(name);
   requireCount(name, spec, operands.length);
   const label = `${name}(${operands.map((operand) => operand.label).join(", ")})`;
   const readers = operands.map((operand, at) => readerOf(operand, acceptedAt(spec, at), name));
-  const evaluate = spec.make(operands.map(({ constant }) => constant));
+  const evaluate = spec.make(
+    operands.map(({ constant }) => constant),
+    zone,
+  );
   const kind = typeof spec.result === "function" ? spec.result(operands) : spec.result;
   const values: Value[] = operands.map(() => null);
   return {

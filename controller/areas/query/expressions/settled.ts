@@ -21,7 +21,8 @@ import {
   valueNode,
 } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
-import { requireWidth } from "./functions-times.ts";
+import { steppingOf } from "./calendar-steps.ts";
+import { requireDurationMs } from "./functions-times.ts";
 import { type Arguments, withValues } from "./literal.ts";
 import { about } from "./placing.ts";
 import { compileOperand } from "./predicate.ts";
@@ -32,10 +33,12 @@ type Settled = Select | Union | Match | Update | Delete;
 export interface Present {
   readonly nowMs: number;
   readonly values: Arguments;
+  /** The zone of calendars in what is asked of a class, by its path; absent: UTC everywhere. */
+  readonly zoneOf?: (path: string | undefined) => string | undefined;
 }
 
 /**
- * The statement with `now()` and `ago('1 hour')` as times, and with a value on the right of a comparison where it says
+ * The statement with the zone of each function of the calendar that names none, with `now()` and `ago('1 hour')` as times, and with a value on the right of a comparison where it says
  * how to compute one, so that it can narrow a read as any value. Throws `AppError("invalid")` for a function that does not
  * exist or is given wrong values there, for `now()` and `ago()` in a page of a SELECT, and for a placeholder without a
  * value; `too_large` where all these values together take more characters than one row may.
@@ -56,16 +59,20 @@ export function settled(statement: Settled, present: Present): Settled {
     case "update":
       return {
         ...statement,
-        assignments: statement.assignments.map((assignment) => settledAssignment(assignment, present)),
-        where: statement.where && settledCondition(statement.where, present),
+        assignments: statement.assignments.map((assignment) =>
+          settledAssignment(assignment, present, statement.class.path),
+        ),
+        where: statement.where && settledCondition(statement.where, present, statement.class.path),
       };
     case "delete":
-      return statement.where ? { ...statement, where: settledCondition(statement.where, present) } : statement;
+      return statement.where
+        ? { ...statement, where: settledCondition(statement.where, present, statement.class.path) }
+        : statement;
   }
 }
 
 function settledSelect(select: Select, present: Present): Select {
-  const map = settling(select, present);
+  const map = settling({ select, zone: present.zoneOf?.(classOf(select.from)) }, present);
   const operand = (node: Operand): Operand => mapOperand(node, map);
   const condition = (node: Condition): Condition => folded(mapCondition(node, map), present);
   return {
@@ -80,6 +87,14 @@ function settledSelect(select: Select, present: Present): Select {
   };
 }
 
+/** The class that is read, or the first of those behind a SELECT in its place. */
+function classOf(source: Source): string | undefined {
+  if (source.kind === "class") return source.path;
+  const { select } = source;
+  const first = select.kind === "union" ? select.selects[0] : select;
+  return first && classOf(first.from);
+}
+
 function settledSource(source: Source, present: Present): Source {
   return source.kind === "class" ? source : { ...source, select: settled(source.select, present) };
 }
@@ -87,32 +102,50 @@ function settledSource(source: Source, present: Present): Source {
 /** Called as it is written. */
 function settledItem(item: Item, operand: (node: Operand) => Operand, { values }: Present): Item {
   const value = operand(item.value);
-  return value === item.value
-    ? item
+  if (value === item.value) return item;
+  return isSamePrinted(value, item.value)
+    ? { ...item, value }
     : { ...item, value, alias: item.alias ?? printOperand(withValues(item.value, values)) };
+}
+
+/** A zone is not printed. */
+function isSamePrinted(one: Operand, other: Operand): boolean {
+  return printOperand(one) === printOperand(other);
 }
 
 function settledChain(chain: Chain, present: Present): Chain {
   const node = (one: GraphNode): GraphNode =>
-    one.where ? { ...one, where: settledCondition(one.where, present) } : one;
+    one.where ? { ...one, where: settledCondition(one.where, present, one.class) } : one;
   return { ...chain, start: node(chain.start), steps: chain.steps.map((step) => ({ ...step, node: node(step.node) })) };
 }
 
-function settledAssignment(assignment: Assignment, present: Present): Assignment {
-  const value = mapOperand(assignment.value, settling(undefined, present));
+function settledAssignment(assignment: Assignment, present: Present, path: string): Assignment {
+  const value = mapOperand(assignment.value, settling({ zone: present.zoneOf?.(path) }, present));
   return value === assignment.value ? assignment : { ...assignment, value };
 }
 
-function settledCondition(condition: Condition, present: Present): Condition {
-  return folded(mapCondition(condition, settling(undefined, present)), present);
+function settledCondition(condition: Condition, present: Present, path?: string): Condition {
+  return folded(mapCondition(condition, settling({ zone: present.zoneOf?.(path) }, present)), present);
 }
 
-function settling(select: Select | undefined, present: Present): Parameters<typeof mapOperand>[1] {
+interface Where {
+  readonly select?: Select;
+  readonly zone: string | undefined;
+}
+
+function settling({ select, zone }: Where, present: Present): Parameters<typeof mapOperand>[1] {
   return {
-    operand: (operand) => timeOf(operand, select, present),
+    operand: (operand) => timeOf(zonedOf(operand, zone), select, present),
     comparison: (condition) =>
       condition.kind === "inSelect" ? { ...condition, select: settledSelect(condition.select, present) } : condition,
   };
+}
+
+/** The call of a function of the calendar that names no zone, with that of its statement. */
+function zonedOf(operand: Operand, zone: string | undefined): Operand {
+  if (zone === undefined || operand.kind !== "computed") return operand;
+  const stepping = steppingOf(operand.name);
+  return stepping && operand.operands.length <= stepping.zone ? { ...operand, zone } : operand;
 }
 
 function timeOf(operand: Operand, select: Select | undefined, present: Present): Operand {
@@ -126,7 +159,7 @@ function timeOf(operand: Operand, select: Select | undefined, present: Present):
     const value = name === "ago" && operands.length === 1 && width ? constantOf(width, present) : undefined;
     if (value === undefined)
       throw new AppError("invalid", "[Valid] now() takes nothing, ago() a duration such as '1 hour'.");
-    return timeNode(present.nowMs - requireWidth(value), span);
+    return timeNode(present.nowMs - requireDurationMs(value), span);
   });
 }
 

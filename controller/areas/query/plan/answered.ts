@@ -68,6 +68,7 @@ const OPTIONS: ClassView["options"] = {
   ttlSeconds: undefined,
   version: false,
   versionTtlSeconds: undefined,
+  timeZone: undefined,
   autosearch: false,
   alias: undefined,
   nickname: undefined,

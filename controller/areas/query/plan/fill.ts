@@ -1,9 +1,10 @@
+import type { CalendarSteps } from "../../../../common/calendar/steps.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { type Condition, type Fill, type Operand, type Select, type ValueNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { bindOperand } from "../expressions/bind.ts";
+import { constantSteps, steppingOf } from "../expressions/calendar-steps.ts";
 import type { Names } from "../expressions/fields.ts";
-import { requireWidth } from "../expressions/functions-times.ts";
 import { TIME, toComparable } from "../expressions/kind.ts";
 import { type Arguments, literal } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
@@ -13,7 +14,9 @@ import { conjuncts } from "./pushdown.ts";
 export interface FillPlan {
   /** Which of the keys is the beginning of the step. */
   readonly key: number;
-  readonly widthMs: number;
+  readonly steps: CalendarSteps;
+  /** Their width as it is written, and their zone where it is not UTC. */
+  readonly width: string;
   /** The beginnings of the first and of the last step, where the condition says them; else the rows do. */
   readonly fromMs: number | undefined;
   readonly toMs: number | undefined;
@@ -35,31 +38,42 @@ export function fillPlan(
   meaning: Meaning,
 ): FillPlan {
   return about(fill.span, () => {
-    const steps = keys.flatMap((operand, key) => stepsOf(operand, key, meaning));
-    const [step] = steps;
-    if (!step || steps.length > 1)
+    const found = keys.flatMap((operand, key) => stepsOf(operand, key, meaning));
+    const [step] = found;
+    if (!step || found.length > 1)
       throw new AppError(
         "invalid",
-        "[Valid] FILL needs one bucket(time, 'width') in GROUP BY, with the width as a text.",
+        "[Valid] FILL needs one bucket(time, 'width') or date_trunc('unit', time) in GROUP BY, with the width as a text.",
       );
-    const { key, widthMs } = step;
-    return { key, widthMs, isAlone: keys.length === 1, ...rangeOf(where, step, meaning), value: valueOf(fill) };
+    const { key, steps, width } = step;
+    return { key, steps, width, isAlone: keys.length === 1, ...rangeOf(where, step, meaning), value: valueOf(fill) };
   });
 }
 
 interface Steps {
   readonly key: number;
-  readonly widthMs: number;
+  readonly steps: CalendarSteps;
+  readonly width: string;
   /** The time that is put into steps, as it is called everywhere in the statement. */
   readonly label: string | undefined;
 }
 
 function stepsOf(operand: Operand, key: number, { names, values }: Meaning): readonly Steps[] {
-  if (operand.kind !== "computed" || operand.name !== "bucket") return [];
-  const [time, width] = operand.operands;
-  if (!time || (width?.kind !== "text" && width?.kind !== "placeholder")) return [];
+  const stepping = operand.kind === "computed" ? steppingOf(operand.name) : undefined;
+  if (operand.kind !== "computed" || !stepping) return [];
+  const time = operand.operands[stepping.time];
+  const width = valueIn(operand.operands[stepping.width], values);
+  const named = operand.operands[stepping.zone];
+  const zone = named ? valueIn(named, values) : operand.zone;
+  if (!time || width === undefined || (named && zone === undefined)) return [];
   const label = time.kind === "field" ? bindOperand(time, names, values).label : undefined;
-  return [{ key, widthMs: requireWidth(literal(width, values)), label }];
+  const words = `${String(width)}${zone === undefined ? "" : ` in ${String(zone)}`}`;
+  return [{ key, steps: constantSteps(stepping, { width, zone }), width: words, label }];
+}
+
+/** Undefined for what is not written as a text. */
+function valueIn(operand: Operand | undefined, values: Arguments): Value | undefined {
+  return operand?.kind === "text" || operand?.kind === "placeholder" ? literal(operand, values) : undefined;
 }
 
 function valueOf({ value }: Fill): FillPlan["value"] {
@@ -74,17 +88,23 @@ interface Bound {
 
 function rangeOf(
   where: Condition | undefined,
-  { label, widthMs }: Steps,
+  { label, steps }: Steps,
   meaning: Meaning,
 ): Pick<FillPlan, "fromMs" | "toMs"> {
   const bounds = conjuncts(where).flatMap((condition) => boundsOf(condition, label, meaning));
-  const steps = (side: Bound["side"]): readonly number[] =>
-    bounds.filter((bound) => bound.side === side).map(({ timeMs }) => Math.floor(timeMs / widthMs) * widthMs);
-  const [from, to] = [steps("from"), steps("to")];
+  const starts = (side: Bound["side"]): readonly number[] =>
+    bounds.filter((bound) => bound.side === side).map(({ timeMs }) => startMs(steps, timeMs));
+  const [from, to] = [starts("from"), starts("to")];
   return {
     fromMs: from.length > 0 ? Math.max(...from) : undefined,
     toMs: to.length > 0 ? Math.min(...to) : undefined,
   };
+}
+
+/** A bound beyond the calendar is far enough from everything else to stand for itself. */
+function startMs(steps: CalendarSteps, timeMs: number): number {
+  const start = steps.startMs(timeMs);
+  return Number.isNaN(start) ? timeMs : start;
 }
 
 /** Where the condition has to hold for every row and is about that time. */

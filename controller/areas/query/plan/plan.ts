@@ -243,9 +243,9 @@ export function describeTable<S>({ where, scope }: TablePlan, readSteps: readonl
   return lines;
 }
 
-function describeFill({ widthMs, fromMs, toMs, value }: FillPlan): string {
+function describeFill({ width, fromMs, toMs, value }: FillPlan): string {
   const ends = [fromMs, toMs].map((timeMs) => (timeMs === undefined ? "the rows" : String(timeMs)));
-  return `fill empty steps of ${widthMs} ms from ${ends[0] ?? ""} to ${ends[1] ?? ""} with ${value ?? "null"}`;
+  return `fill empty steps of ${width} from ${ends[0] ?? ""} to ${ends[1] ?? ""} with ${value ?? "null"}`;
 }
 
 export function describeShape(plan: Described): readonly string[] {

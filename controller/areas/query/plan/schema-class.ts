@@ -45,6 +45,7 @@ const SCHEMA_CLASS: ClassView = {
     ttlSeconds: undefined,
     version: false,
     versionTtlSeconds: undefined,
+    timeZone: undefined,
     autosearch: false,
     alias: undefined,
     nickname: undefined,

@@ -22,13 +22,15 @@ interface Series {
 
 /** Estimated bytes of a group's place among those of its series. */
 const PLACE_BYTES = 48;
+/** The same for the beginning of a step. */
+const START_BYTES = 8;
 
 /**
  * The groups with those of empty steps between them, for each combination of the other keys that there is, in the order
  * of time. Groups without a time stay as they are. Undefined where there is nothing yet, so that others get their turn.
  */
 export function* filled(groups: Iterable<GroupRow>, filling: Filling): Iterable<GroupRow | undefined> {
-  const { plan } = filling;
+  const { plan, memory } = filling;
   const series = new Map<string, Series>();
   for (const group of groups) {
     const timeMs = group.keys[plan.key];
@@ -41,8 +43,9 @@ export function* filled(groups: Iterable<GroupRow>, filling: Filling): Iterable<
   const range = rangeOf(series, plan);
   if (!range) return;
   if (series.size === 0) series.set("", { keys: [null], steps: new Map() });
-  requireFew(series.size * ((range.toMs - range.fromMs) / plan.widthMs + 1));
-  for (const one of series.values()) yield* stepsOf(one, range, filling);
+  const starts = startsOf(range, plan, Math.floor(QUERY_FILLED_ROWS_MAX / series.size));
+  memory.take(starts.length * START_BYTES);
+  for (const one of series.values()) yield* stepsOf(one, starts, filling);
 }
 
 function placeOf(series: Map<string, Series>, { keys }: GroupRow, { plan, memory }: Filling): Series {
@@ -75,20 +78,29 @@ function rangeOf(series: ReadonlyMap<string, Series>, { fromMs, toMs, isAlone }:
   return isKnown && (series.size > 0 || isAlone) ? { fromMs: least, toMs: most } : undefined;
 }
 
-function* stepsOf({ keys, steps }: Series, { fromMs, toMs }: Range, { plan, kinds }: Filling): Iterable<GroupRow> {
+/** The beginnings of all steps of the range; `AppError("too_large")` for more than `most`. */
+function startsOf({ fromMs, toMs }: Range, { steps }: FillPlan, most: number): readonly number[] {
+  const starts: number[] = [];
+  for (let startMs = fromMs; startMs <= toMs; startMs = steps.nextMs(startMs)) {
+    // Beyond the calendar there is no next step.
+    if (starts.length >= most || Number.isNaN(steps.startMs(startMs))) throw tooMany();
+    starts.push(startMs);
+  }
+  return starts;
+}
+
+function* stepsOf({ keys, steps }: Series, starts: readonly number[], { plan, kinds }: Filling): Iterable<GroupRow> {
   const empty = kinds.map((kind) => (typeof plan.value === "number" && kind === NUMBER ? plan.value : null));
   let results: readonly Value[] = empty;
-  for (let at = 0; at <= (toMs - fromMs) / plan.widthMs; at += 1) {
-    const timeMs = fromMs + at * plan.widthMs;
-    const group = steps.get(timeMs) ?? { keys: keys.with(plan.key, timeMs), results };
+  for (const startMs of starts) {
+    const group = steps.get(startMs) ?? { keys: keys.with(plan.key, startMs), results };
     if (plan.value === "previous") ({ results } = group);
     yield group;
   }
 }
 
-function requireFew(rows: number): void {
-  if (rows <= QUERY_FILLED_ROWS_MAX) return;
-  throw new AppError(
+function tooMany(): AppError {
+  return new AppError(
     "too_large",
     `[Exec] FILL would answer more than ${QUERY_FILLED_ROWS_MAX} rows: take wider steps, a shorter time, or fewer groups.`,
     { details: { limit: "QUERY_FILLED_ROWS_MAX" } },

@@ -1,3 +1,4 @@
+import { UTC_ZONE, zoneNamed } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
 import {
   type Call,
@@ -15,6 +16,7 @@ import type { Predicate } from "../expressions/predicate.ts";
 import { OutputBinder } from "../plan/outputs.ts";
 import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan/plan.ts";
 import type { Scope } from "../plan/scope.ts";
+import { calendarZone } from "../plan/zone.ts";
 import { filterOf } from "../run/run.ts";
 import { workOf } from "../run/work.ts";
 import { searchScope } from "./classes.ts";
@@ -54,7 +56,9 @@ export interface SearchContext {
 }
 
 export function planSearch(search: Search, context: SearchContext): SearchPlan {
-  const time = timeQuestion(search.segments, context.nowMs);
+  const { nowMs, principal, catalog } = context;
+  const zone = zoneNamed(calendarZone(principal, catalog, search.class?.path) ?? "") ?? UTC_ZONE;
+  const time = timeQuestion(search.segments, { nowMs, zone });
   if (time?.kind === "state" && time.field) throw fieldOfState();
   const scope = searchScope(search, context, time?.kind === "state");
   const wanted = wantedOf(search, scope, time);

@@ -1,3 +1,4 @@
+import { UTC_ZONE } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { type Call, type Lua, parseSearch, type Search, timeQuestion } from "../../../../common/search/index.ts";
 import type { Row } from "../../../../common/value.ts";
@@ -195,7 +196,7 @@ function withPlan(meta: QueryResult["meta"], plan: readonly string[]): QueryResu
 function refuseBesideDelete(search: Search): void {
   const other = search.segments.find(({ kind }) => ["sort", "print", "uniq", "group"].includes(kind));
   if (other) throw new AppError("invalid", `[Valid] ${other.kind} does not go with delete.`);
-  if (timeQuestion(search.segments, 0)?.kind !== "state") return;
+  if (timeQuestion(search.segments, { nowMs: 0, zone: UTC_ZONE })?.kind !== "state") return;
   throw new AppError(
     "invalid",
     "[Valid] What was there at another time cannot be deleted: `at` needs `within` beside delete.",

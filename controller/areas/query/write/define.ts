@@ -132,6 +132,7 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
     if (text) options[text] = value === null ? undefined : String(value);
     else if (option.name === "ttl") options.ttlSeconds = ttlSeconds(option, value);
     else if (option.name === "versionttl") options.versionTtlSeconds = ttlSeconds(option, value);
+    else if (option.name === "time_zone") options.timeZone = value === null || value === "" ? undefined : String(value);
     else if (option.name === "key") options.keyMode = oneOf<KeyMode>(option, value, ["manu", "uuid", "md5"]);
     else if (option.name === "kind") kind = oneOf<ClassKind>(option, value, ["entity", "record"]);
     else if (option.name === "version" || option.name === "autosearch") options[option.name] = truth(option, value);

@@ -1,0 +1,150 @@
+import type { Zone } from "./zones.ts";
+
+const DAY_MS = 86_400_000;
+/** 1970-01-05. */
+const FIRST_MONDAY_MS = 4 * DAY_MS;
+/** Clocks are set forward or back by a day at most: steps from here on are wider than any change. */
+const WIDE_MS = 2 * DAY_MS;
+
+/** Units by their kind: those of the clock in milliseconds, the others in days or months. */
+const UNITS = {
+  second: { kind: "clock", size: 1_000 },
+  minute: { kind: "clock", size: 60_000 },
+  hour: { kind: "clock", size: 3_600_000 },
+  day: { kind: "day", size: 1 },
+  week: { kind: "week", size: 7 },
+  month: { kind: "month", size: 1 },
+  quarter: { kind: "month", size: 3 },
+  year: { kind: "month", size: 12 },
+} as const;
+
+export type CalendarUnit = keyof typeof UNITS;
+export const CALENDAR_UNITS = Object.keys(UNITS) as readonly CalendarUnit[];
+
+/** So many units, such as 3 months. */
+export interface CalendarWidth {
+  /** A whole number above 0. */
+  readonly count: number;
+  readonly unit: CalendarUnit;
+}
+
+/** In any case, with or without an s at its end. */
+export function unitNamed(text: string): CalendarUnit | undefined {
+  const name = text.toLowerCase().replace(/s$/, "");
+  return CALENDAR_UNITS.find((unit) => unit === name);
+}
+
+/** `5 minutes`; undefined for anything but a whole number above 0 and a unit. */
+export function widthOf(text: string): CalendarWidth | undefined {
+  const [amount = "", name = "", ...more] = text.trim().split(/\s+/);
+  const unit = more.length === 0 ? unitNamed(name) : undefined;
+  const count = Number(amount);
+  return unit !== undefined && Number.isSafeInteger(count) && count > 0 ? { count, unit } : undefined;
+}
+
+/**
+ * The steps of equal width that all times lie in, by the clocks of a zone. Each is called by its first moment.
+ *
+ * Days, weeks (from Monday), months, quarters and years are those of the calendar: a step holds the times whose local
+ * date lies in it, and begins when the clocks first show the midnight before it, or skip it. Several at once are counted
+ * from 1970-01-01, weeks from 1970-01-05. Steps of hours and less begin whenever the clocks come to a multiple of the
+ * width since midnight of 1970-01-01, or are set forward over one. Where the clocks are set back by a multiple of the
+ * width, its steps come again, each of its own; by less than a width, that step lasts longer; by more, one begins then.
+ */
+export class CalendarSteps {
+  readonly #zone: Zone;
+  readonly #kind: "clock" | "day" | "week" | "month";
+  /** Milliseconds of a clock's step, or months. */
+  readonly #size: number;
+  /** Times from here to there lie in the step that was answered last. */
+  #latest = { fromMs: Infinity, untilMs: -Infinity, startMs: Number.NaN };
+
+  constructor({ count, unit }: CalendarWidth, zone: Zone) {
+    const { kind, size } = UNITS[unit];
+    this.#zone = zone;
+    this.#kind = kind;
+    this.#size = kind === "day" || kind === "week" ? count * size * DAY_MS : count * size;
+  }
+
+  /** The first moment of the step that the time lies in; `NaN` where that has no calendar date. */
+  startMs(utcMs: number): number {
+    const latest = this.#latest;
+    if (utcMs >= latest.fromMs && utcMs < latest.untilMs) return latest.startMs;
+    const span = this.#zone.spanAt(utcMs);
+    if (!(span.fromMs < span.untilMs)) return Number.NaN;
+    const localMs = this.#localStartMs(utcMs + span.offsetMs);
+    const startMs = this.#kind === "clock" ? this.#clockStartMs(utcMs) : this.#zone.reachedMs(localMs);
+    const nextMs = this.#localNextMs(localMs);
+    // The clocks show the same step in all of that part of the span.
+    const fromMs = Math.max(span.fromMs, localMs - span.offsetMs);
+    this.#latest = { fromMs, untilMs: Math.min(span.untilMs, nextMs - span.offsetMs), startMs };
+    return startMs;
+  }
+
+  /** The first moment of the step behind the one that begins then; `NaN` where that has no calendar date. */
+  nextMs(startMs: number): number {
+    if (this.#kind === "clock" && this.#size < WIDE_MS) return this.#clockNextMs(startMs);
+    let localMs = this.#localStartMs(startMs + this.#zone.offsetMs(startMs));
+    for (;;) {
+      localMs = this.#localNextMs(localMs);
+      const nextMs = this.#zone.reachedMs(localMs);
+      // A day that the clocks skip begins with the one behind it.
+      if (!(nextMs <= startMs)) return nextMs;
+    }
+  }
+
+  #localStartMs(localMs: number): number {
+    switch (this.#kind) {
+      case "clock":
+      case "day":
+        return Math.floor(localMs / this.#size) * this.#size;
+      case "week":
+        return Math.floor((localMs - FIRST_MONDAY_MS) / this.#size) * this.#size + FIRST_MONDAY_MS;
+      case "month":
+        return monthMs(Math.floor(monthOf(localMs) / this.#size) * this.#size);
+    }
+  }
+
+  #localNextMs(localMs: number): number {
+    return this.#kind === "month" ? monthMs(monthOf(localMs) + this.#size) : localMs + this.#size;
+  }
+
+  #clockStartMs(utcMs: number): number {
+    const { fromMs, offsetMs } = this.#zone.spanAt(utcMs);
+    const width = this.#size;
+    const localMs = Math.floor((utcMs + offsetMs) / width) * width;
+    if (fromMs === -Infinity) return localMs - offsetMs;
+    if (width >= WIDE_MS) return this.#zone.reachedMs(localMs);
+    const startMs = localMs - offsetMs;
+    // A change further back than a day and a step has no part in this one.
+    if (startMs - fromMs >= DAY_MS) return startMs;
+    const beforeMs = this.#zone.offsetMs(fromMs - 1);
+    const changeMs = offsetMs - beforeMs;
+    if (changeMs % width === 0) return startMs >= fromMs ? startMs : this.#clockStartMs(fromMs - 1);
+    const isBegun = changeMs < -width ? startMs >= fromMs : localMs >= fromMs + beforeMs;
+    if (isBegun) return Math.max(startMs, fromMs);
+    return changeMs < -width ? fromMs : this.#clockStartMs(fromMs - 1);
+  }
+
+  #clockNextMs(startMs: number): number {
+    let atMs = startMs + this.#size;
+    while (this.startMs(atMs) <= startMs) atMs += this.#size;
+    // A change may have put a shorter step between.
+    let nextMs = this.startMs(atMs);
+    for (;;) {
+      const beforeMs = this.startMs(nextMs - 1);
+      if (!(beforeMs > startMs)) return nextMs;
+      nextMs = beforeMs;
+    }
+  }
+}
+
+/** Months since January 1970. */
+function monthOf(localMs: number): number {
+  const date = new Date(localMs);
+  return (date.getUTCFullYear() - 1_970) * 12 + date.getUTCMonth();
+}
+
+function monthMs(month: number): number {
+  return new Date(0).setUTCFullYear(1_970, month, 1);
+}

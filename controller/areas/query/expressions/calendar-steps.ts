@@ -1,0 +1,103 @@
+import {
+  CALENDAR_UNITS,
+  CalendarSteps,
+  type CalendarWidth,
+  unitNamed,
+  widthOf,
+} from "../../../../common/calendar/steps.ts";
+import { UTC_ZONE, type Zone, zoneNamed } from "../../../../common/calendar/zones.ts";
+import { AppError } from "../../../../common/errors.ts";
+import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
+import { Kept } from "../../../../common/kept.ts";
+import type { Value } from "../../../../common/value.ts";
+
+/** How a function says which steps it means: `bucket(time, '5 minutes')`, `date_trunc('hour', time)`. */
+export interface Stepping {
+  readonly width: number;
+  readonly time: number;
+  readonly zone: number;
+  /** Undefined for a text that says no width. */
+  readonly read: (text: string) => CalendarWidth | undefined;
+  readonly wanted: string;
+}
+
+/** Functions that answer the beginning of a step, by name. */
+export const STEPPINGS: Readonly<Record<"bucket" | "date_trunc", Stepping>> = {
+  bucket: {
+    time: 0,
+    width: 1,
+    zone: 2,
+    read: widthOf,
+    wanted: "no duration: a whole number and a unit, such as '5 minutes'",
+  },
+  date_trunc: {
+    width: 0,
+    time: 1,
+    zone: 2,
+    read(text) {
+      const unit = unitNamed(text);
+      return unit && { count: 1, unit };
+    },
+    wanted: `no unit: ${CALENDAR_UNITS.join(", ")}`,
+  },
+};
+
+/** Undefined for a function that answers something else. */
+export function steppingOf(name: string): Stepping | undefined {
+  return name === "bucket" || name === "date_trunc" ? STEPPINGS[name] : undefined;
+}
+
+/**
+ * What a call does for each row. A width or zone that is the same for all rows is an `AppError("invalid")` where there is
+ * none of that name; one of a row makes the result null then.
+ */
+export function steppedBy(
+  stepping: Stepping,
+  constants: readonly (Value | undefined)[],
+  zone: string | undefined,
+): (values: readonly Value[]) => Value {
+  const [width, named] = [constants[stepping.width], constants[stepping.zone]];
+  if (width !== undefined && width !== null) requireWidth(stepping, width);
+  if (named !== undefined && named !== null) requireZone(named);
+  const isZoneOfRow = constants.length > stepping.zone && named === undefined;
+  const same =
+    width === undefined || width === null || isZoneOfRow
+      ? undefined
+      : constantSteps(stepping, { width, zone: named ?? zone });
+  const made = new Kept(CALENDAR_STEPS_KEPT, (key: string) => {
+    const [own = "", place = ""] = key.split("\n");
+    const [found, at] = [stepping.read(own), place === "" ? UTC_ZONE : zoneNamed(place)];
+    return { steps: found && at && new CalendarSteps(found, at) };
+  });
+  const ofRow = (values: readonly Value[]): CalendarSteps | undefined =>
+    made.of(`${String(values[stepping.width])}\n${String(values[stepping.zone] ?? zone ?? "")}`).steps;
+  return (values) => {
+    const startMs = (same ?? ofRow(values))?.startMs(Number(values[stepping.time]));
+    return startMs === undefined || Number.isNaN(startMs) ? null : startMs;
+  };
+}
+
+/** `AppError("invalid")` for a width or a zone that is none. */
+export function constantSteps(
+  stepping: Stepping,
+  { width, zone }: { readonly width: Value; readonly zone: Value | undefined },
+): CalendarSteps {
+  const own = requireWidth(stepping, width);
+  return new CalendarSteps(own, zone === undefined || zone === null ? UTC_ZONE : requireZone(zone));
+}
+
+function requireWidth({ read, wanted }: Stepping, value: Value): CalendarWidth {
+  const width = read(String(value));
+  if (width) return width;
+  throw new AppError("invalid", `[Valid] ${JSON.stringify(value)} is ${wanted}.`);
+}
+
+/** `AppError("invalid")` for what is no time zone. */
+export function requireZone(value: Value): Zone {
+  const zone = typeof value === "string" ? zoneNamed(value) : undefined;
+  if (zone) return zone;
+  throw new AppError(
+    "invalid",
+    `[Valid] ${JSON.stringify(value)} is no time zone: a name such as "Europe/Berlin", "UTC", or an offset such as "+01:00".`,
+  );
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { QueryService, queryRoutes, SearchService, searchRoutes } from "./index.ts";
+
+/** An evening on which Berlin has the last day of March and Kathmandu April. */
+const NOW_MS = Date.UTC(2026, 2, 31, 19);
+const SAID = "no time zone";
+
+let http: TestHttp;
+let admin: string;
+beforeAll(async () => {
+  const objects = new MemoryObjects({ nowMs: () => NOW_MS });
+  const clock = new TestClock();
+  clock.advance(NOW_MS - clock.nowMs());
+  const runtime = testRuntime(clock);
+  for (const [path, options] of [
+    ["/matrix/zoned", { timeZone: "Asia/Kathmandu" }],
+    ["/matrix/plain", {}],
+  ] as const) {
+    await objects.createClass(testPrincipal(), { path, columns: [{ name: "at", type: "timestamp" }], options });
+    await objects.insert(testPrincipal(), path, [{ at: NOW_MS }]);
+  }
+  http = await openTestHttp({
+    endpoints: [
+      ...queryRoutes({ query: new QueryService({ objects, runtime }) }),
+      ...searchRoutes({ search: new SearchService({ objects, runtime }) }),
+    ],
+  });
+  admin = await http.signIn("admin");
+});
+afterAll(() => http[Symbol.asyncDispose]());
+
+/** The month that the one object lies in, and the ends of the search for it. */
+async function month(session: string, path: string, { zone, own = "" }: { zone?: string; own?: string } = {}) {
+  const mql = `select cast(date_trunc('month', at${own}) as text) as month from ${path}`;
+  const payload = { mql, ...(zone === undefined ? {} : { time_zone: zone }) };
+  const answer = await http.call(session, { method: "POST", url: "/mxobject/mql", payload });
+  const [row] = answer.message as readonly { month: string }[];
+  return row?.month.slice(5, 16);
+}
+
+async function found(session: string, path: string, condition: string, zone?: string): Promise<number> {
+  const payload = { cond: `#${path}: | ${condition} for at`, ...(zone === undefined ? {} : { time_zone: zone }) };
+  const answer = await http.call(session, { method: "POST", url: "/mxobject/search", payload });
+  return (answer.message as readonly unknown[]).length;
+}
+
+async function userIn(zone: string): Promise<string> {
+  const payload = {
+    parent: "/",
+    username: zone.replace("/", "-"),
+    passwd: PASSWORD,
+    otype: "usr",
+    isadmin: true,
+    config: { time_zone: zone },
+  };
+  await http.call(admin, { method: "POST", url: "/admin/users/new", payload });
+  return http.signIn(payload.username);
+}
+
+test("the calendar is that of the statement, else of the call, else of the user, else of the class, else UTC", async () => {
+  const berlin = await userIn("Europe/Berlin");
+  expect(await month(admin, "/matrix/plain")).toBe("03-01 00:00");
+  expect(await month(admin, "/matrix/zoned")).toBe("03-31 18:15");
+  for (const path of ["/matrix/plain", "/matrix/zoned"]) {
+    expect(await month(berlin, path)).toBe("02-28 23:00");
+    expect(await month(berlin, path, { zone: "+02:00" })).toBe("02-28 22:00");
+    expect(await month(berlin, path, { zone: "+02:00", own: ", 'UTC'" })).toBe("03-01 00:00");
+  }
+});
+
+test("periods and days of a search are those of the call, else of the user, else of the class, else UTC", async () => {
+  const tokyo = await userIn("Asia/Tokyo");
+  expect(await found(admin, "/matrix/plain", "today")).toBe(1);
+  expect(await found(admin, "/matrix/plain", "window 2026-03-31 to 2026-03-31")).toBe(1);
+  expect(await found(admin, "/matrix/zoned", "window 2026-03-31 to 2026-03-31")).toBe(0);
+  expect(await found(tokyo, "/matrix/plain", "window 2026-04-01 to 2026-04-01")).toBe(1);
+  expect(await found(tokyo, "/matrix/zoned", "window 2026-04-01 to 2026-04-01", "UTC")).toBe(0);
+});
+
+test("a zone that there is not is refused where it is given, and nothing is changed by it", async () => {
+  const payload = { mql: "select at from /matrix/plain", cond: "#/matrix/plain: | today", time_zone: "Mars/Base" };
+  for (const url of ["/mxobject/mql", "/mxobject/search"])
+    expect(await http.call(admin, { method: "POST", url, payload })).toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining(SAID) as string,
+    });
+  const user = { parent: "/", username: "ann", passwd: PASSWORD, otype: "usr", config: { time_zone: "Mars/Base" } };
+  expect(await http.call(admin, { method: "POST", url: "/admin/users/new", payload: user })).toMatchObject({
+    code: "invalid",
+    message: `config.time_zone: there is ${SAID} "Mars/Base".`,
+  });
+});
