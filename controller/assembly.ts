@@ -422,6 +422,7 @@ export async function assemble(options: AssemblyOptions) {
     records,
     commands: hosts.agents.commands,
     sent,
+    zoneOf: (principal, host) => hosts.zone(principal, host),
     ospaceOf,
   });
   const serverScripts: ScriptService = new ScriptService({

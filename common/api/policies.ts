@@ -13,6 +13,9 @@ export const IntervalUnit = Type.Union([
   Type.Literal("second"),
 ]);
 
+/** The attribute of a policy, and the member of `config` of a host, that names the zone of times without one. */
+export const TIME_ZONE = "time_zone";
+
 const Common = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   /** Configuration key of the rule that parses the records, such as `/matrix/rules/access`. */

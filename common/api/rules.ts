@@ -88,7 +88,15 @@ export const RuleTryReply = Type.Object({
           description: "Of pattern: what it captures of the record, by name",
         }),
       ),
-      rows: Type.Array(Type.Object({ class: Type.String(), values: Type.Record(Type.String(), Type.Unknown()) })),
+      rows: Type.Array(
+        Type.Object({
+          class: Type.String(),
+          values: Type.Record(Type.String(), Type.Unknown()),
+          time: Type.Optional(
+            Type.Number({ description: "Milliseconds since 1970, where --time gives the record a time of its own" }),
+          ),
+        }),
+      ),
       errors: Type.Array(
         Type.Object({
           message: Type.String(),

@@ -30,6 +30,14 @@ export const LUA_LITERAL_RUNS_MAX = 32;
 export const LUA_NAMES_KEPT_MAX = 256;
 /** A layout by which Lua reads or shows a time. */
 export const LUA_LAYOUT_MAX_CHARACTERS = 100;
+/** A layout by which rules read times. */
+export const TIME_LAYOUT_MAX_CHARACTERS = 200;
+/** Layouts that `--time_layout` of one rule may give. */
+export const TIME_LAYOUTS_PER_RULE_MAX = 16;
+/** Compiled layouts, zones by their names, and of a zone spans of 32 days, that one process keeps. */
+export const TIME_LAYOUTS_KEPT = 1_000;
+export const TIME_ZONE_NAMES_KEPT = 1_000;
+export const TIME_ZONE_SPANS_KEPT = 400;
 /** A Lua VM that has more after a run is not kept for the next one. */
 export const LUA_VM_KEPT_MAX_BYTES = 16 * MIB;
 /** Lua VMs that a thread keeps, each of one owner and text; the one used longest ago leaves first. */

@@ -126,7 +126,8 @@ export class TestOutbox {
 }
 
 /** What is sent to every host: any policy and rule that a test names. */
-export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs"> = {
+export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs" | "zones"> = {
+  zones: () => Promise.resolve({}),
   missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
   look: () => undefined,
   needs: () => Promise.resolve(false),
@@ -140,7 +141,7 @@ interface TestIngestOptions {
   readonly stores?: Stores;
   readonly objects?: Pick<Objects, "ingest">;
   readonly commands?: CommandEntrySink;
-  readonly sent?: Pick<SentPolicies, "missing" | "look" | "needs">;
+  readonly sent?: Pick<SentPolicies, "missing" | "look" | "needs" | "zones">;
   readonly clock?: Clock;
 }
 

@@ -19,6 +19,15 @@ async function listed(
   return names.sort();
 }
 
+it("the zone of a host is what its record says, where that is one", async () => {
+  const admin = test.principal();
+  await test.hosts.save(admin, { host: "zoned", config: { time_zone: "Europe/Berlin" } });
+  expect(await test.hosts.zone(admin, "zoned")).toBe("Europe/Berlin");
+  await test.hosts.save(admin, { host: "zoned", config: { time_zone: null } });
+  expect(await test.hosts.zone(admin, "zoned")).toBeUndefined();
+  expect(await test.hosts.zone(admin, "nobody")).toBeUndefined();
+});
+
 describe("host records", () => {
   it("keeps what is sent and leaves alone what is not", async () => {
     const admin = test.principal();
@@ -89,6 +98,8 @@ describe("host records", () => {
       message: "There is no host nobody.",
     });
     await expect(test.hosts.save(admin, { host: "../etc" })).rejects.toMatchObject({ code: "invalid" });
+    const lost = { host: "x", config: { time_zone: "Mars/Base" } };
+    await expect(test.hosts.save(admin, lost)).rejects.toThrow("no time zone");
     await expect(test.hosts.save(admin, { host: "x", config: { port: "http" } })).rejects.toThrow(
       /config\.port is "http"/,
     );

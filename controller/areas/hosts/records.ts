@@ -1,6 +1,8 @@
 import { AppError } from "../../../common/errors.ts";
 import type { HostInput, HostList, HostView } from "../../../common/api/hosts.ts";
+import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { HOST_CONFIG_MAX_ENTRIES, HOST_CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
+import { timeZoneOf } from "../../../common/times/index.ts";
 import type { Value } from "../../../common/value.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
@@ -275,6 +277,7 @@ function configText(name: string, value: unknown): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES)
     throw new AppError("too_large", `config.${name} is too long.`);
+  if (name === TIME_ZONE) timeZoneOf(text);
   if (name === "port" && !isPort(text))
     throw new AppError("invalid", `config.port is ${JSON.stringify(text.slice(0, 40))}, not a port number.`);
   return text;

@@ -1,5 +1,7 @@
 import type { HostInput, HostList, HostView, TokenInput } from "../../../common/api/hosts.ts";
+import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { errorText } from "../../../common/errors.ts";
+import { findTimeZone } from "../../../common/times/index.ts";
 import type { Edit } from "../objects/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { HostAgents } from "./agents.ts";
@@ -70,6 +72,13 @@ export class HostService implements Hosts {
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     requirePermission(principal, "hosts:write");
     return this.#components.records.find(principal, host);
+  }
+
+  /** Of the times in its records that name none; absent: none is set. */
+  async zone(principal: Principal, host: string): Promise<string | undefined> {
+    requirePermission(principal, "hosts:read");
+    const zone = (await this.#components.records.find(principal, host))?.config[TIME_ZONE];
+    return zone === undefined || findTimeZone(zone) === undefined ? undefined : zone;
   }
 
   /** The record, the host's certificates and its session. */

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, COMMAND_ID_MAX_CHARACTERS, INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
-import { BASE_MS, openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
+import { BASE_MS, EVERYTHING_SENT, openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { TestClock, testPrincipal } from "../../../test/helpers/runtime.ts";
 import { RecordWriter } from "./index.ts";
 import type { Asked } from "./sent-policies.ts";
@@ -48,7 +48,7 @@ function without(...names: readonly string[]) {
   const among = (asked: ReadonlySet<string>) => new Set([...asked].filter((name) => names.includes(name)));
   const missing = (_tenant: string, _host: string, asked: Asked) =>
     Promise.resolve({ policies: among(asked.policies), rules: among(asked.rules) });
-  return { missing, look: () => undefined, needs: () => Promise.resolve(false) };
+  return { ...EVERYTHING_SENT, missing };
 }
 
 test("what commands wrote goes to the area hosts in order, and is acknowledged only when taken there", async () => {

@@ -5,7 +5,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { levelOf } from "../consolelog/index.ts";
 import type { NewRecord } from "../objects/index.ts";
-import type { RawRecord } from "../rules/index.ts";
+import { misdatedText, type RawRecord } from "../rules/index.ts";
 import { entryIdentity } from "./batches.ts";
 import type { PreparedBatch } from "./types.ts";
 import { keptRow } from "../../well-formed.ts";
@@ -47,6 +47,7 @@ export class Faults {
   #entry: Entry | undefined;
   #kept = 0;
   #more = new Map<Entry, { fault: Fault; count: number }>();
+  readonly #misdated = new Map<Entry, { readonly fault: Fault & RawFault; count: number }>();
 
   constructor(batch: PreparedBatch) {
     this.#batch = batch;
@@ -63,6 +64,13 @@ export class Faults {
   /** All records of an entry, for a rule that cannot be used. */
   whole({ raw, ...fault }: Fault & { readonly raw: readonly RawRecord[] }): void {
     this.#push(fault, { raw: kept(raw[0]?.text ?? ""), count: raw.length, ordinal: 0 });
+  }
+
+  /** A record that has the time of its reading, as its own cannot be read: of each entry one row, with their number. */
+  misdated(fault: Fault & RawFault): void {
+    const known = this.#misdated.get(fault.entry);
+    if (known) known.count += 1;
+    else this.#misdated.set(fault.entry, { fault, count: 1 });
   }
 
   /** An entry that is not taken at all. */
@@ -91,6 +99,12 @@ export class Faults {
       this.#push({ ...fault, entry, error }, { raw: "", count, ordinal: MORE_ORDINAL });
     }
     this.#more.clear();
+    for (const { fault, count } of this.#misdated.values()) {
+      const { raw, ordinal, error: first, ...of } = fault;
+      const told = { raw: kept(raw), count, ordinal, part: "/time", level: levelOf("warn") };
+      this.#push({ ...of, error: misdatedText({ first, count }) }, told);
+    }
+    this.#misdated.clear();
     return this.#records;
   }
 
@@ -106,7 +120,7 @@ export class Faults {
 
   #push(
     { entry, ...fault }: Fault,
-    { ordinal, part = "", ...extra }: Partial<RawFault> & { readonly count: number; readonly ordinal: number },
+    { ordinal, part = "", ...extra }: Partial<RawFault> & { count: number; ordinal: number; level?: number },
   ): void {
     const writeUs = this.#batch.writeUs?.get(entry.sequence);
     const edtime = this.#toldMs(writeUs, entry.timeMs);

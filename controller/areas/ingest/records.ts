@@ -17,11 +17,13 @@ import type { RowGate } from "../query/index.ts";
 import {
   type ParseFault,
   ParseSlices,
+  refusedTime,
   type RawRecord,
   type RecentRecords,
   type Rule,
   type RuleBodies,
   type RuleTasks,
+  zoneFor,
 } from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
 import { entryIdentity, policyName } from "./batches.ts";
@@ -169,6 +171,7 @@ export class RecordWriter {
     const { batch, rows, faults, slices } = work;
     const rule =
       batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
+    const zone = rule instanceof AppError ? undefined : zoneFor(rule, records.policy);
     const raw = records.records.map(
       (bytes): RawRecord => ({
         text: this.#decoder.decode(bytes),
@@ -176,6 +179,7 @@ export class RecordWriter {
         host: batch.source.host,
         source: records.source,
         groups: records.groups,
+        ...(zone !== undefined && { zone }),
       }),
     );
     const identity = entryIdentity(batch, entry);
@@ -197,7 +201,15 @@ export class RecordWriter {
       const ordinal = first + parsed.ordinal;
       if (parsed.ok) {
         const { values, class: path = rule.class, by } = parsed;
-        const record = { values, timeMs, identity: identity + part, ordinal, writeUs: firstUs && firstUs + ordinal };
+        const told = { entry, records, raw: raw[parsed.ordinal]?.text ?? "", ordinal, part };
+        const writeUs = firstUs && firstUs + ordinal;
+        if (parsed.timeFault !== undefined) faults.misdated({ ...told, error: parsed.timeFault });
+        const error = parsed.timeMs === undefined ? undefined : refusedTime(parsed.timeMs, this.#writtenMs(writeUs));
+        if (error !== undefined) {
+          faults.one({ ...told, error });
+          continue;
+        }
+        const record = { values, timeMs: parsed.timeMs ?? timeMs, identity: identity + part, ordinal, writeUs };
         rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;
       }
@@ -207,6 +219,11 @@ export class RecordWriter {
         faults.one({ entry, records, error: told(parsed, batch), raw: raw[parsed.ordinal]?.text ?? "", ordinal, part });
     }
     work.kept += waiting.size;
+  }
+
+  /** The time that is pinned with the batch, so that a repetition refuses the same records. */
+  #writtenMs(writeUs: number | undefined): number {
+    return writeUs === undefined ? this.#clock.nowMs() : Math.floor(writeUs / 1_000);
   }
 
   /** A record that is to be tried again is kept before its batch is acknowledged. */

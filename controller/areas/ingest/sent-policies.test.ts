@@ -204,3 +204,20 @@ test("so many hosts are known and no more: of those the store is not asked again
   expect(await ask(0, 1, 2, 4), "still known").toEqual([]);
   expect(await ask(3), "gone for the last one").toEqual(["sent/h3"]);
 });
+
+test("zones of policies are those they have now, or had last, by the rule that needs them", async () => {
+  const zoned = (name: string, zone: string) =>
+    policy(name, { rule: "/matrix/rules/a", attrs: { time_zone: zone, other: "x" } });
+  const [host, assigned] = [newHost(), [zoned("a", "Europe/Berlin"), zoned("bad", "Mars/Base"), policy("b")]];
+  const sent = controller(assigned);
+  const zones = (of: SentPolicies, rule = "/matrix/rules/a") => of.zones("matrix", host, rule);
+  expect(await zones(sent)).toEqual({ a: "Europe/Berlin" });
+  expect(await zones(sent, "/matrix/rules/b")).toEqual({});
+  assigned.splice(0, 1, zoned("a", "Asia/Tokyo"));
+  await sent.desired("matrix", host);
+  expect(await zones(sent)).toEqual({ a: "Asia/Tokyo" });
+  assigned.splice(0);
+  expect(await zones(controller(assigned))).toEqual({ a: "Asia/Tokyo" });
+  assigned.push(policy("a"));
+  expect(await zones(controller(assigned))).toEqual({});
+});

@@ -5,6 +5,8 @@ import {
   SENT_POLICIES_MAX_BYTES,
   SENT_RACES_MAX,
 } from "../../../common/limits.ts";
+import { TIME_ZONE } from "../../../common/api/policies.ts";
+import { findTimeZone } from "../../../common/times/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { DesiredPolicy, DesiredStateSource } from "../hosts/index.ts";
@@ -19,6 +21,8 @@ interface Dependencies {
 interface Sent {
   readonly policies: readonly string[];
   readonly rules: readonly string[];
+  /** Zone and rule of the policies that have a zone, by their names. */
+  readonly zones?: Readonly<Record<string, readonly [zone: string, rule: string]>>;
 }
 
 interface Known {
@@ -69,6 +73,16 @@ export class SentPolicies implements DesiredStateSource {
     const now = this.#known.get(keyOf(tenant, host));
     if (now) now.complete = true;
     return missingOf(asked, now?.sent ?? NOTHING);
+  }
+
+  /** Zones of the policies of the host that need the rule, also of those that it has no more. */
+  async zones(tenant: string, host: string, rule: string): Promise<Readonly<Record<string, string>>> {
+    const key = keyOf(tenant, host);
+    if (!this.#known.has(key)) await this.desired(tenant, host);
+    const { zones = {} } = this.#known.get(key)?.sent ?? NOTHING;
+    return Object.fromEntries(
+      Object.entries(zones).flatMap(([policy, [zone, its]]) => (its === rule ? [[policy, zone]] : [])),
+    );
   }
 
   /** True when a policy that is assigned to the host now needs the rule. */
@@ -130,8 +144,20 @@ function withPolicies(before: Sent, policies: readonly DesiredPolicy[]): Sent {
   const rules = policies.flatMap(({ spec }) => ruleOf(spec) ?? []);
   const isNew =
     names.some((name) => !before.policies.includes(name)) || rules.some((rule) => !before.rules.includes(rule));
-  if (!isNew) return before;
-  return bounded({ policies: latest(before.policies, names), rules: latest(before.rules, rules) });
+  const zones = zonesOf(before, policies);
+  if (!isNew && JSON.stringify(zones) === JSON.stringify(before.zones ?? {})) return before;
+  return bounded({ policies: latest(before.policies, names), rules: latest(before.rules, rules), zones });
+}
+
+/** A policy that is assigned has the zone it has now, and one that was the zone it had last. */
+function zonesOf({ zones = {} }: Sent, policies: readonly DesiredPolicy[]): NonNullable<Sent["zones"]> {
+  const after: Record<string, readonly [string, string]> = { ...zones };
+  for (const { name, spec } of policies) {
+    const zone = zoneOf(spec);
+    if (zone === undefined) delete after[name];
+    else after[name] = [zone, ruleOf(spec) ?? ""];
+  }
+  return after;
 }
 
 function latest(before: readonly string[], now: readonly string[]): readonly string[] {
@@ -141,18 +167,33 @@ function latest(before: readonly string[], now: readonly string[]): readonly str
 
 /** What was sent longest ago goes first. */
 function bounded(sent: Sent): Sent {
-  let { policies, rules } = sent;
-  while (Buffer.byteLength(JSON.stringify({ policies, rules })) > SENT_POLICIES_MAX_BYTES) {
+  let { policies, rules, zones = {} } = sent;
+  const left = (): Sent => {
+    const names = new Set(policies);
+    zones = Object.fromEntries(Object.entries(zones).filter(([name]) => names.has(name)));
+    return Object.keys(zones).length === 0 ? { policies, rules } : { policies, rules, zones };
+  };
+  while (Buffer.byteLength(JSON.stringify(left())) > SENT_POLICIES_MAX_BYTES) {
     policies = policies.slice(Math.ceil(policies.length / 8));
     rules = rules.slice(Math.ceil(rules.length / 8));
   }
-  return { policies, rules };
+  return left();
 }
 
 function ruleOf(spec: string): string | undefined {
+  return textIn(JSON.parse(spec), "rule");
+}
+
+/** Absent for one that is not known: it was stored before zones were. */
+function zoneOf(spec: string): string | undefined {
   const value: unknown = JSON.parse(spec);
-  const rule = typeof value === "object" && value !== null && "rule" in value ? value.rule : undefined;
-  return typeof rule === "string" && rule !== "" ? rule : undefined;
+  const zone = textIn(typeof value === "object" && value !== null && "attrs" in value ? value.attrs : {}, TIME_ZONE);
+  return zone === undefined || findTimeZone(zone) === undefined ? undefined : zone;
+}
+
+function textIn(value: unknown, member: string): string | undefined {
+  const text: unknown = typeof value === "object" && value !== null ? Reflect.get(value, member) : undefined;
+  return typeof text === "string" && text !== "" ? text : undefined;
 }
 
 function missingOf({ policies, rules }: Asked, sent: Sent): Asked {

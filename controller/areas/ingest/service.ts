@@ -13,7 +13,7 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EntrySink, EntrySource } from "../hosts/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
-import type { Rule, Rules } from "../rules/index.ts";
+import { type RecordZones, type Rule, type Rules, withZones } from "../rules/index.ts";
 import { hasRecords, policyNames, ruleKeys, writeTimes } from "./batches.ts";
 import { Hints } from "./hints.ts";
 import { Pins, pinRefused } from "./pins.ts";
@@ -29,7 +29,9 @@ interface Dependencies {
   readonly records: RecordWriter;
   readonly commands: CommandEntrySink;
   /** The policies an agent may name: those that were sent to its host. */
-  readonly sent: Pick<SentPolicies, "missing" | "look" | "needs">;
+  readonly sent: Pick<SentPolicies, "missing" | "look" | "needs" | "zones">;
+  /** Of times without a zone, as the host's record has it; absent: no host has one. */
+  readonly zoneOf?: (principal: Principal, host: string) => Promise<string | undefined>;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
@@ -69,7 +71,7 @@ export class IngestService implements EntrySink {
     const unsent = await this.#dependencies.sent.missing(source.tenant, source.host, asked);
     const told: PinnedRule[] = [];
     for (const key of asked.rules) {
-      const rule = unsent.rules.has(key) ? notSent(key, source) : await this.#current(principal, key);
+      const rule = unsent.rules.has(key) ? notSent(key, source) : await this.#current(principal, key, source);
       if (isGone(rule) && (await this.#dependencies.sent.needs(source.tenant, source.host, key))) throw waits(key);
       told.push(this.#pins.rule(source, key, rule));
     }
@@ -134,10 +136,11 @@ export class IngestService implements EntrySink {
   }
 
   /** Its text is kept for repetitions before anything depends on it. */
-  async #current(principal: Principal, key: string): Promise<Rule | AppError> {
+  async #current(principal: Principal, key: string, source: EntrySource): Promise<Rule | AppError> {
     const { rules, runtime } = this.#dependencies;
-    const rule = await usable(rules.load(principal, key));
-    if (rule instanceof AppError) return rule;
+    const loaded = await usable(rules.load(principal, key));
+    if (loaded instanceof AppError) return loaded;
+    const rule = withZones(loaded, await this.#zones(principal, key, source));
     const name = `${principal.tenant}/${rule.digest}`;
     const nowMs = Math.floor(runtime.clock.nowMs());
     const keptMs = this.#kept.get(name);
@@ -146,6 +149,12 @@ export class IngestService implements EntrySink {
     if (this.#kept.size >= RULE_CACHE_MAX_ENTRIES) this.#kept.clear();
     this.#kept.set(name, nowMs);
     return rule;
+  }
+
+  /** Zones that times without one are of, as they are now. */
+  async #zones(principal: Principal, key: string, { tenant, host }: EntrySource): Promise<RecordZones> {
+    const { sent, zoneOf } = this.#dependencies;
+    return { policies: await sent.zones(tenant, host, key), host: await zoneOf?.(principal, host) };
   }
 
   async #principal({ tenant }: EntrySource, entry?: Entry): Promise<Principal> {

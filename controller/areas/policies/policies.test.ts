@@ -144,6 +144,7 @@ describe("saving", () => {
     ["a depot that is not there", command({ ctype: 0, depotname: "none", depotversion: "1.0.0" }), "no depot none"],
     ["ctype 0 without depot", command({ ctype: 0 }), "depotname is missing"],
     ["ctype 0 without version", command({ ctype: 0, depotname: "web" }), "depotversion is missing"],
+    ["a zone that is not known", command({ attrs: { time_zone: "Mars/Base" } }), "no time zone"],
     ["a delimiter that does not parse", command({ delimiter: "(" }), "delimiter is refused"],
     ["a match with a back-reference", log({ match: "(a)\\1" }), "match is refused"],
     ["a matchregexp that does not parse", log({ matchregexp: "[" }), "matchregexp is refused"],

@@ -1,7 +1,8 @@
 import { Value } from "typebox/value";
-import { CommandPolicySpec, LogPolicySpec, type PolicySpec } from "../../../common/api/policies.ts";
+import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
+import { timeZoneOf } from "../../../common/times/index.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
 /**
@@ -15,6 +16,8 @@ export function checkSpec(spec: PolicySpec): void {
   // Its configuration is written beside its working files as <name>.conf.
   fileName(spec.name);
   checked("delimiter", spec.delimiter);
+  const zone = spec.attrs?.[TIME_ZONE];
+  if (zone !== undefined) timeZoneOf(zone);
   if (spec.kind === "command") checkCommand(spec);
   else checkLog(spec);
 }

@@ -239,7 +239,7 @@ function byRule(passed: readonly Passed[]): ReadonlyMap<string, readonly Passed[
   return groups;
 }
 
-function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: Running): ParsedRecord[] {
+function outcomeOf(outcome: ScriptOutcome | AppError, { row, record }: BodyRecord, run: Running): ParsedRecord[] {
   const { ordinal } = row;
   const { onFailure, total, intervalMs } = run.retry;
   const again = { total, intervalMs };
@@ -252,7 +252,7 @@ function outcomeOf(outcome: ScriptOutcome | AppError, { row }: BodyRecord, run: 
     if (result.again !== undefined)
       return [{ ok: false, ordinal, error: `The rule asks for another try: ${result.again || "no reason"}.`, again }];
     for (const { rule, text } of result.passed) run.passed.push({ ordinal, rule, text });
-    return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, ...run })];
+    return result.isDropped || run.body.isIgnored ? [] : [...rowsOf(result, { row, record, ...run })];
   } catch (error) {
     if (!isAppError(error)) throw error;
     return failed(error);

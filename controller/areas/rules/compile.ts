@@ -3,7 +3,7 @@ import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../com
 import type { Row, Value } from "../../../common/value.ts";
 import { csvOptions, CsvRows } from "./csv.ts";
 import { compileGrok } from "./grok.ts";
-import { fieldsTaken, mappingOf, type Mapping } from "./mapping.ts";
+import { fieldsTaken, mappingOf, operand, type Mapping, type Source } from "./mapping.ts";
 import { nestedPaths, NO_FIELD } from "./paths.ts";
 import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
 import {
@@ -20,12 +20,13 @@ import {
 } from "./parsers.ts";
 import { NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
 import { templateOf } from "./template.ts";
+import { ownTime, readTimes, requireRecords, timeColumns, timesOf, type RuleTimes } from "./times.ts";
 import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
 
 /** A rule text made ready to parse with. */
 export type CompiledRule = Pick<
   Rule,
-  "class" | "columns" | "body" | "forwardTo" | "parse" | "isCostly" | "paths" | "csv"
+  "class" | "columns" | "timeColumns" | "times" | "body" | "forwardTo" | "parse" | "isCostly" | "paths" | "csv"
 >;
 
 /**
@@ -56,6 +57,7 @@ export function checkRuleText(text: string, supplements = NO_SUPPLEMENTS): void 
   bodyOf(rule);
   cachedClasses(rule);
   retryOf(rule);
+  timesOf(rule);
   // The class to come will have the columns that the rule goes without.
   const columns = ["text"];
   if (hasParser(rule)) parserOf(rule, { columns, csv: csvOf(rule, columns) }, supplements);
@@ -124,9 +126,14 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
   const patterns = isGrok(rule) ? expressionsOf(rule).length : 0;
   const ignored = isOn(rule, "ignore");
   const body = bodyOf(rule);
+  const times = timesOf(rule);
+  requireRecords(times, target);
+  const way = { parser, mapping, times: timeWay(times, target), hasBody: body !== undefined };
   return {
     class: target.path,
     columns,
+    timeColumns: way.times.columns,
+    times,
     body,
     forwardTo: forwardedTo(rule),
     paths: nestedPaths(rule),
@@ -138,9 +145,8 @@ export function compileRule(text: string, target: CompileTarget): CompiledRule {
       ignored && body === undefined
         ? []
         : parseRecords(records, {
+            ...way,
             parser: onUnused && !body ? watched(parser, taken, onUnused) : parser,
-            mapping,
-            hasBody: body !== undefined,
           }),
   };
 }
@@ -177,7 +183,7 @@ function parserOf(rule: RuleText, { columns, csv }: ParserFor, { patterns }: Sup
       return grokParser(
         expressions(rule).map((expression) => compileGrok(expression, patterns)),
         fields,
-        types,
+        { types, times: timesOf(rule) },
       );
     case "":
       if (bodyOf(rule)) return textParser(RAW_FIELD);
@@ -240,18 +246,31 @@ const RAW_FIELD = "_raw";
 interface ParseWay {
   readonly parser: Parser;
   readonly mapping: Mapping;
+  readonly times: TimeWay;
   /** The body decides what becomes of a record that fills no column. */
   readonly hasBody: boolean;
 }
 
-function parseRecords(records: readonly RawRecord[], { parser, mapping, hasBody }: ParseWay): readonly ParsedRecord[] {
+interface TimeWay {
+  readonly of: RuleTimes;
+  /** Those of the class that hold times. */
+  readonly columns: readonly string[];
+  /** Of the time of the record itself. */
+  readonly source: Source | undefined;
+}
+
+function timeWay(of: RuleTimes, { columns }: RuleTarget): TimeWay {
+  return { of, columns: timeColumns(columns), source: of.field === undefined ? undefined : operand(of.field) };
+}
+
+function parseRecords(records: readonly RawRecord[], { parser, ...way }: ParseWay): readonly ParsedRecord[] {
   const parsed: ParsedRecord[] = [];
   parser(
     records.map((record) => record.text),
     records,
   ).forEach((result, ordinal) => {
     const record = records[ordinal];
-    if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal, mapping, hasBody }));
+    if (record && !isEmpty(result)) parsed.push(mapped(result, { ...way, record, ordinal }));
   });
   return parsed;
 }
@@ -277,13 +296,18 @@ interface Place extends Omit<ParseWay, "parser"> {
   readonly ordinal: number;
 }
 
-function mapped(result: FieldsOrError, { record, ordinal, mapping, hasBody }: Place): ParsedRecord {
+function mapped(result: FieldsOrError, { record, ordinal, mapping, times, hasBody }: Place): ParsedRecord {
   if ("error" in result) return { ok: false, ordinal, error: result.error };
   const values: Row = {};
   for (const [column, from] of mapping) {
     const value: Value | undefined = from(result.fields ?? {}, record);
     if (value !== undefined && value !== null) values[column] = value;
   }
-  if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {} };
-  return Object.keys(values).length > 0 ? { ok: true, ordinal, values } : { ok: false, ordinal, error: NO_FIELD };
+  const { of, columns, source } = times;
+  const own = source && ownTime(source(result.fields ?? {}, record), of, record);
+  // A body may give the columns other values.
+  if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {}, ...own };
+  if (Object.keys(values).length === 0) return { ok: false, ordinal, error: NO_FIELD };
+  const fault = readTimes(values, columns, { times: of, record });
+  return fault === undefined ? { ok: true, ordinal, values, ...own } : { ok: false, ordinal, error: fault };
 }

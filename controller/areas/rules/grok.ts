@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { GROK_DEPTH_MAX, PATTERN_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { numberOf } from "../../../common/numbers.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import { GROK_PATTERNS } from "./grok-patterns.ts";
 
 /** A compiled grok expression: what it captures, by name. */
@@ -9,20 +10,31 @@ export interface Grok {
   readonly captures: readonly string[];
   /**
    * Captured texts by name, undefined when the line does not match. `%{IP}` is kept under `IP`, `%{IP:client}` under
-   * `client`.
+   * `client`. `readTime` gives what is kept of a part of type `timestamp`; absent: its text.
    */
-  match(line: string): Readonly<Record<string, string | number>> | undefined;
+  match(line: string, readTime?: ReadTime): Readonly<Record<string, string | number>> | undefined;
   /** What `match` costs at most, as `Pattern.steps` has it. */
   steps(line: string): number;
 }
 
+/** A time as it is kept, of its text; the text itself where it is no time. */
+type ReadTime = (text: string) => string;
+
+const TYPES = ["int", "float", "string", "timestamp"] as const;
+type CaptureType = (typeof TYPES)[number];
+
 interface Capture {
   readonly name: string;
-  readonly conversion: "int" | "float" | undefined;
+  readonly type: CaptureType;
+  /** The text has quotes around it, which are not kept. */
+  readonly isQuoted: boolean;
 }
 
-/** `%{PATTERN}`, `%{PATTERN:name}`, `%{PATTERN:name:type}` with type `int` or `float`. */
-const REFERENCE = /%\{([A-Za-z0-9_]+)(?::([^:{}]+))?(?::(int|float|string))?\}/g;
+/** `%{PATTERN}`, `%{PATTERN:name}`, `%{PATTERN:name:type}`; also what is none of these, or has no end. */
+const REFERENCE = /%\{([^{}]*)(\}?)/g;
+const REFERENCE_BODY = /^([A-Za-z0-9_]+)(?::([^:]+)(?::([^:]*))?)?$/;
+/** Patterns whose text has quotes. */
+const QUOTED = new Set(["QS", "QUOTEDSTRING"]);
 
 /**
  * Expands references and compiles through the regular-expression gate. `AppError("invalid")` for an unknown pattern, a
@@ -43,7 +55,7 @@ export function patternsReached(
   const reached = new Map<string, string>();
   const open = [...expressions];
   for (let expression = open.pop(); expression !== undefined; expression = open.pop()) {
-    for (const [, name = ""] of expression.matchAll(REFERENCE)) {
+    for (const name of patternNames(expression)) {
       const text = own(all, name);
       if (text === undefined || reached.has(name)) continue;
       reached.set(name, text);
@@ -53,9 +65,8 @@ export function patternsReached(
   return Object.fromEntries(reached);
 }
 
-/** Whether an expression names a pattern that is not of the standard set. */
-export function namesOwnPattern(expression: string): boolean {
-  return [...expression.matchAll(REFERENCE)].some(([, name = ""]) => !Object.hasOwn(GROK_PATTERNS, name));
+function patternNames(expression: string): readonly string[] {
+  return Array.from(expression.matchAll(REFERENCE), ([, body = ""]) => REFERENCE_BODY.exec(body)?.[1] ?? "");
 }
 
 interface Expansion {
@@ -74,10 +85,8 @@ function expand(expression: string, expansion: Expansion): string {
     );
   }
   refuseTooLong(expression);
-  const expanded = expression.replace(
-    REFERENCE,
-    (_whole, pattern: string, name: string | undefined, type: string | undefined) =>
-      expandReference({ pattern, name, type }, expansion),
+  const expanded = expression.replace(REFERENCE, (whole, body: string, end: string) =>
+    expandReference(readReference(whole, body, end), expansion),
   );
   refuseTooLong(expanded);
   return expanded;
@@ -95,18 +104,38 @@ function refuseTooLong(expression: string): void {
 interface Reference {
   readonly pattern: string;
   readonly name: string | undefined;
-  readonly type: string | undefined;
+  readonly type: CaptureType;
 }
 
+/** `AppError("invalid")` for what would otherwise be taken as it is written, and match nothing. */
+function readReference(whole: string, body: string, end: string): Reference {
+  const told = JSON.stringify(beginningOf(whole, REFERENCE_SHOWN_CHARACTERS));
+  if (end === "") throw new AppError("invalid", `The grok reference ${told} has no closing brace.`);
+  const [, pattern, name, type = "string"] = REFERENCE_BODY.exec(body) ?? [];
+  if (pattern === undefined)
+    throw new AppError(
+      "invalid",
+      `${told} is no grok reference: write %{PATTERN}, %{PATTERN:name} or %{PATTERN:name:type}.`,
+    );
+  const known = TYPES.find((one) => one === type);
+  if (known === undefined)
+    throw new AppError("invalid", `The grok reference ${told} has an unknown type: there are ${TYPES.join(", ")}.`);
+  return { pattern, name, type: known };
+}
+
+const REFERENCE_SHOWN_CHARACTERS = 100;
+
 function expandReference({ pattern, name, type }: Reference, expansion: Expansion): string {
-  const body = own(expansion.own, pattern) ?? own(GROK_PATTERNS, pattern);
+  const users = own(expansion.own, pattern);
+  const body = users ?? own(GROK_PATTERNS, pattern);
   if (body === undefined) throw new AppError("invalid", `There is no grok pattern named ${pattern}.`);
+  // A pattern that users named before the standard set had one of this name is not meant within the set.
+  const inner = { ...expansion, depth: expansion.depth + 1, ...(users === undefined && { own: {} }) };
   // Only what the author wrote is kept under its pattern's name, not what those patterns are made of.
   const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
-  if (keep === undefined) return `(?:${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
-  const conversion = type === "int" || type === "float" ? type : undefined;
-  const index = expansion.captures.push({ name: keep, conversion }) - 1;
-  return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, { ...expansion, depth: expansion.depth + 1 })})`;
+  if (keep === undefined) return `(?:${expand(body, inner)})`;
+  const index = expansion.captures.push({ name: keep, type, isQuoted: QUOTED.has(pattern) }) - 1;
+  return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, inner)})`;
 }
 
 function own(table: Readonly<Record<string, string>>, name: string): string | undefined {
@@ -118,14 +147,12 @@ function grokByNumber(pattern: Pattern, captures: readonly Capture[]): Grok {
   return {
     captures: [...new Set(captures.map((capture) => capture.name))],
     steps: (line) => pattern.steps(line),
-    match(line) {
+    match(line, readTime) {
       const found = pattern.captures(line);
       if (!found) return undefined;
       const fields: Record<string, string | number> = {};
       for (let at = 0; at < captures.length; at += 1) {
-        const text = found[at + 1];
-        const capture = captures[at];
-        if (text && capture) fields[capture.name] ??= convert(text, capture.conversion);
+        keep(fields, { text: found[at + 1], capture: captures[at], readTime });
       }
       return fields;
     },
@@ -138,13 +165,12 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   return {
     captures: [...new Set([...captures.map((capture) => capture.name), ...written])],
     steps: (line) => pattern.steps(line),
-    match(line) {
+    match(line, readTime) {
       const found = pattern.exec(line);
       if (!found) return undefined;
       const fields: Record<string, string | number> = {};
       captures.forEach((capture, index) => {
-        const text = found.groups[`g${index}`];
-        if (text !== undefined && text !== "") fields[capture.name] ??= convert(text, capture.conversion);
+        keep(fields, { text: found.groups[`g${index}`], capture, readTime });
       });
       for (const name of written) {
         const text = found.groups[name];
@@ -155,10 +181,24 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
   };
 }
 
+interface Captured {
+  readonly text: string | undefined;
+  readonly capture: Capture | undefined;
+  readonly readTime: ReadTime | undefined;
+}
+
+/** What is empty is not kept, and of one name the first. */
+function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
+  if (!text || !capture) return;
+  const bare = capture.isQuoted ? text.slice(1, -1) : text;
+  if (bare !== "") fields[capture.name] ??= convert(bare, capture.type, readTime);
+}
+
 /** What is no number, or one that no double may hold, stays text: the column takes it exactly or refuses it. */
-function convert(text: string, conversion: Capture["conversion"]): string | number {
-  if (conversion === undefined || text.trim() === "" || !Number.isFinite(Number(text))) return text;
+function convert(text: string, type: CaptureType, readTime: ReadTime | undefined): string | number {
+  if (type === "timestamp") return readTime === undefined ? text : readTime(text);
+  if (type === "string" || text.trim() === "" || !Number.isFinite(Number(text))) return text;
   const number = numberOf(text.trim());
-  if (conversion === "float") return number;
+  if (type === "float") return number;
   return typeof number === "number" ? Math.trunc(number) : number.replace(/\..*/, "");
 }

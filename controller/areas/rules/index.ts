@@ -1,5 +1,6 @@
 export { rulesArea } from "./area.ts";
 export { RuleBodies } from "./bodies.ts";
+export { misdatedText } from "./line-failures.ts";
 export { RuleMemory } from "./memory.ts";
 export { ruleOwner } from "./owner.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";
@@ -7,8 +8,11 @@ export { PatternService } from "./patterns.ts";
 export { RecentRecords, type RecentOfPolicy } from "./recent.ts";
 export { PolicySamples } from "./samples.ts";
 export { ParseSlices } from "./slices.ts";
+export { refusedTime } from "./times.ts";
 export { SentLines } from "./sent-lines.ts";
 export { RuleService } from "./service.ts";
+export type { RecordZones } from "./supplements.ts";
 export { RuleTrials } from "./trial.ts";
+export { withZones, zoneFor } from "./zones.ts";
 export type { RuleTasks } from "./tasks.ts";
 export type * from "./types.ts";

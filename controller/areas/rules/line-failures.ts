@@ -16,6 +16,7 @@ export class LineFailures {
   readonly #source: string;
   readonly #entries: SaidEntry[] = [];
   #leftOut = 0;
+  #misdated: { readonly first: string; readonly raw: string; count: number } | undefined;
 
   constructor(clock: Clock, source: string) {
     this.#clock = clock;
@@ -29,6 +30,17 @@ export class LineFailures {
     else this.#add(`Line ${line}: ${error}`, { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count: 1 });
   }
 
+  /** A record that has the time of its reading, as its own cannot be read: told once, with their number. */
+  misdated(line: number, fault: string, raw: string): void {
+    if (this.#misdated !== undefined) this.#misdated.count += 1;
+    else this.#misdated = { first: `Line ${line}: ${fault}`, raw, count: 1 };
+  }
+
+  /** What is told of them; empty when there are none. */
+  ofMisdated(): string {
+    return this.#misdated === undefined ? "" : misdatedText(this.#misdated);
+  }
+
   entries(): readonly SaidEntry[] {
     return this.#entries;
   }
@@ -36,14 +48,27 @@ export class LineFailures {
   /** No line follows. `error` ended the call; absent: nothing did. */
   end(error?: unknown): void {
     if (this.#leftOut > 0) this.#add(`${this.#leftOut} more lines failed.`, { count: this.#leftOut });
+    if (this.#misdated !== undefined) {
+      const { raw, count } = this.#misdated;
+      this.#add(this.ofMisdated(), { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count }, "warn");
+    }
     if (error !== undefined && !isOfNoRule(error)) this.#add(textOf(error), {});
   }
 
-  #add(msg: string, record: { readonly raw?: string; readonly count?: number }): void {
+  #add(
+    msg: string,
+    record: { readonly raw?: string; readonly count?: number },
+    level: "error" | "warn" = "error",
+  ): void {
     const about = { source: this.#source, ...record };
     const text = beginningOf(msg, SCRIPT_LOG_ENTRY_MAX_CHARACTERS);
-    this.#entries.push({ level: levelOf("error"), msg: text, timeMs: this.#clock.nowMs(), about });
+    this.#entries.push({ level: levelOf(level), msg: text, timeMs: this.#clock.nowMs(), about });
   }
+}
+
+/** Of records that have the time of their reading, with what is wrong with the first one. */
+export function misdatedText({ first, count }: { readonly first: string; readonly count: number }): string {
+  return `${count} record${count === 1 ? " has" : "s have"} the time of reading in place of ${count === 1 ? "its" : "their"} own. ${first}`;
 }
 
 /** Keeps the failures of calls in the console logs of their rules. */

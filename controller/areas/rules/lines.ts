@@ -11,6 +11,7 @@ import { PathWatch } from "./paths.ts";
 import { HeadingLine, joinedLines } from "./csv-lines.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
+import { refusedTime } from "./times.ts";
 import type { ParsedRecord, Rule } from "./types.ts";
 
 export interface LinesOutcome {
@@ -106,8 +107,14 @@ export class RuleLines {
         run.fail(line, record.error);
         continue;
       }
-      const { values, by, class: path = run.rule.class, part = "" } = record;
-      const made = { values, timeMs: run.timeMs, identity: `${identity}/${line}${part}` };
+      const { values, by, class: path = run.rule.class, part = "", timeMs = run.timeMs, timeFault } = record;
+      const refused = record.timeMs === undefined ? undefined : refusedTime(timeMs, this.#dependencies.clock.nowMs());
+      if (refused !== undefined) {
+        run.fail(line, refused);
+        continue;
+      }
+      if (timeFault !== undefined) run.misdated(line, timeFault);
+      const made = { values, timeMs, identity: `${identity}/${line}${part}` };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };
       const same = good.get(key);
@@ -264,6 +271,10 @@ class LineRun {
     this.#removed += found.length - there;
   }
 
+  misdated(line: number, fault: string): void {
+    this.#failures.misdated(line, fault, this.#lines[line - this.first] ?? "");
+  }
+
   fail(line: number, error: string): void {
     this.#failed += 1;
     this.#failures.line(line, error, this.#lines[line - this.first] ?? "");
@@ -283,7 +294,8 @@ class LineRun {
       this.#unused,
       ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
     );
-    const warnings = [...unused, ...this.#paths.warnings()];
+    const misdated = this.#failures.ofMisdated();
+    const warnings = [...unused, ...this.#paths.warnings(), ...(misdated === "" ? [] : [misdated])];
     return {
       class: this.rule.class,
       records: this.#records,

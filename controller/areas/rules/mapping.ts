@@ -7,7 +7,7 @@ import { type InsertTemplate, templateOf, templateValue } from "./template.ts";
 import type { RawRecord, RuleTarget } from "./types.ts";
 
 /** Where a class column gets its value from. */
-type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
+export type Source = (fields: Readonly<Record<string, Value>>, record: RawRecord) => Value | undefined;
 
 const NO_ROWS: ExtensionRows = new Map();
 
@@ -50,7 +50,8 @@ export function looksUp(rule: RuleText): boolean {
 export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<string> {
   const named = rule.options.filter(({ name }) => name.startsWith("var_"));
   const template = templateOf(rule);
-  const words = [...named.flatMap(({ value }) => value.split(/[\s,:]+/)), ...(template?.fields ?? [])];
+  const times = rule.options.filter(({ name }) => name === "time").map(({ value }) => value);
+  const words = [...named.flatMap(({ value }) => value.split(/[\s,:]+/)), ...times, ...(template?.fields ?? [])];
   const operands = words.map((word) => word.replace(/^OBJECT\./, "")).flatMap(withBeginnings);
   return new Set([...(template ? [] : target.columns.map((column) => column.name)), ...operands]);
 }
@@ -97,7 +98,8 @@ function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   }
 }
 
-function operand(text: string): Source {
+/** What a field, or a text in quotes, gives. */
+export function operand(text: string): Source {
   const constant = /^'(.*)'$/s.exec(text);
   if (constant) return () => constant[1] ?? "";
   return field(text.startsWith("OBJECT.") ? text.slice("OBJECT.".length) : text);

@@ -30,6 +30,7 @@ const PAGES = [
   { page: "deploy/docs/log-programs.md", bounds: 0 },
   { page: "deploy/docs/log-recipes.md", bounds: 0 },
   { page: "deploy/docs/log-web-servers.md", bounds: 0 },
+  { page: "deploy/docs/times.md", bounds: 3 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 const runtime = testRuntime(realClock);
@@ -95,8 +96,13 @@ async function rowsOf(who: Principal, { text, samples, key }: ReturnType<typeof 
   const signal = new AbortController().signal;
   const { class: path, records } = await trials.run(who, { ...TRIED, key, text, lines: samples, signal });
   return records.flatMap(({ rows, errors }) => [
-    ...rows.map(({ class: of, values }) => (of === path ? values : { class: of, ...values })),
-    ...errors.map(({ message }) => ({ error: message })),
+    ...rows.map(({ class: of, values, time }) => ({
+      ...(of === path ? {} : { class: of }),
+      ...values,
+      ...(time !== undefined && { vtime: new Date(time).toISOString() }),
+    })),
+    // The time of the run is left out.
+    ...errors.map(({ message }) => ({ error: message.replace(/(clock) \([^)]*\)/, "$1 (…)") })),
   ]);
 }
 

@@ -5,6 +5,7 @@ import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
 import type { CsvRows } from "./csv.ts";
 import type { Grok } from "./grok.ts";
+import { timeText, type RuleTimes } from "./times.ts";
 import type { RawRecord } from "./types.ts";
 
 /** What a raw text says, by the parser's own field names. `undefined`: nothing to keep. */
@@ -14,7 +15,7 @@ export type FieldsOrError = { readonly fields: Fields } | { readonly error: stri
 /** From raw texts to fields, one answer per text, in their order. `records` are those the texts are of. */
 export type Parser = (
   texts: readonly string[],
-  records: readonly Pick<RawRecord, "host" | "source" | "heading">[],
+  records: readonly Pick<RawRecord, "host" | "source" | "heading" | "timeMs" | "zone">[],
 ) => readonly FieldsOrError[];
 
 export const FIELD_TYPES = ["INT", "FLOAT", "BOOL", "VAR"] as const;
@@ -95,13 +96,17 @@ export function bitlogParser(fields: readonly string[]): Parser {
 }
 
 /** The first grok that matches a line gives its fields. */
-export function grokParser(groks: readonly Grok[], fields: readonly string[], types: readonly FieldType[]): Parser {
-  return each((text) => {
+export function grokParser(
+  groks: readonly Grok[],
+  fields: readonly string[],
+  { types, times }: { readonly types: readonly FieldType[]; readonly times: RuleTimes },
+): Parser {
+  return each((text, record) => {
     let steps = 0;
     for (const grok of groks) {
       steps += grok.steps(text);
       if (steps > GROK_STEPS_MAX) throw tooLong(text);
-      const match = grok.match(text);
+      const match = grok.match(text, record && ((time) => timeText(time, times, record)));
       if (match) return types.length === 0 ? match : typed(Object.entries(match), fields, types);
     }
     throw new AppError("invalid", "No pattern of the rule matches it.");
@@ -114,8 +119,9 @@ function tooLong(text: string): AppError {
   });
 }
 
-function each(parse: (text: string) => Fields): Parser {
-  return (texts) => texts.map((text) => (text.trim() === "" ? { fields: undefined } : attempt(() => parse(text))));
+function each(parse: (text: string, record: Parameters<Parser>[1][number] | undefined) => Fields): Parser {
+  return (texts, records) =>
+    texts.map((text, at) => (text.trim() === "" ? { fields: undefined } : attempt(() => parse(text, records[at]))));
 }
 
 function attempt(parse: () => Fields): FieldsOrError {

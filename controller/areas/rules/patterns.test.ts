@@ -5,11 +5,13 @@ import { testEntries } from "../../../test/helpers/config.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import type { Stores } from "../../store/engine.ts";
+import { Retry } from "../../store/retry.ts";
 import { HostObjects } from "../../scripting/index.ts";
 import { ObjectService } from "../objects/index.ts";
 import { rulesArea } from "./area.ts";
 import { FileParser } from "./parse-file.ts";
 import { RuleMemory } from "./memory.ts";
+import { readPatterns, writePatterns } from "./pattern-store.ts";
 import { PatternService } from "./patterns.ts";
 import { RecentRecords } from "./recent.ts";
 import { SentLines } from "./sent-lines.ts";
@@ -287,4 +289,22 @@ test("viewers, neighbours and readers of other classes change and see nothing", 
   await expect(rules.extension(neighbour, key)).rejects.toMatchObject({ code: "invalid" });
   for (const call of [() => rules.extension(restricted, key), () => rules.putExtension(restricted, key, "key:a")])
     await expect(call()).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a pattern that was there before the standard set had its name stays the user's, is changed and removed", async () => {
+  const { kv } = await http.engine.tenant("matrix");
+  const { revision, patterns: before } = await readPatterns(kv);
+  const earlier = new Map(before).set("GOLOG", { pattern: "mine", eg: "" });
+  const parts = { retry: new Retry(testRuntime(realClock)), random: seededRandom(3) };
+  expect(await writePatterns(kv, { revision, patterns: earlier }, parts)).toBe(true);
+  expect(await patterns.find(admin, "GOLOG")).toMatchObject({ pattern: "mine" });
+  await put("GOLOG", "our(?:s)?", "ours");
+  const key = "/matrix/rules/golog";
+  await rules.put(admin, key, "--class=/matrix/line\n--parser=grok\n--pattern_1=^%{GOLOG:name}$");
+  const rule = await rules.load(admin, key);
+  expect(rule.parse([{ text: "ours", ...RAW }])).toMatchObject([{ ok: true, values: { name: "ours" } }]);
+  await patterns.remove(admin, "GOLOG");
+  expect((await patterns.find(admin, "GOLOG")).pattern).toContain("DATESTAMP_SLASH");
+  await expect(put("GOLOG", "x")).rejects.toMatchObject({ code: "conflict" });
+  await expect(patterns.remove(admin, "GOLOG")).rejects.toMatchObject({ code: "conflict" });
 });

@@ -13,6 +13,7 @@ import { Retry } from "../../store/retry.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { GROK_PATTERNS } from "./grok-patterns.ts";
 import { compileGrok, patternsReached } from "./grok.ts";
+import { NO_TIMES, timeText } from "./times.ts";
 import { readPatterns, writePatterns, type PatternsState, type StoredPattern } from "./pattern-store.ts";
 
 export interface NamedPattern extends StoredPattern {
@@ -53,25 +54,26 @@ export class PatternService {
   /** Also of the standard set. `AppError("not_found")`. */
   async find(principal: Principal, name: string): Promise<NamedPattern> {
     requirePermission(principal, "rules:read");
-    if (isStandard(name)) return { name, pattern: GROK_PATTERNS[name] ?? "", eg: "" };
     const found = (await this.#read(principal)).patterns.get(name);
-    if (!found) throw notFound(name);
-    return { name, ...found };
+    if (found) return { name, ...found };
+    if (isStandard(name)) return { name, pattern: GROK_PATTERNS[name] ?? "", eg: "" };
+    throw notFound(name);
   }
 
   /**
    * Inserts or replaces. A sample that does not match is a warning. Refuses what does not compile, also with the patterns
-   * that use it, and names of the standard set.
+   * that use it, and names of the standard set, unless it is there from before the set had that name.
    */
   async put(principal: Principal, { name, pattern, eg }: NamedPattern): Promise<WrittenPattern> {
     requirePermission(principal, "rules:write");
     checkName(name);
     if (pattern === "") throw new AppError("invalid", "The pattern is empty.");
     return this.#change(principal, async ({ patterns }) => {
+      if (isStandard(name) && !patterns.has(name)) throw standard(name);
       if (!patterns.has(name) && patterns.size >= GROK_OWN_PATTERNS_MAX)
         throw new AppError("too_large", `There are ${GROK_OWN_PATTERNS_MAX} patterns already.`);
       const next = new Map(patterns).set(name, { pattern, eg });
-      const written = tried(name, eg, textsOf(next));
+      const written = tried({ name, pattern, eg }, textsOf(next), this.#runtime.clock.nowMs());
       await checkUsers(name, textsOf(next));
       return { next, answer: written };
     });
@@ -80,9 +82,8 @@ export class PatternService {
   /** `AppError("not_found")`; `conflict` while another pattern uses it. Rules that use it fail from then on. */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "rules:write");
-    if (isStandard(name)) throw standard(name);
     await this.#change(principal, ({ patterns }) => {
-      if (!patterns.has(name)) throw notFound(name);
+      if (!patterns.has(name)) throw isStandard(name) ? standard(name) : notFound(name);
       const [user] = usersOf(name, textsOf(patterns));
       if (user !== undefined) throw new AppError("conflict", `The pattern ${user} uses ${name}: change that first.`);
       const next = new Map(patterns);
@@ -117,7 +118,7 @@ export function textsOf(patterns: PatternsState["patterns"]): Readonly<Record<st
   return Object.fromEntries(Array.from(patterns, ([name, { pattern }]) => [name, pattern]));
 }
 
-function tried(name: string, eg: string, own: Readonly<Record<string, string>>): WrittenPattern {
+function tried({ name, eg }: NamedPattern, own: Readonly<Record<string, string>>, nowMs: number): WrittenPattern {
   const grok = compileGrok(`%{${name}}`, own);
   if (eg === "") return { sample: {}, warnings: [] };
   if (eg.length > GROK_SAMPLE_MAX_CHARACTERS)
@@ -126,7 +127,7 @@ function tried(name: string, eg: string, own: Readonly<Record<string, string>>):
     const warning = `The pattern ${name} was not tried on its sample of ${eg.length} characters, which takes too long.`;
     return { sample: {}, warnings: [warning] };
   }
-  const sample = grok.match(eg);
+  const sample = grok.match(eg, (text) => timeText(text, NO_TIMES, { timeMs: nowMs }));
   if (sample) return { sample, warnings: [] };
   return { sample: {}, warnings: [`The pattern ${name} does not match its sample: change one of the two.`] };
 }
@@ -162,7 +163,6 @@ function checkName(name: string): void {
       "invalid",
       `A pattern's name has letters, digits and _, at most ${GROK_PATTERN_NAME_MAX_CHARACTERS}.`,
     );
-  if (isStandard(name)) throw standard(name);
 }
 
 function standard(name: string): AppError {

@@ -4,7 +4,8 @@ import type { Row, Value } from "../../../common/value.ts";
 import type { ClassCatalog } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import { NO_FIELD } from "./paths.ts";
-import type { ParsedRow, Rule } from "./types.ts";
+import { readTimes, timeColumns } from "./times.ts";
+import type { ParsedRow, RawRecord, Rule } from "./types.ts";
 
 /** A record as it goes to another rule. */
 export interface Passed {
@@ -47,6 +48,7 @@ export function readResult(value: Value | undefined): BodyResult {
 }
 
 interface Of {
+  readonly record: RawRecord;
   readonly row: ParsedRow;
   readonly rule: Rule;
   readonly author: Principal;
@@ -61,14 +63,19 @@ export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedR
     if (one.class === undefined && of.rule.class === "" && Object.keys(one.set).length === 0) continue;
     const target = targetOf(one.class ?? of.rule.class, of);
     const values: Row = target.path === of.rule.class ? { ...row.values } : namedFields(row, target.columns);
+    // A number that a body sets is in milliseconds, as all times of bodies are.
+    const counted = new Set<string>();
     for (const [name, value] of Object.entries(one.set)) {
       const column = columnOf(name, target);
       if (value === null) delete values[column];
       else values[column] = value;
+      if (typeof value === "number") counted.add(column);
     }
+    const fault = readTimes(values, without(target.timeColumns, counted), { times: of.rule.times, record: of.record });
+    if (fault !== undefined) throw new AppError("invalid", fault);
     if (Object.keys(values).length === 0) continue;
     made += 1;
-    yield { ok: true, ordinal: row.ordinal, values, class: target.path, by: author, ...(at > 0 && { part: `+${at}` }) };
+    yield { ...ownTimeOf(row), ok: true, values, class: target.path, by: author, ...(at > 0 && { part: `+${at}` }) };
   }
   if (made > 0 || passed.length > 0) return;
   throw new AppError(
@@ -80,17 +87,30 @@ export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedR
 interface Target {
   readonly path: string;
   readonly columns: readonly string[];
+  readonly timeColumns: readonly string[];
 }
 
 function targetOf(path: string, { rule, author, catalog }: Of): Target {
   if (path === "") throw new AppError("invalid", "The rule has no option --class, and its body names no class.");
-  if (path === rule.class) return { path, columns: rule.columns };
+  if (path === rule.class) return { path, columns: rule.columns, timeColumns: rule.timeColumns };
   const view = catalog.get(path);
   if (view === undefined || !classAccess(author, view).readable)
     throw new AppError("not_found", `class : ${path} not find !`);
   const { classes = {} } = rule.supplements;
   const then = Object.hasOwn(classes, view.path) ? classes[view.path]?.columns.map(([name]) => name) : undefined;
-  return { path: view.path, columns: then ?? view.columns.map(({ name }) => name) };
+  return {
+    path: view.path,
+    columns: then ?? view.columns.map(({ name }) => name),
+    timeColumns: timeColumns(view.columns),
+  };
+}
+
+function ownTimeOf({ ordinal, timeMs, timeFault }: ParsedRow): Pick<ParsedRow, "ordinal" | "timeMs" | "timeFault"> {
+  return { ordinal, ...(timeMs !== undefined && { timeMs }), ...(timeFault !== undefined && { timeFault }) };
+}
+
+function without(columns: readonly string[], left: ReadonlySet<string>): readonly string[] {
+  return left.size === 0 ? columns : columns.filter((column) => !left.has(column));
 }
 
 /** A variable that begins with `_` stands for the column of its name, with that or without. */

@@ -244,3 +244,24 @@ test.each([
   expect(heard).toEqual([]);
   expect(await namesOf("/matrix/sent")).toEqual(before);
 });
+
+test("a sent line has the time that its field says; one that says none keeps the present, which is told", async () => {
+  const key = "/matrix/rules/dated";
+  await rules.put(ADMIN, key, "--class=/matrix/narrow\n--parser=csv\n--fields=when,name\n--time=when");
+  const ahead = new Date(realClock.nowMs() + 86_400_000).toISOString();
+  const lines = ["2026-07-01 12:00:00Z,dated", "soon,undated", `${ahead},ahead`];
+  const warning =
+    "1 record has the time of reading in place of its own. " +
+    'Line 2: The field when: "soon" is in no format that is known without a layout (--time_layout).';
+  const errors = [{ line: 3, error: expect.stringContaining("more than 5 minutes ahead") as unknown }];
+  expect(await send(`rule=${key}`, lines.join("\n"))).toMatchObject({
+    message: { records: 2, failed: 1, errors },
+    warnings: [warning],
+  });
+  const times: Record<string, number> = {};
+  for await (const page of objects.read(ADMIN, { class: "/matrix/narrow", subtree: false }))
+    for (const { values, vtimeMs } of page) times[String(values.name)] = vtimeMs;
+  expect(times["dated"]).toBe(Date.parse("2026-07-01T12:00:00Z"));
+  expect(times["undated"]).toBeGreaterThan(Date.parse("2026-07-01T12:00:00Z"));
+  expect(times).not.toHaveProperty("ahead");
+});

@@ -26,6 +26,7 @@ import { classOrEmpty } from "./named.ts";
 import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
 import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule, textGone } from "./store.ts";
 import { digestOf, type Supplements } from "./supplements.ts";
+import { idleTimes } from "./times.ts";
 import type { Rule, Rules, RuleTarget } from "./types.ts";
 import { ruleWarnings, untilIt } from "./warnings.ts";
 
@@ -169,11 +170,11 @@ export class RuleService implements Rules {
     if (Buffer.byteLength(text) > RULE_TEXT_MAX_BYTES) {
       throw new AppError("too_large", `A rule has at most ${RULE_TEXT_MAX_BYTES} bytes.`);
     }
-    const missing = await this.#checkText(principal, key, text);
+    const warnings = await this.#checkText(principal, key, text);
     refuseForeign(principal, text);
     await this.#checkBody(principal, key, text);
     await this.#refuseOfOthers(principal, key, text);
-    return [...(missing === undefined ? [] : [untilIt(missing)]), ...ruleWarnings(text)];
+    return [...warnings, ...ruleWarnings(text)];
   }
 
   /** Answers a warning while policies need it: their records wait on their hosts until it is stored again. */
@@ -266,16 +267,17 @@ export class RuleService implements Rules {
     if (unreadable) throw new AppError("denied", `The rule ${key} is of a class that ${principal.user} may not read.`);
   }
 
-  /** Answers what the rule lacks of its class before it can be used. */
-  async #checkText(principal: Principal, key: string, text: string): Promise<string | undefined> {
+  /** Answers what the rule lacks of its class before it can be used, and what has no effect there. */
+  async #checkText(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
     const rule = readRuleText(text);
-    if (missingOption(rule) !== undefined) return undefined;
+    if (missingOption(rule) !== undefined) return [];
     const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
-    const missing = view && missingFields(rule, view);
-    if (view && missing === undefined) compileRule(text, { ...targetOf(view), supplements });
-    return missing;
+    if (view === undefined) return [];
+    const missing = missingFields(rule, view);
+    if (missing === undefined) compileRule(text, { ...targetOf(view), supplements });
+    return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view)];
   }
 
   /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */
@@ -357,14 +359,16 @@ export function isReadable(principal: Principal, text: string): boolean {
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
-function targetOf({ path, columns }: ClassView): RuleTarget {
-  return { path, columns };
+function targetOf({ path, columns, kind }: ClassView): RuleTarget {
+  return { path, columns, kind };
 }
 
 /** With the columns of the class that the text was pinned with. */
-function targetThen({ path, columns }: ClassView, { classes = {} }: Supplements): RuleTarget {
+function targetThen(view: ClassView, { classes = {} }: Supplements): RuleTarget {
+  const { path, columns, kind } = view;
   const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;
-  return { path, columns: basis === undefined ? columns : basis.columns.map(([name]) => ({ name })) };
+  const then = basis?.columns.map(([name]) => ({ name, type: view.column(name)?.type }));
+  return { path, columns: then ?? columns, kind };
 }
 
 /** Between patterns that follow each other in a line. */

@@ -3,9 +3,11 @@ import { AppError } from "../../../common/errors.ts";
 import { PARSE_PIECE_MAX_CHARACTERS, PARSE_SLICE_MAX_MS, PARSE_THREAD_TIMEOUT_MS } from "../../../common/limits.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { Workers } from "../../workers/index.ts";
+import { readRuleText } from "./options.ts";
 import { NO_SUPPLEMENTS } from "./supplements.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
+import { timesOf } from "./times.ts";
 import type { OnUnused, ParsedRecord, RawRecord, Rule } from "./types.ts";
 
 const PLACE = { timeMs: 0, host: "h", source: "s", groups: {} };
@@ -21,7 +23,16 @@ function slowRule(clock: TestClock, msPerRecord: number) {
     );
   };
   const supplements = NO_SUPPLEMENTS;
-  const known = { key: "/m/rules/slow", digest: "d", text: "", supplements, class: "/m/c", columns: ["text"] };
+  const known = {
+    key: "/m/rules/slow",
+    digest: "d",
+    text: "",
+    supplements,
+    class: "/m/c",
+    columns: ["text"],
+    timeColumns: [],
+    times: timesOf(readRuleText("")),
+  };
   return { ...known, body: undefined, forwardTo: [], isCostly: () => false, parse, given };
 }
 
@@ -95,8 +106,8 @@ test("costly pieces are parsed by a thread, the others here, and each record kee
   const values = records.map(({ text }, at) => ({ text, where: wheres[at] }));
   expect(parsed).toEqual(values.map((row, ordinal) => ({ ok: true, ordinal, values: row })));
   expect(unused).toEqual(wheres);
-  const { digest, text, class: path, columns, supplements } = COSTLY;
-  const rule = { digest, text, class: path, columns, supplements };
+  const { digest, text, class: path, columns, timeColumns, supplements } = COSTLY;
+  const rule = { digest, text, class: path, columns, timeColumns, supplements };
   expect(calls).toEqual(
     [1, 3].map((at) => [
       "parseRecords",

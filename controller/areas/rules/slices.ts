@@ -97,10 +97,10 @@ export class ParseSlices {
 const NO_BODIES = "This controller runs no bodies of rules.";
 
 /** What a thread makes the rule of again. */
-function plain({ digest, text, class: path, columns, supplements }: Rule): PlainRule {
+function plain({ digest, text, class: path, columns, timeColumns, supplements }: Rule): PlainRule {
   const { patterns, extension } = supplements;
   const used = extension === undefined ? { patterns } : { patterns, extension };
-  return { digest, text, class: path, columns, supplements: used };
+  return { digest, text, class: path, columns, timeColumns, supplements: used };
 }
 
 /** At least one record, however long. */

@@ -6,7 +6,7 @@ import type { ConfigEntries } from "../config/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { TableRow } from "../tables/index.ts";
 import { grokExpressions } from "./compile.ts";
-import { namesOwnPattern, patternsReached } from "./grok.ts";
+import { patternsReached } from "./grok.ts";
 import { looksUp } from "./mapping.ts";
 import { readRuleText } from "./options.ts";
 import { readPatterns } from "./pattern-store.ts";
@@ -122,8 +122,7 @@ export class RuleStore {
   /** Without the rules it passes records on to. */
   async supplementAlone(tenant: string, rule: StoredRule): Promise<Supplements> {
     const expressions = grokExpressions(rule.text);
-    const isOwn = expressions.some(namesOwnPattern);
-    const patterns = isOwn ? patternsReached(expressions, await this.patterns(tenant)) : {};
+    const patterns = expressions.length > 0 ? patternsReached(expressions, await this.patterns(tenant)) : {};
     const extension = looksUp(readRuleText(rule.text)) ? await this.extension(tenant, rule.key) : undefined;
     const plain = { patterns, ...(extension !== undefined && { extension }) };
     return this.#authorSupplements(tenant, rule, plain);

@@ -13,8 +13,18 @@ export interface Supplements {
   readonly tables?: Readonly<Record<string, PinnedTable>>;
   /** Rules that records are passed on to, by their keys: all that are reached. */
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
+  /** Of times without a zone, where the rule has none and those that need it are not all of UTC. */
+  readonly zones?: RecordZones;
   /** What rows of the classes that they go to follow from, by the paths of the classes. */
   readonly classes?: Readonly<Record<string, PinnedClass>>;
+}
+
+/** Zones of records by where they come from, as their names. */
+export interface RecordZones {
+  /** Absent: UTC. */
+  readonly host?: string | undefined;
+  /** Of policies that have one. */
+  readonly policies: Readonly<Record<string, string>>;
 }
 
 /** A `WriteBasis` of the area objects, which threads that parse must not reach. */
@@ -48,9 +58,9 @@ export interface ForwardedRule {
 
 export const NO_SUPPLEMENTS: Supplements = { patterns: {} };
 
-export function isSupplemented({ patterns, extension, author, classes }: Supplements): boolean {
+export function isSupplemented({ patterns, extension, author, classes, zones }: Supplements): boolean {
   const isUsing = Object.keys(patterns).length > 0 || extension !== undefined || author !== undefined;
-  return isUsing || classes !== undefined;
+  return isUsing || classes !== undefined || zones !== undefined;
 }
 
 /** SHA-256 of all that decides what rows a rule makes; of the text alone where it uses nothing else. */
@@ -61,8 +71,9 @@ export function digestOf(text: string, supplements: Supplements): string {
 }
 
 function canonical(text: string, supplements: Supplements): string {
-  const { patterns, extension, author, tables = {}, forwards = {}, classes = {} } = supplements;
-  const parts = [text, sorted(patterns), extension ?? null, sorted(classes)];
+  const { patterns, extension, author, tables = {}, forwards = {}, classes = {}, zones } = supplements;
+  const ofZones = zones === undefined ? [] : [[zones.host ?? "", sorted(zones.policies)]];
+  const parts = [text, sorted(patterns), extension ?? null, sorted(classes), ...ofZones];
   if (author === undefined) return JSON.stringify(parts);
   const passed = sorted(forwards).map(([key, rule]) => [key, canonical(rule.text, rule.supplements)]);
   return JSON.stringify([...parts, author, sorted(tables), passed]);

@@ -4,7 +4,7 @@ import { type GrokMatch, type GrokTrial, grokTrial } from "./grok-trial.ts";
 import type { Supplements } from "./supplements.ts";
 import type { ParsedRecord, RawRecord, Rule } from "./types.ts";
 
-export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns"> {
+export interface PlainRule extends Pick<Rule, "digest" | "text" | "class" | "columns" | "timeColumns"> {
   /** What the parser uses. */
   readonly supplements: Pick<Supplements, "patterns" | "extension">;
 }
@@ -37,11 +37,12 @@ function matchGrok({ trial, lines }: { readonly trial: GrokTrial; readonly lines
   return lines.map(grokTrial(trial));
 }
 
-function compiledRule({ digest, text, class: path, columns, supplements }: PlainRule): CompiledRule {
-  const name = [digest, path, ...columns].join("\n");
+function compiledRule({ digest, text, class: path, columns, timeColumns, supplements }: PlainRule): CompiledRule {
+  const name = JSON.stringify([digest, path, columns, timeColumns]);
   const known = compiled.get(name);
   if (known) return known;
-  const target = { path, columns: columns.map((column) => ({ name: column })), supplements };
+  const typed = columns.map((name) => ({ name, ...(timeColumns.includes(name) && { type: "timestamp" }) }));
+  const target = { path, columns: typed, supplements };
   const made = compileRule(text, target);
   const oldest = compiled.keys().next();
   if (compiled.size >= PARSE_THREAD_RULES_MAX && !oldest.done) compiled.delete(oldest.value);

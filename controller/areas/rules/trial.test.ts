@@ -278,3 +278,39 @@ describe("a trial on the latest raw records of a policy", () => {
     await expect(of("p", {}, reader)).rejects.toMatchObject({ code: "denied" });
   });
 });
+
+describe("times", () => {
+  const DATED = "--class=/matrix/dated\n--parser=csv\n--fields=at,note\n--time_zone=Europe/Berlin\n--time=at\n";
+  const at = Date.parse("2026-07-01T10:00:00Z");
+  beforeAll(() =>
+    objects.createClass(ADMIN, {
+      path: "/matrix/dated",
+      kind: "record",
+      columns: [
+        { name: "at", type: "timestamp" },
+        { name: "note", type: "varchar" },
+      ],
+    }),
+  );
+
+  test("of columns and of the record itself are shown, and where a record would have that of its reading", async () => {
+    const { records, warnings } = await tried(DATED, ["2026-07-01 12:00:00,x", ",y", "2099-01-01,z"]);
+    expect(records.map(({ rows }) => rows)).toEqual([
+      [{ class: "/matrix/dated", values: { at, note: "x" }, time: at }],
+      [{ class: "/matrix/dated", values: { at: null, note: "y" } }],
+      [],
+    ]);
+    expect(records[2]?.errors).toEqual([{ message: expect.stringContaining("ahead of the controller's clock") }]);
+    expect(warnings).toEqual(["Line 2 has the time of reading: It has no field at with its time."]);
+  });
+
+  test("that a body sets are read as texts and taken as numbers, in other classes, too", async () => {
+    const body = `${DATED}if OBJECT.note == "n" then setvar("at", 5) else setvar("at", "1 Jul 2026 12:00:00") end`;
+    const { records } = await tried(body, ["soon,n", "soon,t"]);
+    expect(records.map(({ rows }) => rows[0]?.values["at"])).toEqual([5, at]);
+    const other = `--parser=csv\n--fields=at,note\n--time_zone=Europe/Berlin\nsetClass("/matrix/dated")`;
+    const { records: sent } = await tried(other, ["2026-07-01 12:00:00,x", "Mai 1 12:00:00,x"]);
+    expect(sent[0]?.rows).toEqual([{ class: "/matrix/dated", values: { at, note: "x" } }]);
+    expect(sent[1]?.errors[0]?.message).toContain('"Mai"');
+  });
+});

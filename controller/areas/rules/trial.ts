@@ -22,7 +22,8 @@ import { HeadingLine } from "./csv-lines.ts";
 import { PathWatch } from "./paths.ts";
 import { ParseSlices } from "./slices.ts";
 import type { RuleTasks } from "./tasks.ts";
-import type { ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
+import { refusedTime } from "./times.ts";
+import type { ParsedRecord, ParsedRow, ParseFault, RawRecord, Rule } from "./types.ts";
 
 export interface TrialRequest {
   /** Of a stored rule; with `text`, of the rule that the text is meant for. */
@@ -47,6 +48,8 @@ export interface TrialRequest {
 export interface TrialRow {
   readonly class: string;
   readonly values: Record<string, Value>;
+  /** Milliseconds since 1970, of a record that has a time of its own (`--time`). */
+  readonly time?: number;
 }
 
 export interface TrialError {
@@ -138,7 +141,7 @@ export class RuleTrials {
     for (const one of parsed) await this.#tell(principal, { rule, one, record: records[one.ordinal] });
     const paths = new PathWatch(rule);
     paths.see(parsed);
-    const told = [...warnings, ...paths.warnings()];
+    const told = [...warnings, ...misdatedLines(parsed), ...paths.warnings()];
     return { class: rule.class, records, log: said, notCalled: [...notCalled], msPerRecord, warnings: told };
   }
 
@@ -148,7 +151,8 @@ export class RuleTrials {
       throw new AppError("invalid", "Give either pattern, or the rule to try by key or text.");
     const { rules, runtime } = this.#with;
     const { records: raw, warnings } = await this.#sample(principal, request);
-    const trial = { expression, patterns: await rules.patternsReached(principal, expression) };
+    const patterns = await rules.patternsReached(principal, expression);
+    const trial = { expression, patterns, nowMs: runtime.clock.nowMs() };
     const beganMs = runtime.clock.monotonicMs();
     const lines = raw.map(({ text }) => text);
     const matches = await this.#matches(principal, { trial, lines, signal: request.signal });
@@ -237,9 +241,15 @@ export class RuleTrials {
       record?.errors.push({ message, ...at });
       return;
     }
-    const { class: path = rule.class, values } = one;
+    const { class: path = rule.class, values, timeMs: time } = one;
+    const refused = time === undefined ? undefined : refusedTime(time, this.#with.runtime.clock.nowMs());
+    if (refused !== undefined) {
+      record?.errors.push({ message: refused });
+      return;
+    }
     try {
-      record?.rows.push({ class: path, values: await this.#checked(principal, path, values) });
+      const checked = await this.#checked(principal, path, values);
+      record?.rows.push({ class: path, values: checked, ...(time !== undefined && { time }) });
     } catch (error) {
       if (!isAppError(error)) throw error;
       record?.errors.push({ message: errorText(error) });
@@ -254,6 +264,14 @@ export class RuleTrials {
     const view = catalog.get(path);
     return view === undefined ? { ...values } : { ...canonicalRow(view, values) };
   }
+}
+
+/** Records that would have the time of their reading. */
+function misdatedLines(parsed: readonly ParsedRecord[]): readonly string[] {
+  const told = parsed.flatMap((one) =>
+    one.ok && one.timeFault !== undefined ? `Line ${one.ordinal + 1} has the time of reading: ${one.timeFault}` : [],
+  );
+  return [...new Set(told)];
 }
 
 /** A run whose host functions change nothing, in the controller or outside. */

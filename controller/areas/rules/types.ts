@@ -3,6 +3,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { CsvRows } from "./csv.ts";
 import type { RuleBody } from "./options.ts";
 import type { Supplements } from "./supplements.ts";
+import type { RuleTimes } from "./times.ts";
 
 /** A raw record with where it comes from. */
 export interface RawRecord {
@@ -14,6 +15,8 @@ export interface RawRecord {
   readonly groups: Readonly<Record<string, string>>;
   /** The line that names the columns of its file or call; absent where none is known. */
   readonly heading?: string | undefined;
+  /** Of times without a zone, where the rule has none: that of its policy or host; absent: UTC. */
+  readonly zone?: string;
 }
 
 /**
@@ -30,6 +33,10 @@ export interface ParsedRow {
   readonly fields?: Readonly<Record<string, Value>>;
   /** Absent: the class of the rule. */
   readonly class?: string;
+  /** By `--time`; absent: that of the raw record. */
+  readonly timeMs?: number;
+  /** Why the record has the time of its reading and not its own. */
+  readonly timeFault?: string;
   /** Tells the rows of one record from each other; absent for the first. */
   readonly part?: string;
   /** With whose rights it is written, too: those of the author of the rule. */
@@ -52,7 +59,9 @@ export type OnUnused = (field: string) => void;
 /** What a rule has to know of its class. */
 export interface RuleTarget {
   readonly path: string;
-  readonly columns: readonly { readonly name: string }[];
+  readonly columns: readonly { readonly name: string; readonly type?: string | undefined }[];
+  /** Absent: it is not known. */
+  readonly kind?: "entity" | "record" | undefined;
 }
 
 /** A column that gets its value from a member of a member. */
@@ -72,6 +81,10 @@ export interface Rule {
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
   readonly columns: readonly string[];
+  /** Those of them that hold times. */
+  readonly timeColumns: readonly string[];
+  /** How times are written. */
+  readonly times: RuleTimes;
   /** What runs for each record when it is parsed; absent: the options alone do it. */
   readonly body: RuleBody | undefined;
   /** Rules that get each raw record, too. */

@@ -1,0 +1,111 @@
+import { millisecondsOf, timeOf } from "./fields.ts";
+import { monthNamed } from "./names.ts";
+import type { ReadTime, TimeContext, TimeFault, TimeFields } from "./types.ts";
+import { unknownZone, zoneInText } from "./zones.ts";
+
+/** `10:15`, `10:15:02`, `10:15:02.250`, `10:15:02,250`: four groups. */
+const CLOCK = String.raw`(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?`;
+/** An offset or a name: one group. */
+const ZONE = String.raw`(?:\s*([Zz]|[+-]\d{2}(?::?\d{2})?|(?<=\s)[A-Za-z][A-Za-z0-9_+/-]*))`;
+const CLOCK_AND_ZONE = `(?:(?:[Tt]|\\s+)${CLOCK})?${ZONE}?`;
+const WORD = String.raw`([\p{L}\p{M}]{2,}\.?)`;
+
+interface Format {
+  readonly expression: RegExp;
+  /** Members of the groups, in their order. */
+  readonly groups: readonly Group[];
+}
+
+type NumberName = Exclude<keyof TimeFields, "zone" | "milliseconds" | "isAfternoon" | "hour12">;
+type Group = NumberName | "monthName" | "fraction" | "zone";
+
+const OF_CLOCK = ["hour", "minute", "second", "fraction"] as const;
+
+/** No text fits two of them with different times. */
+const NUMERIC: readonly Format[] = [
+  // ISO 8601 and RFC 3339, Java, Python, PostgreSQL; nginx and Go have slashes.
+  format(String.raw`(\d{4})-(\d{1,2})-(\d{1,2})${CLOCK_AND_ZONE}`, ["year", "month", "day", ...OF_CLOCK, "zone"]),
+  format(String.raw`(\d{4})/(\d{1,2})/(\d{1,2})${CLOCK_AND_ZONE}`, ["year", "month", "day", ...OF_CLOCK, "zone"]),
+  // Apache and nginx, access.
+  format(String.raw`(\d{1,2})/${WORD}/(\d{4})[: ]${CLOCK}${ZONE}?`, ["day", "monthName", "year", ...OF_CLOCK, "zone"]),
+  // RFC 5322 without its weekday; the same with dashes.
+  format(String.raw`(\d{1,2}) ${WORD} (\d{4}),?\s+${CLOCK}${ZONE}?`, ["day", "monthName", "year", ...OF_CLOCK, "zone"]),
+  format(String.raw`(\d{1,2})-${WORD}-(\d{4})\s+${CLOCK}${ZONE}?`, ["day", "monthName", "year", ...OF_CLOCK, "zone"]),
+  format(String.raw`(\d{4})-?W(\d{2})(?:-?([1-7]))?${CLOCK_AND_ZONE}`, [
+    "weekYear",
+    "week",
+    "weekday",
+    ...OF_CLOCK,
+    "zone",
+  ]),
+  format(String.raw`(\d{4})-(\d{3})${CLOCK_AND_ZONE}`, ["year", "dayOfYear", ...OF_CLOCK, "zone"]),
+  // Basic ISO 8601.
+  format(String.raw`(\d{4})(\d{2})(\d{2})[Tt](\d{2})(\d{2})(?:(\d{2})(?:[.,](\d{1,9}))?)?${ZONE}?`, [
+    "year",
+    "month",
+    "day",
+    ...OF_CLOCK,
+    "zone",
+  ]),
+];
+const NAMED: readonly Format[] = [
+  // RFC 3164, with a year before the time or behind it, and `date`, whose zone is before the year.
+  format(String.raw`${WORD}\s+(\d{1,2})(?:,?\s+(\d{4}))?,?\s+${CLOCK}${ZONE}?`, [
+    "monthName",
+    "day",
+    "year",
+    ...OF_CLOCK,
+    "zone",
+  ]),
+  format(String.raw`${WORD}\s+(\d{1,2})\s+${CLOCK}${ZONE}?\s+(\d{4})`, [
+    "monthName",
+    "day",
+    ...OF_CLOCK,
+    "zone",
+    "year",
+  ]),
+];
+const WEEKDAY = /^(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs?)?|Fri|Sat(?:ur)?|Sun)(?:day)?,?\s+/i;
+
+/** The time of a text in one of the formats that are read without a layout; a number is none. */
+export function recognised(given: string, context: TimeContext): ReadTime {
+  const text = given.replace(WEEKDAY, "");
+  const first = text.charCodeAt(0);
+  for (const { expression, groups } of first >= 48 && first <= 57 ? NUMERIC : NAMED) {
+    const match = expression.exec(text);
+    if (match === null) continue;
+    const fields = fieldsOf(match, groups);
+    return "reason" in fields ? fields : timeOf(fields, context);
+  }
+  return UNKNOWN;
+}
+
+const UNKNOWN = { reason: "is in no format that is known without a layout (--time_layout)" };
+
+function format(source: string, groups: Format["groups"]): Format {
+  return { expression: new RegExp(`^${source}$`, "u"), groups };
+}
+
+function fieldsOf(match: RegExpExecArray, groups: Format["groups"]): TimeFields | TimeFault {
+  const fields: TimeFields = {};
+  for (const [at, group] of groups.entries()) {
+    const text = match[at + 1];
+    const fault = text === undefined ? undefined : setField(fields, group, text);
+    if (fault !== undefined) return fault;
+  }
+  return fields;
+}
+
+function setField(fields: TimeFields, group: Group, text: string): TimeFault | undefined {
+  if (group === "fraction") fields.milliseconds = millisecondsOf(text);
+  else if (group === "zone") {
+    const zone = zoneInText(text);
+    if (zone === undefined) return unknownZone(text);
+    fields.zone = zone;
+  } else if (group === "monthName") {
+    const month = monthNamed(text.endsWith(".") ? text.slice(0, -1) : text);
+    if (typeof month !== "number") return month;
+    fields.month = month;
+  } else fields[group] = Number(text);
+  return undefined;
+}

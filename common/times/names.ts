@@ -1,0 +1,30 @@
+import type { TimeFault } from "./types.ts";
+
+const MONTHS = "january february march april may june july august september october november december".split(" ");
+const WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split(" ");
+
+const monthOf = new Map([
+  ...MONTHS.flatMap((name, at) => spelled(name, 3).map((text) => [text, at + 1] as const)),
+  ["sept", 9] as const,
+]);
+const weekdayOf = new Map(WEEKDAYS.flatMap((name, at) => spelled(name, 3).map((text) => [text, at + 1] as const)));
+
+/** 1 to 12, of an English name or its first three letters, in any case. */
+export function monthNamed(text: string): number | TimeFault {
+  return monthOf.get(text) ?? monthOf.get(text.toLowerCase()) ?? { reason: notEnglish(text, "month") };
+}
+
+/** 1, Monday, to 7. */
+export function weekdayNamed(text: string): number | TimeFault {
+  return weekdayOf.get(text) ?? weekdayOf.get(text.toLowerCase()) ?? { reason: notEnglish(text, "weekday") };
+}
+
+/** As it is usually written, and in small letters. */
+function spelled(name: string, letters: number): readonly string[] {
+  const short = name.slice(0, letters);
+  return [name, short].flatMap((text) => [text, text.slice(0, 1).toUpperCase() + text.slice(1)]);
+}
+
+function notEnglish(text: string, what: string): string {
+  return `names the ${what} ${JSON.stringify(text.slice(0, 30))}, which is none in English`;
+}

@@ -1,0 +1,39 @@
+import { epochTime, type EpochUnit } from "./epoch.ts";
+import { timeOf } from "./fields.ts";
+import { recognised } from "./formats.ts";
+import type { Layout } from "./layout.ts";
+import type { ReadTime, TimeContext, TimeFault } from "./types.ts";
+
+/** How times are written. */
+export interface TimeWriting {
+  /** Texts are of the first one that fits; none: they are in one of the formats that are known. */
+  readonly layouts: readonly Layout[];
+  /** Of numbers; absent: their number of digits tells it. */
+  readonly unit?: EpochUnit | undefined;
+}
+
+/** Fewer digits are no count from 1970 where no unit is given: they may be a year. */
+const EPOCH_TEXT = /^[+-]?\d{5}/;
+
+/** The time of a text or number, or why it is none. */
+export function readTime(value: string | number, writing: TimeWriting, context: TimeContext): ReadTime {
+  const { layouts, unit } = writing;
+  if (typeof value === "number") return epochTime(value, unit) ?? { reason: "is no number" };
+  const text = value.trim();
+  if (layouts.length > 0) return byLayouts(text, layouts, context);
+  const counted = unit !== undefined || EPOCH_TEXT.test(text) ? epochTime(text, unit) : undefined;
+  return counted ?? recognised(text, context);
+}
+
+function byLayouts(text: string, layouts: readonly Layout[], context: TimeContext): ReadTime {
+  let fault: TimeFault | undefined;
+  for (const layout of layouts) {
+    const fields = layout.read(text);
+    const time = "reason" in fields ? fields : timeOf(fields, context);
+    if (typeof time === "number") return time;
+    if (fault === undefined || fault.isMisfit) fault = time;
+  }
+  return fault !== undefined && (layouts.length === 1 || !fault.isMisfit) ? fault : NO_LAYOUT;
+}
+
+const NO_LAYOUT: TimeFault = { reason: "is no time of any layout of the rule" };

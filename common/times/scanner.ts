@@ -1,0 +1,69 @@
+import { millisecondsOf } from "./fields.ts";
+
+const ZERO = 48;
+const NINE = 57;
+const BLANK = 32;
+const TAB = 9;
+const LETTERS = /[\p{L}\p{M}]+/uy;
+
+/** A text with the place up to which it was read. */
+export class Scanner {
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
+  /** The number of as many digits as there are, up to `most`; -1 where there are fewer than `least`. */
+  number(least: number, most: number): number {
+    let [value, end] = [0, this.#at];
+    for (; end < this.#at + most; end += 1) {
+      const code = this.#text.charCodeAt(end);
+      if (!(code >= ZERO && code <= NINE)) break;
+      value = value * 10 + code - ZERO;
+    }
+    if (end - this.#at < least) return -1;
+    this.#at = end;
+    return value;
+  }
+
+  /** Milliseconds of the digits of a fraction; -1 as `number`. */
+  fraction(least: number, most: number): number {
+    const from = this.#at;
+    if (this.number(least, most) < 0) return -1;
+    return millisecondsOf(this.#text.slice(from, this.#at));
+  }
+
+  /** Passes blanks; false where there is none. */
+  blanks(): boolean {
+    const from = this.#at;
+    for (let code = this.#text.charCodeAt(from); code === BLANK || code === TAB; code = this.#text.charCodeAt(this.#at))
+      this.#at += 1;
+    return this.#at > from;
+  }
+
+  /** False where the text does not go on so. */
+  takes(text: string): boolean {
+    if (!this.#text.startsWith(text, this.#at)) return false;
+    this.#at += text.length;
+    return true;
+  }
+
+  /** Letters of any language; empty where there are none. */
+  letters(): string {
+    return this.take(LETTERS);
+  }
+
+  /** What a sticky expression finds here; empty where that is nothing. */
+  take(expression: RegExp): string {
+    expression.lastIndex = this.#at;
+    const [found = ""] = expression.exec(this.#text) ?? [];
+    this.#at += found.length;
+    return found;
+  }
+}

@@ -1,0 +1,151 @@
+import { AppError } from "../../../common/errors.ts";
+import { TIME_LAYOUTS_PER_RULE_MAX, WRITE_AHEAD_MAX_MS } from "../../../common/limits.ts";
+import {
+  EPOCH_UNITS,
+  findTimeZone,
+  layoutOf,
+  readTime,
+  timeZoneOf,
+  unitNamed,
+  UTC,
+  type EpochUnit,
+  type ReadTime,
+  type TimeContext,
+  type TimeWriting,
+  type TimeZone,
+} from "../../../common/times/index.ts";
+import type { Row, Value } from "../../../common/value.ts";
+import { bodyOf, single, type RuleText } from "./options.ts";
+import type { ParsedRow, RawRecord, RuleTarget } from "./types.ts";
+
+/** What the options of a rule say of times. */
+export interface RuleTimes extends TimeWriting {
+  /** Of times without a zone; absent: that of the record, which its policy or host has, or else UTC. */
+  readonly zone: TimeZone | undefined;
+  /** The field that says when a record was; absent: it was when it was read. */
+  readonly field: string | undefined;
+}
+
+const OPTIONS = ["time_layout", "time_zone", "time_unit"];
+
+/** Of `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
+export function timesOf(rule: RuleText): RuleTimes {
+  const layouts = rule.options.filter(({ name }) => name === "time_layout");
+  if (layouts.length > TIME_LAYOUTS_PER_RULE_MAX)
+    throw new AppError("too_large", `The rule has more than ${TIME_LAYOUTS_PER_RULE_MAX} options --time_layout.`, {
+      details: { limit: "TIME_LAYOUTS_PER_RULE_MAX" },
+    });
+  const zone = single(rule, "time_zone");
+  const field = single(rule, "time")?.replace(/^OBJECT\./, "");
+  if (field === "") throw new AppError("invalid", "--time names the field that has the time of a record.");
+  return {
+    layouts: layouts.map(({ value }) => layoutOf(value)),
+    unit: unitOf(single(rule, "time_unit")),
+    zone: zone === undefined ? undefined : timeZoneOf(zone),
+    field,
+  };
+}
+
+function unitOf(text: string | undefined): EpochUnit | undefined {
+  if (text === undefined) return undefined;
+  const unit = unitNamed(text);
+  if (unit !== undefined) return unit;
+  throw new AppError("invalid", `--time_unit is ${EPOCH_UNITS.join(", ")}, not ${text || "nothing"}.`);
+}
+
+/** Options of times that nothing of the class is read by. */
+export function idleTimes(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): readonly string[] {
+  if (timeColumns(columns).length > 0 || bodyOf(rule) || single(rule, "time") !== undefined) return [];
+  return rule.options
+    .filter(({ name }) => OPTIONS.includes(name))
+    .map(({ name, line }) => `Line ${line}: --${name} has no effect: the class has no timestamp column.`);
+}
+
+/** Names of the columns whose values are times. */
+export function timeColumns(columns: RuleTarget["columns"]): readonly string[] {
+  return columns.flatMap(({ name, type }) => (type === "timestamp" ? name : []));
+}
+
+/** `AppError("invalid")` where the option would have no effect: objects have the time of their last write. */
+export function requireRecords({ field }: RuleTimes, { path, kind }: RuleTarget): void {
+  if (field === undefined || kind !== "entity") return;
+  throw new AppError(
+    "invalid",
+    `--time=${field} is for classes of records: objects of ${path} have the time of their last write.`,
+  );
+}
+
+/** Reads the columns of a row in place; answers why one could not be read. */
+export function readTimes(
+  values: Row,
+  columns: readonly string[],
+  { times, record }: { readonly times: RuleTimes; readonly record: RawRecord },
+): string | undefined {
+  let context: TimeContext | undefined;
+  for (const column of columns) {
+    const value = values[column];
+    if ((typeof value !== "string" && typeof value !== "number") || value === "") continue;
+    const time = timeIn(value, { times, record, context: (context ??= contextOf(times, record)) });
+    if (typeof time !== "number") return `The column ${column}: ${shown(value)} ${time.reason}.`;
+    values[column] = time;
+  }
+  return undefined;
+}
+
+/** A time as a text that any column takes: of ISO 8601, in UTC. What is no time stays as it is. */
+export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
+  const time = readTime(text, times, contextOf(times, record));
+  return typeof time === "number" ? isoOf(time) : text;
+}
+
+/** Without options of a rule. */
+export const NO_TIMES: RuleTimes = { layouts: [], zone: undefined, field: undefined };
+
+/** When a record was by its own field: its time, or why it has that of its reading. */
+export function ownTime(
+  value: Value | undefined,
+  times: RuleTimes,
+  record: RawRecord,
+): Pick<ParsedRow, "timeMs" | "timeFault"> {
+  if (times.field === undefined) return {};
+  if (value === undefined || value === null || value === "")
+    return { timeFault: `It has no field ${times.field} with its time.` };
+  const isScalar = typeof value === "string" || typeof value === "number";
+  const time = isScalar
+    ? timeIn(value, { times, record, context: contextOf(times, record) })
+    : { reason: "is neither a text nor a number" };
+  if (typeof time === "number") return { timeMs: time };
+  return { timeFault: `The field ${times.field}: ${shown(value)} ${time.reason}.` };
+}
+
+/** Why no record is stored with this time of its own; the same for a repetition that is written at the same time. */
+export function refusedTime(timeMs: number, writtenMs: number): string | undefined {
+  if (timeMs < 0) return `Its time ${isoOf(timeMs)} is before 1970.`;
+  if (timeMs <= writtenMs + WRITE_AHEAD_MAX_MS) return undefined;
+  const minutes = WRITE_AHEAD_MAX_MS / 60_000;
+  return `Its time ${isoOf(timeMs)} is more than ${minutes} minutes ahead of the controller's clock (${isoOf(writtenMs)}).`;
+}
+
+interface Reading {
+  readonly times: RuleTimes;
+  readonly record: RawRecord;
+  readonly context: TimeContext;
+}
+
+function timeIn(value: string | number, { times, record, context }: Reading): ReadTime {
+  // The fact `_time` is in milliseconds, whatever the unit of others.
+  return value === record.timeMs ? value : readTime(value, times, context);
+}
+
+function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {
+  return { zone: zone ?? findTimeZone(record.zone ?? "") ?? UTC, nearMs: record.timeMs };
+}
+
+function isoOf(timeMs: number): string {
+  return new Date(Math.floor(timeMs)).toISOString();
+}
+
+function shown(value: Value): string {
+  const text = JSON.stringify(value);
+  return text.length <= 100 ? text : `${text.slice(0, 100)}…`;
+}
