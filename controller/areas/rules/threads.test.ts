@@ -57,7 +57,7 @@ test.each([
 });
 
 test("a thread matches a pattern as this one does, and refuses one that is not usable by its name", async () => {
-  const trial = { expression: "^%{OWN:a} (?<b>x+)?", patterns: { OWN: "[a-z]+" } };
+  const trial = { expression: "^%{OWN:a} (?<b>x+)?", patterns: { OWN: "[a-z]+" }, nowMs: 0 };
   const lines = [...TEXTS, "x".repeat(GROK_SAMPLE_MAX_CHARACTERS)];
   const asked = { tenant: "m", timeoutMs: 30_000 };
   const here = lines.map(grokTrial(trial));
@@ -65,6 +65,19 @@ test("a thread matches a pattern as this one does, and refuses one that is not u
   expect(here).toContainEqual({ fields: { a: "two", b: LONG } });
   const unusable = { trial: { ...trial, patterns: {} }, lines };
   await expect(pool.run("matchGrok", unusable, asked)).rejects.toMatchObject({ code: "invalid" });
+});
+
+test("a thread reads times as this one does, in the zone of the record", async () => {
+  const text = "--class=/m/c\n--parser=csv\n--fields=a,b\n--time=b\n";
+  const columns = [{ name: "a", type: "timestamp" }, { name: "b" }];
+  const compiled = compileRule(text, { path: "/m/c", columns });
+  const rule = { key: "/m/rules/r", digest: "d", text, supplements: NO_SUPPLEMENTS, ...compiled, isCostly: () => true };
+  const record = { ...raw("2026-07-01 12:00:00,2026-07-01 13:00:00"), zone: "Europe/Berlin" };
+  const here = await new ParseSlices({ clock: realClock, tenant: "m" }).parse(rule, [record]);
+  expect(here).toMatchObject([
+    { values: { a: Date.parse("2026-07-01T10:00Z") }, timeMs: Date.parse("2026-07-01T11:00Z") },
+  ]);
+  expect(await new ParseSlices({ clock: realClock, tenant: "m", workers: pool }).parse(rule, [record])).toEqual(here);
 });
 
 test("one text is another rule when its class has other columns", () => {

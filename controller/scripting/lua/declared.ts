@@ -7,7 +7,7 @@ const LAYOUT = {
   name: "layout",
   schema: Type.String({
     description:
-      "As yyyy-MM-dd HH:mm:ss.SSS; also yy, MMM (Jan), EEE (Mon), h with a (AM), one letter for numbers without a leading zero, Z or XXX for a zone, and text in '…'",
+      "As yyyy-MM-dd HH:mm:ss.SSS; also yy, MMM (Jan), EEE (Mon), h with a (AM), one letter for numbers without a leading zero (a day may have a blank before it), Z or XXX for a zone, and text in '…'",
   }),
 } as const;
 const SEPARATOR = {
@@ -76,7 +76,17 @@ export const LUA_LIBRARY_OBJECTS: readonly HostObject[] = [
     inLua("parse", {
       summary:
         "The time that a text names, in UTC where it names no zone; one that does not fit the layout is an error",
-      parameters: [TEXT, LAYOUT],
+      parameters: [
+        TEXT,
+        LAYOUT,
+        {
+          name: "near",
+          schema: Type.Number({
+            description: "Without a year in the layout it is the year nearest to this time; 1970 without both",
+          }),
+          optional: true,
+        },
+      ],
       returns: "milliseconds since 1970",
       example: 'log.info(time.parse("2026-03-01 10:04:59.250", "yyyy-MM-dd HH:mm:ss.SSS"))',
     }),

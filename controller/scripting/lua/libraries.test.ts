@@ -72,6 +72,8 @@ describe("a time", () => {
     ["Sun, 1 mar 26 12:00 am", "EEE, d MMM yy h:mm a", "2026-03-01T00:00:00Z"],
     ["12:05 PM", "hh:mm a", "1970-01-01T12:05:00Z"],
     ["1/3/1969", "d/M/yyyy", "1969-03-01T00:00:00Z"],
+    ["Nov  7 10:15", "MMM d HH:mm", "1970-11-07T10:15:00Z"],
+    ["2016-12-31 23:59:60", "yyyy-MM-dd HH:mm:ss", "2017-01-01T00:00:00Z"],
     ["69 o'clock", "yy' o''clock'", "1969-01-01T00:00:00Z"],
     ["2024-02-29 23:59:59.123456", "yyyy-MM-dd HH:mm:ss.SSSSSS", "2024-02-29T23:59:59.123Z"],
     ["0000-01-01", "yyyy-MM-dd", "0000-01-01T00:00:00Z"],
@@ -103,12 +105,24 @@ describe("a time", () => {
     ["time.parse('x', 'yyyyy')", "a layout knows no yyyyy"],
     ["time.parse('x', \"d 'x\")", "without another"],
     [`time.parse('x', ('-'):rep(${LUA_LAYOUT_MAX_CHARACTERS + 1}))`, `at most ${LUA_LAYOUT_MAX_CHARACTERS} characters`],
+    ["time.parse('1', 'M', 'now')", "near is a time in milliseconds"],
+    ["time.parse('1', 'M', 0 / 0)", "near is a time in milliseconds"],
     ["time.format('x', 'yyyy')", "shows milliseconds"],
     ["time.format(0 / 0, 'yyyy')", "shows milliseconds"],
     ["time.format(1e300, 'yyyy')", "shows milliseconds"],
     ["time.format(0, {})", "a layout is a text"],
   ])("%s is refused with its reason and line", (text, reason) => {
     expect(ran(`\n${text}`).error).toMatch(new RegExp(`^lua:2: .*${reason}`));
+  });
+
+  test.each([
+    ["Dec 31 23:59", "2027-01-01T00:00:05Z", "2026-12-31T23:59:00Z"],
+    ["Jan  1 00:01", "2026-12-31T23:59:00Z", "2027-01-01T00:01:00Z"],
+    ["Feb 29 10:00", "2025-06-01T00:00:00Z", "2024-02-29T10:00:00Z"],
+    ["Feb 29 10:00", "2103-06-01T00:00:00Z", "2104-02-29T10:00:00Z"],
+  ])("%s, near %s, is of the nearest year", (text, near, time) => {
+    const script = 'answer = time.parse(given[1], "MMM d HH:mm", given[2])';
+    expect(ran(script, [text, Date.parse(near)]).answer).toBe(Date.parse(time));
   });
 
   test("is shown as it is read, whatever the day", () => {

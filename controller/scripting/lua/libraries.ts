@@ -97,6 +97,7 @@ local function patternOf(letter, count)
   if letter == "a" then return "^[AaPp][Mm]" end
   if letter == "Z" or letter == "X" then return "^[Z+-]%d?%d?:?%d?%d?" end
   if letter == "y" and count ~= 2 then return "^%d%d%d%d" end
+  if letter == "d" and count == 1 then return "^ ?%d%d?" end
   return count == 1 and letter ~= "S" and "^%d%d?" or "^" .. rep("%d", count)
 end
 
@@ -155,7 +156,7 @@ end
 
 -- The values of a text by their letters; nothing where it does not fit.
 local function readValues(text, parts)
-  local values, at = { y = 1970, M = 1, d = 1, H = 0, m = 0, s = 0, S = 0, Z = 0 }, 1
+  local values, at = { M = 1, d = 1, H = 0, m = 0, s = 0, S = 0, Z = 0 }, 1
   for _, part in ipairs(parts) do
     local piece, value = part, true
     if type(part) == "table" then
@@ -172,26 +173,43 @@ local function readValues(text, parts)
 end
 
 local function timeOf(values)
-  local year, month, day, hour = values.y, values.M, values.d, values.H
+  local year, month, day, hour = values.y or 1970, values.M, values.d, values.H
   local half = values.h
   if half then
     if half < 1 or half > 12 then return nil end
     hour = half % 12 + (values.a or 0)
   end
-  if month < 1 or month > 12 or hour > 23 or values.m > 59 or values.s > 59 then return nil end
+  if month < 1 or month > 12 or hour > 23 or values.m > 59 or values.s > 60 then return nil end
   local days = daysOf(year, month, day)
   local _, sameMonth, sameDay = dateOf(days)
   if sameMonth ~= month or sameDay ~= day then return nil end
   return days * DAY + ((hour * 60 + values.m) * 60 + values.s) * 1000 + values.S - (values.X or values.Z)
 end
 
+-- Leap years are at most eight years apart.
+local function timeNear(values, near)
+  local best, year = nil, dateOf(floor(near / DAY))
+  for away = 0, 8 do
+    for _, one in ipairs({ year - away, year + away }) do
+      values.y = one
+      local ms = timeOf(values)
+      if ms and (not best or (ms - near) * (ms - near) < (best - near) * (best - near)) then best = ms end
+    end
+    if best and away > 0 then break end
+  end
+  return best
+end
+
 local time = {}
-function time.parse(text, layout)
+function time.parse(text, layout, near)
   if type(text) ~= "string" then error("time.parse reads a text, not a " .. type(text), 2) end
   local parts, why = readLayout(layout)
   if not parts then error("time.parse: " .. why, 2) end
   local values = readValues(text, parts)
-  local ms = values and timeOf(values)
+  if near ~= nil and (type(near) ~= "number" or not (near >= TIME_MIN and near <= TIME_MAX)) then
+    error("time.parse: near is a time in milliseconds since 1970", 2)
+  end
+  local ms = values and (near and not values.y and timeNear(values, near) or timeOf(values))
   if not ms then error("time.parse: " .. sub(text, 1, 40) .. " is no time of the layout " .. layout, 2) end
   return ms
 end
