@@ -1,5 +1,5 @@
 export { EPOCH_UNITS, unitNamed, type EpochUnit } from "./epoch.ts";
-export { LAYOUT_LETTERS, layoutOf, type Layout } from "./layout.ts";
+export { LAYOUT_LETTERS, layoutOf } from "./layout.ts";
 export { readTime, type TimeWriting } from "./read.ts";
-export type { ReadTime, TimeContext, TimeFault, TimeZone } from "./types.ts";
+export type { ReadTime, TimeContext, TimeZone } from "./types.ts";
 export { findTimeZone, timeZoneOf, UTC } from "./zones.ts";

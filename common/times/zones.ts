@@ -87,7 +87,7 @@ export function timeZoneOf(name: string): TimeZone {
 
 function namedZone(name: string): TimeZone | undefined {
   if (/^(?:UTC|GMT)$/i.test(name)) return UTC;
-  const zone = zoneNamed(name);
+  const zone = /^[a-z]/i.test(name) ? zoneNamed(name) : undefined;
   return zone && new WrittenZone(zone);
 }
 

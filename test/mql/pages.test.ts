@@ -28,6 +28,7 @@ const OF_AREAS = [
   "deploy/docs/log-programs.md",
   "deploy/docs/log-recipes.md",
   "deploy/docs/log-web-servers.md",
+  "deploy/docs/times.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];

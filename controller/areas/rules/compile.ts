@@ -20,8 +20,8 @@ import {
 } from "./parsers.ts";
 import { NO_SUPPLEMENTS, type Supplements } from "./supplements.ts";
 import { templateOf } from "./template.ts";
-import { ownTime, readTimes, requireRecords, timeColumns, timesOf, type RuleTimes } from "./times.ts";
-import type { ParsedRecord, RawRecord, Rule, RuleTarget } from "./types.ts";
+import { ownTime, readTimes, requireRecords, timeColumns, timesOf } from "./times.ts";
+import type { ParsedRecord, RawRecord, Rule, RuleTarget, RuleTimes } from "./types.ts";
 
 /** A rule text made ready to parse with. */
 export type CompiledRule = Pick<

@@ -11,20 +11,10 @@ import {
   type EpochUnit,
   type ReadTime,
   type TimeContext,
-  type TimeWriting,
-  type TimeZone,
 } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { bodyOf, single, type RuleText } from "./options.ts";
-import type { ParsedRow, RawRecord, RuleTarget } from "./types.ts";
-
-/** What the options of a rule say of times. */
-export interface RuleTimes extends TimeWriting {
-  /** Of times without a zone; absent: that of the record, which its policy or host has, or else UTC. */
-  readonly zone: TimeZone | undefined;
-  /** The field that says when a record was; absent: it was when it was read. */
-  readonly field: string | undefined;
-}
+import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
 

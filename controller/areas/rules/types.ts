@@ -1,9 +1,17 @@
+import type { TimeWriting, TimeZone } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { CsvRows } from "./csv.ts";
 import type { RuleBody } from "./options.ts";
 import type { Supplements } from "./supplements.ts";
-import type { RuleTimes } from "./times.ts";
+
+/** What the options of a rule say of times. */
+export interface RuleTimes extends TimeWriting {
+  /** Of times without a zone; absent: that of the record, which its policy or host has, or else UTC. */
+  readonly zone: TimeZone | undefined;
+  /** The field that says when a record was; absent: it was when it was read. */
+  readonly field: string | undefined;
+}
 
 /** A raw record with where it comes from. */
 export interface RawRecord {
