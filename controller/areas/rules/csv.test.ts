@@ -79,9 +79,9 @@ describe("separators, quotes and escapes", () => {
     ["--separator=;;", 'not ";;"'],
     ["--separator=😀", "--separator is one character"],
     ["--quote=''", "tab, space or none"],
-    ["--comment=//", "--comment is one character"],
+    ["--comment_sign=//", "--comment_sign is one character"],
     ['--separator="', "--separator and --quote are the same character."],
-    ["--comment=,", "--separator and --comment are the same character."],
+    ["--comment_sign=,", "--separator and --comment_sign are the same character."],
     ["--separator=\\\n--escape=\\", "--separator and --escape are the same character."],
     ["--quote=none\n--escape=\\", "--escape is for values in quotes"],
     ["--header=names", "--header is on or off, not names"],
@@ -102,7 +102,7 @@ describe("values and lines that stand for none", () => {
   });
 
   it("are lines of comments", () => {
-    expect(parsed(`${FIELDS}--comment=#\n`, ["#Version: 1.0", "a,1,#x", '"#b",2,x'])).toEqual([
+    expect(parsed(`${FIELDS}--comment_sign=#\n`, ["#Version: 1.0", "a,1,#x", '"#b",2,x'])).toEqual([
       { name: "a", n: 1, note: "#x" },
       { name: "#b", n: 2, note: "x" },
     ]);

@@ -15,7 +15,7 @@ export interface CsvOptions {
 }
 
 /** Options that only the parser csv has. */
-export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "comment"] as const;
+export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "comment_sign"] as const;
 
 const BYTE_ORDER_MARK = "\uFEFF";
 const BLANK_WORDS: ReadonlySet<string> = new Set(["space", "\\s"]);
@@ -30,8 +30,8 @@ export function csvOptions(rule: RuleText): CsvOptions {
   const escape = character(rule, "escape");
   if (quote === "" && escape !== undefined)
     throw new AppError("invalid", "--escape is for values in quotes, and --quote is none.");
-  const comment = character(rule, "comment");
-  refuseSame({ separator, quote, comment });
+  const comment = character(rule, "comment_sign");
+  refuseSame({ separator, quote, comment_sign: comment });
   refuseSame({ separator, escape });
   const form = { separator, quote, escape: escape ?? quote, allowsBlanks: true };
   return { form, hasHeader: isOn(rule, "header"), none: single(rule, "null"), comment };

@@ -23,7 +23,7 @@ const CLASS = classView("/ns/access", {
 
 const RULES = [
   "--class=/ns/access\n--parser=csv\n--fields=client,verb,status\n--fields_type=STRING,STRING,INT\n",
-  "--class=/ns/access\n--parser=csv\n--header\n--separator=;\n--quote='\n--escape=\\\n--null=-\n--comment=#\n",
+  "--class=/ns/access\n--parser=csv\n--header\n--separator=;\n--quote='\n--escape=\\\n--null=-\n--comment_sign=#\n",
   "-- a rule\n--class: /ns/access\n--parser=json\n--var_note=x\n--ignore=false\n",
   "--class /ns/access\n--parser=text\n--fields=client\n",
   "--class=/ns/access/\n--parser=grok\n--pattern_1=%{IP:client} %{WORD:verb} %{INT:status:int}\n--pattern_2=(?<verb>\\w+)=%{GREEDYDATA:note}\n",

@@ -57,14 +57,14 @@ const EXACT = new Set([
   "quote",
   "escape",
   "null",
-  "comment",
+  "comment_sign",
   "time",
   "time_layout",
   "time_unit",
   "time_zone",
 ]);
 /** Ordinary words: comments of earlier rules begin with them, so that these are options only as `--name=…`. */
-const WORDS = new Set(["header", "separator", "quote", "escape", "null", "comment", "time"]);
+const WORDS = new Set(["header", "separator", "quote", "escape", "null", "time"]);
 const PLAIN_FORM = /^\s*(?:\/\/\s*)?--[a-z]+(?:=|\s*$)/i;
 /** In JavaScript a comment begins otherwise. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;

@@ -5,8 +5,8 @@ import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
 import type { CsvRows } from "./csv.ts";
 import type { Grok } from "./grok.ts";
-import { timeText, type RuleTimes } from "./times.ts";
-import type { RawRecord } from "./types.ts";
+import { timeText } from "./times.ts";
+import type { RawRecord, RuleTimes } from "./types.ts";
 
 /** What a raw text says, by the parser's own field names. `undefined`: nothing to keep. */
 export type Fields = Readonly<Record<string, Value>> | undefined;
