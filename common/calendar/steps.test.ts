@@ -16,6 +16,8 @@ const CLOCK = [
   "5 minutes",
   "7 minutes",
   "30 minutes",
+  "45 minutes",
+  "50 minutes",
   "1 hour",
   "2 hours",
   "6 hours",
@@ -133,6 +135,12 @@ describe("in Berlin", () => {
       expect(starts("6 hours", "Europe/Berlin", span)).toEqual(
         ["00", "06", "12", "18"].map((hour) => `${day}T${hour}:00`),
       );
+  });
+
+  test("of steps of two hours the one in which the clocks change is shorter or longer", () => {
+    const [short, long] = [SHORT, LONG].map((span) => starts("2 hours", "Europe/Berlin", span));
+    expect(short?.slice(0, 3)).toEqual(["03-29T00:00", "03-29T03:00", "03-29T04:00"]);
+    expect(long?.slice(0, 3)).toEqual(["10-25T00:00", "10-25T02:00", "10-25T04:00"]);
   });
 
   test("steps that do not divide an hour begin anew where the clocks are set back", () => {

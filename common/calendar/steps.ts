@@ -84,13 +84,9 @@ export class CalendarSteps {
   /** The first moment of the step behind the one that begins then; `NaN` where that has no calendar date. */
   nextMs(startMs: number): number {
     if (this.#kind === "clock" && this.#size < WIDE_MS) return this.#clockNextMs(startMs);
-    let localMs = this.#localStartMs(startMs + this.#zone.offsetMs(startMs));
-    for (;;) {
-      localMs = this.#localNextMs(localMs);
-      const nextMs = this.#zone.reachedMs(localMs);
-      // A day that the clocks skip begins with the one behind it.
-      if (!(nextMs <= startMs)) return nextMs;
-    }
+    // A day that the clocks skip has no step: at the change they show the one behind it.
+    const localMs = this.#localStartMs(startMs + this.#zone.offsetMs(startMs));
+    return this.#zone.reachedMs(this.#localNextMs(localMs));
   }
 
   #localStartMs(localMs: number): number {

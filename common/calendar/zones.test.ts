@@ -70,6 +70,10 @@ test("a time that clocks show twice is the first, one that they skip as if they 
   // The whole of 2011-12-30 was skipped.
   const apia = zone("Pacific/Apia");
   for (const hour of [0, 12, 23]) expect(apia.reachedMs(Date.UTC(2011, 11, 30, hour))).toBe(Date.UTC(2011, 11, 30, 10));
+  // So was 1994-12-31, in the last hours of a year of the table.
+  const kiritimati = zone("Pacific/Kiritimati");
+  for (const hour of [0, 20])
+    expect(kiritimati.reachedMs(Date.UTC(1994, 11, 31, hour))).toBe(Date.UTC(1994, 11, 31, 10));
   // Alaska had 1867-10-18 twice.
   const juneau = zone("America/Juneau");
   const [change = 0] = [juneau.changeMs(Date.UTC(1867, 0), Date.UTC(1868, 0))];

@@ -93,3 +93,41 @@ test("a zone that there is not is refused where it is given, and nothing is chan
     message: `config.time_zone: there is ${SAID} "Mars/Base".`,
   });
 });
+
+/** Every hour of two days around the change of the clocks, and the ids by days of the zone, latest first. */
+test("pages in the order of days go on in the same zone only, and have every row once", async () => {
+  const hours = Array.from({ length: 50 }, (_, at) => ({ at: Date.UTC(2026, 2, 28, 12 + at) }));
+  await http.call(admin, {
+    method: "POST",
+    url: "/mxobject/mql",
+    payload: { mql: "create class /matrix/hour (at timestamp, keys(at))" },
+  });
+  const values = hours.map(({ at }) => [at]);
+  await http.call(admin, {
+    method: "POST",
+    url: "/mxobject/mql",
+    payload: { mql: "insert into /matrix/hour at = ?", values },
+  });
+  const mql =
+    "select at, date_trunc('day', at) as day from /matrix/hour order by date_trunc('day', at) desc, at limit 7";
+  const page = (cursor: string, zone: string) =>
+    http.call(admin, { method: "POST", url: "/mxobject/mql", payload: { mql, cursor, time_zone: zone, meta: true } });
+  const rows: { readonly at: number; readonly day: number }[] = [];
+  let cursor: string | undefined = "";
+  while (cursor !== undefined) {
+    const answer = await page(cursor, "Europe/Berlin");
+    rows.push(...(answer.message as typeof rows));
+    cursor = (answer as { readonly meta: { readonly cursor?: string } }).meta.cursor;
+    if (cursor !== undefined)
+      expect(await page(cursor, "Asia/Tokyo")).toMatchObject({
+        code: "invalid",
+        message: expect.stringContaining("The cursor is none") as string,
+      });
+  }
+  expect(rows).toHaveLength(hours.length);
+  const byDay = rows.toSorted((one, other) => other.day - one.day || one.at - other.at);
+  expect(rows).toEqual(byDay);
+  // 28 March from 13 o'clock, the 29th with 23 hours, the rest.
+  const counts = [...new Set(rows.map(({ day }) => day))].map((day) => rows.filter((row) => row.day === day).length);
+  expect(counts).toEqual([16, 23, 11]);
+});

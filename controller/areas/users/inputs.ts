@@ -26,7 +26,8 @@ export async function createNode(directory: UserDirectory, principal: Principal,
     const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
     return { id, warnings: groupWarnings(input) };
   }
-  const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin });
+  const { details } = common;
+  const warnings = ignoredMembers({ password: passwd, groups: grpset, isAdmin: isadmin, details });
   return { id: await directory.createOrganization(principal, common), warnings };
 }
 

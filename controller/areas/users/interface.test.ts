@@ -128,6 +128,9 @@ describe("users by HTTP", () => {
     const changed = { ...ofUser, password: "x", firstname: "Works" };
     expect(await call({ method: "POST", url, payload: changed })).toEqual({ status: "ok", message: "", warnings });
     expect(await tree("/plant")).toMatchObject({ otype: "org", isadmin: false, grpset: [], firstname: "Works" });
+    const zoned = { config: { time_zone: "Europe/Berlin" } };
+    const told = ["config.time_zone of an organisation has no effect: it is for users."];
+    expect(await call({ method: "POST", url, payload: zoned })).toMatchObject({ status: "ok", warnings: told });
     // As clients send it, with nothing in them.
     const empty = { passwd: "", grpset: [], isadmin: false };
     expect(await make({ ...sent, username: "office", ...empty })).not.toHaveProperty("warnings");

@@ -4,7 +4,7 @@ import type { Runtime } from "../../runtime.ts";
 import { encodeJson } from "../../store/format.ts";
 import type { KvOperation } from "../../store/kv.ts";
 import type { Principal } from "../permissions/index.ts";
-import { NO_DETAILS } from "./details.ts";
+import { NO_DETAILS, TIME_ZONE } from "./details.ts";
 import type { LeftWork } from "./left-work.ts";
 import type { Members } from "./members.ts";
 import { checkName, deletion, newNodeId, parentIn, requireFree, tooMany, unknownNode } from "./places.ts";
@@ -136,14 +136,24 @@ export class OrganizationChanges {
 }
 
 /** Clients send organisations with the members of users: those that would do something to a user are named in a warning. */
-export function ignoredMembers({ password = "", groups = [], isAdmin = false }: NodeChange): readonly string[] {
+export function ignoredMembers({
+  password = "",
+  groups = [],
+  isAdmin = false,
+  details = {},
+}: NodeChange): readonly string[] {
   const ignored = [
     ...(password === "" ? [] : ["passwd"]),
     ...(groups.length === 0 ? [] : ["grpset"]),
     ...(isAdmin ? ["isadmin"] : []),
   ];
-  if (ignored.length === 0) return [];
-  return [`An organisation has no password, groups or rights: ${ignored.join(", ")} were ignored.`];
+  const zone = details.config?.[TIME_ZONE];
+  return [
+    ...(ignored.length === 0
+      ? []
+      : [`An organisation has no password, groups or rights: ${ignored.join(", ")} were ignored.`]),
+    ...(zone === undefined ? [] : [`config.${TIME_ZONE} of an organisation has no effect: it is for users.`]),
+  ];
 }
 
 async function moveOrganization(tree: TreeView, id: string, to: string) {

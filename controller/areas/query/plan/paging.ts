@@ -1,7 +1,16 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_CURSOR_MAX_CHARACTERS } from "../../../../common/limits.ts";
-import { type Condition, NOWHERE, printStatement, type Select } from "../../../../common/mql/index.ts";
+import {
+  type Condition,
+  mapCondition,
+  mapOperand,
+  NOWHERE,
+  type Operand,
+  printStatement,
+  type Select,
+  valueNode,
+} from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
 import { isOfGroup } from "../expressions/bind.ts";
 import { type Arguments, isList, literal } from "../expressions/literal.ts";
@@ -92,13 +101,31 @@ export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Co
 
 function statementHash(select: Select, values: Arguments): string {
   const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
-  const text = printStatement({ ...select, cursor: undefined, limit: undefined });
+  const text = printStatement(withZones({ ...select, cursor: undefined, limit: undefined }));
   const given = values.filter((_, index) => !changing.includes(index));
   return createHash("sha256")
     .update(JSON.stringify([text, given]))
     .digest("base64url")
     .slice(0, STATEMENT_HASH_CHARACTERS);
 }
+
+/** With the zone of the call, the user or the class as if it were written: in another one rows have other places. */
+function withZones(select: Select): Select {
+  const operand = (node: Operand): Operand => mapOperand(node, map);
+  return {
+    ...select,
+    items: select.items.map((item) => (item.kind === "item" ? { ...item, value: operand(item.value) } : item)),
+    where: select.where && mapCondition(select.where, map),
+    orderBy: select.orderBy.map((order) => ({ ...order, value: operand(order.value) })),
+  };
+}
+
+const map = {
+  operand: (node: Operand): Operand =>
+    node.kind === "computed" && node.zone !== undefined
+      ? { ...node, operands: [...node.operands, valueNode(node.zone)] }
+      : node,
+};
 
 function keysOf(cursor: Value, expected: { readonly statement: string; readonly length: number }): readonly SortKey[] {
   const decoded = decodedCursor(cursor);
