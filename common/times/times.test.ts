@@ -65,6 +65,7 @@ describe("without a layout", () => {
     ["yesterday", "is in no format"],
     ["2026", "is in no format"],
     ["", "is in no format"],
+    [`Nov 29 10:00:00${" ".repeat(300)}x`, "has more than 200 characters"],
   ])("%s is refused by name", (text, reason) => {
     expect(read(text)).toContain(reason);
   });

@@ -25,7 +25,7 @@ import { PatternService } from "./patterns.ts";
 const PAGES = [
   { page: "deploy/docs/rules.md", bounds: 12 },
   { page: "deploy/docs/grok.md", bounds: 4 },
-  { page: "deploy/docs/times.md", bounds: 3 },
+  { page: "deploy/docs/times.md", bounds: 4 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 const runtime = testRuntime(realClock);
