@@ -24,6 +24,7 @@ const PAGES = [
 const OF_AREAS = [
   "deploy/docs/rules.md",
   "deploy/docs/grok.md",
+  "deploy/docs/times.md",
   "deploy/docs/spreadsheets.md",
   "deploy/docs/exports.md",
 ];
