@@ -21,7 +21,7 @@ export interface RawRecord {
   /** Named groups of the log policy's file match. */
   readonly groups: Readonly<Record<string, string>>;
   /** Of times without a zone, where the rule has none: that of its policy or host; absent: UTC. */
-  readonly zone?: string;
+  readonly zone?: string | undefined;
 }
 
 /**
