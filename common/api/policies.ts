@@ -26,7 +26,11 @@ const Common = {
   delimitereol: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Text(500))),
   hosts: Type.Optional(Type.Array(Text(255))),
-  attrs: Type.Optional(Type.Record(Type.String(), Type.String())),
+  attrs: Type.Optional(
+    Type.Record(Type.String(), Type.String(), {
+      description: "time_zone: of times in the records that name no zone, unless the rule says it",
+    }),
+  ),
 };
 
 export const CommandPolicySpec = Type.Object({

@@ -30,6 +30,8 @@ export const LUA_LITERAL_RUNS_MAX = 32;
 export const LUA_NAMES_KEPT_MAX = 256;
 /** A layout by which Lua reads or shows a time. */
 export const LUA_LAYOUT_MAX_CHARACTERS = 100;
+/** A time as a text: expressions that look at it take at most a time quadratic in its length. */
+export const TIME_TEXT_MAX_CHARACTERS = 200;
 /** A layout by which rules read times. */
 export const TIME_LAYOUT_MAX_CHARACTERS = 200;
 /** Layouts that `--time_layout` of one rule may give. */

@@ -5,6 +5,7 @@ import { programSources } from "../../test/helpers/program-sources.ts";
 const OWN_TEXTS: Readonly<Record<string, string>> = {
   "common/csv/reader.ts": "the separator and the quote, one character each, as their codes",
   "common/regex/native.ts": "the gate",
+  "common/times/formats.ts": "formats of times, which the program writes",
   "common/search/parse-time.ts": "forms of times, which the program writes",
   "controller/http/coerce.ts": "patterns of the program's own schemas",
   "controller/areas/rules/frames.ts": "a part of the script, which runs in its own machine",

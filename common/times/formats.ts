@@ -3,8 +3,8 @@ import { monthNamed } from "./names.ts";
 import type { ReadTime, TimeContext, TimeFault, TimeFields } from "./types.ts";
 import { unknownZone, zoneInText } from "./zones.ts";
 
-/** `10:15`, `10:15:02`, `10:15:02.250`, `10:15:02,250`: four groups. */
-const CLOCK = String.raw`(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?`;
+/** `10:15`, `10:15:02`, `10:15:02.250`, `10:15:02,250`, each also with AM or PM: five groups. */
+const CLOCK = String.raw`(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(?:\s*([AaPp][Mm])(?![\w/]))?`;
 /** An offset or a name: one group. */
 const ZONE = String.raw`(?:\s*([Zz]|[+-]\d{2}(?::?\d{2})?|(?<=\s)[A-Za-z][A-Za-z0-9_+/-]*))`;
 const CLOCK_AND_ZONE = `(?:(?:[Tt]|\\s+)${CLOCK})?${ZONE}?`;
@@ -17,9 +17,10 @@ interface Format {
 }
 
 type NumberName = Exclude<keyof TimeFields, "zone" | "milliseconds" | "isAfternoon" | "hour12">;
-type Group = NumberName | "monthName" | "fraction" | "zone";
+type Group = NumberName | "monthName" | "fraction" | "half" | "zone";
 
-const OF_CLOCK = ["hour", "minute", "second", "fraction"] as const;
+const OF_BASIC_CLOCK = ["hour", "minute", "second", "fraction"] as const;
+const OF_CLOCK = [...OF_BASIC_CLOCK, "half"] as const;
 
 /** No text fits two of them with different times. */
 const NUMERIC: readonly Format[] = [
@@ -44,7 +45,7 @@ const NUMERIC: readonly Format[] = [
     "year",
     "month",
     "day",
-    ...OF_CLOCK,
+    ...OF_BASIC_CLOCK,
     "zone",
   ]),
 ];
@@ -98,7 +99,11 @@ function fieldsOf(match: RegExpExecArray, groups: Format["groups"]): TimeFields 
 
 function setField(fields: TimeFields, group: Group, text: string): TimeFault | undefined {
   if (group === "fraction") fields.milliseconds = millisecondsOf(text);
-  else if (group === "zone") {
+  else if (group === "half") {
+    fields.hour12 = fields.hour ?? 0;
+    fields.isAfternoon = /^p/i.test(text);
+    delete fields.hour;
+  } else if (group === "zone") {
     const zone = zoneInText(text);
     if (zone === undefined) return unknownZone(text);
     fields.zone = zone;

@@ -1,3 +1,4 @@
+import { TIME_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { epochTime, type EpochUnit } from "./epoch.ts";
 import { timeOf } from "./fields.ts";
 import { recognised } from "./formats.ts";
@@ -20,6 +21,7 @@ export function readTime(value: string | number, writing: TimeWriting, context: 
   const { layouts, unit } = writing;
   if (typeof value === "number") return epochTime(value, unit) ?? { reason: "is no number" };
   const text = value.trim();
+  if (text.length > TIME_TEXT_MAX_CHARACTERS) return TOO_LONG;
   if (layouts.length > 0) return byLayouts(text, layouts, context);
   const counted = unit !== undefined || EPOCH_TEXT.test(text) ? epochTime(text, unit) : undefined;
   return counted ?? recognised(text, context);
@@ -36,4 +38,5 @@ function byLayouts(text: string, layouts: readonly Layout[], context: TimeContex
   return fault !== undefined && (layouts.length === 1 || !fault.isMisfit) ? fault : NO_LAYOUT;
 }
 
+const TOO_LONG: TimeFault = { reason: `has more than ${TIME_TEXT_MAX_CHARACTERS} characters` };
 const NO_LAYOUT: TimeFault = { reason: "is no time of any layout of the rule" };

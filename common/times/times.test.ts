@@ -36,6 +36,9 @@ describe("without a layout", () => {
     ["Sun, 29 Nov 2026 12:00:00 GMT", "2026-11-29T12:00:00Z"],
     ["Sun Nov 29 12:00:00.5 2026", "2026-11-29T12:00:00.500Z"],
     ["Sun Nov 29 12:00:00 UTC 2026", "2026-11-29T12:00:00Z"],
+    ["Nov 29, 2026 10:15:02 PM", "2026-11-29T22:15:02Z"],
+    ["Nov 29, 2026 12:15:02\u202fam", "2026-11-29T00:15:02Z"],
+    ["2026-11-29 12:00 America/New_York", "2026-11-29T17:00:00Z"],
     ["29-Nov-2026 12:00:00.250", "2026-11-29T12:00:00.250Z"],
     ["2026-W48-7T12:00:00Z", "2026-11-29T12:00:00Z"],
     ["2026W48", "2026-11-23T00:00:00Z"],
@@ -61,10 +64,12 @@ describe("without a layout", () => {
     ["2026-11-29 24:00:00", "has no hour 24"],
     ["2026-11-29 10:60:00", "has no minute 60"],
     ["2026-11-29 10:00:61", "has no second 61"],
+    ["Nov 29, 2026 13:15:02 PM", "has no hour 13 of 12"],
     ["11/29/2026 12:00:00", "is in no format that is known without a layout"],
     ["yesterday", "is in no format"],
     ["2026", "is in no format"],
     ["", "is in no format"],
+    [`Nov 29 10:00:00${" ".repeat(300)}x`, "has more than 200 characters"],
   ])("%s is refused by name", (text, reason) => {
     expect(read(text)).toContain(reason);
   });

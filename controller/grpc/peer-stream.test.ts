@@ -34,7 +34,15 @@ class SlowCall extends EventEmitter {
   }
 }
 
-const RECORD = { id: "h/s/1/0", text: "a,1", timeMs: 1, host: "h", source: "/a", groups: { site: "x" } };
+const RECORD = {
+  id: "h/s/1/0",
+  text: "a,1",
+  timeMs: 1,
+  host: "h",
+  source: "/a",
+  groups: { site: "x" },
+  zone: "Europe/Berlin",
+};
 
 function open() {
   const call = new SlowCall();

@@ -13,7 +13,7 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { EntrySink, EntrySource } from "../hosts/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
-import { type RecordZones, type Rule, type Rules, withZones } from "../rules/index.ts";
+import { type Rule, type Rules, withZones } from "../rules/index.ts";
 import { hasRecords, policyNames, ruleKeys, writeTimes } from "./batches.ts";
 import { Hints } from "./hints.ts";
 import { Pins, pinRefused } from "./pins.ts";
@@ -138,9 +138,8 @@ export class IngestService implements EntrySink {
   /** Its text is kept for repetitions before anything depends on it. */
   async #current(principal: Principal, key: string, source: EntrySource): Promise<Rule | AppError> {
     const { rules, runtime } = this.#dependencies;
-    const loaded = await usable(rules.load(principal, key));
-    if (loaded instanceof AppError) return loaded;
-    const rule = withZones(loaded, await this.#zones(principal, key, source));
+    const rule = await usable(this.#zoned(principal, key, source));
+    if (rule instanceof AppError) return rule;
     const name = `${principal.tenant}/${rule.digest}`;
     const nowMs = Math.floor(runtime.clock.nowMs());
     const keptMs = this.#kept.get(name);
@@ -151,10 +150,11 @@ export class IngestService implements EntrySink {
     return rule;
   }
 
-  /** Zones that times without one are of, as they are now. */
-  async #zones(principal: Principal, key: string, { tenant, host }: EntrySource): Promise<RecordZones> {
-    const { sent, zoneOf } = this.#dependencies;
-    return { policies: await sent.zones(tenant, host, key), host: await zoneOf?.(principal, host) };
+  /** The rule as it is now, with the zones that times of this host are of. */
+  async #zoned(principal: Principal, key: string, { tenant, host }: EntrySource): Promise<Rule> {
+    const { rules, sent, zoneOf } = this.#dependencies;
+    const rule = await rules.load(principal, key);
+    return withZones(rule, { policies: await sent.zones(tenant, host, key), host: await zoneOf?.(principal, host) });
   }
 
   async #principal({ tenant }: EntrySource, entry?: Entry): Promise<Principal> {

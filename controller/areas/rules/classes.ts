@@ -1,7 +1,8 @@
-import type { ClassCatalog } from "../objects/index.ts";
+import type { ClassCatalog, ClassView } from "../objects/index.ts";
 import { classOrEmpty, pathsNamed } from "./named.ts";
 import { checkPinned, type SupplementedRule } from "./store.ts";
-import { digestOf, type PinnedClass } from "./supplements.ts";
+import { digestOf, type PinnedClass, type Supplements } from "./supplements.ts";
+import type { RuleTarget } from "./types.ts";
 
 /** The rule with what its rows follow from in the classes that they go to, its own and those that bodies name. */
 export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): SupplementedRule {
@@ -15,4 +16,20 @@ export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): Supp
   const supplements = { ...rule.supplements, classes };
   checkPinned({ ...rule, supplements });
   return { ...rule, supplements, digest: digestOf(rule.text, supplements) };
+}
+
+/** A body names classes itself. */
+export const NO_TARGET: RuleTarget = { path: "", columns: [] };
+
+/** What a rule has to know of a class. */
+export function targetOf({ path, columns, kind }: ClassView): RuleTarget {
+  return { path, columns, kind };
+}
+
+/** With the columns of the class that the text was pinned with. */
+export function targetThen(view: ClassView, { classes = {} }: Supplements): RuleTarget {
+  const { path, columns, kind } = view;
+  const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;
+  const then = basis?.columns.map(([name]) => ({ name, type: view.column(name)?.type }));
+  return { path, columns: then ?? columns, kind };
 }

@@ -263,15 +263,17 @@ function timeWay(of: RuleTimes, { columns }: RuleTarget): TimeWay {
   return { of, columns: timeColumns(columns), source: of.field === undefined ? undefined : operand(of.field) };
 }
 
-function parseRecords(records: readonly RawRecord[], { parser, ...way }: ParseWay): readonly ParsedRecord[] {
+function parseRecords(records: readonly RawRecord[], way: ParseWay): readonly ParsedRecord[] {
   const parsed: ParsedRecord[] = [];
-  parser(
-    records.map((record) => record.text),
-    records,
-  ).forEach((result, ordinal) => {
-    const record = records[ordinal];
-    if (record && !isEmpty(result)) parsed.push(mapped(result, { ...way, record, ordinal }));
-  });
+  way
+    .parser(
+      records.map((record) => record.text),
+      records,
+    )
+    .forEach((result, ordinal) => {
+      const record = records[ordinal];
+      if (record && !isEmpty(result)) parsed.push(mapped(result, { record, ordinal }, way));
+    });
   return parsed;
 }
 
@@ -291,12 +293,16 @@ function isEmpty(result: FieldsOrError): boolean {
   return "fields" in result && result.fields === undefined;
 }
 
-interface Place extends Omit<ParseWay, "parser"> {
+interface Place {
   readonly record: RawRecord;
   readonly ordinal: number;
 }
 
-function mapped(result: FieldsOrError, { record, ordinal, mapping, times, hasBody }: Place): ParsedRecord {
+function mapped(
+  result: FieldsOrError,
+  { record, ordinal }: Place,
+  { mapping, times, hasBody }: Omit<ParseWay, "parser">,
+): ParsedRecord {
   if ("error" in result) return { ok: false, ordinal, error: result.error };
   const values: Row = {};
   for (const [column, from] of mapping) {
@@ -308,6 +314,7 @@ function mapped(result: FieldsOrError, { record, ordinal, mapping, times, hasBod
   // A body may give the columns other values.
   if (hasBody) return { ok: true, ordinal, values, fields: result.fields ?? {}, ...own };
   if (Object.keys(values).length === 0) return { ok: false, ordinal, error: NO_FIELD };
-  const fault = readTimes(values, columns, { times: of, record });
-  return fault === undefined ? { ok: true, ordinal, values, ...own } : { ok: false, ordinal, error: fault };
+  const fault = columns.length === 0 ? undefined : readTimes(values, columns, { times: of, record });
+  if (fault !== undefined) return { ok: false, ordinal, error: fault };
+  return own === undefined ? { ok: true, ordinal, values } : { ok: true, ordinal, values, ...own };
 }

@@ -11,7 +11,6 @@ export { ParseSlices } from "./slices.ts";
 export { refusedTime } from "./times.ts";
 export { SentLines } from "./sent-lines.ts";
 export { RuleService } from "./service.ts";
-export type { RecordZones } from "./supplements.ts";
 export { RuleTrials } from "./trial.ts";
 export { withZones, zoneFor } from "./zones.ts";
 export type { RuleTasks } from "./tasks.ts";

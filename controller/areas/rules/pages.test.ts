@@ -30,7 +30,7 @@ const PAGES = [
   { page: "deploy/docs/log-programs.md", bounds: 0 },
   { page: "deploy/docs/log-recipes.md", bounds: 0 },
   { page: "deploy/docs/log-web-servers.md", bounds: 0 },
-  { page: "deploy/docs/times.md", bounds: 3 },
+  { page: "deploy/docs/times.md", bounds: 4 },
 ];
 const TRIED = { host: "web-1", source: "/var/log/app.log", groups: { site: "shop" } };
 /** The samples are read then: times without a year are of the nearest one. */

@@ -19,15 +19,15 @@ import {
 import type { ScriptEngine } from "../../scripting/index.ts";
 import { checkRuleText, compileRule, missingFields, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
-import { withClasses } from "./classes.ts";
+import { NO_TARGET, targetOf, targetThen, withClasses } from "./classes.ts";
 import { compileGrok, patternsReached } from "./grok.ts";
 import { checkedOnly } from "./frames.ts";
 import { classOrEmpty } from "./named.ts";
 import { bodyOf, readRuleText, writeRuleText } from "./options.ts";
 import { RuleStore, type RuleStoreParts, type StoredRule, type SupplementedRule, textGone } from "./store.ts";
-import { digestOf, type Supplements } from "./supplements.ts";
+import { digestOf } from "./supplements.ts";
 import { idleTimes } from "./times.ts";
-import type { Rule, Rules, RuleTarget } from "./types.ts";
+import type { Rule, Rules } from "./types.ts";
 import { ruleWarnings, untilIt } from "./warnings.ts";
 
 /**
@@ -359,18 +359,6 @@ export function isReadable(principal: Principal, text: string): boolean {
   return path === "" || classAccess(principal, path.replace(/\/+$/, "")).readable;
 }
 
-function targetOf({ path, columns, kind }: ClassView): RuleTarget {
-  return { path, columns, kind };
-}
-
-/** With the columns of the class that the text was pinned with. */
-function targetThen(view: ClassView, { classes = {} }: Supplements): RuleTarget {
-  const { path, columns, kind } = view;
-  const basis = Object.hasOwn(classes, path) ? classes[path] : undefined;
-  const then = basis?.columns.map(([name]) => ({ name, type: view.column(name)?.type }));
-  return { path, columns: then ?? columns, kind };
-}
-
 /** Between patterns that follow each other in a line. */
 const BLANKS = "[ \\t]+";
 
@@ -381,9 +369,6 @@ function isOneLine(captures: readonly (readonly string[])[], mapping: Readonly<R
   const names = new Set(captures.flatMap((ofPattern) => ofPattern.slice(0, 1)));
   return [...names].filter((name) => mapped.has(name)).length > 1;
 }
-
-/** A body names classes itself. */
-const NO_TARGET: RuleTarget = { path: "", columns: [] };
 
 /** Rules work in the tenant they are of. */
 function refuseForeign({ tenant, ospace }: Principal, text: string): void {

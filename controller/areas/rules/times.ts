@@ -128,7 +128,8 @@ function timeIn(value: string | number, { times, record, context }: Reading): Re
 }
 
 function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {
-  return { zone: zone ?? findTimeZone(record.zone ?? "") ?? UTC, nearMs: record.timeMs };
+  const ofRecord = record.zone === undefined ? UTC : (findTimeZone(record.zone) ?? UTC);
+  return { zone: zone ?? ofRecord, nearMs: record.timeMs };
 }
 
 function isoOf(timeMs: number): string {

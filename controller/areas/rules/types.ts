@@ -24,7 +24,7 @@ export interface RawRecord {
   /** The line that names the columns of its file or call; absent where none is known. */
   readonly heading?: string | undefined;
   /** Of times without a zone, where the rule has none: that of its policy or host; absent: UTC. */
-  readonly zone?: string;
+  readonly zone?: string | undefined;
 }
 
 /**

@@ -174,6 +174,8 @@ export interface RecentRecord {
   source: string;
   /** named groups of the file's match */
   groups: { [key: string]: string };
+  /** of times without one, by its policy or host; absent: UTC, or the controller is older */
+  zone?: string | undefined;
 }
 
 export interface RecentRecord_GroupsEntry {
@@ -1758,7 +1760,7 @@ export const RecentRecords: MessageFns<RecentRecords> = {
 };
 
 function createBaseRecentRecord(): RecentRecord {
-  return { id: "", text: "", timeMs: 0, host: "", source: "", groups: {} };
+  return { id: "", text: "", timeMs: 0, host: "", source: "", groups: {}, zone: undefined };
 }
 
 export const RecentRecord: MessageFns<RecentRecord> = {
@@ -1781,6 +1783,9 @@ export const RecentRecord: MessageFns<RecentRecord> = {
     globalThis.Object.entries(message.groups).forEach(([key, value]: [string, string]) => {
       RecentRecord_GroupsEntry.encode({ key: key as any, value }, writer.uint32(50).fork()).join();
     });
+    if (message.zone !== undefined) {
+      writer.uint32(58).string(message.zone);
+    }
     return writer;
   },
 
@@ -1848,6 +1853,14 @@ export const RecentRecord: MessageFns<RecentRecord> = {
             }
             continue;
           }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.zone = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1879,6 +1892,7 @@ export const RecentRecord: MessageFns<RecentRecord> = {
       },
       {},
     );
+    message.zone = object.zone ?? undefined;
     return message;
   },
 };
