@@ -91,9 +91,9 @@ test("malformed characters are counted with their places, and a U+FFFD that the 
 test("refused bytes are told by their place in the whole stream, and by the name that the text was read in", () => {
   const stream = new TextStream(encodingNamed("gbk"), { refuse: refusing("The file") });
   expect(stream.take(hex("41 b1")) + stream.take(hex("e0 42"))).toBe("A编B");
-  expect(() => stream.take(hex("43 ff"))).toThrow("The file is no gbk text at byte 5: name its encoding by encoding=");
+  expect(() => stream.take(hex("43 ff"))).toThrow("The file is no gbk text at byte 6: name its encoding by encoding=");
   expect(() => textOf(hex("41 c3"), refusing("The body", "say its charset"))).toThrow(
-    "The body is no utf-8 text at byte 1: say its charset.",
+    "The body is no utf-8 text at byte 2: say its charset.",
   );
 });
 

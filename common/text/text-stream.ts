@@ -93,14 +93,14 @@ export function decodeText(bytes: Uint8Array, encoding: Encoding = UTF8, options
   return { text, malformed: stream.malformed, places: stream.places };
 }
 
-/** Refuses malformed bytes of something that its sender may name the encoding of. */
+/** Refuses malformed bytes of something that its sender may name the encoding of. Tells their place counted from 1. */
 export function refusing(
   subject: string,
   hint = `name its encoding by encoding=, ${ENCODING_EXAMPLES}`,
 ): MalformedRefusal {
   return (byte, { name }) =>
-    new AppError("invalid", `${subject} is no ${name} text at byte ${byte}: ${hint}.`, {
-      details: { byte, encoding: name },
+    new AppError("invalid", `${subject} is no ${name} text at byte ${byte + 1}: ${hint}.`, {
+      details: { byte: byte + 1, encoding: name },
     });
 }
 

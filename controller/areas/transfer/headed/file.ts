@@ -1,4 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
+import type { Encoding } from "../../../../common/text/encodings.ts";
 import { Archive } from "../sheets/archive.ts";
 import { bookOf, type Book, type SheetName } from "../sheets/book.ts";
 import { rowsOf, type SheetCell } from "../sheets/cells.ts";
@@ -39,7 +40,7 @@ async function openCsv(path: string, how: How): Promise<HeadedSheet> {
   const delimiter = how.delimiter === undefined ? foundDelimiter(heading) : namedDelimiter(how.delimiter);
   return {
     isEven: true,
-    read: { delimiter: shownDelimiter(delimiter), encoding },
+    read: { delimiter: shownDelimiter(delimiter), encoding: encoding.name },
     async *rows() {
       const reader = new CsvReader(delimiter);
       for await (const piece of decodedFile(path, encoding)) yield* reader.take(piece);
@@ -55,7 +56,7 @@ function csvPlace({ number, line }: HeadedRow, cell?: { readonly at: number; rea
   return cell.heading === "" ? `${row} value ${cell.at + 1}` : `${row} column ${JSON.stringify(cell.heading)}`;
 }
 
-async function headingOf(path: string, encoding: string): Promise<string> {
+async function headingOf(path: string, encoding: Encoding): Promise<string> {
   let text = "";
   for await (const piece of decodedFile(path, encoding)) {
     text += piece;
