@@ -20,7 +20,7 @@ import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } fr
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
 import { nameEncoding } from "./entry-names.ts";
 import type { DepotService } from "./service.ts";
-import type { DepotUpload } from "./types.ts";
+import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
 
 export function depotRoutes(depots: DepotService, deployments: DeploymentService): readonly Endpoint[] {
   return [...versionRoutes(depots), ...fileRoutes(depots), ...deploymentRoutes(deployments)];
@@ -192,10 +192,10 @@ function contentOf(files: readonly UploadedFile[], encoding?: string): readonly 
 async function withContent(
   input: Static<typeof DepotFileChange>,
   files: readonly UploadedFile[],
-): Promise<Static<typeof DepotFileChange>> {
+): Promise<DepotFileContent> {
   const [file] = contentOf(files);
   if (input.content !== undefined || file === undefined) return input;
   if (file.size > DEPOT_TEXT_MAX_BYTES)
     throw new AppError("too_large", `The content has more than ${DEPOT_TEXT_MAX_BYTES} bytes.`);
-  return { ...input, content: await readFile(file.path, "utf8") };
+  return { ...input, content: await readFile(file.path) };
 }

@@ -31,7 +31,8 @@ export interface DepotFileChange {
   readonly newVersion: string;
   readonly filepath: string;
   readonly type: "M" | "A" | "D";
-  readonly content?: string;
+  /** Of an uploaded file its bytes, of which nothing is decoded. */
+  readonly content?: string | Uint8Array;
   readonly remark?: string;
   readonly tags?: readonly string[];
 }
