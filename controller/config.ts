@@ -6,6 +6,7 @@ import { parse } from "smol-toml";
 import { AppError, errorText } from "../common/errors.ts";
 import { HTTP_BODY_MEMORY_DEFAULT_MIB, HTTP_BODY_MEMORY_MIN_MIB, WORKER_THREADS_MAX } from "../common/limits.ts";
 import { nearestName } from "../common/text/nearest.ts";
+import { refusing, textOf as decodedText } from "../common/text/text-stream.ts";
 import { HSTS_REACHES, type HstsReach } from "./http/browsers.ts";
 import { isLoopback, isNetwork } from "./network.ts";
 import type { KeySource } from "./secrets/index.ts";
@@ -240,7 +241,7 @@ function fromEnvironment(environment: Environment, warn: (text: string) => void)
 function fromFile(path: string, required: boolean): Given {
   let text: string;
   try {
-    text = readFileSync(path, "utf8");
+    text = decodedText(readFileSync(path), refusing("it", "write it in UTF-8"));
   } catch (error) {
     if (!required && (error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
     throw new AppError("invalid", `The configuration file ${path} cannot be read: ${errorText(error)}`);

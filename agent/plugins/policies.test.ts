@@ -115,6 +115,22 @@ describe("a command policy", () => {
     expect(supervisor.states.get("p")).toBe("running");
   });
 
+  it("whose output is in another encoding sends it as UTF-8, whole where a character comes in pieces", async () => {
+    const encoding = "gbk";
+    const attrs = { encoding };
+    const pieces = "printf '\\261'; sleep 0.1; printf '\\340\\302\\353\\n\\377\\n'";
+    apply(1, command({ command: pieces, interval: 1, unit: "second", split: true, attrs }));
+    await until(async () => (await bodies("run")).length >= 1);
+    expect((await records()).slice(0, 2)).toEqual(["编码", "\ufffd"]);
+    expect((await bodies("run"))[0]).toMatchObject({
+      state: "ok",
+      message: "1 characters of the output are no gbk",
+      records: 2,
+    });
+    apply(2, command({ command: "true", attrs: { encoding: "klingon" } }));
+    await until(() => Promise.resolve(supervisor.states.get("p")?.includes('attrs.encoding="klingon"')));
+  });
+
   it("that is a daemon whose program is not there fails with that reason", async () => {
     apply(1, command({ command: "odp-is-not-there", isdaemon: true }));
     await until(() => Promise.resolve(supervisor.states.get("p")?.includes("odp-is-not-there: not found")));

@@ -76,6 +76,7 @@ export const ConfigImportInput = Type.Object({
     }),
   ),
   plan: Flag("Only tells what would be done"),
+  encoding: Type.Optional(Type.String({ description: "Encoding of the file, such as gbk; UTF-8 when absent" })),
 });
 
 export const ConfigImportReply = Type.Object({

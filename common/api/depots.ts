@@ -15,9 +15,18 @@ const description = {
   ),
 };
 
-export const DepotCreate = Type.Object(description);
+const archive = {
+  encoding: Type.Optional(
+    Type.String({
+      description: "Encoding of names in an archive that does not say their own, such as gbk; UTF-8 when absent",
+    }),
+  ),
+};
+
+export const DepotCreate = Type.Object({ ...description, ...archive });
 export const DepotUpdate = Type.Object({
   ...description,
+  ...archive,
   overwrite: Type.Optional(Type.Boolean({ description: "replaces the files of a version that exists" })),
 });
 

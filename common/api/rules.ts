@@ -114,6 +114,9 @@ export const RuleTryReply = Type.Object({
 export const ParseFileQuery = Type.Object({
   rule: Key,
   filename: Type.String({ minLength: 1 }),
+  encoding: Type.Optional(
+    Type.String({ description: "Encoding of the file, such as gbk, utf-16le or windows-1252; UTF-8 when absent" }),
+  ),
   $issys: Type.Optional(Type.Boolean({ description: "As issys" })),
   issys: Type.Optional(
     Type.Boolean({

@@ -57,7 +57,9 @@ export const ImportInput = Type.Object({
     }),
   ),
   encoding: Type.Optional(
-    Type.String({ description: "Encoding of a CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent" }),
+    Type.String({
+      description: "Encoding of a script or CSV file, such as windows-1252, gbk or utf-16le; UTF-8 when absent",
+    }),
   ),
   sheet: Type.Optional(
     Type.String({ description: "Name of the sheet of a workbook; the only one with rows when absent" }),

@@ -9,6 +9,9 @@ export const HTTP_BODY_MAX_BYTES = 16 * MIB;
 export const HTTP_UPLOAD_MAX_BYTES = 512 * MIB;
 export const HTTP_UPLOAD_MAX_FILES = 256;
 export const HTTP_FORM_MAX_FIELDS = 2_000;
+/** Parts of a multipart body, and the bytes of the head of one, as its parser bounds them. */
+export const HTTP_PARTS_MAX = HTTP_FORM_MAX_FIELDS + HTTP_UPLOAD_MAX_FILES;
+export const HTTP_PART_HEAD_MAX_BYTES = 80 * KIB;
 /** The warnings in one answer, and how much of a name that a client sent is shown in one. */
 export const HTTP_WARNINGS_MAX = 20;
 export const HTTP_WARNING_MAX_CHARACTERS = 500;

@@ -1,7 +1,8 @@
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { slicesOfOneStep } from "../../test/helpers/slices.ts";
-import { readText } from "./body.ts";
+import { readBody } from "./body.ts";
+import { parseUrlEncoded } from "./form-decoder.ts";
 
 const CHUNKS = 50;
 const BOUND = { name: "HTTP_BODY_MAX_BYTES", max: 1_000_000 };
@@ -15,7 +16,12 @@ function sourceOf(bytes: Buffer): Readable {
 
 const read = (bytes: Buffer, contentType = "text/plain") => {
   const { seen, slices } = slicesOfOneStep();
-  return { seen, text: readText(sourceOf(bytes), { contentType, bound: BOUND, memory, slices }) };
+  return {
+    seen,
+    text: readBody(sourceOf(bytes), { contentType, isForm: false, bound: BOUND, memory, slices }).then(
+      ({ text }) => text,
+    ),
+  };
 };
 
 test.each([
@@ -37,4 +43,39 @@ test("a long body that ends within a character is no text", async () => {
 
 test("the mark at the beginning of a long body is no part of it", async () => {
   expect(await read(Buffer.from(`\ufeff${"a".repeat(500)}`)).text).toBe("a".repeat(500));
+});
+
+const form = async (bytes: Buffer, contentType = "application/x-www-form-urlencoded") => {
+  const { slices } = slicesOfOneStep();
+  const read = await readBody(sourceOf(bytes), { contentType, isForm: true, bound: BOUND, memory, slices });
+  return Object.fromEntries(parseUrlEncoded(read.form?.bytes ?? read.text, read.form?.encoding));
+};
+
+test("a form is read in the charset of its type, else in that of its field _charset_, else as UTF-8", async () => {
+  const type = "application/x-www-form-urlencoded; charset=GBK";
+  expect(await form(Buffer.from("a=%B1%E0&b=\xc2\xeb", "latin1"), type)).toEqual({ a: ["编"], b: ["码"] });
+  expect(await form(Buffer.from("a=%B1%E0&_charset_=gb2312"))).toEqual({ a: ["编"], _charset_: ["gb2312"] });
+  expect(await form(Buffer.from("a=%E7%BC%96&_charset_="))).toEqual({ a: ["编"], _charset_: [""] });
+  await expect(form(Buffer.from("a=%B1%E0"))).rejects.toThrow("no utf-8 text at byte 1");
+});
+
+test("a charset that is not read here is refused before the body is", async () => {
+  for (const type of ["text/plain; charset=klingon", "application/json;charset='iso-2022-jp'"]) {
+    const source = sourceOf(Buffer.from("a"));
+    const { slices } = slicesOfOneStep();
+    const options = { contentType: type, isForm: false, bound: BOUND, memory, slices };
+    await expect(readBody(source, options)).rejects.toThrow("is no encoding that is read here");
+    expect(source.readableDidRead).toBe(false);
+  }
+  await expect(form(Buffer.from("_charset_=klingon"))).rejects.toThrow('_charset_="klingon" is no encoding');
+});
+
+test.each([
+  ["gbk", "b1e0", "编"],
+  ["big5", "bd73", "編"],
+  ["shift_jis", "95b6", "文"],
+  ["windows-1252", "80", "€"],
+])("a body in %s is read, wherever it is cut", async (charset, hex, text) => {
+  const bytes = Buffer.from(hex.repeat(301), "hex");
+  expect(await read(bytes, `text/plain; charset="${charset}"`).text).toBe(text.repeat(301));
 });

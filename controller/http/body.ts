@@ -1,9 +1,12 @@
 import type { Readable } from "node:stream";
-import { AppError, isAppError } from "../../common/errors.ts";
+import { AppError } from "../../common/errors.ts";
 import type { Bound } from "../../common/json-decoder.ts";
 import { HTTP_BODY_READ_FACTOR, HTTP_SESSION_WITHIN_BYTES } from "../../common/limits.ts";
+import { ENCODING_EXAMPLES, UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { refusing, TextStream } from "../../common/text/text-stream.ts";
 import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
+import { charsetInForm, charsetOf, escapedForm, type EscapedForm } from "./charset.ts";
 import type { Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 import { parseUrlEncoded } from "./form-decoder.ts";
@@ -29,7 +32,10 @@ const MEMBERS_PER_LOOK = 256;
 type Reader = Pick<Endpoint, "path" | "input" | "body">;
 
 export interface TextOptions {
-  readonly contentType: string;
+  /** Of the text; UTF-8 when absent. */
+  readonly encoding?: Encoding | undefined;
+  /** The text, in errors. */
+  readonly what?: string;
   readonly bound: Bound;
   /** Holds the body from its first byte on. */
   readonly memory: CallMemory;
@@ -44,30 +50,56 @@ export interface Stranger {
   readonly knownBy: (fields: Fields) => Promise<Bound>;
 }
 
-/** The whole body as text in the charset its type names, decoded in slices. `AppError("too_large")` beyond the bound. */
+/** A whole text, decoded in slices. `AppError("too_large")` beyond the bound, `"invalid"` for bytes that are no text. */
 export async function readText(source: Readable, options: TextOptions): Promise<string> {
-  const { contentType, slices } = options;
-  const chunks = await readChunks(source, options);
-  const charset = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(contentType)?.[1] ?? "utf-8";
-  try {
-    const isPlain = chunks.length <= 1 && /^utf-?8$/i.test(charset);
-    if (isPlain) return UTF8.decode(chunks[0]);
-    const decoder = new TextDecoder(charset, { fatal: true });
-    let text = "";
-    for (const chunk of chunks) {
-      if (slices.isOverNow()) await slices.pause();
-      text += decoder.decode(chunk, { stream: true });
-    }
-    return text + decoder.decode();
-  } catch (error) {
-    if (isAppError(error)) throw error;
-    throw new AppError("invalid", `The body is no ${charset} text.`, { cause: error });
-  }
+  return decodedText(await readChunks(source, options), options);
 }
 
-const UTF8 = new TextDecoder("utf-8", { fatal: true });
+/** A body as text. */
+export interface ReadBody {
+  readonly text: string;
+  /** Present for a URL-encoded form whose escaped bytes are not UTF-8. */
+  readonly form: EscapedForm | undefined;
+}
 
-function readChunks(source: Readable, { bound: first, memory, stranger }: TextOptions): Promise<readonly Buffer[]> {
+interface BodyOptions extends Omit<TextOptions, "encoding"> {
+  readonly contentType: string;
+  /** True where the body may be a URL-encoded form, which may name its charset itself. */
+  readonly isForm: boolean;
+}
+
+/** As `readText`, in the charset that the body's type names. One that is not read here is refused before the body comes. */
+export async function readBody(source: Readable, { contentType, isForm, ...options }: BodyOptions): Promise<ReadBody> {
+  const named = charsetOf(contentType);
+  const chunks = await readChunks(source, options);
+  if (!isForm) return { text: await decodedText(chunks, { ...options, encoding: named }), form: undefined };
+  const whole = chunks.length === 1 ? (chunks[0] ?? NOTHING) : Buffer.concat(chunks);
+  const encoding = named ?? charsetInForm(whole) ?? UTF8;
+  const form = escapedForm(whole, encoding);
+  if (form !== undefined) options.memory.hold(whole.length);
+  return { text: await decodedText(chunks, { ...options, encoding }), form };
+}
+
+const NOTHING = Buffer.alloc(0);
+/** For errors about bytes that are no text. */
+export const NAME_CHARSET = `name its charset in Content-Type, ${ENCODING_EXAMPLES}`;
+
+async function decodedText(
+  chunks: readonly Buffer[],
+  { encoding, slices, what = "The body" }: Pick<TextOptions, "encoding" | "slices" | "what">,
+): Promise<string> {
+  const stream = new TextStream(encoding, { refuse: refusing(what, NAME_CHARSET) });
+  let text = "";
+  for (const chunk of chunks) {
+    if (chunks.length > 1 && slices.isOverNow()) await slices.pause();
+    text += stream.take(chunk);
+  }
+  return text + stream.end();
+}
+
+type ChunkOptions = Pick<TextOptions, "bound" | "memory" | "stranger">;
+
+function readChunks(source: Readable, { bound: first, memory, stranger }: ChunkOptions): Promise<readonly Buffer[]> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;

@@ -4,15 +4,25 @@ import type { FastifyRequest } from "fastify";
 import type { Runtime } from "../runtime.ts";
 import { isAppError } from "../../common/errors.ts";
 import { isLargeJson, type Bound } from "../../common/json-decoder.ts";
-import { looksLikeJson } from "../../common/json.ts";
+import { looksLikeJson, parseJson } from "../../common/json.ts";
 import { decodeJson, fitsOneTurn } from "../decoding.ts";
 import type { ThreadSlices } from "../slices.ts";
-import { fieldsInSlices, interpret, isForm, NO_BODY, readText, type Body, type Stranger, type Texts } from "./body.ts";
+import {
+  fieldsInSlices,
+  interpret,
+  isForm,
+  NO_BODY,
+  readBody,
+  type Body,
+  type ReadBody,
+  type Stranger,
+  type Texts,
+} from "./body.ts";
 import type { CallMemory } from "./body-memory.ts";
 import { holdDecoded, holdFields } from "./body-weight.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
-import { FormDecoder } from "./form-decoder.ts";
+import { FormDecoder, parseUrlEncoded } from "./form-decoder.ts";
 import { readMultipart } from "./multipart.ts";
 
 const FOLDER_NAME_BYTES = 12;
@@ -60,19 +70,23 @@ export class CallBody {
       return body;
     }
     if (request.body === undefined || request.body === null) return NO_BODY;
-    const text = await readText(request.raw, { contentType, bound, stranger, memory, slices });
-    const body = interpret(endpoint, text, contentType, await this.#decoded(text, slices));
+    const options = { contentType, isForm: isForm(endpoint, contentType), bound, stranger, memory, slices };
+    const read = await readBody(request.raw, options);
+    const body = interpret(endpoint, read.text, contentType, await this.#decoded(read, slices));
     if (!body.isJson) await holdFields(memory, body.fields);
     return body;
   }
 
   /** Holds the values of a text, and makes them before they are asked for if it is large. */
-  async #decoded(text: string, slices: ThreadSlices): Promise<Texts | undefined> {
+  async #decoded({ text, form: escaped }: ReadBody, slices: ThreadSlices): Promise<Texts | undefined> {
     const { endpoint, request, memory } = this.#with;
     const isJson = looksLikeJson(text) && endpoint.body !== "raw";
     if (!isJson || fitsOneTurn(text)) await holdDecoded(memory, text);
-    if (fitsOneTurn(text) || endpoint.body === "raw") return undefined;
-    const form = isForm(endpoint, request.exchange.contentType) ? await decodeForm(text, slices) : new Map();
+    if (endpoint.body === "raw") return undefined;
+    const encoded = [escaped?.bytes ?? text, escaped?.encoding] as const;
+    if (fitsOneTurn(text)) return { form: () => parseUrlEncoded(...encoded), json: parseJson };
+    const isEncoded = isForm(endpoint, request.exchange.contentType);
+    const form = isEncoded ? await decodeForm(new FormDecoder(...encoded), slices) : new Map();
     if (!isJson) return { form: () => form, json: () => undefined };
     memory.hold(text.length);
     let full: unknown;
@@ -110,8 +124,7 @@ export class CallBody {
   }
 }
 
-async function decodeForm(text: string, slices: ThreadSlices): Promise<Fields> {
-  const decoder = new FormDecoder(text);
+async function decodeForm(decoder: FormDecoder, slices: ThreadSlices): Promise<Fields> {
   while (!decoder.step()) if (slices.isOverNow()) await slices.pause();
   return decoder.fields;
 }

@@ -1,7 +1,8 @@
 import { expect, test, vi } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { addField, type Fields } from "./fields.ts";
-import { FormDecoder } from "./form-decoder.ts";
+import { encodingNamed } from "../../common/text/encodings.ts";
+import { FormDecoder, parseUrlEncoded } from "./form-decoder.ts";
 
 /** By the definition of URL-encoded forms, byte by byte. */
 function reference(text: string): Fields {
@@ -86,10 +87,26 @@ test("a long value is decoded in pieces that cut no character, wherever one stan
     }
 });
 
+test("a form in another charset is decoded by its bytes, escaped or not, in pieces too", () => {
+  const gbk = encodingNamed("gbk");
+  const bytesOf = (text: string): string => text.replace("编", "\xb1\xe0");
+  for (const value of ["%B1%E0%C2%EB", "%81A%81%41", "编%c2\xeb", "a+编", "%2B", "plain"]) {
+    const expected = { "%B1%E0%C2%EB": "编码", "%81A%81%41": "丄丄", "编%c2\xeb": "编码", "a+编": "a 编", "%2B": "+" }[
+      value
+    ];
+    expect([...parseUrlEncoded(`%B1%E0=${bytesOf(value)}`, gbk)], value).toEqual([["编", [expected ?? value]]]);
+  }
+  for (let before = 65_532; before <= 65_536; before++) {
+    const text = `a=${"x".repeat(before)}%81A${"y".repeat(70_000)}`;
+    expect([...parseUrlEncoded(text, gbk)]).toEqual([["a", [`${"x".repeat(before)}丄${"y".repeat(70_000)}`]]]);
+  }
+  expect(() => parseUrlEncoded("a=%B1", gbk)).toThrow("A form or query field is no gbk text at byte 1");
+});
+
 test("bytes that are no UTF-8 are refused, in a name, a value and at the end of a long one", () => {
   for (const bytes of ["%C3", "%FF", "%ED%A0%80", "%C3x", "%A9"])
     for (const text of [`a=${bytes}`, `${bytes}=a`, `b=1&a=x${bytes}&c=2`, `a=${"x".repeat(70_000)}${bytes}`])
-      expect(() => decode(text), text.slice(-20)).toThrow("A form or query field is no utf-8 text.");
+      expect(() => decode(text), text.slice(-20)).toThrow("A form or query field is no utf-8 text at byte");
 });
 
 test("more fields than there may be are refused before any is decoded", () => {

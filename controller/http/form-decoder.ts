@@ -1,6 +1,7 @@
-import { TextDecoder } from "node:util";
 import { AppError } from "../../common/errors.ts";
 import { HTTP_FORM_MAX_FIELDS } from "../../common/limits.ts";
+import { UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { refusing, TextStream } from "../../common/text/text-stream.ts";
 import { addField, type Fields } from "./fields.ts";
 
 /** Characters of a name or a value that are decoded in one piece. */
@@ -9,8 +10,9 @@ const [SPACE, PERCENT, PLUS] = [32, 37, 43];
 
 /**
  * Decodes the text of a URL-encoded form or query in pieces, so that others have their turns between them. Percent signs
- * that encode nothing stay as they are. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`, `"invalid"` for
- * bytes that are no UTF-8.
+ * that encode nothing stay as they are. In another encoding than UTF-8 the text has a character for each byte, as bytes
+ * that are not escaped may be the rest of a character. `AppError("too_large")` for more than `HTTP_FORM_MAX_FIELDS`,
+ * `"invalid"` for bytes that are no text of the encoding.
  */
 export class FormDecoder {
   readonly #text: string;
@@ -24,12 +26,14 @@ export class FormDecoder {
   #fieldEnd = -1;
   /** Of the field whose value is read. */
   #name: string | undefined;
-  #decoder: TextDecoder | undefined;
+  #decoder: TextStream | undefined;
+  readonly #encoding: Encoding;
   #parts: string[] = [];
 
-  constructor(text: string) {
+  constructor(text: string, encoding: Encoding = UTF8) {
     requireFewFields(text);
     this.#text = text;
+    this.#encoding = encoding;
   }
 
   get fields(): Fields {
@@ -50,8 +54,8 @@ export class FormDecoder {
 
   /** A field that is one piece; most are. */
   #takeField(): boolean {
-    const value = this.#end < this.#fieldEnd ? unescaped(this.#text.slice(this.#end + 1, this.#fieldEnd)) : "";
-    addField(this.#fields, unescaped(this.#text.slice(this.#at, this.#end)), value);
+    const value = this.#end < this.#fieldEnd ? this.#whole(this.#end + 1, this.#fieldEnd) : "";
+    addField(this.#fields, this.#whole(this.#at, this.#end), value);
     this.#at = this.#fieldEnd;
     this.#fieldEnd = -1;
     return this.#at >= this.#text.length;
@@ -71,7 +75,7 @@ export class FormDecoder {
 
   /** The end of a name or of a value. */
   #endPart(): void {
-    const part = this.#parts.join("") + (this.#decoder === undefined ? "" : decoded(this.#decoder));
+    const part = this.#parts.join("") + (this.#decoder?.end() ?? "");
     this.#parts = [];
     this.#decoder = undefined;
     if (this.#name === undefined && this.#end < this.#fieldEnd) {
@@ -96,30 +100,32 @@ export class FormDecoder {
   }
 
   #unescaped(from: number, end: number): string {
-    this.#decoder ??= new TextDecoder("utf-8", UTF8_ALONE);
-    return decoded(this.#decoder, unescapedBytes(this.#text.slice(from, end)), { stream: true });
+    this.#decoder ??= new TextStream(this.#encoding, IN_FIELD);
+    return this.#decoder.take(this.#bytes(this.#text.slice(from, end)));
+  }
+
+  /** The text of a whole name or value. */
+  #whole(from: number, end: number): string {
+    const text = this.#text.slice(from, end);
+    const isPlain = !text.includes("%") && (this.#encoding.name === UTF8.name || !/[^\0-\x7f]/.test(text));
+    if (isPlain) return text.includes("+") ? text.replaceAll("+", " ") : text;
+    const stream = new TextStream(this.#encoding, IN_FIELD);
+    return stream.take(this.#bytes(text)) + stream.end();
+  }
+
+  #bytes(text: string): Uint8Array {
+    return unescapedBytes(Buffer.from(text, this.#encoding.name === UTF8.name ? "utf8" : "latin1"));
   }
 }
 
-const UTF8_ALONE = { ignoreBOM: true, fatal: true } as const;
+/** A mark at the beginning of a field is a character of it. */
+const IN_FIELD = {
+  isWithin: true,
+  refuse: refusing("A form or query field", "queries are UTF-8, and a form names its charset in Content-Type"),
+} as const;
 
-function decoded(decoder: TextDecoder, ...piece: Parameters<TextDecoder["decode"]>): string {
-  try {
-    return decoder.decode(...piece);
-  } catch (error) {
-    throw new AppError("invalid", "A form or query field is no utf-8 text.", { cause: error });
-  }
-}
-
-/** The text of a whole name or value. */
-function unescaped(text: string): string {
-  if (text.includes("%")) return decoded(new TextDecoder("utf-8", UTF8_ALONE), unescapedBytes(text));
-  return text.includes("+") ? text.replaceAll("+", " ") : text;
-}
-
-/** The bytes of a text in which `%41` is one, and `+` a space. */
-function unescapedBytes(text: string): Uint8Array {
-  const bytes = Buffer.from(text);
+/** The bytes in which `%41` is one, and `+` a space, in their place. */
+function unescapedBytes(bytes: Buffer): Uint8Array {
   let to = 0;
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at] ?? 0;
@@ -154,8 +160,8 @@ function requireFewFields(text: string): void {
 }
 
 /** The fields of `a=1&b[]=2&c[d]=3`, decoded at once. */
-export function parseUrlEncoded(text: string): Fields {
-  const decoder = new FormDecoder(text);
+export function parseUrlEncoded(text: string, encoding?: Encoding): Fields {
+  const decoder = new FormDecoder(text, encoding);
   while (!decoder.step());
   return decoder.fields;
 }

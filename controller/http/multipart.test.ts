@@ -7,6 +7,7 @@ import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { eventually } from "../../test/helpers/programs.ts";
 import { Words } from "../../test/helpers/words.ts";
 import { endpoint } from "./endpoint.ts";
+import { PartHeads } from "./part-heads.ts";
 import { ReplacementCount } from "./replacements.ts";
 
 const SEEDS = [1, 2, 3, 4];
@@ -109,26 +110,26 @@ const bytes = (head: string, ...content: readonly number[]): Buffer =>
   ]);
 
 test.each([
-  ["in a text", bytes('name="name"', 0xc3, 0xa9, 0x61, 0xff), 'The part "name" is no UTF-8 text at byte 4'],
+  ["in a text", bytes('name="name"', 0xc3, 0xa9, 0x61, 0xff), 'The part "name" is no utf-8 text at byte 4'],
   [
     "in a text that names its charset",
     bytes('name="name"\r\nContent-Type: text/plain; charset=utf-8', 0x61, 0xed, 0xa0, 0x80),
-    'The part "name" is no UTF-8 text at byte 2',
+    'The part "name" is no utf-8 text at byte 2',
   ],
   [
     "in JSON",
     bytes('name="conf"\r\nContent-Type: application/json', 0x22, 0x61, 0xff, 0x22),
-    'The part "conf" is no UTF-8 text.',
+    'The part "conf" is no utf-8 text at byte 3',
   ],
   [
     "in the name of a part",
     Buffer.from(field("na\xffme", "a") + "--B--\r\n", "latin1"),
-    'The name "na\ufffdme" of a part is no UTF-8 text at byte 3',
+    'The name "na\ufffdme" of a part is no utf-8 text at byte 3',
   ],
   [
     "in the name of a file",
     Buffer.from(file("f", "\xff.txt", "a") + "--B--\r\n", "latin1"),
-    'The file name "\ufffd.txt" of a part is no UTF-8 text at byte 1',
+    'The file name "\ufffd.txt" of a part is no utf-8 text at byte 1',
   ],
 ])("bytes that are no UTF-8 are refused with their place: %s", async (_where, payload, message) => {
   expect(await posted(payload)).toMatchObject({
@@ -141,7 +142,7 @@ test("U+FFFD that a client sends is taken, and bytes that are no UTF-8 are refus
   const own = field("na\ufffdme", "") + field("name", "a\ufffd") + file("f", "\ufffd.txt", "\ufffd\ufffd");
   expect((await posted(`${own}--B--\r\n`)).message).toEqual({ name: "a\ufffd", files: ["f 6"] });
   const broken = Buffer.concat([Buffer.from(own), bytes('name="hosts"', 0x61, 0xff)]);
-  expect(await posted(broken)).toMatchObject({ code: "invalid", message: expect.stringContaining("is no UTF-8") });
+  expect(await posted(broken)).toMatchObject({ code: "invalid", message: expect.stringContaining("is no utf-8") });
 });
 
 test("U+FFFD in bytes is counted wherever they are cut", () => {
@@ -160,6 +161,53 @@ test("the bytes of a file, and a text in a charset of its own, are taken", async
   const latin = bytes('name="name"\r\nContent-Type: text/plain; charset=iso-8859-1', 0x61, 0xe9);
   expect((await posted(latin)).message).toEqual({ name: "a\u00e9", files: [] });
   expect((await posted(bytes('name="f"; filename="a"', 0xff, 0xfe, 0x00))).message).toEqual({ files: ["f 3"] });
+});
+
+/** Texts as old clients send them: GBK, and its characters of ASCII bytes. */
+const GBK = [0xb1, 0xe0, 0xc2, 0xeb, 0x81, 0x41];
+
+test("a text is read in the charset of its part, else in that of the field _charset_ before it", async () => {
+  const own = bytes('name="name"\r\nContent-Type: text/plain; charset=GBK', ...GBK);
+  expect((await posted(own)).message).toEqual({ name: "编码丄", files: [] });
+  const common = Buffer.from(field("_charset_", "gb2312") + field("other", ""));
+  expect(await posted(Buffer.concat([common, bytes('name="name"', ...GBK)]))).toMatchObject({
+    message: { name: "编码丄", files: [] },
+  });
+  const utf8 = bytes('name="name"\r\nContent-Type: text/plain; charset=UTF-8', ...Buffer.from("编"));
+  expect((await posted(Buffer.concat([common, utf8]))).message).toEqual({ name: "编", files: [] });
+  const json = bytes('name="name"\r\nContent-Type: application/json; charset=gbk', 0x22, ...GBK, 0x22);
+  expect((await posted(json)).message).toEqual({ name: "编码丄", files: [] });
+});
+
+test("a charset of parts that is not read here is refused by name", async () => {
+  for (const payload of [
+    bytes('name="name"\r\nContent-Type: text/plain; charset=klingon', 0x61),
+    Buffer.from(`${field("_charset_", "klingon")}--B--\r\n`),
+  ])
+    expect(await posted(payload)).toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("charset") as string,
+    });
+  expect((await posted(bytes('name="name"\r\nContent-Type: text/plain; charset=gbk', 0xb1))).message).toContain(
+    'The part "name" is no gbk text at byte 1: name its charset in Content-Type',
+  );
+});
+
+test("heads of parts are found wherever a body is cut", () => {
+  const body = Buffer.from(
+    `preamble\r\n--B\r\n\r\nno head\r\n--B\r\nContent-Disposition: form-data; filename="a"; name="a\\"b"\r\n` +
+      `content-type: text/plain; charset="GBK"\r\n\r\n\r\n--B\r\nContent-Disposition: form-data; name=c\r\n\r\n1\r\n--B--\r\n`,
+  );
+  for (let at = 0; at <= body.length; at++) {
+    const heads = new PartHeads('multipart/form-data; boundary="B"');
+    heads.add(body.subarray(0, at));
+    heads.add(body.subarray(at));
+    expect([heads.charsetOf('a"b'), heads.charsetOf("c"), heads.charsetOf("d")], String(at)).toEqual([
+      "gbk",
+      undefined,
+      undefined,
+    ]);
+  }
 });
 
 test.each(SEEDS)(

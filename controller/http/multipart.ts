@@ -3,14 +3,16 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Transform, type Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { Multipart } from "@fastify/multipart";
+import type { Multipart, MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import type { Bound } from "../../common/json-decoder.ts";
 import { AppError, errorText, isAppError } from "../../common/errors.ts";
+import { encodingNamed, type Encoding } from "../../common/text/encodings.ts";
 import {
   HTTP_BODY_MAX_BYTES,
   HTTP_BODY_READ_FACTOR,
   HTTP_FORM_MAX_FIELDS,
+  HTTP_PARTS_MAX,
   HTTP_SESSION_WITHIN_BYTES,
   HTTP_STRANGER_FORM_MAX_BYTES,
   HTTP_UPLOAD_MAX_BYTES,
@@ -22,6 +24,9 @@ import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
+import { CHARSET_FIELD } from "./charset.ts";
+import { PartHeads } from "./part-heads.ts";
+import { isOtherCharset, PART_BYTES, partText, type PartCharset } from "./part-text.ts";
 import { ReplacementCount, replacementsOf } from "./replacements.ts";
 
 export interface MultipartOptions {
@@ -43,12 +48,18 @@ const BROKEN = "The multipart body is broken";
 
 /** Reads a multipart body; files go to `folder` as they come, nothing of them stays in memory. */
 export async function readMultipart(request: FastifyRequest, options: MultipartOptions): Promise<Body> {
-  const reading = new MultipartReading(options);
+  const reading = new MultipartReading(options, new PartHeads(request.headers["content-type"] ?? ""));
   try {
     const mostBytes = options.stranger === undefined ? options.bound.max : HTTP_BODY_MAX_BYTES;
-    const streaming = { limits: limitsOf(mostBytes), preservePath: true, isPartAFile: isStreamed };
+    const streaming = {
+      limits: limitsOf(mostBytes),
+      preservePath: true,
+      isPartAFile: (...head: PartTypes) => reading.isStreamed(...head),
+      defCharset: PART_BYTES,
+    };
+    // Heads are known before the parser asks how a part is read.
+    request.raw.prependListener("data", (chunk: Buffer) => reading.arrived(chunk));
     const parts = request.parts(streaming);
-    request.raw.on("data", (chunk: Buffer) => reading.arrived(chunk));
     for (;;) {
       const next = await Promise.race([reading.refused, parts.next()]);
       if (next.done === true) return reading.body();
@@ -62,8 +73,6 @@ export async function readMultipart(request: FastifyRequest, options: MultipartO
   }
 }
 
-const PARTS_MAX = HTTP_FORM_MAX_FIELDS + HTTP_UPLOAD_MAX_FILES;
-
 function limitsOf(fieldsMaxBytes: number) {
   return {
     fieldNameSize: 1_000,
@@ -71,17 +80,19 @@ function limitsOf(fieldsMaxBytes: number) {
     fieldSize: fieldsMaxBytes + 1,
     fields: HTTP_FORM_MAX_FIELDS,
     fileSize: HTTP_UPLOAD_MAX_BYTES,
-    files: PARTS_MAX,
-    parts: PARTS_MAX,
+    files: HTTP_PARTS_MAX,
+    parts: HTTP_PARTS_MAX,
   };
 }
 
 const STRANGER: Bound = { name: "HTTP_STRANGER_FORM_MAX_BYTES", max: HTTP_STRANGER_FORM_MAX_BYTES };
 const JSON_PART = /^application\/json/;
 
-/** A JSON value is read as a stream, too: `@fastify/multipart` would decode it before anything is held for it. */
-function isStreamed(_field: string | undefined, type = "", filename: string | undefined): boolean {
-  return filename !== undefined || type === "application/octet-stream" || JSON_PART.test(type);
+/** Name, content type and file name of a part. */
+type PartTypes = readonly [field: string | undefined, type: string | undefined, filename: string | undefined];
+
+function isFile(type: string, filename: string | undefined): boolean {
+  return filename !== undefined || type === "application/octet-stream";
 }
 
 class MultipartReading {
@@ -108,10 +119,16 @@ class MultipartReading {
   readonly #arrived = new ReplacementCount();
   readonly #inFiles = new ReplacementCount();
   #inTexts = 0;
+  readonly #heads: PartHeads;
+  /** Charsets of the parts that the parser found and that were not taken. */
+  readonly #charsets: (string | undefined)[] = [];
+  /** By `_charset_`, of the parts behind it that have no charset of their own. */
+  #charset: Encoding | undefined;
   /** Names the first text with U+FFFD. */
   #complaint = "";
 
-  constructor(options: MultipartOptions) {
+  constructor(options: MultipartOptions, heads: PartHeads) {
+    this.#heads = heads;
     this.#options = options;
     this.#bound = options.bound;
     this.#stranger = options.stranger;
@@ -119,9 +136,20 @@ class MultipartReading {
     this.refused.catch(ignore);
   }
 
+  /**
+   * Called once for each part, in their order. A JSON value is read as a stream like a file: `@fastify/multipart` would
+   * decode it before anything is held for it. So is a text in a charset of its own.
+   */
+  isStreamed(...[name, type = "", filename]: PartTypes): boolean {
+    const charset = this.#heads.charsetOf(name);
+    this.#charsets.push(charset);
+    return isFile(type, filename) || JSON_PART.test(type) || isOtherCharset(charset);
+  }
+
   /** To be called with each piece that arrives, before its parts are taken. */
   arrived(bytes: Buffer): void {
     this.#arrived.add(bytes);
+    this.#heads.add(bytes);
     if (this.#isStreaming) return;
     try {
       this.#hold(this.#heldBytes + bytes.length);
@@ -137,26 +165,33 @@ class MultipartReading {
     const { fieldname: name, filename } = part as { readonly fieldname?: string; readonly filename?: string };
     this.#note(`The name ${JSON.stringify(name)} of a part`, name);
     this.#note(`The file name ${JSON.stringify(filename)} of a part`, filename);
-    if (part.type === "field") return await this.#takeField(name, part.value);
+    const charset = { own: this.#charsets.shift(), common: this.#charset };
+    if (part.type === "field") return await this.#takeField(name, part.value, charset);
     this.#isStreaming = true;
     this.#hold(this.#fieldBytes);
-    if (filename === undefined && JSON_PART.test(part.mimetype)) await this.#takeJson(name, part.file);
-    else await this.#takeFile(name, filename, part.file);
+    if (isFile(part.mimetype, filename)) await this.#takeFile(name, filename, part.file);
+    else await this.#takeStream(name, part, charset);
     this.#isStreaming = false;
   }
 
-  async #takeField(name: string | undefined, value: unknown): Promise<void> {
-    this.#note(titleOf(name), value);
-    this.#addField(name, value, typeof value === "string" ? Buffer.byteLength(value) : 0);
+  async #takeField(name: string | undefined, sent: unknown, charset: PartCharset): Promise<void> {
+    const { text, replacements } = partText(titleOf(name), String(sent ?? ""), charset);
+    this.#note(titleOf(name), text, replacements);
+    if (name === CHARSET_FIELD) this.#charset = charsetNamed(text);
+    this.#addField(name, text, Buffer.byteLength(text));
     this.#hold(this.#fieldBytes);
-    if (name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES) await this.#meet();
+    if (this.#mayBeKnown(name)) await this.#meet();
   }
 
-  #note(what: string, text: unknown): void {
-    if (typeof text !== "string") return;
-    const { byte, count } = replacementsOf(text);
-    if (count > 0) this.#complaint ||= `${what} is no UTF-8 text at byte ${byte}.`;
-    this.#inTexts += count;
+  #mayBeKnown(name: string | undefined): boolean {
+    return name === SESSION_FIELD || this.#fieldBytes > HTTP_SESSION_WITHIN_BYTES;
+  }
+
+  /** Counts U+FFFD of the text, or those that its bytes are known to have. */
+  #note(what: string, text: string | undefined, known?: number): void {
+    const { byte, count } = replacementsOf(text ?? "");
+    if (count > 0) this.#complaint ||= `${what} is no utf-8 text at byte ${byte}.`;
+    this.#inTexts += known ?? count;
   }
 
   /** The caller may be known by the fields that came so far. */
@@ -167,17 +202,22 @@ class MultipartReading {
     this.#stranger = undefined;
   }
 
-  async #takeJson(name: string | undefined, file: Readable): Promise<void> {
+  async #takeStream(name: string | undefined, part: MultipartFile, { own, common }: PartCharset): Promise<void> {
+    const { file, mimetype } = part;
     const { memory, slices } = this.#options;
-    const options = { contentType: "", bound: this.#bound, memory, slices };
+    const encoding = own === undefined ? common : encodingNamed(own, "charset");
+    const replacements = new ReplacementCount();
+    file.on("data", (chunk: Buffer) => replacements.add(chunk));
+    const options = { encoding, what: titleOf(name), bound: this.#bound, memory, slices };
     const text = await readText(file, options).catch((error: unknown) => {
-      if (isAppError(error, "cancelled")) throw new AppError("invalid", `${BROKEN}: a part has no end.`);
-      throw isAppError(error, "invalid") ? new AppError("invalid", `${titleOf(name)} is no UTF-8 text.`) : error;
+      throw isAppError(error, "cancelled") ? new AppError("invalid", `${BROKEN}: a part has no end.`) : error;
     });
     memory.hold(text.length);
-    this.#inTexts += replacementsOf(text).count;
-    const value = await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) });
+    this.#inTexts += replacements.count;
+    const isJson = JSON_PART.test(mimetype);
+    const value = isJson ? await decodeJson(text, { slices, hold: (bytes) => memory.hold(bytes) }) : text;
     this.#addField(name, value, Buffer.byteLength(text));
+    if (this.#mayBeKnown(name)) await this.#meet();
   }
 
   #addField(name: string | undefined, value: unknown, size: number): void {
@@ -244,6 +284,11 @@ function ignore(): void {}
 
 function titleOf(name: string | undefined): string {
   return `The part ${JSON.stringify(name ?? "")}`;
+}
+
+/** Refused when it is named, not when a text comes in it. */
+function charsetNamed(text: string): Encoding | undefined {
+  return text.trim() === "" ? undefined : encodingNamed(text, CHARSET_FIELD);
 }
 
 function nameless(): AppError {

@@ -8,16 +8,17 @@ import { beginningOf } from "../../common/text/cut.ts";
 import { ignoredName } from "../../common/text/unknown.ts";
 import { SESSION_FIELD, takesText, type Body } from "./body.ts";
 import type { ThreadSlices } from "../slices.ts";
+import { CHARSET_FIELD } from "./charset.ts";
 import { gather, type JsonTexts } from "./coerce.ts";
 import type { Answer, Endpoint, UploadedFile } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
 /**
- * What clients send to every address: the session, jQuery's mark against caches, tokens of pages, the choice between
- * user and system.
+ * What clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of a form,
+ * the choice between user and system.
  */
-const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", "_csrf", "csrf", "issys", "$issys", "callback"]);
+const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", CHARSET_FIELD, "_csrf", "csrf", "issys", "$issys", "callback"]);
 
 /** Bodies that clients send when they have nothing to say. */
 const NOTHING = new Set(["", "null", "undefined", '""', "''"]);

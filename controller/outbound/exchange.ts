@@ -2,6 +2,9 @@ import { request as plainRequest, type ClientRequest, type IncomingMessage, type
 import { request as secureRequest } from "node:https";
 import { isIP, type LookupFunction } from "node:net";
 import { AppError } from "../../common/errors.ts";
+import { UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { decodeText } from "../../common/text/text-stream.ts";
+import { charsetOf } from "../http/charset.ts";
 import type { OpenAddresses } from "./addresses.ts";
 import type { OutboundAnswer, Resolve } from "./types.ts";
 
@@ -70,7 +73,16 @@ async function textOf(response: IncomingMessage, { bytes: maxBytes, limit }: Exc
       throw new AppError("too_large", `http: the answer has more than ${maxBytes} bytes.`, { details: { limit } });
     parts.push(part);
   }
-  return Buffer.concat(parts).toString("utf8");
+  return decodeText(Buffer.concat(parts), encodingOf(response)).text;
+}
+
+/** The charset of the answer; UTF-8 where it names none, or one that is not read here. */
+function encodingOf({ headers }: IncomingMessage): Encoding {
+  try {
+    return charsetOf(headers["content-type"] ?? "") ?? UTF8;
+  } catch {
+    return UTF8;
+  }
 }
 
 function headersOf({ headers }: IncomingMessage): Readonly<Record<string, string>> {

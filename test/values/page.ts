@@ -35,7 +35,7 @@ export function page(tables: Tables): string {
     "- A `double` holds the nearest double of what is written.",
     "- A job gets its parameters as texts; a list or an object as JSON, in which whole numbers beyond 2^53 are texts.",
     "- A text with a lone surrogate is refused where a member is a text. Where JSON is kept without types, and in imports of configuration, it stays as it is.",
-    "- Bytes that are no UTF-8 are refused in bodies, queries, forms and files of imports. In the lines of logs and in files that a rule parses they are read as U+FFFD.",
+    "- Bytes that are no text of the encoding that is named, or of UTF-8, are refused in bodies, queries, forms, imports, names in archives and files that a rule parses. In the output of commands they are read as U+FFFD and counted, and in lines of logs read as U+FFFD: [encodings](encodings.md).",
     ...(["in", "out", "kept"] as const).flatMap((name) => section(HEADINGS[name], tables[name])),
     "",
   ].join("\n");

@@ -1,6 +1,7 @@
 import { RecordStream, type StreamRecord } from "../../../common/agent/records.ts";
 import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { CommandWork } from "./work.ts";
+import { OutputText } from "./output-text.ts";
 import type { Run, RunEnd } from "./run.ts";
 
 export interface CarryOutOptions {
@@ -20,6 +21,7 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
     if (options.atOnce) await run.flush(options.signal);
   };
   const settling = settleWhenSilent(work, records, take);
+  const text = new OutputText(work.encoding);
   const result = await work.host
     .exec({
       line: work.spec.command,
@@ -28,9 +30,9 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       timeoutMs: options.timeoutMs,
       signal: options.signal,
       onOutput: async (data, stderr) => {
-        if (stderr) return errors.add(data);
+        if (stderr) return errors.add(text.err(data));
         settling.heard();
-        return take(records.push(data));
+        return take(records.push(text.out(data)));
       },
     })
     .catch((error: unknown) => {
@@ -39,16 +41,17 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       return { ended: "cancelled" as const, code: -1, message: "" };
     })
     .finally(() => settling.stop());
-  if (!options.signal.aborted) await take(records.end());
-  return endOf(result, errors.text());
+  const rest = text.end();
+  if (!options.signal.aborted) await take([...records.push(rest), ...records.end()]);
+  return endOf(result, [errors.text(), text.complaint]);
 }
 
-function endOf(result: { ended: string; code: number; message: string }, errors: string): RunEnd {
+function endOf(result: { ended: string; code: number; message: string }, said: readonly string[]): RunEnd {
   if (result.ended === "cancelled")
     return { state: "interrupted", code: result.code, message: "The agent or the policy was stopped." };
   const ok = result.ended === "exit" && result.code === 0;
   const what = result.ended === "timeout" ? "ended at its deadline" : result.message;
-  return { state: ok ? "ok" : "failed", code: result.code, message: [what, errors].filter(Boolean).join(": ") };
+  return { state: ok ? "ok" : "failed", code: result.code, message: [what, ...said].filter(Boolean).join(": ") };
 }
 
 /** A record whose next does not begin is sent after a while of silence. */

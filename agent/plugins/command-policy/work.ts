@@ -1,5 +1,6 @@
 import type { RecordCutter } from "../../../common/agent/records.ts";
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Host } from "../../host.ts";
 import type { PolicyWork } from "../../plugin.ts";
 
@@ -8,4 +9,6 @@ export interface CommandWork extends Omit<PolicyWork, "spec"> {
   readonly spec: CommandPolicySpec;
   readonly cutter: RecordCutter;
   readonly host: Host;
+  /** Of what the command prints; absent: it is sent as it is. */
+  readonly encoding: Encoding | undefined;
 }

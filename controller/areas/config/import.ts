@@ -8,6 +8,8 @@ import {
   CONFIG_READS_AT_ONCE,
   CONFIG_SINGLE_READS_MAX,
 } from "../../../common/limits.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
+import { refusing, textOf } from "../../../common/text/text-stream.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { Slices } from "../query/index.ts";
 import { isSame, type KeyChange } from "./changes.ts";
@@ -27,6 +29,8 @@ export interface ImportRequest {
   readonly key?: string | undefined;
   /** Only tells what would be done. */
   readonly plan: boolean;
+  /** Of the file; UTF-8 when absent. */
+  readonly encoding?: Encoding | undefined;
   readonly signal?: AbortSignal;
 }
 
@@ -81,13 +85,14 @@ export class ConfigImport {
 
   async #read(
     { ospace }: Principal,
-    { path, size, key }: ImportRequest,
+    { path, size, key, encoding }: ImportRequest,
     slices: Slices,
   ): Promise<readonly ImportEntry[]> {
     if (size > CONFIG_IMPORT_MAX_BYTES)
       throw new AppError("too_large", `An import has at most ${CONFIG_IMPORT_MAX_BYTES} bytes: make it by parts.`);
     const under = key === undefined || key === "" ? undefined : anyKey(key);
-    return readFile(textOf(await readBytes(path)), { ospace, under, nowMs: this.#with.runtime.clock.nowMs(), slices });
+    const text = textOf(await readBytes(path), refusing("The upload"), encoding);
+    return readFile(text, { ospace, under, nowMs: this.#with.runtime.clock.nowMs(), slices });
   }
 
   async #plan(principal: Principal, entries: readonly ImportEntry[], slices: Slices): Promise<readonly Planned[]> {
@@ -178,14 +183,6 @@ export class ConfigImport {
     }
     for await (const entry of entries.under(tenant, start)) if (asked.has(entry.key)) found.set(entry.key, entry);
     return found;
-  }
-}
-
-function textOf(bytes: Uint8Array): string {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw new AppError("invalid", "The upload is no UTF-8 text.", { cause: error });
   }
 }
 

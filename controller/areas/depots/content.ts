@@ -45,7 +45,8 @@ export class VersionContent {
       refuseOddChange(change, path, old, files);
       if (change.type === "D") files.delete(path);
       else {
-        const bytes = Buffer.from(change.content ?? "", "utf8");
+        const { content = "" } = change;
+        const bytes = typeof content === "string" ? Buffer.from(content) : Buffer.from(content);
         const { digest, size } = await this.#store.saveContent(principal.tenant, owner, once(bytes));
         seen.push(digest);
         files.set(path, { path, digest, size, executable: old?.executable ?? looksExecutable(bytes) });

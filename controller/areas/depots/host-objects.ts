@@ -7,6 +7,7 @@ import { DEPOT_FILES_MAX } from "../../../common/limits.ts";
 import type { Value } from "../../../common/value.ts";
 import { hostFunction, type HostFunction, type HostObject, membersOf } from "../../scripting/index.ts";
 import { requirePermission } from "../permissions/index.ts";
+import { nameEncoding } from "./entry-names.ts";
 import type { DeploymentService } from "./deployment.ts";
 import type { DepotService } from "./service.ts";
 import type { DepotUpload } from "./types.ts";
@@ -97,8 +98,12 @@ function changing(depots: DepotService): readonly HostFunction[] {
       changes: true,
       call: async ({ principal, log }, depot, files) => {
         requirePermission(principal, "depots:write");
-        const description = membersOf(DepotCreate, depot, { log });
-        return withUploads(files, async (uploads) => valueOf(await depots.create(principal, description, uploads)));
+        const { encoding, ...description } = membersOf(DepotCreate, depot, { log });
+        const names = nameEncoding(encoding);
+        return withUploads(files, async (uploads) => {
+          const named = uploads.map((upload) => ({ ...upload, names }));
+          return valueOf(await depots.create(principal, description, named));
+        });
       },
     }),
     hostFunction({

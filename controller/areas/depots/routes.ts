@@ -18,7 +18,9 @@ import { AppError } from "../../../common/errors.ts";
 import { DEPOT_TEXT_MAX_BYTES } from "../../../common/limits.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import type { DeploymentRequest, DeploymentService } from "./deployment.ts";
+import { nameEncoding } from "./entry-names.ts";
 import type { DepotService } from "./service.ts";
+import type { DepotFileChange as DepotFileContent, DepotUpload } from "./types.ts";
 
 export function depotRoutes(depots: DepotService, deployments: DeploymentService): readonly Endpoint[] {
   return [...versionRoutes(depots), ...fileRoutes(depots), ...deploymentRoutes(deployments)];
@@ -34,8 +36,8 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       body: "multipart",
       input: DepotCreate,
       output: DepotRecord,
-      handler: async ({ principal, input, files }) => ({
-        message: await depots.create(principal, input, contentOf(files)),
+      handler: async ({ principal, input: { encoding, ...description }, files }) => ({
+        message: await depots.create(principal, description, contentOf(files, encoding)),
       }),
     }),
     endpoint({
@@ -46,9 +48,9 @@ function versionRoutes(depots: DepotService): readonly Endpoint[] {
       body: "multipart",
       input: DepotUpdate,
       output: DepotRecord,
-      handler: async ({ principal, input: { overwrite, ...description }, files }) => ({
+      handler: async ({ principal, input: { overwrite, encoding, ...description }, files }) => ({
         message: await depots.update(principal, description, {
-          uploads: contentOf(files),
+          uploads: contentOf(files, encoding),
           overwrite: overwrite ?? false,
         }),
       }),
@@ -181,18 +183,19 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
 }
 
 /** Every uploaded part counts, whatever its field is called, but a browser's empty file field does not. */
-function contentOf(files: readonly UploadedFile[]): readonly UploadedFile[] {
-  return files.filter((file) => file.filename !== "" || file.size > 0);
+function contentOf(files: readonly UploadedFile[], encoding?: string): readonly DepotUpload[] {
+  const names = nameEncoding(encoding);
+  return files.filter((file) => file.filename !== "" || file.size > 0).map((file) => ({ ...file, names }));
 }
 
 /** The new content may come as a form field or as an uploaded part. */
 async function withContent(
   input: Static<typeof DepotFileChange>,
   files: readonly UploadedFile[],
-): Promise<Static<typeof DepotFileChange>> {
+): Promise<DepotFileContent> {
   const [file] = contentOf(files);
   if (input.content !== undefined || file === undefined) return input;
   if (file.size > DEPOT_TEXT_MAX_BYTES)
     throw new AppError("too_large", `The content has more than ${DEPOT_TEXT_MAX_BYTES} bytes.`);
-  return { ...input, content: await readFile(file.path, "utf8") };
+  return { ...input, content: await readFile(file.path) };
 }

@@ -1,5 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { TAR_HEADER_MAX_BYTES } from "../../../common/limits.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
+import { archiveName } from "./entry-names.ts";
 
 /**
  * Reads tar archives (POSIX ustar and pax, GNU long names) from a stream, entry by entry. Source of the format:
@@ -25,24 +27,25 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "2": "link",
 };
 
-export async function* tarEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<TarEntry> {
+/** Names of pax headers are UTF-8, others in the encoding that is given, or UTF-8. */
+export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<TarEntry> {
   const reader = new BlockReader(bytes);
-  let longName: string | undefined;
-  let pax = new Map<string, string>();
+  let longName: Buffer | undefined;
+  let pax: Pax = new Map();
   for (;;) {
     const block = await reader.header();
     if (block === undefined) return;
     const header = parseHeader(block);
-    if (header.flag === "x") pax = parsePax(await reader.text(header.size));
-    else if (header.flag === "L") longName = untilNul(await reader.text(header.size));
-    else if (header.flag === "g" || header.flag === "K") await reader.text(header.size);
+    if (header.flag === "x") pax = parsePax(await reader.bytes(header.size));
+    else if (header.flag === "L") longName = untilNul(await reader.bytes(header.size));
+    else if (header.flag === "g" || header.flag === "K") await reader.bytes(header.size);
     else {
-      const size = pax.has("size") ? paxSize(pax.get("size")) : header.size;
+      const size = pax.has("size") ? paxSize(paxText(pax, "size")) : header.size;
       const type = TYPES[header.flag] ?? "special";
       const dataSize = type === "file" ? size : 0;
       const body = reader.body(dataSize);
       yield {
-        name: pax.get("path") ?? longName ?? header.name,
+        name: pax.has("path") ? paxText(pax, "path") : archiveName(longName ?? header.name, encoding),
         type,
         mode: header.mode,
         size: dataSize,
@@ -55,8 +58,11 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>): AsyncGenera
   }
 }
 
+/** Values by their keys. Archives that say so have names and values that are no UTF-8. */
+type Pax = ReadonlyMap<string, Buffer>;
+
 interface Header {
-  readonly name: string;
+  readonly name: Buffer;
   readonly mode: number;
   readonly size: number;
   readonly flag: string;
@@ -67,10 +73,11 @@ function parseHeader(block: Buffer): Header {
   let sum = 8 * 32;
   for (let at = 0; at < BLOCK; at++) if (at < 148 || at >= 156) sum += block[at] ?? 0;
   if (sum !== stated) throw broken("a header's checksum is wrong");
-  const name = untilNul(block.toString("utf8", 0, 100));
-  const prefix = block.toString("latin1", 257, 263) === "ustar\0" ? untilNul(block.toString("utf8", 345, 500)) : "";
+  const name = untilNul(block.subarray(0, 100));
+  const isUstar = block.toString("latin1", 257, 263) === "ustar\0";
+  const prefix = isUstar ? untilNul(block.subarray(345, 500)) : Buffer.alloc(0);
   return {
-    name: prefix === "" ? name : `${prefix}/${name}`,
+    name: prefix.length === 0 ? name : Buffer.concat([prefix, Buffer.from("/"), name]),
     mode: octal(block.subarray(100, 108)),
     size: numeric(block.subarray(124, 136)),
     flag: String.fromCharCode(block[156] ?? 0),
@@ -87,26 +94,25 @@ function numeric(field: Buffer): number {
 }
 
 function octal(field: Buffer): number {
-  const text = untilNul(field.toString("latin1")).trim();
+  const text = untilNul(field).toString("latin1").trim();
   if (text === "") return 0;
   if (!/^[0-7]+$/.test(text)) throw broken("a number is not octal");
   return Number.parseInt(text, 8);
 }
 
 /** Records of the form `<length> <key>=<value>\n`, the length in bytes and counting itself. */
-function parsePax(text: string): Map<string, string> {
-  const bytes = Buffer.from(text, "utf8");
-  const records = new Map<string, string>();
+function parsePax(bytes: Buffer): Pax {
+  const records = new Map<string, Buffer>();
   let at = 0;
   while (at < bytes.length) {
     const space = bytes.indexOf(0x20, at);
     const length = space < 0 ? Number.NaN : Number(bytes.toString("latin1", at, space));
     if (!Number.isInteger(length) || length <= space - at || at + length > bytes.length)
       throw broken("a pax record is cut off");
-    const record = bytes.toString("utf8", space + 1, at + length - 1);
+    const record = bytes.subarray(space + 1, at + length - 1);
     const equals = record.indexOf("=");
     if (equals < 0) throw broken("a pax record has no value");
-    records.set(record.slice(0, equals), record.slice(equals + 1));
+    records.set(record.toString("latin1", 0, equals), record.subarray(equals + 1));
     at += length;
   }
   return records;
@@ -118,9 +124,13 @@ function paxSize(text: string | undefined): number {
   return size;
 }
 
-function untilNul(text: string): string {
-  const end = text.indexOf("\0");
-  return end < 0 ? text : text.slice(0, end);
+function paxText(pax: Pax, key: string): string {
+  return archiveName(pax.get(key) ?? Buffer.alloc(0));
+}
+
+function untilNul(bytes: Buffer): Buffer {
+  const end = bytes.indexOf(0);
+  return end < 0 ? bytes : bytes.subarray(0, end);
 }
 
 function broken(reason: string): AppError {
@@ -147,11 +157,11 @@ class BlockReader {
     return undefined;
   }
 
-  async text(size: number): Promise<string> {
+  async bytes(size: number): Promise<Buffer> {
     if (size > TAR_HEADER_MAX_BYTES) throw broken("a long header is longer than allowed");
     const bytes = await this.#exactly(size, "must be there");
     await this.#exactly(paddingOf(size), "must be there");
-    return (bytes ?? Buffer.alloc(0)).toString("utf8");
+    return bytes ?? Buffer.alloc(0);
   }
 
   body(size: number): AsyncIterable<Uint8Array> {

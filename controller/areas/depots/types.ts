@@ -1,3 +1,4 @@
+import type { Encoding } from "../../../common/text/encodings.ts";
 import type { DepotToDeploy } from "../hosts/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
@@ -9,6 +10,8 @@ export interface DepotUpload {
   readonly filename: string;
   readonly path: string;
   readonly size: number;
+  /** Encoding of names in an archive that does not say their own; UTF-8 when absent. */
+  readonly names?: Encoding | undefined;
 }
 
 /** What is said about a version besides its files. An absent member of an update keeps what was there. */
@@ -28,7 +31,8 @@ export interface DepotFileChange {
   readonly newVersion: string;
   readonly filepath: string;
   readonly type: "M" | "A" | "D";
-  readonly content?: string;
+  /** Of an uploaded file its bytes, of which nothing is decoded. */
+  readonly content?: string | Uint8Array;
   readonly remark?: string;
   readonly tags?: readonly string[];
 }

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
+import { crc32, gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { tarHeader, tarOf, uploadFolder, zipOf, type ArchiveEntry } from "../../../test/helpers/archives.ts";
+import { nameEncoding } from "./entry-names.ts";
 import { unpackUploads } from "./unpack.ts";
 
 let folder: Awaited<ReturnType<typeof uploadFolder>>;
@@ -17,9 +18,9 @@ const FORMS: readonly [string, (entries: readonly ArchiveEntry[]) => Promise<Buf
   ["A.TGZ", (entries) => Promise.resolve(gzipSync(tarOf(entries)))],
 ];
 
-async function unpack(filename: string, content: Buffer | string) {
+async function unpack(filename: string, content: Buffer | string, encoding?: string) {
   const contents: Buffer[] = [];
-  const upload = await folder.upload(filename, content);
+  const upload = { ...(await folder.upload(filename, content)), names: nameEncoding(encoding) };
   const files = await unpackUploads([upload], async (bytes) => {
     const pieces: Uint8Array[] = [];
     for await (const piece of bytes) pieces.push(piece);
@@ -183,6 +184,71 @@ test("long names of GNU and pax archives are whole, and as dangerous as short on
   await expect(unpack("a.tar", tarOf(evil))).rejects.toThrow(/leaves/);
 });
 
+/** A zip of one file whose name is these bytes, with or without the mark of UTF-8, and with an extra field. */
+async function zipNamed(name: Buffer, { isMarked = false, extra = Buffer.alloc(0) as Buffer } = {}): Promise<Buffer> {
+  const zip = await zipOf([{ name: "n".repeat(name.length), content: "1" }]);
+  for (let at = zip.indexOf("nnn"); at >= 0; at = zip.indexOf("nnn", at + 1)) name.copy(zip, at);
+  for (const [signature, flags] of [
+    ["PK\u0003\u0004", 6],
+    ["PK\u0001\u0002", 8],
+  ] as const)
+    zip.writeUInt16LE(
+      (zip.readUInt16LE(zip.indexOf(signature) + flags) & ~0x800) | (isMarked ? 0x800 : 0),
+      zip.indexOf(signature) + flags,
+    );
+  const entry = zip.indexOf("PK\u0001\u0002");
+  const [end, at] = [zip.indexOf("PK\u0005\u0006"), entry + 46 + name.length];
+  zip.writeUInt16LE(extra.length, entry + 30);
+  zip.writeUInt32LE(zip.readUInt32LE(end + 12) + extra.length, end + 12);
+  return Buffer.concat([zip.subarray(0, at), extra, zip.subarray(at)]);
+}
+
+/** Info-ZIP Unicode Path Extra Field of a name. */
+function unicodeField(name: string, crc: number): Buffer {
+  const text = Buffer.from(name);
+  const field = Buffer.alloc(9);
+  field.writeUInt16LE(0x7075, 0);
+  field.writeUInt16LE(5 + text.length, 2);
+  field.writeUInt8(1, 4);
+  field.writeUInt32LE(crc, 5);
+  return Buffer.concat([field, text]);
+}
+
+const GBK_NAME = Buffer.from("b1e0c2eb2e7368", "hex");
+
+test("names in a zip are read by its marks, else in the encoding that is named, else as UTF-8", async () => {
+  const named = async (...zip: Parameters<typeof zipNamed>) =>
+    (await unpack("a.zip", await zipNamed(...zip))).files[0]?.path;
+  const utf8 = Buffer.from("编码.sh");
+  expect(await named(utf8, { isMarked: true })).toBe("编码.sh");
+  expect(await named(utf8)).toBe("编码.sh");
+  expect(await named(GBK_NAME, { extra: unicodeField("编码.sh", crc32(GBK_NAME)) })).toBe("编码.sh");
+  const gbk = await zipNamed(GBK_NAME);
+  expect((await unpack("a.zip", gbk, "gbk")).files[0]?.path).toBe("编码.sh");
+  expect((await unpack("a.zip", await zipNamed(utf8, { isMarked: true }), "gbk")).files[0]?.path).toBe("编码.sh");
+  await expect(unpack("a.zip", gbk)).rejects.toThrow(
+    "in the archive is no utf-8 text at byte 1: name its encoding by encoding=",
+  );
+  await expect(named(GBK_NAME, { extra: unicodeField("other.sh", crc32(utf8)) })).rejects.toThrow("no utf-8 text");
+  await expect(unpack("a.zip", await zipNamed(Buffer.from("..\\b")), "gbk")).rejects.toThrow("is refused");
+  expect(() => nameEncoding("utf-16le")).toThrow("none of names in archives");
+});
+
+test("names in a tar are UTF-8 in pax headers, and else in the encoding that is named, or UTF-8", async () => {
+  const tar = tarOf([{ name: "nnnnnnn", content: "1" }]);
+  GBK_NAME.copy(tar, 0);
+  tar.fill(0x20, 148, 156);
+  const sum = tar.subarray(0, 512).reduce((total, byte) => total + byte, 0);
+  tar.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  expect((await unpack("a.tar", tar, "gbk")).files[0]?.path).toBe("编码.sh");
+  await expect(unpack("a.tar", tar)).rejects.toThrow("in the archive is no utf-8 text at byte 1");
+  const pax = tarOf([
+    { name: "PaxHeader", flag: "x", content: paxRecord("path", "编码") },
+    { name: "cut", content: "1" },
+  ]);
+  expect((await unpack("a.tar", pax, "gbk")).files[0]?.path).toBe("编码");
+});
+
 test("a plain file is taken as it is; a script or program may be started", async () => {
   expect((await unpack("check.sh", "#!/bin/sh\necho 1\n")).files).toMatchObject([
     { path: "check.sh", executable: true },
@@ -206,7 +272,8 @@ test("too many entries are refused", async () => {
 /** The length counts its own digits. */
 function paxRecord(key: string, value: string): string {
   const rest = ` ${key}=${value}\n`;
-  let length = rest.length;
-  while (String(length).length + rest.length !== length) length = String(length).length + rest.length;
+  const size = Buffer.byteLength(rest);
+  let length = size;
+  while (String(length).length + size !== length) length = String(length).length + size;
   return `${length}${rest}`;
 }

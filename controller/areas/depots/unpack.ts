@@ -13,6 +13,7 @@ import {
 } from "../../../common/limits.ts";
 import { relativePath } from "../../../common/paths.ts";
 import type { DepotFile } from "../hosts/index.ts";
+import { zipName } from "./entry-names.ts";
 import { tarEntries, type TarEntry } from "./tar.ts";
 import type { DepotUpload } from "./types.ts";
 
@@ -172,10 +173,9 @@ function mostUnpacked(upload: DepotUpload): number {
 
 function filesOf(upload: DepotUpload): AsyncIterable<IncomingFile> {
   const name = upload.filename.toLowerCase();
-  if (name.endsWith(".zip")) return zipFiles(upload.path);
-  if (name.endsWith(".tar")) return tarFiles(() => createReadStream(upload.path), mostUnpacked(upload));
-  if (name.endsWith(".tar.gz") || name.endsWith(".tgz"))
-    return tarFiles(() => gunzipped(upload.path), mostUnpacked(upload));
+  if (name.endsWith(".zip")) return zipFiles(upload);
+  if (name.endsWith(".tar")) return tarFiles(() => createReadStream(upload.path), upload);
+  if (name.endsWith(".tar.gz") || name.endsWith(".tgz")) return tarFiles(() => gunzipped(upload.path), upload);
   return plainFile(upload);
 }
 
@@ -203,11 +203,11 @@ async function* bounded(bytes: AsyncIterable<Uint8Array>, maxBytes: number): Asy
   }
 }
 
-async function* tarFiles(open: () => Readable, maxBytes: number): AsyncGenerator<IncomingFile> {
+async function* tarFiles(open: () => Readable, upload: DepotUpload): AsyncGenerator<IncomingFile> {
   const bytes = open();
   let entries = 0;
   try {
-    for await (const entry of tarEntries(bounded(bytes, maxBytes))) {
+    for await (const entry of tarEntries(bounded(bytes, mostUnpacked(upload)), upload.names)) {
       refuseTooManyEntries(++entries);
       refuseOddTarEntry(entry);
       if (entry.type === "file") yield { name: entry.name, mode: entry.mode, content: entry.content };
@@ -233,15 +233,17 @@ function refuseOddTarEntry(entry: TarEntry): void {
   if (entry.type === "special") throw refusedEntry(entry.name, "is neither a file nor a folder");
 }
 
-async function* zipFiles(path: string): AsyncGenerator<IncomingFile> {
-  const zip = await openPromise(path, { strictFileNames: true });
+async function* zipFiles({ path, names }: DepotUpload): AsyncGenerator<IncomingFile> {
+  // The decoder of yauzl takes names without a mark for code page 437.
+  const zip = await openPromise(path, { decodeStrings: false });
   try {
     refuseTooManyEntries(zip.entryCount);
     for await (const entry of zip.eachEntry()) {
       const mode = unixMode(entry);
-      refuseOddZipEntry(entry, mode);
-      if (entry.fileName.endsWith("/")) relativePath(entry.fileName);
-      else yield { name: entry.fileName, mode, content: opened(() => zip.openReadStreamPromise(entry)) };
+      const name = zipName(entry, names);
+      refuseOddZipEntry(entry, name, mode);
+      if (name.endsWith("/")) relativePath(name);
+      else yield { name, mode, content: opened(() => zip.openReadStreamPromise(entry)) };
     }
   } finally {
     zip.close();
@@ -257,13 +259,12 @@ function unixMode(entry: Entry): number | undefined {
   return entry.versionMadeBy >>> 8 === MADE_ON_UNIX && mode !== 0 ? mode : undefined;
 }
 
-function refuseOddZipEntry(entry: Entry, mode: number | undefined): void {
+function refuseOddZipEntry(entry: Entry, name: string, mode: number | undefined): void {
   const type = (mode ?? 0) & TYPE_BITS;
-  if (type === 0o120000) throw refusedEntry(entry.fileName, "is a link");
-  if (type !== 0 && type !== 0o100000 && type !== 0o040000)
-    throw refusedEntry(entry.fileName, "is neither a file nor a folder");
-  if (entry.isEncrypted()) throw refusedEntry(entry.fileName, "is encrypted");
-  if (!entry.canDecodeFileData()) throw refusedEntry(entry.fileName, "is packed in an unknown way");
+  if (type === 0o120000) throw refusedEntry(name, "is a link");
+  if (type !== 0 && type !== 0o100000 && type !== 0o040000) throw refusedEntry(name, "is neither a file nor a folder");
+  if (entry.isEncrypted()) throw refusedEntry(name, "is encrypted");
+  if (!entry.canDecodeFileData()) throw refusedEntry(name, "is packed in an unknown way");
 }
 
 function refuseFileAsFolder(paths: ReadonlySet<string>): void {

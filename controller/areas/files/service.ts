@@ -5,6 +5,7 @@ import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { FILE_TEXT_MAX_BYTES, FILE_WORK_ANSWER_MS } from "../../../common/limits.ts";
 import { isInside } from "../../../common/paths.ts";
+import { refusing, textOf } from "../../../common/text/text-stream.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
@@ -307,13 +308,9 @@ export class FileService implements FileSource {
     if (known !== undefined) return { text: known, digest, fullname };
     const parts: Uint8Array[] = [];
     for await (const part of file.bytes) parts.push(part);
-    try {
-      const text = new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(parts));
-      this.#texts.keep(principal.tenant, digest, text);
-      return { text, digest, fullname };
-    } catch (error) {
-      throw new AppError("invalid", `${fullname} is no text: download it.`, { cause: error });
-    }
+    const text = textOf(Buffer.concat(parts), refusing(fullname, "download it"));
+    this.#texts.keep(principal.tenant, digest, text);
+    return { text, digest, fullname };
   }
 
   #sightOf(principal: Principal): Promise<FileSight> {

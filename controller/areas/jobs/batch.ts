@@ -1,6 +1,7 @@
 import type { JobBatch, JobBatchEnds } from "../../../common/api/jobs.ts";
 import { AppError } from "../../../common/errors.ts";
 import { JOB_BATCH_ANSWER_MAX_BYTES } from "../../../common/limits.ts";
+import { TextStream } from "../../../common/text/text-stream.ts";
 import type { Principal } from "../permissions/index.ts";
 import { endOf, outputOf, untilAborted } from "./run-answers.ts";
 import type { JobRuns } from "./runs.ts";
@@ -69,7 +70,7 @@ function bounded(ends: readonly BatchEnd[]): BatchEnd[] {
     const kept = bytes.subarray(0, left);
     left -= kept.length;
     if (kept.length === bytes.length) return end;
-    const message = `${new TextDecoder().decode(kept)}\n[${bytes.length - kept.length} more bytes]`;
+    const message = `${new TextStream().take(kept)}\n[${bytes.length - kept.length} more bytes]`;
     return { ...end, message };
   });
 }

@@ -67,7 +67,7 @@ export class RunCommands {
   async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     const { encoding = "utf-8", commands } = run.order;
-    const { take, rest } = this.#taking(run, open.host, output);
+    const { take, rest, complaint } = this.#taking(run, open.host, output);
     for (const [index, text] of commands.entries()) {
       const line = encodedLine(text, encoding);
       const sent = { commandId: commandIdOf(open, index), isTakenOver: open.attempt > 0 };
@@ -78,7 +78,7 @@ export class RunCommands {
     }
     rest();
     if (last === undefined) throw new AppError("internal", "A job without commands was started.");
-    return last;
+    return complaining(last, complaint());
   }
 
   /** How they ended, as far as the agent said so; `undefined` when it did not of the last one that is asked. */
@@ -96,15 +96,11 @@ export class RunCommands {
       if (last?.state !== "ok") break;
     }
     for (const piece of text?.rest() ?? []) output.take(piece);
-    return last;
+    return last && complaining(last, text?.complaint);
   }
 
   /** What is done with output of a host, and with what is left of it at the end. */
-  #taking(
-    run: Run,
-    host: string,
-    output: RunOutput,
-  ): { readonly take: (piece: OutputPiece) => void; readonly rest: () => void } {
+  #taking(run: Run, host: string, output: RunOutput): Taking {
     const { encoding } = run.order;
     const text = encoding === undefined ? undefined : new OutputText(encoding);
     const keep = (piece: OutputPiece): void => {
@@ -115,6 +111,7 @@ export class RunCommands {
     return {
       take: (piece) => keep(text?.take(piece) ?? piece),
       rest: () => text?.rest().forEach(keep),
+      complaint: () => text?.complaint,
     };
   }
 
@@ -204,6 +201,18 @@ export class RunCommands {
       this.#waiting.delete(letGo);
     }
   }
+}
+
+interface Taking {
+  readonly take: (piece: OutputPiece) => void;
+  readonly rest: () => void;
+  /** Says what was no text, at the end. */
+  readonly complaint: () => string | undefined;
+}
+
+/** The outcome, with what is to be said about its output. */
+function complaining(outcome: CommandOutcome, complaint = ""): CommandOutcome {
+  return complaint === "" ? outcome : { ...outcome, message: [outcome.message, complaint].filter(Boolean).join(" ") };
 }
 
 interface Command {

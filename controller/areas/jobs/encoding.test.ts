@@ -1,5 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
+import { encodingNamed } from "../../../common/text/encodings.ts";
+import { decodeText } from "../../../common/text/text-stream.ts";
 import { encodedLine, encodingOf, OutputText } from "./encoding.ts";
 
 /** What a real shell makes of the line. */
@@ -12,11 +14,11 @@ test.each([
   ["shift_jis", "文字コード"],
   ["euc-kr", "한글"],
   ["windows-1251", "Кодировка"],
-  ["latin1", "Größe"],
+  ["latin1", "Größe für 5 €"],
 ])("in %s a shell reads %s", (encoding, text) => {
   const word = `'${text.replaceAll("'", "'\\''")}'`;
   const written = shell(encodedLine(`printf %s ${word}`, encoding));
-  expect(new TextDecoder(encoding).decode(written)).toBe(text);
+  expect(decodeText(written, encodingNamed(encoding))).toEqual({ text, malformed: 0, places: [] });
   expect(written.equals(Buffer.from(text))).toBe(false);
 });
 
@@ -31,7 +33,7 @@ test("what says the same in both encodings is left as it is", () => {
 
 test("what cannot be written or is no encoding is refused by name", () => {
   expect(() => encodedLine("echo 编", "latin1")).toThrow('"编" cannot be written in windows-1252');
-  expect(() => encodingOf("klingon")).toThrow('no encoding "klingon"');
+  expect(() => encodingOf("klingon")).toThrow('argenc="klingon" is no encoding');
   expect(() => encodingOf("utf-16le")).toThrow("zero bytes");
 });
 
@@ -46,8 +48,10 @@ test("output comes as UTF-8, also where a character comes in pieces and both str
       "编码",
     );
   expect(text.rest()).toEqual([]);
+  expect(text.complaint).toBe("");
   text.take({ stderr: true, data: bytes.subarray(0, 1) });
   expect(text.rest().map(({ stderr, data }) => [stderr, Buffer.from(data).toString()])).toEqual([[true, "\ufffd"]]);
+  expect(text.complaint).toBe("1 characters of the output are no gbk, as argenc says.");
 });
 
 function encodeGbk(text: string): Uint8Array {

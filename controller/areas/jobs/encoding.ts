@@ -1,5 +1,6 @@
-import { TextDecoder } from "node:util";
 import { AppError } from "../../../common/errors.ts";
+import { encodingNamed, UTF8, type Encoding } from "../../../common/text/encodings.ts";
+import { decodeText, TextStream } from "../../../common/text/text-stream.ts";
 import type { OutputPiece } from "../hosts/index.ts";
 
 /** Lead and second bytes of the encodings that write a character in one or two bytes. */
@@ -11,11 +12,11 @@ const ENCODINGS_MAX = 50;
 
 const encoders = new Map<string, ReadonlyMap<string, Buffer>>();
 
-/** The name as the platform knows it; `AppError("invalid")` for one it does not, or that a shell cannot read. */
-export function encodingOf(name: string): string {
-  const { encoding } = decoderOf(name);
-  if (encoding.startsWith("utf-16"))
-    throw new AppError("invalid", `argenc cannot be ${encoding}: the command line of a shell has no zero bytes.`);
+/** `AppError("invalid")` for a name that the platform does not know, or that a shell cannot read. */
+export function encodingOf(name: string): Encoding {
+  const encoding = encodingNamed(name, "argenc");
+  if (encoding.unitBytes > 1)
+    throw new AppError("invalid", `argenc cannot be ${encoding.name}: the command line of a shell has no zero bytes.`);
   return encoding;
 }
 
@@ -24,70 +25,69 @@ export function encodingOf(name: string): string {
  * a line of ASCII that makes the shell read the bytes. `AppError("invalid")` names what the encoding does not have.
  */
 export function encodedLine(line: string, name: string): string {
-  if (!/[^\0-\x7f]/.test(line) || encodingOf(name) === "utf-8") return line;
-  const bytes = Buffer.concat([...line].map((character) => bytesOf(character, name)));
+  if (!/[^\0-\x7f]/.test(line)) return line;
+  const encoding = encodingOf(name);
+  if (encoding.kind === UTF8.kind) return line;
+  const bytes = Buffer.concat([...line].map((character) => bytesOf(character, encoding)));
   const octal = [...bytes].map((byte) => `\\0${byte.toString(8).padStart(3, "0")}`).join("");
   return `eval "$(printf '%b' '${octal}')"`;
 }
 
 /** What commands write in this encoding, as UTF-8; one for each run, as a character may come in pieces. */
 export class OutputText {
-  readonly #out: TextDecoder;
-  readonly #err: TextDecoder;
+  readonly #out: TextStream;
+  readonly #err: TextStream;
 
   constructor(name: string) {
-    this.#out = decoderOf(name);
-    this.#err = decoderOf(name);
+    const encoding = encodingNamed(name, "argenc");
+    this.#out = new TextStream(encoding);
+    this.#err = new TextStream(encoding);
+  }
+
+  /** Says how many characters of the output were none of the encoding, and are U+FFFD; empty when all were. */
+  get complaint(): string {
+    const count = this.#out.malformed + this.#err.malformed;
+    return count === 0 ? "" : `${count} characters of the output are no ${this.#out.encoding.name}, as argenc says.`;
   }
 
   take({ stderr, data }: OutputPiece): OutputPiece {
-    return { stderr, data: Buffer.from((stderr ? this.#err : this.#out).decode(data, { stream: true })) };
+    return { stderr, data: Buffer.from((stderr ? this.#err : this.#out).take(data)) };
   }
 
   /** What is left of characters that did not come whole. */
   rest(): readonly OutputPiece[] {
     const pieces = [false, true].map((stderr) => ({
       stderr,
-      data: Buffer.from((stderr ? this.#err : this.#out).decode()),
+      data: Buffer.from((stderr ? this.#err : this.#out).end()),
     }));
     return pieces.filter(({ data }) => data.length > 0);
   }
 }
 
-function decoderOf(name: string): TextDecoder {
-  try {
-    return new TextDecoder(name);
-  } catch (error) {
-    throw new AppError("invalid", `argenc: there is no encoding ${JSON.stringify(name)}.`, { cause: error });
-  }
-}
-
-function bytesOf(character: string, name: string): Buffer {
+function bytesOf(character: string, encoding: Encoding): Buffer {
   if (character <= "\x7f") return Buffer.from(character);
-  const bytes = encoderOf(encodingOf(name)).get(character);
+  const bytes = encoderOf(encoding).get(character);
   if (bytes) return bytes;
-  throw new AppError(
-    "invalid",
-    `${JSON.stringify(character)} cannot be written in ${encodingOf(name)}, as argenc says.`,
-  );
+  throw new AppError("invalid", `${JSON.stringify(character)} cannot be written in ${encoding.name}, as argenc says.`);
 }
 
 /** Made of what the platform reads: it has no other way to write an encoding than UTF-8. */
-function encoderOf(encoding: string): ReadonlyMap<string, Buffer> {
-  const known = encoders.get(encoding);
+function encoderOf(encoding: Encoding): ReadonlyMap<string, Buffer> {
+  const known = encoders.get(encoding.name);
   if (known) return known;
   if (encoders.size >= ENCODINGS_MAX) encoders.clear();
   const written = [
     ...LEADS.map((lead) => Buffer.from([lead])),
     ...LEADS.flatMap((lead) => SECONDS.map((second) => Buffer.from([lead, second]))),
   ];
-  const read = new TextDecoder(encoding).decode(Buffer.concat(written.flatMap((bytes) => [bytes, Buffer.from("\n")])));
+  const lines = Buffer.concat(written.flatMap((bytes) => [bytes, Buffer.from("\n")]));
+  const { text: read } = decodeText(lines, encoding);
   const encoder = new Map<string, Buffer>();
   for (const [at, text] of read.split("\n").entries()) {
     const bytes = written[at];
     if (bytes && [...text].length === 1 && text !== REPLACEMENT && !encoder.has(text)) encoder.set(text, bytes);
   }
-  encoders.set(encoding, encoder);
+  encoders.set(encoding.name, encoder);
   return encoder;
 }
 

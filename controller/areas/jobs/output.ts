@@ -5,6 +5,7 @@ import {
   JOB_TRY_MESSAGE_MAX_CHARACTERS,
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
+import { TextStream } from "../../../common/text/text-stream.ts";
 import type { CommandOutcome, OutputPiece } from "../hosts/index.ts";
 import type { CommandEnd } from "./open-runs.ts";
 
@@ -140,7 +141,10 @@ class FirstPart {
   }
 
   #decoded(): string {
-    return new TextDecoder().decode(Buffer.concat(this.#pieces));
+    const stream = new TextStream();
+    const text = stream.take(Buffer.concat(this.#pieces));
+    // The bound may lie within a character.
+    return this.total > this.#kept ? text : text + stream.end();
   }
 
   text(): string {

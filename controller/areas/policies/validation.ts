@@ -1,4 +1,5 @@
 import { Value } from "typebox/value";
+import { logEncoding } from "../../../common/agent/log-encoding.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
@@ -23,6 +24,7 @@ export function checkSpec(spec: PolicySpec): void {
 }
 
 function checkCommand(spec: CommandPolicySpec): void {
+  logEncoding(spec);
   if (spec.ctype !== 0) return;
   if (!spec.depotname)
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");

@@ -107,14 +107,22 @@ OUTPUT = rule.create({ class: "/matrix/example", type: "text", fields: ["line"] 
     hostFunction({
       name: "parsefile",
       summary: "Parses a file of the file space into the class of a rule",
-      parameters: [KEY, { name: "path", schema: Type.String({ description: "Path of the file" }) }],
+      parameters: [
+        KEY,
+        { name: "path", schema: Type.String({ description: "Path of the file" }) },
+        {
+          name: "encoding",
+          schema: Type.String({ description: "Encoding of the file; UTF-8 without it" }),
+          optional: true,
+        },
+      ],
       returns: "{class, records, failed, errors, warnings}",
       example: `odb.mql("CREATE CLASS IF NOT EXISTS /matrix/example (line varchar)");
 dfs.write("/tmp/lines.txt", "one\\ntwo"); ${MADE}
 OUTPUT = rule.parsefile("/matrix/rules/example", "/tmp/lines.txt").records`,
       changes: true,
-      call: async ({ principal, signal }, key, filename) =>
-        valueOf(await fileParser.parse(principal, { rule: key, filename, space: "user", signal })),
+      call: async ({ principal, signal }, key, filename, encoding) =>
+        valueOf(await fileParser.parse(principal, { rule: key, filename, space: "user", encoding, signal })),
     }),
   ];
 }

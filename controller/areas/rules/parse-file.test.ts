@@ -20,7 +20,7 @@ let logs: ConsoleLogService;
 let parser: FileParser;
 let sentLines: SentLines;
 /** Content of the file that is parsed; an error in its place is thrown. */
-let content: string | AppError;
+let content: string | Buffer | AppError;
 let size: number | undefined;
 let key = "";
 let count = 0;
@@ -40,7 +40,12 @@ beforeAll(async () => {
     const pieces = (async function* () {
       yield await Promise.resolve(bytes);
     })();
-    return Promise.resolve({ digest: `${key}${content}`, size: size ?? bytes.length, modifiedMs: 0, bytes: pieces });
+    return Promise.resolve({
+      digest: `${key}${bytes.toString("hex")}`,
+      size: size ?? bytes.length,
+      modifiedMs: 0,
+      bytes: pieces,
+    });
   };
   parser = new FileParser({ ...parts, files: { openServed } });
   sentLines = new SentLines({ ...parts, notifications: { publish: () => undefined }, random: runtime.random });
@@ -62,9 +67,9 @@ afterAll(async () => {
 
 const { signal } = new AbortController();
 
-async function parsed(text: string | AppError, { by = ADMIN, rule = key } = {}) {
+async function parsed(text: string | Buffer | AppError, { by = ADMIN, rule = key, encoding = "utf-8" } = {}) {
   content = text;
-  return parser.parse(by, { rule, filename: "/a.csv", space: "user", signal });
+  return parser.parse(by, { rule, filename: "/a.csv", space: "user", encoding, signal });
 }
 
 async function said(name = key) {
@@ -80,6 +85,30 @@ test("each line that fails is an entry of the rule's console log, with its text"
     { ...common, msg: 'Line 2: The field n is no INT: "many".', raw: "b,many" },
     { ...common, msg: "Line 5: It has 4 columns where the rule names 2.", raw: "d,x,y,z" },
   ]);
+});
+
+test("a file is read in the encoding that is named, and in another one its rows are others", async () => {
+  const names = async (): Promise<readonly unknown[]> => {
+    const found: unknown[] = [];
+    for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+      found.push(...page.map(({ values }) => values["name"]));
+    return found;
+  };
+  const gbk = Buffer.from("b1e02c310ac2eb2c32", "hex");
+  expect(await parsed(gbk, { encoding: "latin1" })).toMatchObject({ records: 2 });
+  expect(await parsed(gbk, { encoding: "gbk" })).toMatchObject({ records: 2 });
+  expect(await names()).toEqual(expect.arrayContaining(["编", "码"]));
+  expect(await parsed(Buffer.from("\ufeff编,1\r\n", "utf16le"), { encoding: "utf-16le" })).toMatchObject({
+    records: 1,
+  });
+});
+
+test("bytes that are no text are refused with their place before a row is stored, and so is no encoding", async () => {
+  await expect(parsed(Buffer.from("a,1\nb\xb1,2\n", "latin1"))).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("/a.csv is no utf-8 text at byte 6: name its encoding by encoding=") as string,
+  });
+  await expect(parsed("a,1", { encoding: "klingon" })).rejects.toThrow('encoding="klingon" is no encoding');
 });
 
 test("a file whose records all fail is an error that names the first, and one with a good, a blank or a dropped one is none", async () => {

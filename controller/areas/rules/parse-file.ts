@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import { encodingNamed, UTF8, type Encoding } from "../../../common/text/encodings.ts";
+import { refusing, TextStream } from "../../../common/text/text-stream.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { FailureLog, type LineFailures } from "./line-failures.ts";
 import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
@@ -31,6 +33,8 @@ export interface ParseFileRequest {
   readonly rule: string;
   readonly filename: string;
   readonly space: "user" | "system";
+  /** Of the file; UTF-8 when absent. */
+  readonly encoding?: string | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -40,7 +44,7 @@ interface Dependencies extends LinesDependencies {
 }
 
 /**
- * Parses a file line by line and stores the records. A record's identity is the file's content and its line, so parsing
+ * Parses a file line by line and stores the records. A record's identity is the file's content with its encoding, and its line, so parsing
  * the same file with the same rule again writes the same rows. What fails is in the console log of the rule.
  */
 export class FileParser {
@@ -54,7 +58,7 @@ export class FileParser {
     this.#failures = new FailureLog(dependencies);
   }
 
-  /** `AppError("invalid")` for a file whose records all fail. */
+  /** `AppError("invalid")` for bytes that are no text of the encoding, and for a file whose records all fail. */
   async parse(principal: Principal, request: ParseFileRequest): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rule, filename: source } = request;
@@ -67,11 +71,18 @@ export class FileParser {
     failures: LineFailures,
   ): Promise<LinesResult> {
     const { rules, files } = this.#dependencies;
+    const encoding = request.encoding === undefined ? UTF8 : encodingNamed(request.encoding);
     const rule = await rules.load(principal, request.rule);
-    const file = await files.openServed(principal, { path: filename, space });
+    const name = { path: filename, space };
+    const file = await files.openServed(principal, name);
     if (file.size > PARSE_FILE_MAX_BYTES)
       throw new AppError("too_large", `A file to parse has at most ${PARSE_FILE_MAX_BYTES} bytes.`);
-    const digest = createHash("sha256").update(`${file.digest}\n${rule.key}\n${rule.digest}`).digest("hex");
+    // Nothing is stored of a file that cannot be read whole.
+    const text = { encoding, filename };
+    await read(textOf((await files.openServed(principal, name)).bytes, text));
+    const digest = createHash("sha256")
+      .update([file.digest, rule.key, rule.digest, ...(encoding.kind === UTF8.kind ? [] : [encoding.name])].join("\n"))
+      .digest("hex");
     const identity = `file/${digest}`;
     const of = {
       principal,
@@ -83,7 +94,7 @@ export class FileParser {
       failures,
       signal,
     };
-    const { result, isAllFailed } = await this.#lines.store(of, batches(file.bytes, endOfLines(rule)));
+    const { result, isAllFailed } = await this.#lines.store(of, batches(textOf(file.bytes, text), endOfLines(rule)));
     if (isAllFailed) throw allFailed(filename, rule.key, result);
     return result;
   }
@@ -102,12 +113,11 @@ function allFailed(filename: string, key: string, { failed, errors }: LinesResul
 }
 
 /** Lines without their ends, at most `CHANGE_BATCH_MAX` at a time. */
-async function* batches(bytes: AsyncIterable<Uint8Array>, end: RegExp): AsyncGenerator<readonly string[]> {
-  const decoder = new TextDecoder("utf-8");
+async function* batches(text: AsyncIterable<string>, end: RegExp): AsyncGenerator<readonly string[]> {
   let rest = "";
   let lines: string[] = [];
-  for await (const chunk of bytes) {
-    const parts = (rest + decoder.decode(chunk, { stream: true })).split(end);
+  for await (const piece of text) {
+    const parts = (rest + piece).split(end);
     rest = parts.pop() ?? "";
     if (rest.length > RECORD_MAX_BYTES)
       throw new AppError("too_large", `A line has more than ${RECORD_MAX_BYTES} bytes.`);
@@ -117,7 +127,20 @@ async function* batches(bytes: AsyncIterable<Uint8Array>, end: RegExp): AsyncGen
       lines = [];
     }
   }
-  rest += decoder.decode();
   if (rest !== "") lines.push(rest);
   if (lines.length > 0) yield lines;
+}
+
+/** Refuses bytes that are no text of the encoding. */
+async function* textOf(
+  bytes: AsyncIterable<Uint8Array>,
+  { encoding, filename }: { readonly encoding: Encoding; readonly filename: string },
+): AsyncGenerator<string> {
+  const text = new TextStream(encoding, { refuse: refusing(filename) });
+  for await (const chunk of bytes) yield text.take(chunk);
+  yield text.end();
+}
+
+async function read(text: AsyncIterable<string>): Promise<void> {
+  for await (const piece of text) void piece;
 }

@@ -123,6 +123,7 @@ export function ruleRoutes({
         const { warnings, ...message } = await fileParser.parse(principal, {
           rule: input.rule,
           filename: input.filename,
+          encoding: input.encoding,
           space: (input.$issys ?? input.issys) ? "system" : "user",
           signal,
         });

@@ -47,7 +47,7 @@ describe("delimiters and encodings", () => {
 
   test("bytes that are no text are refused by name, never replaced", async () => {
     expect(await sheets.refusal(Buffer.from("host,note\na,\xe9\n", "latin1"))).toContain(
-      "is no utf-8 text after its first 0 bytes: name its encoding by encoding=",
+      "is no utf-8 text at byte 13: name its encoding by encoding=",
     );
     expect(await sheets.refusal(Buffer.from("\ufeffhost\na\n", "utf16le"))).toContain(
       "begins with the mark of utf-16le, and is read as utf-8: name it by encoding=utf-16le.",
@@ -55,7 +55,7 @@ describe("delimiters and encodings", () => {
     expect(await sheets.refusal(Buffer.from("host\na\n", "utf16le"))).toContain("name the encoding of the file");
     expect(await sheets.refusal("\ufeffhost\na\n", { encoding: "gbk" })).toContain("name it by encoding=utf-8.");
     expect(await sheets.refusal("host\na\n", { encoding: "utf-9" })).toContain(
-      'encoding="utf-9": there is none of that name',
+      'encoding="utf-9" is no encoding that is read here',
     );
   });
 });

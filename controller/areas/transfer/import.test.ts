@@ -157,7 +157,7 @@ test("what is no script is refused", async () => {
   );
   expect((await faults(" ;\n -- nothing\n"))[0]).toBe("[Valid] The upload has no statement in it.");
   const bytes = Buffer.concat([Buffer.from("insert into /matrix/lead host='"), Buffer.from([0xff, 0xfe])]);
-  await expect(transfer.takeBytes(admin, bytes)).rejects.toThrow("no UTF-8 text after its first 0 bytes");
+  await expect(transfer.takeBytes(admin, bytes)).rejects.toThrow("[Format] The script is no utf-8 text at byte");
 });
 
 test("rights hold as in MQL: definitions, classes, rows outside the condition", async () => {

@@ -4,6 +4,7 @@ import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { IMPORT_ANSWER_MS, IMPORTS_UNDER_WAY_MAX } from "../../../common/limits.ts";
+import { encodingNamed, UTF8 } from "../../../common/text/encodings.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
@@ -18,7 +19,7 @@ import { PastPlan } from "./past/plan.ts";
 import { reportOf, rowOf, TRANSFER_PATH, TransferRecords } from "./records.ts";
 import { pathsBelow } from "./rooted.ts";
 import { ImportRuns } from "./runs.ts";
-import { scriptParts, type ScriptPart } from "./source.ts";
+import { scriptParts, scriptText, type ScriptPart } from "./source.ts";
 import { workbookParts } from "./sheets/index.ts";
 import { importJournal, ScriptStore, type ImportJournal, type OpenImport, type VersionedImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
@@ -64,9 +65,16 @@ export interface ImportPlan {
   readonly message: string;
 }
 
-export function scriptUpload(file: { readonly path: string; readonly filename: string }): Upload {
-  const content = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
-  return { name: file.filename, content, parts: () => scriptParts(content()) };
+/** A script in an encoding, UTF-8 when absent, in which it is stored. */
+export function scriptUpload(file: { readonly path: string; readonly filename: string }, encoding?: string): Upload {
+  const read = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
+  const named = encoding === undefined ? UTF8 : encodingNamed(encoding, "[Valid] encoding");
+  const content = named.kind === UTF8.kind ? read : () => bytesOf(scriptText(read(), named));
+  return { name: file.filename, content, parts: () => scriptParts(read(), named) };
+}
+
+async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array> {
+  for await (const piece of text) yield Buffer.from(piece);
 }
 
 /** A spreadsheet counts as the script it stands for. */

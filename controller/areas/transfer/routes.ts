@@ -59,7 +59,7 @@ export function transferRoutes({
 }
 
 /** Parameters that only a sheet with a heading line has. */
-const OF_SHEETS = ["columns", "delimiter", "encoding", "sheet"] as const;
+const OF_SHEETS = ["columns", "delimiter", "sheet"] as const;
 
 async function imported(imports: ImportService, call: Call<Static<typeof ImportInput>>): Promise<SheetReport> {
   const { principal, input, files, signal } = call;
@@ -75,7 +75,7 @@ async function imported(imports: ImportService, call: Call<Static<typeof ImportI
   const stray = OF_SHEETS.find((name) => input[name] !== undefined);
   if (stray !== undefined)
     throw new AppError("invalid", `[Valid] ${stray}= is for a file with a heading line: name its class by class=.`);
-  return taken(imports, scriptUpload(onlyFile(files)), call);
+  return taken(imports, scriptUpload(onlyFile(files), input.encoding), call);
 }
 
 async function workbookTaken(

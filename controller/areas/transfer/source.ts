@@ -7,6 +7,8 @@ import {
   type Statement,
   type StatementText,
 } from "../../../common/mql/index.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
+import { refusing, TextStream } from "../../../common/text/text-stream.ts";
 import { isTransient } from "../../store/journal/index.ts";
 import { inSlices, type Slices } from "../query/index.ts";
 import { type PathOf, placedStatement } from "./rooted.ts";
@@ -31,16 +33,17 @@ export interface FaultPlace {
 }
 
 /** The statements of a script as they come, never all of them. */
-export async function* scriptParts(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<ScriptPart> {
+export async function* scriptParts(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<ScriptPart> {
   const splitter = new StatementSplitter();
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let read = 0;
-  for await (const piece of bytes) {
-    yield* splitter.take(decoded(() => decoder.decode(piece, { stream: true }), read)).map(partOf);
-    read += piece.length;
-  }
-  yield* splitter.take(decoded(() => decoder.decode(), read)).map(partOf);
+  for await (const piece of scriptText(bytes, encoding)) yield* splitter.take(piece).map(partOf);
   yield* splitter.end().map(partOf);
+}
+
+/** The text of a script; bytes that are no text of its encoding, UTF-8 when absent, are an error. */
+export async function* scriptText(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<string> {
+  const text = new TextStream(encoding, { refuse: refusing("[Format] The script") });
+  for await (const piece of bytes) yield text.take(piece);
+  yield text.end();
 }
 
 /** A batch is one statement. A long text is parsed in slices. */
@@ -93,14 +96,4 @@ function placeText(text: string, start: StatementText["start"]): Place {
   const lines = before.split("\n");
   const column = (lines.length === 1 ? start.column : 1) + (lines.at(-1)?.length ?? 0);
   return `line ${start.line + lines.length - 1} column ${column}`;
-}
-
-function decoded(decode: () => string, read: number): string {
-  try {
-    return decode();
-  } catch (error) {
-    throw new AppError("invalid", `[Format] The script is no UTF-8 text after its first ${read} bytes.`, {
-      cause: error,
-    });
-  }
 }

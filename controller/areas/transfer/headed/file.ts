@@ -1,6 +1,7 @@
 import { CsvReader, type CsvRow, RFC_4180 } from "../../../../common/csv/reader.ts";
 import { AppError } from "../../../../common/errors.ts";
 import { SHEET_COLUMNS_MAX, SHEET_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
+import type { Encoding } from "../../../../common/text/encodings.ts";
 import { Archive } from "../sheets/archive.ts";
 import { bookOf, type Book, type SheetName } from "../sheets/book.ts";
 import { rowsOf, type SheetCell } from "../sheets/cells.ts";
@@ -40,7 +41,7 @@ async function openCsv(path: string, how: How): Promise<HeadedSheet> {
   const delimiter = how.delimiter === undefined ? foundDelimiter(heading) : namedDelimiter(how.delimiter);
   return {
     isEven: true,
-    read: { delimiter: shownDelimiter(delimiter), encoding },
+    read: { delimiter: shownDelimiter(delimiter), encoding: encoding.name },
     async *rows() {
       const reader = new CsvReader({ ...RFC_4180, separator: delimiter }, ROW_BOUNDS);
       for await (const piece of decodedFile(path, encoding)) yield* csvRows(reader.take(piece));
@@ -71,7 +72,7 @@ function csvPlace({ number, line }: HeadedRow, cell?: { readonly at: number; rea
   return cell.heading === "" ? `${row} value ${cell.at + 1}` : `${row} column ${JSON.stringify(cell.heading)}`;
 }
 
-async function headingOf(path: string, encoding: string): Promise<string> {
+async function headingOf(path: string, encoding: Encoding): Promise<string> {
   let text = "";
   for await (const piece of decodedFile(path, encoding)) {
     text += piece;

@@ -7,6 +7,8 @@ import {
   SHEET_RATIO_MAX,
   SHEET_UNPACKED_MAX_BYTES,
 } from "../../../../common/limits.ts";
+import { UTF8 } from "../../../../common/text/encodings.ts";
+import { refusing, TextStream } from "../../../../common/text/text-stream.ts";
 import { MarkupReader, type Markup } from "./markup.ts";
 
 /**
@@ -42,14 +44,15 @@ export class Archive implements AsyncDisposable {
     const entry = this.#entries.get(name);
     if (!entry) throw new AppError("invalid", `[Format] The spreadsheet has no part ${name}.`);
     const reader = new MarkupReader();
-    const decoder = new TextDecoder("utf-8", { fatal: true });
+    const text = new TextStream(UTF8, {
+      refuse: refusing(`[Format] The part ${name} of the spreadsheet`, "save it again"),
+    });
     const stream = await this.#zip
       .openReadStreamPromise(entry)
       .catch((error: unknown) => Promise.reject(unreadable(error)));
     try {
-      for await (const bytes of stream as AsyncIterable<Uint8Array>)
-        yield reader.take(decoder.decode(bytes, { stream: true }));
-      yield reader.take(decoder.decode());
+      for await (const bytes of stream as AsyncIterable<Uint8Array>) yield reader.take(text.take(bytes));
+      yield reader.take(text.end());
       reader.end();
     } catch (error) {
       throw unreadable(error);
