@@ -78,7 +78,13 @@ const DetailMembers = {
   status: Type.Optional(Type.Integer({ minimum: -2_147_483_648, maximum: 2_147_483_647 })),
   isadmin: Flag,
   isactive: Flag,
-  config: Type.Optional(Type.Record(Text(256), Text(4_000), { maxProperties: 64 })),
+  config: Type.Optional(
+    Type.Record(Text(256), Text(4_000), {
+      maxProperties: 64,
+      description:
+        "Of the client's meaning; time_zone is the zone in which statements of the user count days and weeks",
+    }),
+  ),
 };
 
 export const UserCreateInput = Type.Object({

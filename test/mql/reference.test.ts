@@ -168,7 +168,18 @@ describe("every construct of MQL stands in an example that is run", () => {
     bucket: true,
     bitlog: true,
   });
-  const options = ["key", "kind", "version", "versionttl", "autosearch", "ttl", "time_zone", "alias", "nickname", "remedy"];
+  const options = [
+    "key",
+    "kind",
+    "version",
+    "versionttl",
+    "autosearch",
+    "ttl",
+    "time_zone",
+    "alias",
+    "nickname",
+    "remedy",
+  ];
 
   test.each([
     ["statements, conditions and values", "kind", kinds],

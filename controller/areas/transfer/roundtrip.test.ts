@@ -103,7 +103,8 @@ test("a class comes with the definitions it inherits from; objects, fields and c
     create class /matrix/part/left (d int); insert into /matrix/part/leaf a='2', b=2, c=3; insert into /matrix/part/leaf a='1', b=1; insert into /matrix/part/left a='x'`,
   );
   const part = "CREATE CLASS IF NOT EXISTS /matrix/part (a varchar, KEYS(a), INDEX(a)) WITH key = 'md5';\n";
-  const leaf = "CREATE CLASS IF NOT EXISTS /matrix/part/leaf (b int) WITH version = true, versionttl = 90, time_zone = 'Asia/Kathmandu';\n";
+  const leaf =
+    "CREATE CLASS IF NOT EXISTS /matrix/part/leaf (b int) WITH version = true, versionttl = 90, time_zone = 'Asia/Kathmandu';\n";
   const [first = "", second = ""] = (await rowsOf(admin, "/matrix/part/leaf")).map(
     ({ id, a, b }) => `INSERT INTO /matrix/part/leaf SET id = '${String(id)}', a = '${String(a)}', b = ${String(b)};\n`,
   );

@@ -24,6 +24,7 @@ export type Print = (text: string) => void;
 const RANDOM_TESTS = [
   "agent/plugins/log-policy/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation.test.ts",
+  "common/calendar",
   "common/schedule/zones.test.ts",
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/accepted.test.ts",
