@@ -39,6 +39,12 @@ export const PATTERN_STEPS_MAX = 20_000_000;
 export const DELIMITER_WINDOW_BYTES = 2 * KIB;
 export const DELIMITER_MAX_BYTES = 512;
 
+// Texts from outside.
+/** Malformed characters of a text whose places are told; all are counted. */
+export const TEXT_PLACES_MAX = 10;
+/** Of the name of an encoding that there is not, in the error. */
+export const ENCODING_NAME_SHOWN_CHARACTERS = 60;
+
 // Paths given from outside.
 export const PATH_MAX_BYTES = KIB;
 export const PATH_SEGMENT_MAX_BYTES = 255;
