@@ -174,6 +174,8 @@ export const LOG_POLL_UNWATCHED_MS = 1_000;
 export const LOG_GATHER_MS = 50;
 /** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
 export const LOG_FINAL_MS = 5_000;
+/** The last line of a file that is still written to is sent without its end after so long a silence. */
+export const LOG_LAST_LINE_MS = 30_000;
 /** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isAppError } from "../../../common/errors.ts";
 import {
   LOG_FINAL_MS,
+  LOG_LAST_LINE_MS,
   LOG_MISSES_MAX,
   LOG_READ_BYTES,
   LOG_READ_MIN_BYTES,
@@ -17,7 +18,9 @@ import { openTrusted } from "../../trusted-path.ts";
 import { extendChain, type Checkpoint } from "./chain.ts";
 import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
+import { beginsWithHole, endOfHole, textEnds } from "./holes.ts";
 import { readAt } from "./reading.ts";
+import { recordOf } from "./record-text.ts";
 import type { Position } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
@@ -86,6 +89,8 @@ export class FollowedFile {
   #changedMs: number;
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
+  /** The size of the file up to which it held nothing but a hole behind the place read. */
+  #holeThrough = -1;
 
   constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
@@ -264,29 +269,62 @@ export class FollowedFile {
   /** False when there is nothing more to take for now. */
   async #take({ bytes, before }: NextPiece, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
-    const fresh = bytes.subarray(before);
-    if (fresh.length === 0) return false;
+    const all = bytes.subarray(before);
+    if (all.length === 0) return false;
+    const unitBytes = this.#work.encoding?.unitBytes ?? 1;
+    if (beginsWithHole(all, unitBytes) && !state.skipping) return this.#skipHole(unitBytes);
+    const isWhole = state.offset + all.length >= state.size;
+    for (const end of textEnds(all, { unitBytes, isWhole })) {
+      if (end === 0) return this.#skipHole(unitBytes);
+      const taken = this.#cut(all.subarray(0, end));
+      if (taken.consumed > 0) return this.#send(bytes.subarray(0, before + taken.consumed), taken, signal);
+    }
+    return this.#takeLargerPieces(isWhole);
+  }
+
+  /** The records of bytes that follow the place read. */
+  #cut(fresh: Buffer): Taken {
+    const { state } = this;
+    const { cutter, encoding } = this.#work;
     const atEnd = state.offset + fresh.length >= state.size;
-    const { pieces, consumed, skipping } = this.#work.cutter.cut(fresh, {
-      skipping: state.skipping,
-      final: atEnd && this.#isFinal(fresh),
-    });
-    this.waiting = atEnd && consumed < fresh.length && (this.#superseded || this.gone || this.#work.endsWithNext);
-    if (consumed === 0) return this.#takeLargerPieces(atEnd);
-    const records = pieces.map(({ start, end, cut }) => ({
-      bytes: fresh.subarray(start, end),
-      offset: state.offset + start,
-      cut,
-    }));
-    const next = { ...this.#printAt(bytes.subarray(0, before + consumed)), skipping };
+    const final = atEnd && this.#isFinal(fresh);
+    const { pieces, consumed, skipping } = cutter.cut(fresh, { skipping: state.skipping, final });
+    this.waiting = atEnd && consumed < fresh.length;
+    // A mark of the encoding alone is no record.
+    const records = pieces
+      .map((piece) => recordOf(fresh, piece, { offset: state.offset, encoding }))
+      .filter(({ bytes }) => bytes.length > 0);
+    return { records, consumed, skipping };
+  }
+
+  /** `bytes` begin with the tail and end where the records do. */
+  async #send(bytes: Buffer, { records, skipping }: Taken, signal: AbortSignal): Promise<boolean> {
+    const next = { ...this.#printAt(bytes), skipping };
     try {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
       this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
     } catch (error) {
       if (!isAppError(error, "limited")) throw error;
-      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, fresh.length) / 2));
+      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, bytes.length) / 2));
       await this.#work.host.room(signal);
     }
+    return true;
+  }
+
+  /** Goes on behind a hole. False when nothing is behind it yet: then it may be room that is written later. */
+  async #skipHole(unitBytes: 1 | 2): Promise<boolean> {
+    const { state } = this;
+    const handle = this.#handle;
+    if (!handle || this.#holeThrough === state.size) return false;
+    const end = await endOfHole(handle, state.offset, state.size);
+    if (end === undefined) {
+      this.#holeThrough = state.size;
+      return false;
+    }
+    const offset = end - (end % unitBytes);
+    const from = Math.max(0, offset - LOG_TAIL_BYTES);
+    const tail = tailOf(await readAt(handle, from, offset - from));
+    Object.assign(state, { offset, tail, chain: undefined });
     return true;
   }
 
@@ -331,6 +369,7 @@ export class FollowedFile {
   /** Whether what is held back is complete: nothing was written for a while, and nothing that belongs to it will be. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
+    if (silentMs >= LOG_LAST_LINE_MS) return true;
     if (silentMs < LOG_FINAL_MS) return false;
     return this.#superseded || this.gone || (this.#work.endsWithNext && bytes.at(-1) === 10);
   }
@@ -338,6 +377,12 @@ export class FollowedFile {
   #key(): string {
     return `${fileMarks(this.#work.policy.name)}${this.state.serial}`;
   }
+}
+
+interface Taken {
+  readonly records: readonly RawRecord[];
+  readonly consumed: number;
+  readonly skipping: boolean;
 }
 
 interface NextPiece {

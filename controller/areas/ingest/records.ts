@@ -224,7 +224,7 @@ export class RecordWriter {
     if (again === undefined || text === undefined || this.#retries === undefined || attempts >= again.total)
       return false;
     const waiting: Waiting = {
-      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [] } } },
+      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [], malformed: [] } } },
       streamId: source.streamId,
       host: source.host,
       digest: rule.digest,
