@@ -28,6 +28,9 @@ const KEY = "/matrix/rules/line";
 const CLASSES = [RUNS, GAPS, ...CONSOLE_LOG_CLASSES];
 const RUNTIME = testRuntime(realClock);
 
+/** Behind their times, of two entries of the stream; never to be changed, as an agent may have pinned entries and a controller stored them. */
+const IDS_OF_FORMER_VERSIONS = ["FXBH2WZ062V00000", "FXBH2WZ062V00001", "D0AX9KZQE0K00000"];
+
 let engine: TestEngine;
 let outbox: TestOutbox;
 let objects: ObjectService;
@@ -138,6 +141,19 @@ describe("ingest", () => {
     await outbox.send(restarted, entries.slice(0, 2));
     await outbox.send(restarted, entries.slice(2));
     expect(await rowsOf("/matrix/line")).toHaveLength(4);
+  });
+
+  it("makes of a batch that was pinned before an upgrade the ids that were made of it then", async () => {
+    const ingest = await prepared();
+    await outbox.send(ingest, [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"])]);
+    const found = await Promise.all(
+      ["a", "b", "c"].map(async (name) => {
+        for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+          for (const { id, values } of page) if (values["name"] === name) return id;
+        return undefined;
+      }),
+    );
+    expect(found.map((id) => id?.slice("line:".length + 10))).toEqual(IDS_OF_FORMER_VERSIONS);
   });
 
   it("repeats what was begun with the rule text it was begun with, and takes the new text afterwards", async () => {

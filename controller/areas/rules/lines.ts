@@ -56,6 +56,8 @@ export interface LinesOf {
   readonly timeMs: number;
   /** With the number of the line and the rule, the identity of its records: the same one writes the same rows. */
   readonly identity: string;
+  /** The rows of a class keep the order of their lines. Absent: their ids are those that former versions gave them. */
+  readonly isOrdered?: true;
   readonly failures: LineFailures;
   readonly signal: AbortSignal;
 }
@@ -75,7 +77,7 @@ export class RuleLines {
 
   /** At most `CHANGE_BATCH_MAX` lines in each piece. `AppError("denied")` for who may write nothing of the class. */
   async store(
-    { principal, rule, source, timeMs, identity, failures, signal }: LinesOf,
+    { principal, rule, source, timeMs, identity, isOrdered, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
   ): Promise<LinesOutcome> {
     const { clock, workers, bodies } = this.#dependencies;
@@ -85,12 +87,16 @@ export class RuleLines {
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of pieces) {
       signal.throwIfAborted();
-      await this.#store(run, await run.parse(lines), identity);
+      await this.#store(run, await run.parse(lines), { identity, isOrdered });
     }
     return { result: run.result(), isAllFailed: run.isAllFailed() };
   }
 
-  async #store(run: LineRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
+  async #store(
+    run: LineRun,
+    parsed: readonly ParsedRecord[],
+    of: Pick<LinesOf, "identity" | "isOrdered">,
+  ): Promise<void> {
     const good = new Map<string, LineRow[]>();
     for (const record of parsed) {
       const line = run.first + record.ordinal;
@@ -99,7 +105,7 @@ export class RuleLines {
         continue;
       }
       const { values, by, class: path = run.rule.class, part = "" } = record;
-      const made = { values, timeMs: run.timeMs, identity: `${identity}/${line}${part}` };
+      const made = { values, timeMs: run.timeMs, ...run.identityOf(of, `${line}${part}`) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };
       const same = good.get(key);
@@ -198,6 +204,7 @@ class LineRun {
   #next = 1;
   #records = 0;
   #removed = 0;
+  #identified = 0;
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
@@ -221,6 +228,10 @@ class LineRun {
     const gate = rowGate({ principal, catalog: await context.objects.catalog(principal) }, path, context);
     this.#gates.set(key, gate);
     return gate;
+  }
+
+  identityOf({ identity, isOrdered }: Pick<LinesOf, "identity" | "isOrdered">, line: string) {
+    return isOrdered ? { identity, ordinal: this.#identified++, isOrdered } : { identity: `${identity}/${line}` };
   }
 
   async parse(lines: readonly string[]): Promise<readonly ParsedRecord[]> {
