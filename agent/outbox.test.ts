@@ -40,7 +40,7 @@ describe("an outbox", () => {
   it("gives each entry a time of its own, also over a restart, and little ahead of the clock", async () => {
     const clock = new TestClock();
     const outbox = await openOutbox({ clock });
-    await Promise.all(Array.from({ length: 50 }, (_, at) => outbox.append([ROW, ROW])));
+    await Promise.all(Array.from({ length: 50 }, () => outbox.append([ROW, ROW])));
     await outbox.close();
     const again = await openOutbox({ clock });
     await again.append([ROW]);
