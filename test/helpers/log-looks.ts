@@ -62,6 +62,11 @@ export class LogLooks implements AsyncDisposable {
     await this.#files.load();
   }
 
+  /** For a file that was made anew. */
+  async reopen(): Promise<void> {
+    this.writer = await open(this.log, "a");
+  }
+
   async look(): Promise<void> {
     await this.#files.scan(SIGNAL);
     await this.read();

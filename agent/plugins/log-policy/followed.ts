@@ -74,6 +74,10 @@ export class FollowedFile {
   gone = false;
   /** Another content is in its place: the file was cut off, or its inode went to another file. */
   displaced = false;
+  /** Its end was read out of a packed file. */
+  isPacked = false;
+  /** When a packed file was last found without its end. */
+  packedTriedMs = -Infinity;
   /** It was renamed, and its mark does not say so yet. */
   moved = false;
   /** It may have changed since it was read. */
@@ -83,6 +87,8 @@ export class FollowedFile {
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
+  /** How long the file was when it was cut off is known. */
+  #isLengthKnown = false;
   #handle: FileHandle | undefined;
   #superseded = false;
   #misses = 0;
@@ -135,12 +141,36 @@ export class FollowedFile {
     const length =
       this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.state.size = Math.max(this.state.size, length ?? 0);
+    this.#isLengthKnown = length !== undefined;
   }
 
   found(): void {
     this.#misses = 0;
     this.gone = false;
     this.displaced = false;
+    this.#isLengthKnown = false;
+  }
+
+  /** Milliseconds since it was found or read last. */
+  get missingForMs(): number {
+    return this.#work.host.clock.nowMs() - this.state.seenMs;
+  }
+
+  /** Takes what a packed file holds of it behind the place read; then it is read to its end. */
+  async takeRest(rest: Buffer, signal: AbortSignal): Promise<void> {
+    const { state } = this;
+    const size = state.offset + rest.length;
+    for (let at = 0; at < rest.length; ) {
+      const isLast = at + LOG_READ_BYTES >= rest.length;
+      const fresh = rest.subarray(at, at + LOG_READ_BYTES);
+      const { records, consumed, skipping } = this.#cut(fresh, isLast);
+      const offset = state.offset + consumed;
+      const tail = tailOf(rest.subarray(0, at + consumed));
+      await this.#emit(records, { offset, tail, skipping, chain: undefined }, { signal });
+      at += consumed;
+    }
+    state.size = Math.max(state.size, size);
+    this.isPacked = true;
   }
 
   /** A file that is renamed during a look can be missed by it, so one miss says little. */
@@ -177,20 +207,24 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  /** `count`: bytes known to be lost since the last look; more may have been written and removed unnoticed. */
+  /**
+   * `count`: bytes known to be lost since the last look. More may have been written and removed unnoticed, so a count of
+   * zero is unknown, except where it is known how long the file was: then nothing is lost and there is no gap.
+   */
   gap(
     reason: "truncated" | "vanished",
     count = Math.max(0, this.state.size - this.state.offset),
     fromMs = this.state.seenMs,
   ): Emission[] {
     const { host, policy, spec } = this.#work;
+    if (count === 0 && reason === "truncated" && this.#isLengthKnown) return [];
     const source = join(spec.dir, this.state.home);
     const value = {
       policy: policy.name,
       source,
       reason,
       count,
-      unit: "bytes",
+      unit: count > 0 ? "bytes" : "unknown",
       fromMs: Math.round(fromMs),
       toMs: host.clock.nowMs(),
     };
@@ -283,11 +317,11 @@ export class FollowedFile {
   }
 
   /** The records of bytes that follow the place read. */
-  #cut(fresh: Buffer): Taken {
+  #cut(fresh: Buffer, isEnd = false): Taken {
     const { state } = this;
     const { cutter, encoding } = this.#work;
     const atEnd = state.offset + fresh.length >= state.size;
-    const final = atEnd && this.#isFinal(fresh);
+    const final = isEnd || (atEnd && this.#isFinal(fresh));
     const { pieces, consumed, skipping } = cutter.cut(fresh, { skipping: state.skipping, final });
     this.waiting = atEnd && consumed < fresh.length;
     // A mark of the encoding alone is no record.
