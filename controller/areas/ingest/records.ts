@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
@@ -25,7 +26,7 @@ import {
 } from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
 import { entryIdentity, policyName } from "./batches.ts";
-import { Faults } from "./faults.ts";
+import { Faults, type Marked } from "./faults.ts";
 import { type Placed, RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
@@ -188,6 +189,7 @@ export class RecordWriter {
         raw,
       });
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
+    if (batch.again === undefined) faults.marked({ entry, records }, markedOf(records));
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
     const firstUs = batch.writeUs?.get(entry.sequence);
@@ -295,6 +297,14 @@ interface Storing {
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
+}
+
+function markedOf({ records, cut, malformed }: Records): Marked {
+  const [lost, replaced] = [new Set(cut), new Set(malformed)];
+  return {
+    cut: records.filter((_, at) => lost.has(at)).length,
+    malformed: records.filter((bytes, at) => replaced.has(at) || !isUtf8(bytes)).length,
+  };
 }
 
 function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {
