@@ -501,6 +501,7 @@ export async function assemble(options: AssemblyOptions) {
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({
+      records,
       ingest,
       sent,
       objects,

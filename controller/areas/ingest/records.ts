@@ -65,6 +65,7 @@ export class RecordWriter {
   readonly #retries: RecordWriterOptions["retries"];
   readonly #recent: RecordWriterOptions["recent"];
   readonly #onFaults: (tenant: string) => void;
+  #marked: Marked = { cut: 0, malformed: 0 };
   readonly #decoder = new TextDecoder("utf-8");
 
   constructor({ objects, classes, clock, workers, bodies, gate, onFaults = () => {}, ...rest }: RecordWriterOptions) {
@@ -77,6 +78,11 @@ export class RecordWriter {
     this.#workers = workers;
     this.#onFaults = onFaults;
     this.#classes = classes;
+  }
+
+  /** How many records came so far that are not as they were written; those of a repeated batch count again. */
+  get marked(): Marked {
+    return this.#marked;
   }
 
   /** Of one tenant. They are stored side by side. Answers how many records are kept to be tried again. */
@@ -189,7 +195,7 @@ export class RecordWriter {
         raw,
       });
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
-    if (batch.again === undefined) faults.marked({ entry, records }, markedOf(records));
+    if (batch.again === undefined) this.#mark({ entry, records }, faults);
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
     const firstUs = batch.writeUs?.get(entry.sequence);
@@ -209,6 +215,12 @@ export class RecordWriter {
         faults.one({ entry, records, error: told(parsed, batch), raw: raw[parsed.ordinal]?.text ?? "", ordinal, part });
     }
     work.kept += waiting.size;
+  }
+
+  #mark(of: { readonly entry: Entry; readonly records: Records }, faults: Faults): void {
+    const { cut, malformed } = markedOf(of.records);
+    this.#marked = { cut: this.#marked.cut + cut, malformed: this.#marked.malformed + malformed };
+    faults.marked(of, { cut, malformed });
   }
 
   /** A record that is to be tried again is kept before its batch is acknowledged. */
