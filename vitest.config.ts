@@ -25,7 +25,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{afterends,edgeendings,ends,futuretimes,races}}.test.ts",
   "controller/areas/openid/openid.test.ts",
   "controller/areas/policies/policies.test.ts",
-  "controller/areas/query/{analyzed,asof,batch/batch,counted,graph/graph,ordered,records,search/*,write/{future,restoring,set}}.test.ts",
+  "controller/areas/query/{analyzed,arrival,asof,batch/batch,counted,graph/graph,ordered,records,search/*,write/{future,restoring,set}}.test.ts",
   "controller/areas/rules/service.test.ts",
   "controller/areas/schema/schema.test.ts",
   "controller/areas/scripts/scripts.test.ts",

@@ -49,6 +49,7 @@ function records(rule: string, count = 1): Emission {
     groups: {},
     rule,
     cut: [],
+    malformed: [],
   };
   return { body: { $case: "records", value } };
 }

@@ -6,7 +6,7 @@ import {
   decodeGroup,
   decodeHeader,
   FRAME_HEAD_BYTES,
-  lastSequence,
+  lastEntry,
   scanFrames,
   serialOf,
   type Segment,
@@ -17,6 +17,8 @@ import {
 export interface Left {
   readonly streamId: string;
   readonly nextSequence: number;
+  /** Of its last entries, 0 when there are none in its last segment. */
+  readonly lastTimeMs: number;
   readonly segments: readonly Segment[];
   readonly marks: ReadonlyMap<string, string>;
   /** The last segment, open to go on. */
@@ -31,6 +33,7 @@ interface LeftSegment {
   /** Payloads. */
   readonly groups: readonly Buffer[];
   readonly nextSequence: number;
+  readonly lastTimeMs: number;
   /** With its head; ends the segment. */
   readonly lastFrame: Buffer;
   readonly damagedFrames: number;
@@ -53,6 +56,7 @@ export async function loadOutbox(files: Files, folder: string): Promise<Left | u
   return {
     streamId: last.header.stream,
     nextSequence: last.nextSequence,
+    lastTimeMs: last.lastTimeMs,
     segments: found.map(({ segment }) => segment),
     marks: marksOf(last),
     file: await openLast(files, folder, last),
@@ -72,9 +76,20 @@ async function loadSegment(files: Files, path: string, serial: number): Promise<
   if (!first) return undefined;
   const header = decodeHeader(first);
   const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
-  const nextSequence = (lastSequence(groups) ?? header.base - 1) + 1;
+  const lastWritten = lastEntry(groups);
+  const nextSequence = (lastWritten?.sequence ?? header.base - 1) + 1;
   const lastFrame = bytes.subarray(end - FRAME_HEAD_BYTES - (groups.at(-1) ?? first).length, end);
-  return { segment, header, groups, nextSequence, lastFrame, damagedFrames: damaged, tornBytes: bytes.length - end };
+  const lastTimeMs = lastWritten?.timeMs ?? 0;
+  return {
+    segment,
+    header,
+    groups,
+    nextSequence,
+    lastTimeMs,
+    lastFrame,
+    damagedFrames: damaged,
+    tornBytes: bytes.length - end,
+  };
 }
 
 /** A header has all of them as they were, the groups behind it what changed since. */

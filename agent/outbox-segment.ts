@@ -100,11 +100,11 @@ export function decodeGroup(payload: Buffer): Group {
   };
 }
 
-/** The last sequence of the entries in these payloads, undefined when there are none. */
-export function lastSequence(groups: readonly Buffer[]): number | undefined {
+/** The last of the entries in these payloads, undefined when there are none. */
+export function lastEntry(groups: readonly Buffer[]): Entry | undefined {
   for (const payload of groups.toReversed()) {
     const last = decodeGroup(payload).entries.at(-1);
-    if (last) return last.sequence;
+    if (last) return last;
   }
   return undefined;
 }

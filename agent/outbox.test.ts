@@ -3,12 +3,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { realClock, seededRandom } from "../test/helpers/clock.ts";
+import { TestClock } from "../test/helpers/runtime.ts";
 import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
 import { emitWhenRoom } from "./host.ts";
 import { Outbox, type Emission, type OutboxOptions } from "./outbox.ts";
 import { encodeHeader } from "./outbox-segment.ts";
 import type { Files, OpenFile } from "../common/files.ts";
-import { OUTBOX_PINS_SLOT_BYTES } from "../common/limits.ts";
+import { OUTBOX_PINS_SLOT_BYTES, OUTBOX_TIME_AHEAD_MAX_MS } from "../common/limits.ts";
 import { nodeFiles } from "./files.ts";
 
 let folder: string;
@@ -34,6 +35,31 @@ describe("an outbox", () => {
     expect(again.streamId).toBe(outbox.streamId);
     expect(await again.append([text("b"), text("c")])).toBe(102);
     expect(await texts(again, 99)).toEqual(["a98", "a99", "b", "c"]);
+  });
+
+  it("gives each entry a time of its own, also over a restart, and little ahead of the clock", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    await Promise.all(Array.from({ length: 50 }, () => outbox.append([ROW, ROW])));
+    await outbox.close();
+    const again = await openOutbox({ clock });
+    await again.append([ROW]);
+    const beginMs = clock.nowMs();
+    expect(await times(again)).toEqual(Array.from({ length: 101 }, (_, at) => beginMs + at));
+    await again.append(Array.from({ length: OUTBOX_TIME_AHEAD_MAX_MS }, () => ROW));
+    expect(Math.max(...(await times(again)))).toBe(beginMs + OUTBOX_TIME_AHEAD_MAX_MS);
+  });
+
+  it("follows a clock that is set back far, and stays above one that is set back a little", async () => {
+    const clock = new TestClock();
+    const outbox = await openOutbox({ clock });
+    await outbox.append([ROW]);
+    const beginMs = clock.nowMs();
+    clock.advance(-100);
+    await outbox.append([ROW]);
+    clock.advance(100 - 3_600_000);
+    await outbox.append([ROW]);
+    expect(await times(outbox)).toEqual([beginMs, beginMs + 1, beginMs - 3_600_000]);
   });
 
   it("writes entries and marks in one piece: wherever the file is torn, both are there or neither", async () => {
@@ -343,6 +369,21 @@ function failingOnce(operation: string, path: string): (now: string, at: string)
 
 function text(data: string): Emission {
   return { body: { $case: "output", value: { commandId: "c", stderr: false, offset: 0, data: Buffer.from(data) } } };
+}
+
+/** An entry that rows are made of. */
+const ROW: Emission = {
+  body: {
+    $case: "gap",
+    value: { policy: "p", source: "s", reason: "vanished", count: 0, unit: "bytes", fromMs: 0, toMs: 0 },
+  },
+};
+
+async function times(outbox: Outbox): Promise<readonly number[]> {
+  const reader = outbox.reader(1);
+  const entries = await reader.next(10_000, 1 << 24);
+  await reader.close();
+  return entries.map(({ timeMs }) => timeMs);
 }
 
 function textOf(body: unknown): string {

@@ -8,6 +8,7 @@ import {
   OUTBOX_RESERVE_BYTES,
   OUTBOX_RETRY_MS,
   OUTBOX_SEGMENT_BYTES,
+  OUTBOX_TIME_AHEAD_MAX_MS,
 } from "../common/limits.ts";
 import type { Files, OpenFile } from "../common/files.ts";
 import { isDiskFull, makeFolder, nodeFiles, syncFolder, writeWholly } from "./files.ts";
@@ -22,6 +23,7 @@ import {
   encodeHeader,
   entryWeight,
   segmentName,
+  type EntryBody,
   type Mark,
   type Segment,
 } from "./outbox-segment.ts";
@@ -63,6 +65,8 @@ export class Outbox {
   #streamId = "";
   #nextSequence = 1;
   #acknowledged = 0;
+  /** Time of the last entry that rows are made of. */
+  #lastTimeMs = 0;
   #diskFull = false;
   #broken: AppError | undefined;
   #closed = false;
@@ -279,12 +283,11 @@ export class Outbox {
     await this.#holdBallast();
     await this.#rollWhenLarge();
     let sequence = this.#nextSequence;
-    const timeMs = this.#options.clock.nowMs();
     const lasts: number[] = [];
     const entries = groups.flatMap(({ emissions }) => {
       const own = emissions.map(({ body, traceparent }) => ({
         sequence: sequence++,
-        timeMs,
+        timeMs: this.#timeOf(body),
         traceparent: traceparent ?? "",
         body,
       }));
@@ -300,6 +303,19 @@ export class Outbox {
       applyMarks(this.#marks, group.marks);
       group.resolve(lasts[index] ?? sequence - 1);
     });
+  }
+
+  /**
+   * Rows are ordered by their times first, so no two entries of rows have the same one. A clock that was set back further
+   * than entries run ahead of it is followed.
+   */
+  #timeOf(body: EntryBody): number {
+    const nowMs = Math.floor(this.#options.clock.nowMs());
+    if (body.$case === "output" || body.$case === "result") return nowMs;
+    const aheadMs = this.#lastTimeMs - nowMs;
+    const isUsable = aheadMs >= 0 && aheadMs <= OUTBOX_TIME_AHEAD_MAX_MS;
+    this.#lastTimeMs = isUsable ? Math.min(this.#lastTimeMs + 1, nowMs + OUTBOX_TIME_AHEAD_MAX_MS) : nowMs;
+    return this.#lastTimeMs;
   }
 
   async #storeSomewhere(bytes: Buffer): Promise<Segment> {
@@ -464,6 +480,7 @@ export class Outbox {
     for (const [key, value] of left.marks) this.#marks.set(key, value);
     this.#streamId = left.streamId;
     this.#nextSequence = left.nextSequence;
+    this.#lastTimeMs = left.lastTimeMs;
     this.#file = left.file;
     this.damagedFrames = left.damagedFrames;
     this.tornBytes = left.tornBytes;

@@ -6,9 +6,11 @@ export interface RawRecord {
   readonly bytes: Uint8Array;
   readonly offset: number;
   readonly cut: boolean;
+  /** Bytes that were no character of the encoding it was read in are U+FFFD now. */
+  readonly malformed?: boolean;
 }
 
-export type RecordsHead = Omit<Records, "offset" | "records" | "cut">;
+export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malformed">;
 
 /** Packs records into as few entries as their bounds allow, in order. */
 export function packRecords(head: RecordsHead, records: readonly RawRecord[]): Emission[] {
@@ -21,11 +23,12 @@ export function packRecords(head: RecordsHead, records: readonly RawRecord[]): E
       value.records.length >= RECORDS_PER_ENTRY_MAX ||
       bytes + record.bytes.length > RECORDS_ENTRY_MAX_BYTES
     ) {
-      value = { ...head, offset: record.offset, records: [], cut: [] };
+      value = { ...head, offset: record.offset, records: [], cut: [], malformed: [] };
       entries.push({ body: { $case: "records", value } });
       bytes = 0;
     }
     if (record.cut) value.cut.push(value.records.length);
+    if (record.malformed) value.malformed.push(value.records.length);
     value.records.push(asBuffer(record.bytes));
     bytes += record.bytes.length;
   }

@@ -49,6 +49,20 @@ export function ulidOf(timeMs: number, entropy: Uint8Array): string {
   return timeText(timeMs) + fiveBytesText(entropy, 0) + fiveBytesText(entropy, 5);
 }
 
+/** Ten bytes that are greater by a number than those given: ids of the same time made of them ascend with it. */
+export function entropyPlus(entropy: Uint8Array, count: number): Uint8Array {
+  const sum = entropy.slice(0, ENTROPY_BYTES);
+  let carry = count;
+  for (let at = ENTROPY_BYTES - 1; at >= 0 && carry > 0; at--) {
+    carry += sum[at] ?? 0;
+    sum[at] = carry % 256;
+    carry = Math.floor(carry / 256);
+  }
+  return sum;
+}
+
+const ENTROPY_BYTES = 10;
+
 /** Characters of a ULID's entropy that a series counts in. */
 const ORDINAL_CHARACTERS = 5;
 export const ULID_ORDINALS_MAX = 32 ** ORDINAL_CHARACTERS;

@@ -502,6 +502,7 @@ export async function assemble(options: AssemblyOptions) {
     keysArea({ keys, resealing, parts }),
     { name: "peers", close: () => links.close() },
     ingestArea({
+      records,
       ingest,
       sent,
       objects,

@@ -1,5 +1,8 @@
+import { AppError } from "../errors.ts";
 import { DELIMITER_MAX_BYTES, DELIMITER_WINDOW_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
 import { compilePattern, type Pattern, type PatternMatch } from "../regex/pattern.ts";
+import { UTF8, type Encoding } from "../text/encodings.ts";
+import { decodeText } from "../text/text-stream.ts";
 
 /**
  * Cuts bytes into raw records, the same for followed files, output of commands and uploaded text.
@@ -9,11 +12,16 @@ import { compilePattern, type Pattern, type PatternMatch } from "../regex/patter
  * other is searched in the bytes, so it may span lines; there a character beyond ASCII may stand only by itself, not in
  * a class. One of more than `DELIMITER_MAX_BYTES` may not be found, and a line too long for an anchored one holds none.
  * Line breaks around a record are taken off, empty records left out. A record longer than `RECORD_MAX_BYTES` keeps its
- * beginning and is marked.
+ * beginning, up to a whole character, and is marked.
+ *
+ * The bytes begin where a code unit of the encoding begins; all places given and answered do. In another encoding than
+ * UTF-8 only lines, and delimiters that are tried on each line, are found.
  */
 export interface CutRules {
   readonly delimiter?: string | undefined;
   readonly delimitereol?: boolean | undefined;
+  /** UTF-8 when absent. */
+  readonly encoding?: Encoding | undefined;
 }
 
 /** A record's place in the bytes given. */
@@ -55,35 +63,49 @@ const LINE_DELIMITERS = new Set(["", "\n", "\r\n", "\\n", "\\r\\n", "\\r?\\n", "
 
 /** Throws `AppError("invalid")` for a delimiter that is not usable. */
 export function compileCutter(rules: CutRules): RecordCutter {
-  const boundaries = boundariesOf(rules);
-  return { cut: (bytes, options = {}) => cut(boundaries, bytes, options) };
+  const { encoding = UTF8 } = rules;
+  const boundaries = boundariesOf(rules, encoding);
+  return { cut: (bytes, options = {}) => cut({ boundaries, encoding }, bytes, options) };
 }
 
-function boundariesOf(rules: CutRules): Boundaries {
+function boundariesOf(rules: CutRules, encoding: Encoding): Boundaries {
   const source = rules.delimiter ?? "";
-  if (LINE_DELIMITERS.has(source)) return lineBreaks;
+  if (LINE_DELIMITERS.has(source)) return (bytes) => lineBreaks(bytes, encoding);
   const atEnd = rules.delimitereol === true;
-  if (source.startsWith("^") || source.endsWith("$")) return linesThatMatch(compilePattern(source), atEnd);
+  if (source.startsWith("^") || source.endsWith("$")) return linesThatMatch(compilePattern(source), atEnd, encoding);
+  if (encoding.kind !== "utf-8")
+    throw new AppError(
+      "invalid",
+      `The delimiter ${JSON.stringify(source)} is not found in ${encoding.name}: begin it with ^ or end it with $.`,
+    );
   return placesThatMatch(compilePattern(asBytes(source)), atEnd);
 }
 
-function* lineBreaks(bytes: Uint8Array): Iterable<Boundary> {
-  for (let at = bytes.indexOf(LINE_FEED); at >= 0; at = bytes.indexOf(LINE_FEED, at + 1))
-    yield { end: at, next: at + 1 };
+function* lineBreaks(bytes: Uint8Array, encoding: Encoding): Iterable<Boundary> {
+  for (let at = lineFeed(bytes, 0, encoding); at >= 0; at = lineFeed(bytes, at + encoding.unitBytes, encoding))
+    yield { end: at, next: at + encoding.unitBytes };
 }
 
-function linesThatMatch(pattern: Pattern, atEnd: boolean): Boundaries {
-  const decoder = new TextDecoder();
+/** The place of the next line feed; -1 when there is none. */
+function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
+  if (unitBytes === 1) return bytes.indexOf(LINE_FEED, from);
+  const [first = 0, second] = newline;
+  for (let at = bytes.indexOf(first, from); at >= 0; at = bytes.indexOf(first, at + 1))
+    if (at % unitBytes === 0 && bytes[at + 1] === second) return at;
+  return -1;
+}
+
+function linesThatMatch(pattern: Pattern, atEnd: boolean, encoding: Encoding): Boundaries {
+  const { unitBytes } = encoding;
   return function* (bytes, final) {
     let start = 0;
     while (start < bytes.length) {
-      const found = bytes.indexOf(LINE_FEED, start);
+      const found = lineFeed(bytes, start, encoding);
       if (found < 0 && !final) return;
       const end = found < 0 ? bytes.length : found;
-      const next = Math.min(end + 1, bytes.length);
-      const text = decoder.decode(
-        bytes.subarray(start, bytes[end - 1] === CARRIAGE_RETURN && end > start ? end - 1 : end),
-      );
+      const next = Math.min(end + unitBytes, bytes.length);
+      const isReturned = end - start >= unitBytes && isUnit(bytes, end - unitBytes, CARRIAGE_RETURN, encoding);
+      const { text } = decodeText(bytes.subarray(start, isReturned ? end - unitBytes : end), encoding);
       if (pattern.fits(text) && pattern.test(text)) yield atEnd ? { end, next } : { end: start, next: start };
       start = found < 0 ? bytes.length : next;
     }
@@ -134,40 +156,73 @@ function matchBetween(
   return match && { ...match, start: match.start + start, end: match.end + start };
 }
 
-function cut(boundaries: Boundaries, bytes: Uint8Array, options: CutOptions): CutResult {
+interface Cutting {
+  readonly boundaries: Boundaries;
+  readonly encoding: Encoding;
+}
+
+function cut({ boundaries, encoding }: Cutting, bytes: Uint8Array, options: CutOptions): CutResult {
   const pieces: Piece[] = [];
   let start = 0;
   let skipping = options.skipping ?? false;
+  const add = (from: number, to: number) => addPiece(pieces, bytes, { from, to, encoding });
   for (const { end, next } of boundaries(bytes, options.final ?? false)) {
     // A record cannot be empty, but the rest of a cut one can.
     if (next === start && !skipping) continue;
-    if (!skipping) addPiece(pieces, bytes, start, end);
+    if (!skipping) add(start, end);
     skipping = false;
     start = next;
   }
-  const rest = bytes.length - start;
   if (options.final) {
-    if (!skipping) addPiece(pieces, bytes, start, bytes.length);
+    if (!skipping) add(start, bytes.length);
     return { pieces, consumed: bytes.length, skipping: false };
   }
-  if (skipping) return { pieces, consumed: bytes.length, skipping };
-  if (rest <= RECORD_MAX_BYTES) return { pieces, consumed: start, skipping: false };
-  addPiece(pieces, bytes, start, bytes.length);
-  return { pieces, consumed: bytes.length, skipping: true };
+  const whole = bytes.length - (bytes.length % encoding.unitBytes);
+  if (skipping) return { pieces, consumed: whole, skipping };
+  if (whole - start <= RECORD_MAX_BYTES) return { pieces, consumed: start, skipping: false };
+  add(start, whole);
+  return { pieces, consumed: whole, skipping: true };
 }
 
-function addPiece(pieces: Piece[], bytes: Uint8Array, from: number, to: number): void {
+function addPiece(
+  pieces: Piece[],
+  bytes: Uint8Array,
+  { from, to, encoding }: { readonly from: number; readonly to: number; readonly encoding: Encoding },
+): void {
+  const { unitBytes } = encoding;
   let start = from;
   let end = to;
-  while (start < end && isBreak(bytes[start])) start++;
-  while (end > start && isBreak(bytes[end - 1])) end--;
-  if (end === start) return;
-  const kept = Math.min(end, start + RECORD_MAX_BYTES);
-  pieces.push({ start, end: kept, cut: kept < end });
+  while (start < end && isBreak(bytes, start, encoding)) start += unitBytes;
+  while (end > start && isBreak(bytes, end - unitBytes, encoding)) end -= unitBytes;
+  if (end <= start) return;
+  const isUtf8 = encoding.kind === "utf-8";
+  const kept = isUtf8 ? keptBytes(bytes.subarray(start, end)) : Math.min(end - start, RECORD_MAX_BYTES);
+  pieces.push({ start, end: start + kept, cut: start + kept < end });
 }
 
-function isBreak(byte: number | undefined): boolean {
-  return byte === LINE_FEED || byte === CARRIAGE_RETURN;
+/** How many bytes of a text in UTF-8 are kept as a record, up to a whole character. */
+export function keptBytes(bytes: Uint8Array): number {
+  if (bytes.length <= RECORD_MAX_BYTES) return bytes.length;
+  let at = RECORD_MAX_BYTES;
+  while (at > RECORD_MAX_BYTES - UTF8_BYTES_MAX && isWithinCharacter(bytes[at])) at--;
+  return isWithinCharacter(bytes[at]) ? RECORD_MAX_BYTES : at;
+}
+
+function isWithinCharacter(byte: number | undefined): boolean {
+  return ((byte ?? 0) & 0xc0) === 0x80;
+}
+
+const UTF8_BYTES_MAX = 4;
+
+function isBreak(bytes: Uint8Array, at: number, encoding: Encoding): boolean {
+  return isUnit(bytes, at, LINE_FEED, encoding) || isUnit(bytes, at, CARRIAGE_RETURN, encoding);
+}
+
+/** True when the code unit at a place is that ASCII character. */
+function isUnit(bytes: Uint8Array, at: number, character: number, { unitBytes, newline }: Encoding): boolean {
+  if (unitBytes === 1) return bytes[at] === character;
+  const low = newline[0] === LINE_FEED ? at : at + 1;
+  return bytes[low] === character && bytes[low === at ? at + 1 : at] === 0;
 }
 
 // One character per byte, so that places in the text are places in the bytes.

@@ -85,6 +85,8 @@ export const OUTBOX_BALLAST_BYTES = 256 * KIB;
 export const OUTBOX_PINS_SLOT_BYTES = 128 * KIB;
 /** One atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
+/** How far the times of entries may run ahead of the clock, so that no two have the same one. */
+export const OUTBOX_TIME_AHEAD_MAX_MS = 2_000;
 export const OUTBOX_RETRY_MS = 1_000;
 /** Between two copies of its marks beside it. */
 export const OUTBOX_COPY_MS = 5_000;
@@ -176,6 +178,8 @@ export const LOG_POLL_UNWATCHED_MS = 1_000;
 export const LOG_GATHER_MS = 50;
 /** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
 export const LOG_FINAL_MS = 5_000;
+/** The last line of a file that is still written to is sent without its end after so long a silence. */
+export const LOG_LAST_LINE_MS = 30_000;
 /** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
@@ -191,6 +195,13 @@ export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Distance of the checkpoints by which a copy is known, and that of the first ones is `LOG_HEAD_BYTES`. */
 export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
+/** Of a packed file, unpacked, in which the rest of a life is looked for; and of that rest, which is held in memory. */
+export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
+export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
+/** Between two looks into a packed file that has no end yet. */
+export const LOG_PACKED_LOOK_MS = 1_000;
+/** How long a packed file may be without its end until what it holds counts as lost. */
+export const LOG_PACKED_WAIT_MS = 30_000;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
 /** Times of files are this coarse. */

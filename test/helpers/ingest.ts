@@ -68,6 +68,7 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
     groups: {},
     rule,
     cut: [],
+    malformed: [],
     records: lines.map((line) => Buffer.from(line)),
   };
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };

@@ -152,6 +152,7 @@ function records(
     groups: {},
     rule,
     cut: [],
+    malformed: [],
     records: lines.map((line) => Buffer.from(line)),
   };
   return { sequence, timeMs, traceparent: "", body: { $case: "records", value } };

@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
@@ -10,6 +10,7 @@ import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
 import { Homes } from "./homes.ts";
 import { compareGenerations, isNumbered, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
+import { packedRest } from "./packed.ts";
 import type { Scene } from "./scene.ts";
 import type { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
@@ -128,7 +129,7 @@ export class LogFiles {
     this.#homes.beginLook(homes);
     this.#copies.beginLook();
     this.#problem = await folderProblem(dir);
-    const { files, folders, cut } = await walk(dir);
+    const { files, packed, folders, cut } = await walk(dir);
     if (cut) this.#complain(`${dir} holds too many files; some are not followed`);
     const wanted = files.filter((path) => this.#work.match.test(path));
     for (const path of wanted) homes.add(path);
@@ -142,6 +143,7 @@ export class LogFiles {
     const scene: Scene = {
       atMs,
       files,
+      packed,
       homes,
       looks: await lookAll(dir, [...wanted, ...rotated], refused),
       taken: new Set(),
@@ -288,13 +290,27 @@ export class LogFiles {
     for (const file of [...this.#files.values()]) {
       if (!file.gone) continue;
       if (file.isOpen) await file.read(signal);
-      if (file.waiting) continue;
+      if (file.waiting || (await this.#isBeingPacked(file, scene, signal))) continue;
       const loss = lossOf(file);
-      if (loss.length === 0 && file.isHome) loss.push(...(await this.#homes.gapAfter(file, scene.looks)));
+      if (loss.length === 0 && file.isHome && !file.displaced)
+        loss.push(...(await this.#homes.gapAfter(file, scene.looks)));
       await this.#work.host.emit(loss, { marks: [file.unmark()], reserve: true, signal });
       await file.close();
       this.#files.delete(file.state.serial);
     }
+  }
+
+  /** Reads the rest of a life out of the file it was packed into. True while that is still written. */
+  async #isBeingPacked(file: FollowedFile, { packed }: Scene, signal: AbortSignal): Promise<boolean> {
+    if (file.isOpen && !file.displaced) return false;
+    const nowMs = this.#work.host.clock.monotonicMs();
+    if (nowMs < file.packedTriedMs + LOG_PACKED_LOOK_MS) return true;
+    const found = await packedRest(this.#work.spec.dir, packed, file.state);
+    if (found === undefined) return false;
+    if (found === "growing") file.packedTriedMs = nowMs;
+    if (found === "growing") return file.missingForMs < LOG_PACKED_WAIT_MS;
+    await file.takeRest(found.rest, signal);
+    return false;
   }
 
   /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
@@ -409,7 +425,7 @@ export class LogFiles {
 function lossOf(file: FollowedFile): Emission[] {
   if (file.state.head === "") return [];
   if (file.displaced && file.isHome) return file.gap("truncated");
-  if (file.isOpen) return [];
+  if (file.isOpen || file.isPacked) return [];
   return file.isHome || file.state.size > file.state.offset ? file.gap("vanished") : [];
 }
 

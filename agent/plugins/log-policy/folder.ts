@@ -24,6 +24,8 @@ export async function folderProblem(root: string): Promise<string | undefined> {
 /** What is below a folder: files by their path relative to it, with slashes. */
 export interface Walk {
   readonly files: readonly string[];
+  /** Files that a rotation packed. */
+  readonly packed: readonly string[];
   readonly folders: readonly string[];
   /** A bound was reached and more is there. */
   readonly cut: boolean;
@@ -31,19 +33,20 @@ export interface Walk {
 
 export async function walk(root: string): Promise<Walk> {
   const files: string[] = [];
+  const packed: string[] = [];
   const folders = [""];
   let entries = 0;
   for (let index = 0; index < folders.length; index++) {
     const folder = folders[index] ?? "";
     for (const entry of await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])) {
-      if (++entries > LOG_WALK_ENTRIES_MAX) return { files, folders, cut: true };
+      if (++entries > LOG_WALK_ENTRIES_MAX) return { files, packed, folders, cut: true };
       const path = folder === "" ? entry.name : `${folder}/${entry.name}`;
       const deep = path.split("/").length > PATH_DEPTH_MAX;
       if (entry.isDirectory() && folders.length < LOG_FOLDERS_MAX && !deep) folders.push(path);
-      else if ((entry.isFile() || entry.isSymbolicLink()) && !PACKED.test(entry.name)) files.push(path);
+      else if (entry.isFile() || entry.isSymbolicLink()) (PACKED.test(entry.name) ? packed : files).push(path);
     }
   }
-  return { files, folders, cut: false };
+  return { files, packed, folders, cut: false };
 }
 
 export interface FileLook {

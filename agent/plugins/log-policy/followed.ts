@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { isAppError } from "../../../common/errors.ts";
 import {
   LOG_FINAL_MS,
+  LOG_LAST_LINE_MS,
   LOG_MISSES_MAX,
   LOG_READ_BYTES,
   LOG_READ_MIN_BYTES,
@@ -17,7 +18,9 @@ import { openTrusted } from "../../trusted-path.ts";
 import { extendChain, type Checkpoint } from "./chain.ts";
 import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
+import { beginsWithHole, endOfHole, textEnds } from "./holes.ts";
 import { readAt } from "./reading.ts";
+import { recordOf } from "./record-text.ts";
 import type { Position } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
@@ -71,6 +74,10 @@ export class FollowedFile {
   gone = false;
   /** Another content is in its place: the file was cut off, or its inode went to another file. */
   displaced = false;
+  /** Its end was read out of a packed file. */
+  isPacked = false;
+  /** When a packed file was last found without its end. */
+  packedTriedMs = -Infinity;
   /** It was renamed, and its mark does not say so yet. */
   moved = false;
   /** It may have changed since it was read. */
@@ -80,12 +87,16 @@ export class FollowedFile {
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
+  /** How long the file was when it was cut off is known. */
+  #isLengthKnown = false;
   #handle: FileHandle | undefined;
   #superseded = false;
   #misses = 0;
   #changedMs: number;
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
+  /** The size of the file up to which it held nothing but a hole behind the place read. */
+  #holeThrough = -1;
 
   constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
@@ -130,12 +141,36 @@ export class FollowedFile {
     const length =
       this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
     this.state.size = Math.max(this.state.size, length ?? 0);
+    this.#isLengthKnown = length !== undefined;
   }
 
   found(): void {
     this.#misses = 0;
     this.gone = false;
     this.displaced = false;
+    this.#isLengthKnown = false;
+  }
+
+  /** Milliseconds since it was found or read last. */
+  get missingForMs(): number {
+    return this.#work.host.clock.nowMs() - this.state.seenMs;
+  }
+
+  /** Takes what a packed file holds of it behind the place read; then it is read to its end. */
+  async takeRest(rest: Buffer, signal: AbortSignal): Promise<void> {
+    const { state } = this;
+    const size = state.offset + rest.length;
+    for (let at = 0; at < rest.length; ) {
+      const isLast = at + LOG_READ_BYTES >= rest.length;
+      const fresh = rest.subarray(at, at + LOG_READ_BYTES);
+      const { records, consumed, skipping } = this.#cut(fresh, isLast);
+      const offset = state.offset + consumed;
+      const tail = tailOf(rest.subarray(0, at + consumed));
+      await this.#emit(records, { offset, tail, skipping, chain: undefined }, { signal });
+      at += consumed;
+    }
+    state.size = Math.max(state.size, size);
+    this.isPacked = true;
   }
 
   /** A file that is renamed during a look can be missed by it, so one miss says little. */
@@ -172,20 +207,24 @@ export class FollowedFile {
     return { key: this.#key() };
   }
 
-  /** `count`: bytes known to be lost since the last look; more may have been written and removed unnoticed. */
+  /**
+   * `count`: bytes known to be lost since the last look. More may have been written and removed unnoticed, so a count of
+   * zero is unknown, except where it is known how long the file was: then nothing is lost and there is no gap.
+   */
   gap(
     reason: "truncated" | "vanished",
     count = Math.max(0, this.state.size - this.state.offset),
     fromMs = this.state.seenMs,
   ): Emission[] {
     const { host, policy, spec } = this.#work;
+    if (count === 0 && reason === "truncated" && this.#isLengthKnown) return [];
     const source = join(spec.dir, this.state.home);
     const value = {
       policy: policy.name,
       source,
       reason,
       count,
-      unit: "bytes",
+      unit: count > 0 ? "bytes" : "unknown",
       fromMs: Math.round(fromMs),
       toMs: host.clock.nowMs(),
     };
@@ -264,29 +303,62 @@ export class FollowedFile {
   /** False when there is nothing more to take for now. */
   async #take({ bytes, before }: NextPiece, signal: AbortSignal): Promise<boolean> {
     const { state } = this;
-    const fresh = bytes.subarray(before);
-    if (fresh.length === 0) return false;
+    const all = bytes.subarray(before);
+    if (all.length === 0) return false;
+    const unitBytes = this.#work.encoding?.unitBytes ?? 1;
+    if (beginsWithHole(all, unitBytes) && !state.skipping) return this.#skipHole(unitBytes);
+    const isWhole = state.offset + all.length >= state.size;
+    for (const end of textEnds(all, { unitBytes, isWhole })) {
+      if (end === 0) return this.#skipHole(unitBytes);
+      const taken = this.#cut(all.subarray(0, end));
+      if (taken.consumed > 0) return this.#send(bytes.subarray(0, before + taken.consumed), taken, signal);
+    }
+    return this.#takeLargerPieces(isWhole);
+  }
+
+  /** The records of bytes that follow the place read. */
+  #cut(fresh: Buffer, isEnd = false): Taken {
+    const { state } = this;
+    const { cutter, encoding } = this.#work;
     const atEnd = state.offset + fresh.length >= state.size;
-    const { pieces, consumed, skipping } = this.#work.cutter.cut(fresh, {
-      skipping: state.skipping,
-      final: atEnd && this.#isFinal(fresh),
-    });
-    this.waiting = atEnd && consumed < fresh.length && (this.#superseded || this.gone || this.#work.endsWithNext);
-    if (consumed === 0) return this.#takeLargerPieces(atEnd);
-    const records = pieces.map(({ start, end, cut }) => ({
-      bytes: fresh.subarray(start, end),
-      offset: state.offset + start,
-      cut,
-    }));
-    const next = { ...this.#printAt(bytes.subarray(0, before + consumed)), skipping };
+    const final = isEnd || (atEnd && this.#isFinal(fresh));
+    const { pieces, consumed, skipping } = cutter.cut(fresh, { skipping: state.skipping, final });
+    this.waiting = atEnd && consumed < fresh.length;
+    // A mark of the encoding alone is no record.
+    const records = pieces
+      .map((piece) => recordOf(fresh, piece, { offset: state.offset, encoding }))
+      .filter(({ bytes }) => bytes.length > 0);
+    return { records, consumed, skipping };
+  }
+
+  /** `bytes` begin with the tail and end where the records do. */
+  async #send(bytes: Buffer, { records, skipping }: Taken, signal: AbortSignal): Promise<boolean> {
+    const next = { ...this.#printAt(bytes), skipping };
     try {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
       this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
     } catch (error) {
       if (!isAppError(error, "limited")) throw error;
-      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, fresh.length) / 2));
+      this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, bytes.length) / 2));
       await this.#work.host.room(signal);
     }
+    return true;
+  }
+
+  /** Goes on behind a hole. False when nothing is behind it yet: then it may be room that is written later. */
+  async #skipHole(unitBytes: 1 | 2): Promise<boolean> {
+    const { state } = this;
+    const handle = this.#handle;
+    if (!handle || this.#holeThrough === state.size) return false;
+    const end = await endOfHole(handle, state.offset, state.size);
+    if (end === undefined) {
+      this.#holeThrough = state.size;
+      return false;
+    }
+    const offset = end - (end % unitBytes);
+    const from = Math.max(0, offset - LOG_TAIL_BYTES);
+    const tail = tailOf(await readAt(handle, from, offset - from));
+    Object.assign(state, { offset, tail, chain: undefined });
     return true;
   }
 
@@ -331,6 +403,7 @@ export class FollowedFile {
   /** Whether what is held back is complete: nothing was written for a while, and nothing that belongs to it will be. */
   #isFinal(bytes: Buffer): boolean {
     const silentMs = this.#work.host.clock.monotonicMs() - this.#changedMs;
+    if (silentMs >= LOG_LAST_LINE_MS) return true;
     if (silentMs < LOG_FINAL_MS) return false;
     return this.#superseded || this.gone || (this.#work.endsWithNext && bytes.at(-1) === 10);
   }
@@ -338,6 +411,12 @@ export class FollowedFile {
   #key(): string {
     return `${fileMarks(this.#work.policy.name)}${this.state.serial}`;
   }
+}
+
+interface Taken {
+  readonly records: readonly RawRecord[];
+  readonly consumed: number;
+  readonly skipping: boolean;
 }
 
 interface NextPiece {

@@ -1,26 +1,37 @@
+import { logEncoding } from "../../../common/agent/log-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
+import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
+import type { Host } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
 import { LogRunner } from "./runner.ts";
+import type { LogWork } from "./work.ts";
 
 /** Follows the files of a folder through rotation and truncation, and sends what is written to them. */
 export const logPolicy: PolicyPlugin = {
   kind: "log",
   create({ policy, spec }, host) {
     if (!isLogSpec(spec)) throw new AppError("invalid", `The policy ${policy.name} is no log policy.`);
-    return new LogRunner({
-      policy,
-      spec,
-      host,
-      match: compilePattern(spec.match),
-      filter: spec.matchregexp ? compilePattern(spec.matchregexp) : undefined,
-      cutter: compileCutter(spec),
-      endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
-    });
+    return new LogRunner(logWork(policy, spec, host));
   },
 };
+
+/** Throws `AppError("invalid")` for an expression, delimiter or encoding that cannot be used. */
+export function logWork(policy: Policy, spec: LogPolicySpec, host: Host): LogWork {
+  const encoding = logEncoding(spec);
+  return {
+    policy,
+    spec,
+    host,
+    match: compilePattern(spec.match),
+    filter: spec.matchregexp ? compilePattern(spec.matchregexp) : undefined,
+    cutter: compileCutter({ ...spec, encoding }),
+    encoding,
+    endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
+  };
+}
 
 function isLogSpec(value: unknown): value is LogPolicySpec {
   if (typeof value !== "object" || value === null) return false;

@@ -5,6 +5,7 @@ export interface Scene {
   readonly atMs: number;
   /** Every file, by its path. */
   readonly files: readonly string[];
+  readonly packed: readonly string[];
   /** Files that match, and those that a rotation may have made of one. */
   readonly looks: readonly FileLook[];
   /** Paths of logs: what matches, and where a followed file was first seen. */

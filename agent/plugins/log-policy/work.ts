@@ -1,5 +1,6 @@
 import type { RecordCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
@@ -11,6 +12,8 @@ export interface LogWork {
   readonly match: Pattern;
   readonly filter: Pattern | undefined;
   readonly cutter: RecordCutter;
+  /** Absent: records are sent as they are, which is UTF-8. */
+  readonly encoding: Encoding | undefined;
   /** A record's end is its next one's beginning. */
   readonly endsWithNext: boolean;
 }

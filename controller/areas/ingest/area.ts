@@ -1,11 +1,13 @@
 import type { Area } from "../../area.ts";
 import type { Objects } from "../objects/index.ts";
+import type { RecordWriter } from "./records.ts";
 import { retryClass, type RuleRetries } from "./retries.ts";
 import type { SentPolicies } from "./sent-policies.ts";
 import type { IngestService } from "./service.ts";
 
 export interface IngestParts {
   readonly ingest: Pick<IngestService, "leave" | "close">;
+  readonly records: Pick<RecordWriter, "marked">;
   readonly retries: Pick<RuleRetries, "leave">;
   /** Tries records again that rules asked for, once they are due. */
   readonly tryAgain: (tenant: string) => Promise<void>;
@@ -16,10 +18,22 @@ export interface IngestParts {
 }
 
 /** Entries come over the agent port: it has no endpoints. */
-export function ingestArea({ ingest, sent, objects, retries, isFirst, tryAgain }: IngestParts): Area {
+export function ingestArea({ ingest, records, sent, objects, retries, isFirst, tryAgain }: IngestParts): Area {
   return {
     name: "ingest",
     classes: [retryClass(objects)],
+    levels: [
+      {
+        name: "odp_records_cut",
+        help: "Raw records of agents since the start that lost their end.",
+        value: () => records.marked.cut,
+      },
+      {
+        name: "odp_records_malformed",
+        help: "Raw records of agents since the start with bytes that are no character of their encoding.",
+        value: () => records.marked.malformed,
+      },
+    ],
     maintain: async (tenant) => {
       if (isFirst()) await tryAgain(tenant);
     },

@@ -1,5 +1,5 @@
 import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
-import { INGEST_ERRORS_KEPT_PER_ENTRY } from "../../../common/limits.ts";
+import { INGEST_ERRORS_KEPT_PER_ENTRY, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Row } from "../../../common/value.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
@@ -13,6 +13,8 @@ import { keptRow } from "../../well-formed.ts";
 const US_PER_MS = 1_000;
 /** Behind all records of an entry. */
 const MORE_ORDINAL = ULID_ORDINALS_MAX - 1;
+const CUT_ORDINAL = ULID_ORDINALS_MAX - 2;
+const MALFORMED_ORDINAL = ULID_ORDINALS_MAX - 3;
 const RAW_KEPT_CHARACTERS = 1_000;
 const NO_RECORDS = { rule: "", source: "" } as const;
 
@@ -20,6 +22,14 @@ interface Fault {
   readonly entry: Entry;
   readonly records: Pick<Records, "rule" | "source">;
   readonly error: string;
+  /** An error when absent. */
+  readonly level?: "warn" | "error";
+}
+
+/** How many records of an entry are not as they were written. */
+export interface Marked {
+  readonly cut: number;
+  readonly malformed: number;
 }
 
 interface RawFault {
@@ -76,6 +86,16 @@ export class Faults {
   /** An entry that is not taken at all. */
   entry(entry: Entry, error: string): void {
     this.#push({ entry, records: NO_RECORDS, error }, { raw: "", count: 1, ordinal: 0 });
+  }
+
+  /** Records that are stored, but not as they were: so many of an entry lost their end, so many have bytes that are no characters. */
+  marked(of: Pick<Fault, "entry" | "records">, { cut, malformed }: Marked): void {
+    const told = (error: string, count: number, ordinal: number): void => {
+      if (count > 0) this.#push({ ...of, error, level: "warn" }, { raw: "", count, ordinal });
+    };
+    told(`Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: ${cut} records.`, cut, CUT_ORDINAL);
+    const text = `With bytes that are no character of their encoding, stored as U+FFFD: ${malformed} records.`;
+    told(text, malformed, MALFORMED_ORDINAL);
   }
 
   /** A row the object database did not take. */
@@ -139,12 +159,12 @@ function kept(raw: string): string {
 }
 
 function rowOf(
-  { records, error, sttime }: Omit<Fault, "entry"> & { readonly sttime: number },
+  { records, error, level = "error", sttime }: Omit<Fault, "entry"> & { readonly sttime: number },
   batch: PreparedBatch,
 ): Row {
   return {
     name: records.rule,
-    level: levelOf("error"),
+    level: levelOf(level),
     msg: error,
     sttime,
     host: batch.source.host,

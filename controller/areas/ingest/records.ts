@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
@@ -27,7 +28,7 @@ import {
 } from "../rules/index.ts";
 import { InFlight } from "./in-flight.ts";
 import { entryIdentity, policyName } from "./batches.ts";
-import { Faults } from "./faults.ts";
+import { Faults, type Marked } from "./faults.ts";
 import { type Placed, RowsByClass } from "./rows-by-class.ts";
 import type { PreparedBatch, RetryKeeper, Waiting } from "./types.ts";
 
@@ -66,6 +67,7 @@ export class RecordWriter {
   readonly #retries: RecordWriterOptions["retries"];
   readonly #recent: RecordWriterOptions["recent"];
   readonly #onFaults: (tenant: string) => void;
+  #marked: Marked = { cut: 0, malformed: 0 };
   readonly #decoder = new TextDecoder("utf-8");
 
   constructor({ objects, classes, clock, workers, bodies, gate, onFaults = () => {}, ...rest }: RecordWriterOptions) {
@@ -78,6 +80,11 @@ export class RecordWriter {
     this.#workers = workers;
     this.#onFaults = onFaults;
     this.#classes = classes;
+  }
+
+  /** How many records came so far that are not as they were written; those of a repeated batch count again. */
+  get marked(): Marked {
+    return this.#marked;
   }
 
   /** Of one tenant. They are stored side by side. Answers how many records are kept to be tried again. */
@@ -192,6 +199,7 @@ export class RecordWriter {
         raw,
       });
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
+    if (batch.again === undefined) this.#mark({ entry, records }, faults);
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
     const firstUs = batch.writeUs?.get(entry.sequence);
@@ -226,6 +234,12 @@ export class RecordWriter {
     return writeUs === undefined ? this.#clock.nowMs() : Math.floor(writeUs / 1_000);
   }
 
+  #mark(of: { readonly entry: Entry; readonly records: Records }, faults: Faults): void {
+    const { cut, malformed } = markedOf(of.records);
+    this.#marked = { cut: this.#marked.cut + cut, malformed: this.#marked.malformed + malformed };
+    faults.marked(of, { cut, malformed });
+  }
+
   /** A record that is to be tried again is kept before its batch is acknowledged. */
   async #isKept(
     { again, ordinal, error }: ParseFault,
@@ -241,7 +255,7 @@ export class RecordWriter {
     if (again === undefined || text === undefined || this.#retries === undefined || attempts >= again.total)
       return false;
     const waiting: Waiting = {
-      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [] } } },
+      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [], malformed: [] } } },
       streamId: source.streamId,
       host: source.host,
       digest: rule.digest,
@@ -312,6 +326,14 @@ interface Storing {
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
+}
+
+function markedOf({ records, cut, malformed }: Records): Marked {
+  const [lost, replaced] = [new Set(cut), new Set(malformed)];
+  return {
+    cut: records.filter((_, at) => lost.has(at)).length,
+    malformed: records.filter((bytes, at) => replaced.has(at) || !isUtf8(bytes)).length,
+  };
 }
 
 function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {

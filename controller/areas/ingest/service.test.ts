@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AppError } from "../../../common/errors.ts";
+import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import type { Entry } from "../../../proto/gen/agent/v1/agent.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import {
@@ -27,6 +28,9 @@ const SOURCE = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 const KEY = "/matrix/rules/line";
 const CLASSES = [RUNS, GAPS, ...CONSOLE_LOG_CLASSES];
 const RUNTIME = testRuntime(realClock);
+
+/** Behind their times, of two entries of the stream; never to be changed, as an agent may have pinned entries and a controller stored them. */
+const IDS_OF_FORMER_VERSIONS = ["FXBH2WZ062V00000", "FXBH2WZ062V00001", "D0AX9KZQE0K00000"];
 
 let engine: TestEngine;
 let outbox: TestOutbox;
@@ -138,6 +142,19 @@ describe("ingest", () => {
     await outbox.send(restarted, entries.slice(0, 2));
     await outbox.send(restarted, entries.slice(2));
     expect(await rowsOf("/matrix/line")).toHaveLength(4);
+  });
+
+  it("makes of a batch that was pinned before an upgrade the ids that were made of it then", async () => {
+    const ingest = await prepared();
+    await outbox.send(ingest, [entry(1, ["a,1", "b,2"]), entry(2, ["c,3"])]);
+    const found = await Promise.all(
+      ["a", "b", "c"].map(async (name) => {
+        for await (const page of objects.read(ADMIN, { class: "/matrix/line", subtree: false }))
+          for (const { id, values } of page) if (values["name"] === name) return id;
+        return undefined;
+      }),
+    );
+    expect(found.map((id) => id?.slice("line:".length + 10))).toEqual(IDS_OF_FORMER_VERSIONS);
   });
 
   it("repeats what was begun with the rule text it was begun with, and takes the new text afterwards", async () => {
@@ -254,6 +271,22 @@ describe("ingest", () => {
     expect(found.map(({ raw, msg }) => (raw === "" ? msg : raw))).toEqual([...lines.slice(0, 20), counted]);
     expect(new Set(found.map(({ sttime }) => sttime))).toEqual(new Set([agoMs]));
     for (const { edtime } of found) expect(edtime).toBeGreaterThanOrEqual(BASE_MS);
+  });
+
+  it("counts records that lost their end or have bytes that are no characters, once for each entry", async () => {
+    const ingest = await prepared();
+    const marked = entry(1, ["a,1", "b,2", "c,3"]);
+    if (marked.body?.$case !== "records") throw new Error("records");
+    marked.body.value.cut = [0, 7];
+    marked.body.value.malformed = [1];
+    marked.body.value.records[2] = Buffer.from("63ff2c33", "hex");
+    for (const controller of [ingest, newIngest(objects)]) await outbox.send(controller, [marked, entry(2, ["d,4"])]);
+    const told = (await rowsOf("/matrix/consolelog/rule")).map(({ level, count, msg }) => ({ level, count, msg }));
+    expect(told.toSorted((a, b) => Number(a.count) - Number(b.count))).toEqual([
+      { level: 3, count: 1, msg: `Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: 1 records.` },
+      { level: 3, count: 2, msg: "With bytes that are no character of their encoding, stored as U+FFFD: 2 records." },
+    ]);
+    expect(await rowsOf("/matrix/line")).toHaveLength(4);
   });
 
   it("goes on when a rule cannot be used, and says so with the number of records", async () => {

@@ -202,6 +202,8 @@ export interface NewRecord {
   readonly identity: string;
   /** For an identity with many records: the index of this one, below `ULID_ORDINALS_MAX`. They keep this order. */
   readonly ordinal?: number;
+  /** Ordinals have no bound, and ids of objects that are made of a time keep their order as well. */
+  readonly isOrdered?: true | undefined;
   /**
    * For an upsert: the time of its write in microseconds, fixed by the source. A repetition with it changes nothing and
    * loses to every later write. Absent: a time above all that was read, so that a repetition wins.

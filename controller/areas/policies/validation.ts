@@ -1,5 +1,6 @@
 import { Value } from "typebox/value";
 import { logEncoding } from "../../../common/agent/log-encoding.ts";
+import { compileCutter } from "../../../common/agent/records.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { fileName } from "../../../common/paths.ts";
@@ -40,6 +41,7 @@ function checkLog(spec: LogPolicySpec): void {
     throw new AppError("invalid", `The policy's dir must be an absolute path, not ${JSON.stringify(spec.dir)}.`);
   const match = checked("match", spec.match);
   checked("matchregexp", spec.matchregexp);
+  compileCutter({ ...spec, encoding: logEncoding(spec) });
   const used = [
     ...(spec.priority ?? []),
     ...Object.keys(spec.translation ?? {}),

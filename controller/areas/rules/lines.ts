@@ -60,6 +60,8 @@ export interface LinesOf {
   readonly identity: string;
   /** The lines are a whole file: with `--header` its first line is the heading line. */
   readonly isWhole?: boolean;
+  /** The rows of a class keep the order of their lines. Absent: their ids are those that former versions gave them. */
+  readonly isOrdered?: true;
   readonly failures: LineFailures;
   readonly signal: AbortSignal;
 }
@@ -84,7 +86,7 @@ export class RuleLines {
 
   /** At most `CHANGE_BATCH_MAX` lines in each piece, of a csv rule with their carriage returns. `AppError("denied")` for who may write nothing of the class. */
   async store(
-    { principal, rule, source, timeMs, identity, isWhole = false, failures, signal }: LinesOf,
+    { principal, rule, source, timeMs, identity, isWhole = false, isOrdered, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
   ): Promise<LinesOutcome> {
     const { clock, workers, bodies } = this.#dependencies;
@@ -94,12 +96,16 @@ export class RuleLines {
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
-      await this.#store(run, await run.parse(lines), identity);
+      await this.#store(run, await run.parse(lines), { identity, isOrdered });
     }
     return { result: run.result(), isAllFailed: run.isAllFailed() };
   }
 
-  async #store(run: LineRun, parsed: readonly ParsedRecord[], identity: string): Promise<void> {
+  async #store(
+    run: LineRun,
+    parsed: readonly ParsedRecord[],
+    of: Pick<LinesOf, "identity" | "isOrdered">,
+  ): Promise<void> {
     const good = new Map<string, LineRow[]>();
     for (const record of parsed) {
       const line = run.first + record.ordinal;
@@ -114,7 +120,7 @@ export class RuleLines {
         continue;
       }
       if (timeFault !== undefined) run.misdated(line, timeFault);
-      const made = { values, timeMs, identity: `${identity}/${line}${part}` };
+      const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };
       const same = good.get(key);
@@ -214,6 +220,7 @@ class LineRun {
   #next = 1;
   #records = 0;
   #removed = 0;
+  #identified = 0;
   #failed = 0;
   readonly #errors: { line: number; error: string }[] = [];
   readonly #unused = new Map<string, number>();
@@ -239,6 +246,10 @@ class LineRun {
     const gate = rowGate({ principal, catalog: await context.objects.catalog(principal) }, path, context);
     this.#gates.set(key, gate);
     return gate;
+  }
+
+  identityOf({ identity, isOrdered }: Pick<LinesOf, "identity" | "isOrdered">, line: string) {
+    return isOrdered ? { identity, ordinal: this.#identified++, isOrdered } : { identity: `${identity}/${line}` };
   }
 
   async parse(given: readonly string[]): Promise<readonly ParsedRecord[]> {

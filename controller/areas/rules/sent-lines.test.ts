@@ -94,6 +94,16 @@ test("lines sent with Basic credentials go through the rule, and one that does n
   expect((await namesOf("/matrix/sent")).length - before).toBe(CHANGE_BATCH_MAX + 1);
 });
 
+test("the ids of the lines of a call ascend in their order", async () => {
+  const count = CHANGE_BATCH_MAX + 50;
+  await send(`rule=${KEY}`, Array.from({ length: count }, (_, at) => `ordered,${at}`).join("\n"));
+  const found: { id: string; n: number }[] = [];
+  for await (const page of objects.read(ADMIN, { class: "/matrix/sent", subtree: false }))
+    for (const { id, values } of page) if (values["name"] === "ordered") found.push({ id, n: Number(values["n"]) });
+  const numbers = found.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(({ n }) => n);
+  expect(numbers).toEqual(Array.from({ length: count }, (_, at) => at));
+});
+
 test("equal lines are records of their own, within a call and in the next", async () => {
   const before = (await namesOf("/matrix/sent")).length;
   for (const twins of ["twin,1\ntwin,1", "twin,1\ntwin,1"])

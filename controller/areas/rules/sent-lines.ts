@@ -69,7 +69,16 @@ export class SentLines {
       const lines = linesOf(text, endOfLines(rule));
       lines.forEach(checkLine);
       const identity = `sent/${Buffer.from(random.bytes(IDENTITY_BYTES)).toString("hex")}`;
-      const of = { principal, rule, source, timeMs: clock.nowMs(), identity, failures, signal };
+      const of = {
+        principal,
+        rule,
+        source,
+        timeMs: clock.nowMs(),
+        identity,
+        isOrdered: true as const,
+        failures,
+        signal,
+      };
       return (await this.#lines.store(of, pieces(lines))).result;
     });
   }

@@ -1,6 +1,14 @@
 import { hash } from "node:crypto";
 import { AppError } from "../../../../common/errors.ts";
-import { formatObjectId, joinKeys, parseObjectId, ulidOf, ulidSeries, uuidOf } from "../../../../common/ids.ts";
+import {
+  entropyPlus,
+  formatObjectId,
+  joinKeys,
+  parseObjectId,
+  ulidOf,
+  ulidSeries,
+  uuidOf,
+} from "../../../../common/ids.ts";
 import { OBJECT_ID_MAX_BYTES } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import type { ClassOptions, ClassView, NewRecord } from "../types.ts";
@@ -58,7 +66,25 @@ export function idFromColumns(view: ClassView, row: Row): string | undefined {
   return key === undefined ? undefined : wholeId(view, key);
 }
 
-type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs">;
+/** Entropy of the ids that are made one after the other; in a millisecond each is above the one before. */
+export class AscendingEntropy {
+  readonly #random: (length: number) => Uint8Array;
+  #timeMs = NaN;
+  #last: Uint8Array = new Uint8Array(10);
+
+  constructor(random: (length: number) => Uint8Array) {
+    this.#random = random;
+  }
+
+  next(timeMs: number): Uint8Array {
+    const wholeMs = Math.trunc(timeMs);
+    this.#last = wholeMs === this.#timeMs ? entropyPlus(this.#last, 1) : this.#random(10);
+    this.#timeMs = wholeMs;
+    return this.#last;
+  }
+}
+
+type Identity = Pick<NewRecord, "identity" | "ordinal" | "timeMs" | "isOrdered">;
 
 /** Ids for sources that may repeat themselves: the same for the same identity, ordinal and time. */
 export class RepeatableIds {
@@ -67,12 +93,14 @@ export class RepeatableIds {
   #series: ((ordinal: number) => string) | undefined;
 
   /** For an object. */
-  source({ identity, ordinal, timeMs }: Identity): IdSource {
+  source({ identity, ordinal, timeMs, isOrdered }: Identity): IdSource {
+    if (isOrdered) return { timeMs, entropy: () => orderedEntropy(identity, ordinal) };
     return { timeMs, entropy: () => identityHash(ordinal === undefined ? identity : `${identity}/${ordinal}`) };
   }
 
   /** For a record. */
-  ulid({ identity, ordinal, timeMs }: Identity): string {
+  ulid({ identity, ordinal, timeMs, isOrdered }: Identity): string {
+    if (isOrdered) return ulidOf(timeMs, orderedEntropy(identity, ordinal));
     return ordinal === undefined ? ulidOf(timeMs, identityHash(identity)) : this.#seriesOf(identity, timeMs)(ordinal);
   }
 
@@ -85,6 +113,10 @@ export class RepeatableIds {
     }
     return this.#series;
   }
+}
+
+function orderedEntropy(identity: string, ordinal = 0): Uint8Array {
+  return entropyPlus(identityHash(identity), ordinal);
 }
 
 /** Ten bytes that stand for the source of a record. */

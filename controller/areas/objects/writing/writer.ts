@@ -14,7 +14,7 @@ import { compose, type ComposedWrite, type EntityWrite } from "../values/compose
 import { lastRemovalUs } from "../values/edgelives.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
 import { insertEvent, upsertEvent } from "../values/events.ts";
-import { RepeatableIds, wholeId } from "../values/identity.ts";
+import { AscendingEntropy, RepeatableIds, wholeId } from "../values/identity.ts";
 import { recordId, recordOf } from "../values/records.ts";
 import { checkAll, checkEdits, checkRecordRow, checkRow, ofRow, type CheckedRow } from "../values/rows.ts";
 import { withPast } from "./backdated.ts";
@@ -69,9 +69,11 @@ interface Batch extends Omit<IngestOptions, "basis" | "rewrites"> {
  */
 export class ObjectWriter {
   readonly #writing: Writing;
+  readonly #entropy: AscendingEntropy;
 
   constructor(writing: Writing) {
     this.#writing = writing;
+    this.#entropy = new AscendingEntropy((length) => writing.runtime.random.bytes(length));
   }
 
   async insert(
@@ -82,7 +84,7 @@ export class ObjectWriter {
   ): Promise<string[]> {
     const [atMs, eachMs] = typeof at === "object" ? [undefined, at] : [at, undefined];
     const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
-    const entropy = (): Uint8Array => this.#writing.runtime.random.bytes(10);
+    const entropy = (): Uint8Array => this.#entropy.next(timeMs);
     const source = { timeMs, entropy };
     if (view.kind === "record")
       return this.#append(

@@ -33,7 +33,12 @@ export interface ChangedObjects {
 /** The part of a change that repetitions share. JSON. Times are those of `Objects.writeTimes`. */
 export type Settled =
   /** INSERT: for the rows of each class a time for each row, or one for all. */
-  | { readonly kind: "rows"; readonly timesUs: readonly (readonly number[])[] }
+  | {
+      readonly kind: "rows";
+      readonly timesUs: readonly (readonly number[])[];
+      /** Rows of all statements keep their order. Absent in what former versions settled. */
+      readonly isOrdered?: true;
+    }
   /** UPDATE and DELETE: the objects found, and what the SELECTs in its condition answered where that is asked again. */
   | { readonly kind: "found"; readonly found: readonly FoundObjects[]; readonly answers?: SubAnswers };
 
@@ -44,6 +49,8 @@ export interface FoundObjects extends ChangedObjects {
 export interface Making {
   /** Identifies the statement among all statements of all batches; ids are made of it. */
   readonly identity: string;
+  /** Identifies the batch, and the statement in it. */
+  readonly batch: { readonly identity: string; readonly statement: number };
   readonly signal: AbortSignal;
   /**
    * Records that objects get a later time, before they are written; absent when an earlier attempt may have written

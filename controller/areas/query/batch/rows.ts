@@ -43,16 +43,20 @@ class RepeatableInsert implements Repeatable {
       timesUs.push(await this.#timesUs(work, this.#ids[at] ?? []));
     }
     const changes = this.#works.map(({ view }, at) => ({ class: view.path, ids: this.#known(at) }));
-    return { settled: { kind: "rows", timesUs }, changes };
+    return { settled: { kind: "rows", timesUs, isOrdered: true }, changes };
   }
 
-  async make(settled: Settled, { identity, signal, retimed }: Making): Promise<readonly Row[]> {
+  async make(settled: Settled, { identity, batch, signal, retimed }: Making): Promise<readonly Row[]> {
     if (settled.kind !== "rows") throw new RangeError("an insert is settled as rows");
     const ids: string[] = [];
     for (const [at, work] of this.#works.entries()) {
       new Slices({ ...this.#context, signal }).check();
       const isNew = retimed !== undefined;
-      const records = recordsOf(work, settled.timesUs[at] ?? [], { identity: `${identity}/${at}`, isNew });
+      const records = recordsOf(work, settled.timesUs[at] ?? [], {
+        identity: settled.isOrdered ? `${batch.identity}/of/${at}` : `${identity}/${at}`,
+        isNew,
+        statement: settled.isOrdered && batch.statement,
+      });
       const { objects, unstored } = this.#context;
       // Rows with a time of their own keep it.
       const retiming: IngestOptions =
@@ -91,7 +95,7 @@ function retimedIn(
   const [common = 0] = settled.timesUs[at] ?? [];
   const timesUs = Array.from({ length: count }, (_, row) => settled.timesUs[at]?.[row] ?? common);
   for (const place of places) timesUs[place] = writeUs;
-  return { kind: "rows", timesUs: settled.timesUs.with(at, timesUs) };
+  return { ...settled, timesUs: settled.timesUs.with(at, timesUs) };
 }
 
 /** The preset times of rows in their order. A row that names the object of an earlier one is written after it. */
@@ -124,12 +128,26 @@ function waves(refs: readonly (ObjectRef | undefined)[]): (ObjectRef | undefined
 function recordsOf(
   { view, rows, atMs }: InsertWork,
   timesUs: readonly number[],
-  of: Pick<NewRecord, "identity" | "isNew">,
+  { statement, ...of }: Pick<NewRecord, "identity" | "isNew"> & { readonly statement: number | undefined },
 ): readonly NewRecord[] {
   const [common = 0] = timesUs;
   return rows.map((values, at) => {
     const settledUs = timesUs[at] ?? common;
     const writeUs = atMs === undefined || view.kind === "record" ? settledUs : Math.floor(atMs * 1_000);
-    return { ...of, values, writeUs, timeMs: atMs ?? Math.floor(settledUs / 1_000), identity: `${of.identity}/${at}` };
+    const timeMs = atMs ?? Math.floor(settledUs / 1_000);
+    return { ...of, values, writeUs, timeMs, ...placeOf(of.identity, statement, at) };
   });
+}
+
+/** More than an INSERT has. */
+const ROWS_OF_STATEMENT = 2 ** 24;
+
+/** The identity of a row: its own, or that of all rows of its batch with its place among them. */
+function placeOf(
+  identity: string,
+  statement: number | undefined,
+  row: number,
+): Pick<NewRecord, "identity" | "ordinal" | "isOrdered"> {
+  if (statement === undefined) return { identity: `${identity}/${row}` };
+  return { identity, ordinal: statement * ROWS_OF_STATEMENT + row, isOrdered: true };
 }

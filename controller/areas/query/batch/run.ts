@@ -148,8 +148,9 @@ export class BatchRun {
 
   #making(at: number): Making {
     const { signal } = this.#context;
-    const identity = `batch/${this.#held.open.id}/${this.#first + this.#made}`;
-    if (this.#made < this.#firstOwn) return { identity, signal, retimed: undefined };
+    const batch = { identity: `batch/${this.#held.open.id}`, statement: this.#first + this.#made };
+    const identity = `${batch.identity}/${batch.statement}`;
+    if (this.#made < this.#firstOwn) return { identity, batch, signal, retimed: undefined };
     const retimed: Making["retimed"] = (change) => {
       // Each note is made over the one before.
       this.#noting = this.#noting.then(() =>
@@ -157,7 +158,7 @@ export class BatchRun {
       );
       return this.#noting;
     };
-    return { identity, signal, retimed };
+    return { identity, batch, signal, retimed };
   }
 
   async #settleRest(): Promise<void> {

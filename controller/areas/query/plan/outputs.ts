@@ -101,6 +101,8 @@ export interface OrderPlan {
   readonly label: string;
   readonly value: Expression;
   readonly descending: boolean;
+  /** No part of the statement. */
+  readonly isHidden?: true;
 }
 
 /** An output whose name in the row is not settled yet: it depends on what else is there. */

@@ -15,7 +15,7 @@ import type { Value } from "../../../../common/value.ts";
 import { isOfGroup } from "../expressions/bind.ts";
 import { type Arguments, isList, literal } from "../expressions/literal.ts";
 import { packedKey, type SortKey, unpackedKey } from "../expressions/sort.ts";
-import type { OrderPlan, Paging } from "./outputs.ts";
+import type { OrderPlan, Paging, Shape } from "./outputs.ts";
 import type { Scope } from "./scope.ts";
 
 const STATEMENT_HASH_CHARACTERS = 16;
@@ -57,20 +57,30 @@ export function pagingRefused(): AppError {
 
 /** Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. */
 export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonly OrderPlan[] {
-  const by = (name: string, descending: boolean): OrderPlan => {
-    return {
-      label: name,
-      value: { kind: "field", field: scope.bind({ kind: "field", parts: [name], span: NOWHERE }) },
-      descending,
-    };
-  };
   const areRecords = scope.classes.every((view) => view.kind === "record");
-  return [
-    ...orderBy,
-    ...(orderBy.length === 0 && areRecords ? [by("vtime", true)] : []),
-    by("class", false),
-    by("id", false),
-  ];
+  const own = orderBy.length === 0 && areRecords ? [byColumn("vtime", true, scope)] : orderBy;
+  return [...own, byColumn("class", false, scope), byColumn("id", timeOrder(own)?.descending ?? false, scope)];
+}
+
+/** With the order of arrival, which ids have, of rows of the same time; it is not shown. */
+export function withArrival(
+  { orderBy, grouping, distinct }: Pick<Shape<never>, "orderBy" | "grouping" | "distinct">,
+  scope: Scope,
+): readonly OrderPlan[] {
+  const time = timeOrder(orderBy);
+  if (time === undefined || grouping !== undefined || distinct) return orderBy;
+  return [...orderBy, { ...byColumn("id", time.descending, scope), isHidden: true }];
+}
+
+function timeOrder(orderBy: readonly OrderPlan[]): OrderPlan | undefined {
+  return orderBy.find(({ value }) => value.kind === "field" && TIMES_OF_ROWS.has(value.field.pseudo ?? ""));
+}
+
+const TIMES_OF_ROWS: ReadonlySet<string> = new Set(["vtime", "mtime", "ctime"]);
+
+function byColumn(name: string, descending: boolean, scope: Scope): OrderPlan {
+  const field = scope.bind({ kind: "field", parts: [name], span: NOWHERE });
+  return { label: name, value: { kind: "field", field }, descending };
 }
 
 /** Where the next page begins. */

@@ -12,7 +12,7 @@ import { type Answers, sourceScope } from "./answered.ts";
 import { columnsOf } from "./columns.ts";
 import type { FillPlan } from "./fill.ts";
 import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
-import { pageCondition, pagedOrder, pagingOf } from "./paging.ts";
+import { pageCondition, pagedOrder, pagingOf, withArrival } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type FollowPlan, followPlan, splitCondition } from "./relations.ts";
 import { commonRowCondition, parseRowCondition, type Scope, unveiled } from "./scope.ts";
@@ -75,7 +75,8 @@ export function planSelect(select: Select, principal: Principal, context: PlanCo
     expected: isWhole ? undefined : last,
     asOfMs,
   });
-  return { kind: "select", fields: scope, scope, reads, where: split.own, ...bound, sort, follows };
+  const order = stored ? orderBy : withArrival(bound, scope);
+  return { kind: "select", fields: scope, scope, reads, where: split.own, ...bound, orderBy: order, sort, follows };
 }
 
 /** One page of all rows, in an order in which every row has a place of its own. */
@@ -232,7 +233,7 @@ export function sortOf(orders: number, stored: boolean, keep: number | undefined
 
 type Described = Pick<Shape<never>, "grouping" | "distinct" | "sort" | "offset" | "limit"> & {
   readonly windows?: Shape<never>["windows"];
-  readonly orderBy: readonly Pick<OrderPlan, "label" | "descending">[];
+  readonly orderBy: readonly Pick<OrderPlan, "label" | "descending" | "isHidden">[];
 };
 
 /** One line per step, for EXPLAIN. */
@@ -262,7 +263,8 @@ export function describeShape(plan: Described): readonly string[] {
       `${name}(${field?.label ?? ""}) over ${partitionBy.map(({ label }) => label).join(", ") || "all rows"} by ${orderBy.map((order) => order.field.label).join(", ") || "nothing"}, rows held in memory`,
     );
   if (plan.distinct) lines.push("distinct");
-  const order = plan.orderBy.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");
+  const shown = plan.orderBy.filter(({ isHidden }) => !isHidden);
+  const order = shown.map((item) => `${item.label}${item.descending ? " desc" : ""}`).join(", ");
   if (plan.sort === "stored") lines.push(`order by ${order} as stored`);
   if (plan.sort === "top") lines.push(`keep the first ${plan.offset + (plan.limit ?? 0)} by ${order}`);
   if (plan.sort === "all") lines.push(`sort by ${order}`);

@@ -14,6 +14,7 @@ import type { Principal } from "../../permissions/index.ts";
 import type { BoundField } from "../expressions/fields.ts";
 import type { Predicate } from "../expressions/predicate.ts";
 import { OutputBinder } from "../plan/outputs.ts";
+import { withArrival } from "../plan/paging.ts";
 import { bindOutputs, isStoredOrder, type SelectPlan, sortOf } from "../plan/plan.ts";
 import type { Scope } from "../plan/scope.ts";
 import { calendarZone } from "../plan/zone.ts";
@@ -81,7 +82,8 @@ export function planSearch(search: Search, context: SearchContext): SearchPlan {
     filter,
     rowWork: rowWorkOf(wanted),
   };
-  return { kind: "select", fields: scope, scope, ...bound, sort, uniq, ...source };
+  const orderBy = stored ? bound.orderBy : withArrival(bound, scope);
+  return { kind: "select", fields: scope, scope, ...bound, orderBy, sort, uniq, ...source };
 }
 
 function fieldOfState(): AppError {

@@ -225,6 +225,8 @@ export interface Records {
   rule: string;
   /** ordinals of records that were longer than RECORD_MAX_BYTES and lost their end */
   cut: number[];
+  /** ordinals of records that the agent read in another encoding, with bytes that are none of its characters */
+  malformed: number[];
 }
 
 export interface Records_GroupsEntry {
@@ -2252,6 +2254,7 @@ function createBaseRecords(): Records {
     groups: {},
     rule: "",
     cut: [],
+    malformed: [],
   };
 }
 
@@ -2284,6 +2287,13 @@ export const Records: MessageFns<Records> = {
     if (message.cut.length !== 0) {
       writer.uint32(74).fork();
       for (const v of message.cut) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    if (message.malformed.length !== 0) {
+      writer.uint32(82).fork();
+      for (const v of message.malformed) {
         writer.uint32(v);
       }
       writer.join();
@@ -2389,6 +2399,24 @@ export const Records: MessageFns<Records> = {
 
             break;
           }
+          case 10: {
+            if (tag === 80) {
+              message.malformed.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 82) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.malformed.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2423,6 +2451,7 @@ export const Records: MessageFns<Records> = {
     );
     message.rule = object.rule ?? "";
     message.cut = object.cut?.map((e) => e) || [];
+    message.malformed = object.malformed?.map((e) => e) || [];
     return message;
   },
 };

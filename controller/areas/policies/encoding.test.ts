@@ -1,0 +1,24 @@
+import { expect, test } from "vitest";
+import { checkSpec } from "./validation.ts";
+
+const LOG = { kind: "log", name: "p", rule: "/matrix/rules/a", dir: "/var/log", match: "\\.log$" } as const;
+
+test.each(["utf-16le", "GBK", "Shift_JIS", "windows-1252", "iso-8859-1", "utf-8", ""])(
+  "a log policy names the encoding %j",
+  (encoding) => {
+    checkSpec({ ...LOG, attrs: { encoding } });
+  },
+);
+
+test("an encoding that is none is refused by its name", () => {
+  expect(() => checkSpec({ ...LOG, attrs: { encoding: "klingon" } })).toThrow(
+    /attrs\.encoding="klingon" is no encoding/,
+  );
+});
+
+test("a delimiter that no line begins or ends with is refused in another encoding", () => {
+  expect(() => checkSpec({ ...LOG, delimiter: "<record>", attrs: { encoding: "gbk" } })).toThrow(
+    /The delimiter "<record>" is not found in gbk: begin it with \^ or end it with \$/,
+  );
+  checkSpec({ ...LOG, delimiter: "^<record>", attrs: { encoding: "gbk" } });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Row } from "../../../common/value.ts";
+import { seededRandom } from "../../../test/helpers/clock.ts";
+import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { CHANGE_BATCH_MAX } from "../../../common/limits.ts";
+import { ObjectService } from "../objects/index.ts";
+import { QueryService } from "./index.ts";
+import { SearchService } from "./search/index.ts";
+
+const admin = testPrincipal();
+const MANY = 2 * CHANGE_BATCH_MAX + 10;
+/** Its clock stands still, so that all rows are of one time. */
+const runtime = { ...testRuntime(new TestClock()), random: seededRandom(3) };
+
+let engine: TestEngine;
+let objects: ObjectService;
+let query: QueryService;
+let search: SearchService;
+let classes = 0;
+
+beforeAll(async () => {
+  engine = await openTestEngine();
+  objects = new ObjectService({ stores: engine, runtime });
+  const controllers = { own: "first", has: () => true };
+  query = new QueryService({ objects, runtime, batches: { stores: engine, controllers, objects, runtime } });
+  search = new SearchService({ objects, runtime });
+});
+
+afterAll(async () => {
+  await objects.close();
+  await engine[Symbol.asyncDispose]();
+});
+
+function numbers(count: number, from = 0): readonly number[] {
+  return Array.from({ length: count }, (_, at) => from + at);
+}
+
+function insert(name: string, values: readonly number[]): string {
+  return `insert into /matrix/${name} (n) values ${values.map((n) => `(${n})`).join(", ")}`;
+}
+
+async function newClass(kind: string): Promise<string> {
+  const name = `${kind}${classes++}`;
+  await query.rows(admin, `create class /matrix/${name} (n int) with kind='${kind}'`);
+  return name;
+}
+
+async function selected(statement: string): Promise<readonly unknown[]> {
+  return (await query.rows(admin, statement)).map(({ n }) => n);
+}
+
+async function found(text: string): Promise<readonly unknown[]> {
+  const rows: Row[] = [];
+  for await (const page of (await search.search(admin, text)).rows) rows.push(...page);
+  return rows.map(({ n }) => n);
+}
+
+describe.each(["record", "entity"])("rows of kind %s and of one time", (kind) => {
+  test.each(["insert", "batch", "inserts one after the other"])("of one %s come in their order", async (form) => {
+    const name = await newClass(kind);
+    const count = form === "insert" ? MANY : 30;
+    const third = count / 3;
+    const parts = [0, 1, 2].map((part) => insert(name, numbers(third, part * third)));
+    if (form === "insert") await query.rows(admin, insert(name, numbers(count)));
+    else if (form === "batch") await query.rows(admin, `begin ${parts.join("; ")}; end`);
+    else for (const part of parts) await query.rows(admin, part);
+    const asWritten = numbers(count);
+    expect(await selected(`select n from /matrix/${name} order by vtime limit -1`)).toEqual(asWritten);
+    expect(await selected(`select n from /matrix/${name} order by vtime limit 12`)).toEqual(asWritten.slice(0, 12));
+    const newest = asWritten.toReversed();
+    expect(await selected(`select n from /matrix/${name} order by vtime desc limit 12`)).toEqual(newest.slice(0, 12));
+    expect(await found(`#/matrix/${name}: | sort vtime | top ${count} | print n`)).toEqual(asWritten);
+    expect(await found(`#/matrix/${name}: | sort vtime desc | top 12 | print n`)).toEqual(newest.slice(0, 12));
+    if (kind === "record")
+      expect(await selected(`select n from /matrix/${name} limit 12`)).toEqual(newest.slice(0, 12));
+  });
+});
+
+test("EXPLAIN shows the order that was asked for", async () => {
+  const name = await newClass("entity");
+  const [plan] = await query.rows(admin, `explain select n from /matrix/${name} order by vtime limit 3`);
+  expect(JSON.stringify(plan)).not.toContain("vtime, id");
+});

@@ -1,0 +1,147 @@
+import { mkdtemp, open, rm, type FileHandle } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createExec } from "../../agent/exec.ts";
+import { createHost } from "../../agent/host.ts";
+import { Outbox } from "../../agent/outbox.ts";
+import { LogFiles } from "../../agent/plugins/log-policy/files.ts";
+import { logWork } from "../../agent/plugins/log-policy/log-policy.ts";
+import { Switches } from "../../agent/plugins/log-policy/switches.ts";
+import type { LogPolicySpec } from "../../common/api/policies.ts";
+import { TestClock } from "./runtime.ts";
+import { realClock, seededRandom } from "./clock.ts";
+
+const SIGNAL = new AbortController().signal;
+
+/** A log `app.log`, its writer, and a follower whose looks are taken by the test. */
+export class LogLooks implements AsyncDisposable {
+  readonly folder: string;
+  readonly log: string;
+  readonly clock = new TestClock();
+  writer: FileHandle;
+  readonly #spec: LogPolicySpec;
+  #outbox: Outbox;
+  #files: LogFiles;
+
+  private constructor(folder: string, spec: LogPolicySpec, opened: { outbox: Outbox; writer: FileHandle }) {
+    this.folder = folder;
+    this.log = join(folder, "app.log");
+    this.#spec = { ...spec, dir: folder };
+    this.#outbox = opened.outbox;
+    this.writer = opened.writer;
+    this.#files = this.#follower();
+  }
+
+  /** `flags` of the writer: `a` always writes at the end, `w` where its last write ended. */
+  static async begin({
+    flags = "a",
+    ...spec
+  }: Partial<LogPolicySpec> & { readonly flags?: "a" | "w" } = {}): Promise<LogLooks> {
+    const folder = await mkdtemp(join(tmpdir(), "odp-looks-"));
+    const writer = await open(join(folder, "app.log"), flags);
+    const outbox = await openOutbox(folder);
+    const whole: LogPolicySpec = {
+      kind: "log",
+      name: "p",
+      rule: "/matrix/rules/a",
+      match: "^app\\.log$",
+      dir: folder,
+      ...spec,
+    };
+    const looks = new LogLooks(folder, whole, { outbox, writer });
+    await looks.#files.load();
+    return looks;
+  }
+
+  /** The agent ends and begins again with what its disk holds. */
+  async restart(): Promise<void> {
+    await this.#files.closeAll();
+    await this.#outbox.close();
+    this.#outbox = await openOutbox(this.folder);
+    this.#files = this.#follower();
+    await this.#files.load();
+  }
+
+  /** For a file that was made anew. */
+  async reopen(): Promise<void> {
+    this.writer = await open(this.log, "a");
+  }
+
+  async look(): Promise<void> {
+    await this.#files.scan(SIGNAL);
+    await this.read();
+  }
+
+  /** Looks often enough that a file which none of them finds counts as deleted. */
+  async looks(count = 6): Promise<void> {
+    for (let done = 0; done < count; done++) await this.look();
+  }
+
+  scan(): Promise<readonly string[]> {
+    return this.#files.scan(SIGNAL);
+  }
+
+  compareCopies(): Promise<void> {
+    return this.#files.compareCopies();
+  }
+
+  async read(): Promise<void> {
+    this.#files.touch("app.log");
+    this.#files.touchAll();
+    for (const file of this.#files.dirtyLogs().flat()) if (file.dirty) await file.read(SIGNAL);
+  }
+
+  /** Nothing is written for so long; then what is there is read. */
+  async silence(ms: number): Promise<void> {
+    this.clock.advance(ms);
+    await this.read();
+  }
+
+  async gaps() {
+    return (await this.entries()).flatMap(({ body }) => (body?.$case === "gap" ? [body.value] : []));
+  }
+
+  async gapCounts(): Promise<readonly number[]> {
+    return (await this.gaps()).map(({ count }) => count);
+  }
+
+  async lines(): Promise<readonly string[]> {
+    return (await this.records()).flatMap(({ records }) => records.map((record) => record.toString()));
+  }
+
+  async records() {
+    return (await this.entries()).flatMap(({ body }) => (body?.$case === "records" ? [body.value] : []));
+  }
+
+  async entries() {
+    const reader = this.#outbox.reader(1);
+    const found = await reader.next(10_000, 1 << 26);
+    await reader.close();
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.writer.close();
+    await this.#files.closeAll();
+    await this.#outbox.close();
+    await rm(this.folder, { recursive: true });
+  }
+
+  #follower(): LogFiles {
+    const spec = this.#spec;
+    const host = createHost({
+      log: () => undefined,
+      clock: this.clock,
+      random: seededRandom(1),
+      exec: createExec({ clock: realClock, folder: join(this.folder, "running"), environment: {} }),
+      depots: { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) },
+      outbox: this.#outbox,
+    });
+    const policy = { name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" };
+    return new LogFiles(logWork(policy, spec, host), new Switches());
+  }
+}
+
+function openOutbox(folder: string): Promise<Outbox> {
+  return Outbox.open({ folder: join(folder, "outbox"), clock: realClock, random: seededRandom(1) });
+}
