@@ -203,6 +203,17 @@ test("what is sent arrives, and what comes back is answered, whatever its status
   });
 });
 
+test("an answer is read in its charset, and as UTF-8 where it names none that is read here", async () => {
+  for (const [type, bytes, text] of [
+    ["text/html; charset=GBK", "b1e0", "编"],
+    ["text/html; charset=klingon", "e7bc96", "编"],
+    ["text/html", "e7bc96", "编"],
+  ] as const) {
+    answer = (_request, response) => response.writeHead(200, { "content-type": type }).end(Buffer.from(bytes, "hex"));
+    expect((await send({ url: at(OPEN, "/") })).data, type).toBe(text);
+  }
+});
+
 test("redirects are followed: after 303 by GET, and secrets stay with the server that was named", async () => {
   const seen: (readonly [string | undefined, string | undefined, string | undefined])[] = [];
   answer = (request, response) => {

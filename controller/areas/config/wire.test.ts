@@ -124,6 +124,33 @@ test("an export is the bare file, which a client reads, writes again and imports
   expect(await postForm("/config/import", new FormData())).toMatchObject({ status: "error", code: "invalid" });
 });
 
+test("an import in the encoding that is named, or refused with the place of the byte that is no text", async () => {
+  const file = Buffer.from("5b7b226b6579223a2278222c2276616c7565223a22b1e0227d5d", "hex");
+  const form = new FormData();
+  form.set("uploadfile", new File([file], "rel.json"));
+  form.set("key", "/matrix/gbk");
+  expect(await postForm("/config/import", form)).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("The upload is no utf-8 text at byte 22: name its encoding") as string,
+  });
+  form.set("encoding", "klingon");
+  expect(await postForm("/config/import", form)).toMatchObject({ code: "invalid" });
+  form.set("encoding", "gbk");
+  expect(await postForm("/config/import", form)).toMatchObject({ message: { created: 1 } });
+  expect(await get("/matrix/gbk/x")).toMatchObject({ message: { value: "编" } });
+});
+
+test("a form in GBK writes what it says", async () => {
+  const answer = await http.app.inject({
+    method: "POST",
+    url: `/config/set?sessionid=${admin}`,
+    payload: "key=/matrix/gbk/form&value=%B1%E0%C2%EB",
+    headers: { "content-type": "application/x-www-form-urlencoded; charset=gbk" },
+  });
+  expect(answer.json()).toMatchObject({ status: "ok" });
+  expect(await get("/matrix/gbk/form")).toMatchObject({ message: { value: "编码" } });
+});
+
 test("an import with a key before or behind the file, and a plan of it", async () => {
   const file = new File(['[{"key":"x","value":"1"}]'], "rel.json");
   const form = new FormData();

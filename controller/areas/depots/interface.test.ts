@@ -68,6 +68,17 @@ describe("depots over HTTP", () => {
       status: "ok",
       message: { version: "1.0.2", files: [{ path: "bin/check.sh" }, { path: "n", size: 3 }] },
     });
+    // No UTF-8: three bytes that stay three.
+    const binary = [
+      ["version", "1.0.2"],
+      ["newVersion", "1.0.3"],
+      ["filepath", "b"],
+      ["type", "A"],
+      ["content", { name: "b", content: Buffer.from([0xff, 0, 0xfe]) }],
+    ] as const;
+    expect(await send("PUT", "/monitoring/depot/file/web", binary)).toMatchObject({
+      message: { files: [{ path: "b", size: 3 }, { path: "bin/check.sh" }, { path: "n" }] },
+    });
     const diff = await get("/monitoring/depot/diff/web?version=1.0.0&compareVersion=1.0.2");
     expect(diff).toMatchObject({
       message: [

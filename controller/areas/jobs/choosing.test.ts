@@ -130,6 +130,14 @@ test("argenc says how commands reach the host, and what they write is kept and a
   const { runId, finished } = await monitoring.runs.execute(admin, "chosen@d", {});
   expect((await finished).map(({ output }) => output)).toEqual(["编码"]);
   expect(await monitoring.mql(`select out from /matrix/jobs/jobrun where runid='${runId}'`)).toEqual([{ out: "编码" }]);
+  monitoring.hosts.behaviour = (_host, _command, { onOutput }) => {
+    onOutput?.({ stderr: false, data: Buffer.from([0x61, 0xff]) });
+    return {};
+  };
+  const marked = await (await monitoring.runs.execute(admin, "chosen@d", {})).finished;
+  expect(marked).toMatchObject([
+    { output: "a\ufffd", message: "1 characters of the output are no gbk, as argenc says." },
+  ]);
   const [sent] = monitoring.hosts.sent;
   expect(sent?.command).toMatchObject({ line: expect.stringContaining("\\0261\\0340") as string });
   for (const [argenc, reason] of [

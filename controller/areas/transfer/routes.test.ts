@@ -107,6 +107,19 @@ test("whoever reads only the status is never told ok of what failed", async () =
   });
 });
 
+test("a script is read in the encoding that is named, and stored as what it says", async () => {
+  const session = await http.signIn("admin");
+  const script = Buffer.from("insert into /matrix/box set host='\xb1\xe0';", "latin1");
+  expect(await upload(session, script)).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("The script is no utf-8 text at byte 35: name its encoding") as string,
+  });
+  expect(await upload(session, script, "/mxobject/import?encoding=klingon")).toMatchObject({ code: "invalid" });
+  expect(await upload(session, script, "/mxobject/import?encoding=gbk")).toMatchObject({ status: "ok" });
+  expect(await transfer.query.rows(admin, "select host from /matrix/box where host = '编'")).toEqual([{ host: "编" }]);
+  await transfer.query.rows(admin, "delete from /matrix/box where host = '编'");
+});
+
 test("a file with a heading line goes into the class that is named, as a plan first", async () => {
   const session = await http.signIn("admin");
   const columns = encodeURIComponent('{"Host name":"host","Remark":null}');
@@ -163,7 +176,7 @@ test("a script and an exported spreadsheet are planned without being written", a
   await expect(transfer.query.rows(admin, "select a from /matrix/later")).rejects.toMatchObject({ code: "not_found" });
 });
 
-test.each(["columns=%7B%7D", "delimiter=;", "encoding=gbk", "sheet=a"])(
+test.each(["columns=%7B%7D", "delimiter=;", "sheet=a"])(
   "what only a file with a heading line has is refused without a class (%s)",
   async (parameter) => {
     const session = await http.signIn("admin");
