@@ -1,5 +1,5 @@
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
-import { logEncoding } from "../../../common/agent/log-encoding.ts";
+import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import { AppError } from "../../../common/errors.ts";
 import { policyMarks } from "../../host.ts";
@@ -19,7 +19,7 @@ export const commandPolicy: PolicyPlugin = {
     if (!isCommandSpec(spec)) throw new AppError("invalid", `The policy ${policy.name} is no command policy.`);
     if (spec.ctype === 0 && given.depotFolder === undefined)
       throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
-    const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec), encoding: logEncoding(spec) };
+    const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec), encoding: policyEncoding(spec) };
     return spec.isdaemon ? new DaemonRunner(work) : new IntervalRunner(work);
   },
   async forget(policy, host) {

@@ -1,4 +1,4 @@
-import { logEncoding } from "../../../common/agent/log-encoding.ts";
+import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -20,7 +20,7 @@ export const logPolicy: PolicyPlugin = {
 
 /** Throws `AppError("invalid")` for an expression, delimiter or encoding that cannot be used. */
 export function logWork(policy: Policy, spec: LogPolicySpec, host: Host): LogWork {
-  const encoding = logEncoding(spec);
+  const encoding = policyEncoding(spec);
   return {
     policy,
     spec,

@@ -1,5 +1,5 @@
 import { Value } from "typebox/value";
-import { logEncoding } from "../../../common/agent/log-encoding.ts";
+import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
@@ -25,7 +25,7 @@ export function checkSpec(spec: PolicySpec): void {
 }
 
 function checkCommand(spec: CommandPolicySpec): void {
-  logEncoding(spec);
+  policyEncoding(spec);
   if (spec.ctype !== 0) return;
   if (!spec.depotname)
     throw new AppError("invalid", "A command policy with ctype 0 runs in a depot's folder: depotname is missing.");
@@ -41,7 +41,7 @@ function checkLog(spec: LogPolicySpec): void {
     throw new AppError("invalid", `The policy's dir must be an absolute path, not ${JSON.stringify(spec.dir)}.`);
   const match = checked("match", spec.match);
   checked("matchregexp", spec.matchregexp);
-  compileCutter({ ...spec, encoding: logEncoding(spec) });
+  compileCutter({ ...spec, encoding: policyEncoding(spec) });
   const used = [
     ...(spec.priority ?? []),
     ...Object.keys(spec.translation ?? {}),
