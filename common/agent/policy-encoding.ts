@@ -2,7 +2,7 @@ import type { LogPolicySpec } from "../api/policies.ts";
 import { encodingNamed, type Encoding } from "../text/encodings.ts";
 
 /**
- * The encoding that the attributes of a log policy name. Absent when they name none or UTF-8: then bytes are sent as they
+ * The encoding that the attributes of a policy name. Absent when they name none or UTF-8: then bytes are sent as they
  * are. Throws `AppError("invalid")` for a name that is none.
  */
 export function policyEncoding({ attrs }: Pick<LogPolicySpec, "attrs">): Encoding | undefined {
