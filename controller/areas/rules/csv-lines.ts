@@ -1,6 +1,7 @@
 import { CsvReader } from "../../../common/csv/reader.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, CSV_JOINED_LINES_MAX, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import { beginningOf } from "../../../common/text/cut.ts";
 import type { CsvRows } from "./csv.ts";
 
 type Pieces = AsyncIterable<readonly string[]> | Iterable<readonly string[]>;
@@ -137,7 +138,7 @@ export class HeadingLine {
     if (rows.isLeftOut(line, this.#names)) return true;
     if (!this.#isWhole) return false;
     const named = this.#names.join(rows.options.form.separator);
-    const found = JSON.stringify(line.slice(0, SHOWN_CHARACTERS));
+    const found = JSON.stringify(beginningOf(line, SHOWN_CHARACTERS));
     throw new AppError("invalid", `The first line is not the heading line that --fields names, ${named}: ${found}.`);
   }
 }
