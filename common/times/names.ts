@@ -1,4 +1,8 @@
+import { beginningOf } from "../text/cut.ts";
 import type { TimeFault } from "./types.ts";
+
+/** The beginning of a name that a message shows. */
+export const SHOWN_CHARACTERS = 60;
 
 const MONTHS = "january february march april may june july august september october november december".split(" ");
 const WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split(" ");
@@ -26,5 +30,5 @@ function spelled(name: string, letters: number): readonly string[] {
 }
 
 function notEnglish(text: string, what: string): string {
-  return `names the ${what} ${JSON.stringify(text.slice(0, 30))}, which is none in English`;
+  return `names the ${what} ${JSON.stringify(beginningOf(text, SHOWN_CHARACTERS))}, which is none in English`;
 }

@@ -2,7 +2,9 @@ import { AppError } from "../errors.ts";
 import { UTC_ZONE, Zone, zoneNamed } from "../calendar/zones.ts";
 import { TIME_ZONE_NAMES_KEPT } from "../limits.ts";
 import { Kept } from "../kept.ts";
+import { beginningOf } from "../text/cut.ts";
 import { DAY_MS } from "./calendar.ts";
+import { SHOWN_CHARACTERS } from "./names.ts";
 import type { TimeFault, TimeZone } from "./types.ts";
 
 /** Clocks of a zone that log files are written by. */
@@ -81,7 +83,7 @@ export function timeZoneOf(name: string): TimeZone {
   if (zone !== undefined) return zone;
   throw new AppError(
     "invalid",
-    `There is no time zone ${JSON.stringify(name.slice(0, 60))}: give a name such as Europe/Berlin, UTC, or an offset such as +01:00.`,
+    `There is no time zone ${JSON.stringify(beginningOf(name, SHOWN_CHARACTERS))}: give a name such as Europe/Berlin, UTC, or an offset such as +01:00.`,
   );
 }
 
@@ -93,7 +95,7 @@ function namedZone(name: string): TimeZone | undefined {
 
 /** The fault of a text that names a zone which `zoneInText` does not know. */
 export function unknownZone(name: string): TimeFault {
-  const shown = JSON.stringify(name.slice(0, 60));
+  const shown = JSON.stringify(beginningOf(name, SHOWN_CHARACTERS));
   if (name.includes("/") || /^[+-]/.test(name)) return { reason: `names the zone ${shown}, which is not known` };
   return { reason: `names the zone ${shown}, which means several: only UTC, GMT, offsets and names with a / are read` };
 }
