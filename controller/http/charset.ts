@@ -41,19 +41,16 @@ export function escapedForm(form: Buffer, encoding: Encoding): EscapedForm | und
 }
 
 const PERCENT = 0x25;
-const BREAK = 0x20;
+const BLANK = 0x20;
 
 /** The escaped bytes of a form, with a blank between those that do not follow each other. */
 function escapedBytes(form: Buffer): Buffer {
-  const bytes = Buffer.alloc(form.length);
+  const bytes = Buffer.allocUnsafe(form.length);
   let length = 0;
-  for (let at = form.indexOf(PERCENT), end = 0; at >= 0; at = form.indexOf(PERCENT, end)) {
-    if (at > end) bytes[length++] = BREAK;
-    end = at + 1;
-    const escaped = hexByte(form[at + 1], form[at + 2]);
-    if (escaped < 0) continue;
-    bytes[length++] = escaped;
-    end = at + 3;
+  for (let at = 0; at < form.length; at++) {
+    const escaped = form[at] === PERCENT ? hexByte(form[at + 1], form[at + 2]) : -1;
+    if (escaped >= 0) at += 2;
+    bytes[length++] = escaped >= 0 ? escaped : BLANK;
   }
   return bytes.subarray(0, length);
 }
