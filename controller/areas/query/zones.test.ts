@@ -104,6 +104,15 @@ test("a zone that there is not is refused where it is given, and nothing is chan
   });
 });
 
+test("FILL refuses a zone that is null, as no step has a beginning then", async () => {
+  const mql = "select bucket(at, '1 day', ?) as day, count(*) as n from /matrix/plain group by day fill (0)";
+  const payload = { mql, values: [[null]], time_zone: "Asia/Tokyo" };
+  expect(await http.call(admin, { method: "POST", url: "/mxobject/mql", payload })).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("FILL needs one bucket") as string,
+  });
+});
+
 /** Every hour of two days around the change of the clocks, and the ids by days of the zone, latest first. */
 test("pages in the order of days go on in the same zone only, and have every row once", async () => {
   const hours = Array.from({ length: 50 }, (_, at) => ({ at: Date.UTC(2026, 2, 28, 12 + at) }));
