@@ -59,6 +59,15 @@ test("a form is read in the charset of its type, else in that of its field _char
   await expect(form(Buffer.from("a=%B1%E0"))).rejects.toThrow("no utf-8 text at byte 1");
 });
 
+test("a form that declares Latin-1 is read as UTF-8 where its escaped bytes are, as Java clients send it", async () => {
+  for (const name of ["ISO-8859-1", "US-ASCII", "windows-1252"]) {
+    const type = `application/x-www-form-urlencoded; charset=${name}`;
+    expect(await form(Buffer.from("a=%E7%BC%96+%41&b=100%"), type)).toEqual({ a: ["编 A"], b: ["100%"] });
+    expect(await form(Buffer.from("a=%E9t%e9&b=%E7%BC%96"), type)).toEqual({ a: ["été"], b: ["ç¼–"] });
+    expect(await form(Buffer.from("a=%E7A%BC"), type)).toEqual({ a: ["çA¼"] });
+  }
+});
+
 test("a charset that is not read here is refused before the body is", async () => {
   for (const type of ["text/plain; charset=klingon", "application/json;charset='iso-2022-jp'"]) {
     const source = sourceOf(Buffer.from("a"));

@@ -1,4 +1,6 @@
+import { isUtf8 } from "node:buffer";
 import { encodingNamed, UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { hexByte } from "./form-decoder.ts";
 
 /** The member by which a form says the charset of its values, as HTML has it. */
 export const CHARSET_FIELD = "_charset_";
@@ -26,8 +28,29 @@ export interface EscapedForm {
   readonly encoding: Encoding;
 }
 
+/** Latin-1 under any of its names: Java clients declare it for forms whose values they escape as UTF-8. */
+const DECLARED_BY_DEFAULT = "windows-1252";
+
 /** `undefined` where the text of a form is enough to decode it: its escaped bytes are UTF-8. */
 export function escapedForm(form: Buffer, encoding: Encoding): EscapedForm | undefined {
-  const isText = encoding.name === UTF8.name || encoding.unitBytes > 1;
+  const isText =
+    encoding.name === UTF8.name ||
+    encoding.unitBytes > 1 ||
+    (encoding.name === DECLARED_BY_DEFAULT && isUtf8(escapedBytes(form)));
   return isText ? undefined : { bytes: form.toString("latin1"), encoding };
+}
+
+const PERCENT = 0x25;
+const BLANK = 0x20;
+
+/** The escaped bytes of a form, with a blank between those that do not follow each other. */
+function escapedBytes(form: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(form.length);
+  let length = 0;
+  for (let at = 0; at < form.length; at++) {
+    const escaped = form[at] === PERCENT ? hexByte(form[at + 1], form[at + 2]) : -1;
+    if (escaped >= 0) at += 2;
+    bytes[length++] = escaped >= 0 ? escaped : BLANK;
+  }
+  return bytes.subarray(0, length);
 }

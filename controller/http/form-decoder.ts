@@ -137,7 +137,7 @@ function unescapedBytes(bytes: Buffer): Uint8Array {
 }
 
 /** -1 for what are no two hexadecimal digits. */
-function hexByte(high = 0, low = 0): number {
+export function hexByte(high = 0, low = 0): number {
   const [upper, lower] = [hexDigit(high), hexDigit(low)];
   return upper < 0 || lower < 0 ? -1 : upper * 16 + lower;
 }

@@ -5,9 +5,12 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { eventually } from "../../test/helpers/programs.ts";
+import { slicesOfOneStep } from "../../test/helpers/slices.ts";
 import { Words } from "../../test/helpers/words.ts";
+import { encodingNamed } from "../../common/text/encodings.ts";
 import { endpoint } from "./endpoint.ts";
 import { PartHeads } from "./part-heads.ts";
+import { partText } from "./part-text.ts";
 import { ReplacementCount } from "./replacements.ts";
 
 const SEEDS = [1, 2, 3, 4];
@@ -191,6 +194,23 @@ test("a charset of parts that is not read here is refused by name", async () => 
   expect((await posted(bytes('name="name"\r\nContent-Type: text/plain; charset=gbk', 0xb1))).message).toContain(
     'The part "name" is no gbk text at byte 1: name its charset in Content-Type',
   );
+});
+
+test("a long name has the charset of its part, and one that is not there has none", () => {
+  const heads = new PartHeads("multipart/form-data; boundary=B");
+  const name = "编".repeat(2_000);
+  const typed = "Content-Type: text/plain; charset=gbk";
+  heads.add(Buffer.from(`--B\r\nContent-Disposition: form-data; name="${name}"\r\n${typed}\r\n\r\n`));
+  expect(heads.charsetOf("other")).toBeUndefined();
+  expect(heads.charsetOf(name)).toBe("gbk");
+});
+
+test("a long part in another charset is decoded with a pause before each of its pieces but the first", async () => {
+  const { seen, slices } = slicesOfOneStep();
+  const sent = Buffer.from([0xb1, 0xe0]).toString("latin1").repeat(300_000);
+  const charset = { own: undefined, common: encodingNamed("gbk"), slices };
+  expect(await partText("The part", sent, charset)).toEqual({ text: "编".repeat(300_000), replacements: 0 });
+  expect(seen.pauses).toBe(2);
 });
 
 test("heads of parts are found wherever a body is cut", () => {

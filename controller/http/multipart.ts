@@ -175,7 +175,8 @@ class MultipartReading {
   }
 
   async #takeField(name: string | undefined, sent: unknown, charset: PartCharset): Promise<void> {
-    const { text, replacements } = partText(titleOf(name), String(sent ?? ""), charset);
+    const { slices } = this.#options;
+    const { text, replacements } = await partText(titleOf(name), String(sent ?? ""), { ...charset, slices });
     this.#note(titleOf(name), text, replacements);
     if (name === CHARSET_FIELD) this.#charset = charsetNamed(text);
     this.#addField(name, text, Buffer.byteLength(text));

@@ -1,6 +1,6 @@
 import { HTTP_PART_HEAD_MAX_BYTES, HTTP_PARTS_MAX } from "../../common/limits.ts";
 
-/** Name of a part as it was sent, a character for each byte, and the charset of its type. */
+/** The beginning of a part's name, and the charset of its type. */
 interface PartHead {
   readonly name: string;
   readonly charset: string | undefined;
@@ -8,6 +8,8 @@ interface PartHead {
 
 const NAME = /^content-disposition:.*?;\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/im;
 const CHARSET = /^content-type:.*?;\s*charset=\s*"?([^\s";]*)/im;
+/** Characters of a name by which it is known. */
+const NAME_CHARACTERS = 500;
 const LINE_END = "\r\n";
 const HEAD_END = Buffer.from("\r\n\r\n");
 
@@ -17,7 +19,7 @@ const HEAD_END = Buffer.from("\r\n\r\n");
  */
 export class PartHeads {
   readonly #delimiter: Buffer;
-  #heads: PartHead[] = [];
+  readonly #heads: PartHead[] = [];
   /** What came since the last delimiter or head. The first delimiter may have no line end before it. */
   #window: Buffer = Buffer.from(LINE_END);
   #isInHead = false;
@@ -34,11 +36,10 @@ export class PartHeads {
 
   /** The charset of the next part of that name; parts before it that the parser left out are passed over. */
   charsetOf(name: string | undefined): string | undefined {
-    const at = this.#heads.findIndex(
-      (head) => plain(Buffer.from(head.name, "latin1").toString()) === plain(name ?? ""),
-    );
+    const wanted = beginning(name ?? "");
+    const at = this.#heads.findIndex((head) => head.name === wanted);
     const charset = this.#heads[at]?.charset;
-    this.#heads = this.#heads.slice(at + 1);
+    this.#heads.splice(0, at + 1);
     return charset?.toLowerCase();
   }
 
@@ -64,10 +65,12 @@ export class PartHeads {
   #note(head: string): void {
     const [, quoted, bare = ""] = NAME.exec(head) ?? [];
     const charset = CHARSET.exec(head)?.[1];
-    if (this.#heads.length < HTTP_PARTS_MAX) this.#heads.push({ name: quoted ?? bare, charset });
+    const name = beginning(Buffer.from(quoted ?? bare, "latin1").toString());
+    if (this.#heads.length < HTTP_PARTS_MAX) this.#heads.push({ name, charset });
   }
 }
 
-function plain(name: string): string {
-  return name.replaceAll("\\", "");
+/** Heads that the parser left out are compared with the names of all parts behind them. */
+function beginning(name: string): string {
+  return name.slice(0, NAME_CHARACTERS).replaceAll("\\", "");
 }

@@ -1,5 +1,6 @@
 import { encodingNamed, type Encoding } from "../../common/text/encodings.ts";
-import { decodeText, refusing } from "../../common/text/text-stream.ts";
+import { refusing, TextStream } from "../../common/text/text-stream.ts";
+import type { ThreadSlices } from "../slices.ts";
 import { NAME_CHARSET } from "./body.ts";
 import { replacementsOf } from "./replacements.ts";
 
@@ -31,12 +32,24 @@ export function isOtherCharset(charset: string | undefined): boolean {
   return charset !== undefined && !READ_BY_PARSER.has(charset) && !LEFT_AS_BYTES.has(charset);
 }
 
+/** Bytes that are decoded between two looks at the clock. */
+const PIECE_BYTES = 262_144;
+
+interface PartOptions extends PartCharset {
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
+}
+
 /** The text of a part that the parser gave at once. */
-export function partText(what: string, sent: string, { own, common }: PartCharset): PartText {
+export async function partText(what: string, sent: string, { own, common, slices }: PartOptions): Promise<PartText> {
   const isText = (own !== undefined && READ_BY_PARSER.has(own)) || BEYOND_BYTES.test(sent);
   if (isText) return { text: sent, replacements: replacementsOf(sent).count };
   const encoding = own === undefined ? common : encodingNamed(own, "charset");
-  const refuse = refusing(what, NAME_CHARSET);
-  const { text } = decodeText(Buffer.from(sent, PART_BYTES), encoding, { refuse, isWithin: true });
+  const stream = new TextStream(encoding, { refuse: refusing(what, NAME_CHARSET), isWithin: true });
+  let text = "";
+  for (let at = 0; at < sent.length; at += PIECE_BYTES) {
+    if (at > 0 && slices.isOverNow()) await slices.pause();
+    text += stream.take(Buffer.from(sent.slice(at, at + PIECE_BYTES), PART_BYTES));
+  }
+  text += stream.end();
   return { text, replacements: sent.split(REPLACEMENT_BYTES).length - 1 };
 }

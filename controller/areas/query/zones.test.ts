@@ -71,6 +71,16 @@ test("the calendar is that of the statement, else of the call, else of the user,
   }
 });
 
+test("the zone of a class holds in MATCH however the class is named", async () => {
+  const midnight = Date.UTC(2026, 2, 31, 18, 15);
+  for (const node of ["/matrix/zoned", "/matrix/zoned/", "zoned"]) {
+    const payload = { mql: `match (a:${node} where bucket(at, '1 day') = ${String(midnight)})` };
+    const answer = await http.call(admin, { method: "POST", url: "/mxobject/mql", payload });
+    const [row] = answer.message as readonly { graph: { nodes: readonly unknown[] } }[];
+    expect(row?.graph.nodes, node).toHaveLength(1);
+  }
+});
+
 test("periods and days of a search are those of the call, else of the user, else of the class, else UTC", async () => {
   const tokyo = await userIn("Asia/Tokyo");
   expect(await found(admin, "/matrix/plain", "today")).toBe(1);
@@ -91,6 +101,15 @@ test("a zone that there is not is refused where it is given, and nothing is chan
   expect(await http.call(admin, { method: "POST", url: "/admin/users/new", payload: user })).toMatchObject({
     code: "invalid",
     message: `config.time_zone: there is ${SAID} "Mars/Base".`,
+  });
+});
+
+test("FILL refuses a zone that is null, as no step has a beginning then", async () => {
+  const mql = "select bucket(at, '1 day', ?) as day, count(*) as n from /matrix/plain group by day fill (0)";
+  const payload = { mql, values: [[null]], time_zone: "Asia/Tokyo" };
+  expect(await http.call(admin, { method: "POST", url: "/mxobject/mql", payload })).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("FILL needs one bucket") as string,
   });
 });
 

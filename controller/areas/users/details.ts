@@ -1,3 +1,5 @@
+import { zoneNamed } from "../../../common/calendar/zones.ts";
+import { AppError } from "../../../common/errors.ts";
 import type { Details } from "./types.ts";
 
 export const NO_DETAILS: Details = {
@@ -17,3 +19,15 @@ export const NO_DETAILS: Details = {
 
 /** Member of `config` that names the zone of the user, for calendars in statements that name none. */
 export const TIME_ZONE = "time_zone";
+
+/**
+ * `AppError("invalid")` for a zone that there is not, by which the user's statements would count days. An empty name is
+ * none, and one that the user has already stays, as clients send back what they have read.
+ */
+export function requireTimeZone(config: Details["config"] | undefined, present: Details["config"] = {}): void {
+  const name = config?.[TIME_ZONE] ?? "";
+  if (name === "" || name === present[TIME_ZONE] || zoneNamed(name)) return;
+  throw new AppError("invalid", `config.${TIME_ZONE}: there is no time zone ${JSON.stringify(name)}.`, {
+    details: { fields: ["config"] },
+  });
+}

@@ -5,7 +5,7 @@ import { encodeJson } from "../../store/format.ts";
 import type { KvCondition } from "../../store/kv.ts";
 import type { GroupService } from "../groups/index.ts";
 import { requireNoDuty, requirePermission, type Principal } from "../permissions/index.ts";
-import { NO_DETAILS } from "./details.ts";
+import { NO_DETAILS, requireTimeZone } from "./details.ts";
 import { DirectoryReader, type DirectoryReaderDependencies, required } from "./directory-reader.ts";
 import { factorKey } from "./factor-store.ts";
 import { checkHome } from "./homes.ts";
@@ -242,6 +242,7 @@ export class UserDirectory {
     await this.#edit(principal, username, async (record) => {
       if (record.id !== id) throw unknownNode(id);
       await this.#powers.requireAtLeast(principal, record);
+      requireTimeZone(change.details?.config, record.details.config);
       requireGrouping(principal, record, change.groups ?? record.groups);
       await this.#powers.requireGroups(principal, record.groups, change.groups ?? []);
       const next = {

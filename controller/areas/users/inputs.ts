@@ -1,13 +1,11 @@
 import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
-import { zoneNamed } from "../../../common/calendar/zones.ts";
-import { AppError } from "../../../common/errors.ts";
 import { isAdministrators } from "../groups/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ignoredMembers } from "./organization-changes.ts";
 import { NO_RIGHTS } from "./powers.ts";
-import { TIME_ZONE } from "./details.ts";
+import { requireTimeZone } from "./details.ts";
 import type { Details } from "./types.ts";
 
 type Input = Static<typeof UserCreateInput>;
@@ -21,6 +19,7 @@ interface CreatedNode {
 export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<CreatedNode> {
   const { username, parent, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
   const common = { username, parent, details: detailsOf(input), active: isactive };
+  requireTimeZone(common.details.config);
   if (otype === "usr") {
     const rights = isadmin ? ({ role: "administrator" } as const) : NO_RIGHTS;
     const { id } = await directory.create(principal, { ...common, password: passwd, rights, groups: grpset });
@@ -58,16 +57,6 @@ function detailsOf(input: Partial<Input>): Partial<Details> {
   const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
   const imaccount = input.imaccount ?? input.wechat;
   const names = { auth, lastname, firstname, gender, address, imaccount, remark };
-  requireTimeZone(config);
   const given = { ...names, email, mobile, telephone, status, config };
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<Details>;
-}
-
-/** `AppError("invalid")` for a zone that there is not, by which the user's statements would count days. */
-function requireTimeZone(config: Details["config"] | undefined): void {
-  const name = config?.[TIME_ZONE];
-  if (name === undefined || zoneNamed(name)) return;
-  throw new AppError("invalid", `config.${TIME_ZONE}: there is no time zone ${JSON.stringify(name)}.`, {
-    details: { fields: ["config"] },
-  });
 }

@@ -3,6 +3,7 @@ import type { InjectOptions } from "fastify";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { HTTP_PUBLIC_BODY_MAX_BYTES } from "../../../common/limits.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
+import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "./types.ts";
@@ -135,6 +136,18 @@ describe("users by HTTP", () => {
     const empty = { passwd: "", grpset: [], isadmin: false };
     expect(await make({ ...sent, username: "office", ...empty })).not.toHaveProperty("warnings");
     expect(await call({ method: "POST", url, payload: empty })).not.toHaveProperty("warnings");
+  });
+
+  test("a client may send an empty time zone, and the one that the user has already, though there is no such zone", async () => {
+    const { message: id } = await make({ ...ann, config: { time_zone: "", color: "red" } });
+    const url = `/admin/users/${String(id)}`;
+    const sent = (zone: string) => ({ method: "POST", url, payload: { config: { time_zone: zone } } }) as const;
+    expect(await call(sent("GMT+8"))).toMatchObject({ code: "invalid" });
+    // As former versions took it.
+    await http.users.update(testPrincipal(), ann.username, { details: { config: { time_zone: "GMT+8" } } });
+    expect(await call(sent("GMT+8"))).toMatchObject({ status: "ok" });
+    expect(await call(sent("GMT+9"))).toMatchObject({ code: "invalid" });
+    expect(await call(sent(""))).toMatchObject({ status: "ok" });
   });
 
   test("who is put into the group of administrators and is none is told what makes one", async () => {

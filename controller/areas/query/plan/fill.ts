@@ -65,7 +65,8 @@ function stepsOf(operand: Operand, key: number, { names, values }: Meaning): rea
   const width = valueIn(operand.operands[stepping.width], values);
   const named = operand.operands[stepping.zone];
   const zone = named ? valueIn(named, values) : operand.zone;
-  if (!time || width === undefined || (named && zone === undefined)) return [];
+  // A zone that is null makes the beginning of every step null.
+  if (!time || width === undefined || (named && (zone === undefined || zone === null))) return [];
   const label = time.kind === "field" ? bindOperand(time, names, values).label : undefined;
   const words = `${String(width)}${zone === undefined ? "" : ` in ${String(zone)}`}`;
   return [{ key, steps: constantSteps(stepping, { width, zone }), width: words, label }];

@@ -11,5 +11,7 @@ export function calendarZone(
   path: string | undefined,
 ): string | undefined {
   if (timeZone !== undefined || path === undefined) return timeZone;
-  return catalog.get(path)?.options.timeZone;
+  // A node of MATCH may name its class by the last part of the path, or with a slash for those below it.
+  const [view] = path.startsWith("/") ? [catalog.get(path.replace(/(?<=.)\/$/, ""))] : catalog.byLabel(path);
+  return view?.options.timeZone;
 }

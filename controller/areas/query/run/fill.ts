@@ -43,7 +43,7 @@ export function* filled(groups: Iterable<GroupRow>, filling: Filling): Iterable<
   const range = rangeOf(series, plan);
   if (!range) return;
   if (series.size === 0) series.set("", { keys: [null], steps: new Map() });
-  const starts = startsOf(range, plan, Math.floor(QUERY_FILLED_ROWS_MAX / series.size));
+  const starts = yield* startsOf(range, plan, Math.floor(QUERY_FILLED_ROWS_MAX / series.size));
   memory.take(starts.length * START_BYTES);
   for (const one of series.values()) yield* stepsOf(one, starts, filling);
 }
@@ -78,13 +78,18 @@ function rangeOf(series: ReadonlyMap<string, Series>, { fromMs, toMs, isAlone }:
   return isKnown && (series.size > 0 || isAlone) ? { fromMs: least, toMs: most } : undefined;
 }
 
-/** The beginnings of all steps of the range; `AppError("too_large")` for more than `most`. */
-function startsOf({ fromMs, toMs }: Range, { steps }: FillPlan, most: number): readonly number[] {
+/** The beginnings of all steps of the range; `AppError("too_large")` for more than `most`. Others get turns between. */
+function* startsOf(
+  { fromMs, toMs }: Range,
+  { steps }: FillPlan,
+  most: number,
+): Generator<undefined, readonly number[]> {
   const starts: number[] = [];
   for (let startMs = fromMs; startMs <= toMs; startMs = steps.nextMs(startMs)) {
     // Beyond the calendar there is no next step.
     if (starts.length >= most || Number.isNaN(steps.startMs(startMs))) throw tooMany();
     starts.push(startMs);
+    yield undefined;
   }
   return starts;
 }
