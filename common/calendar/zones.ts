@@ -34,8 +34,6 @@ export interface ZoneSpan {
  * come from a table that is filled from `Intl` by years, when a time of that year is asked for first.
  */
 export class Zone {
-  /** As it was asked for. */
-  readonly name: string;
   readonly #source: (utcMs: number) => number;
   /** At most one entry for each year from `FIRST_YEAR` to the last of the cycle that repeats. */
   readonly #years = new Map<number, readonly ZoneSpan[]>();
@@ -44,8 +42,7 @@ export class Zone {
   #latestFromMs: number;
 
   /** `source` answers the offset at a time; without one the offset is always `offsetMs`. */
-  constructor(name: string, offsetMs: number, source?: (utcMs: number) => number) {
-    this.name = name;
+  constructor(offsetMs: number, source?: (utcMs: number) => number) {
     this.#source = source ?? (() => offsetMs);
     this.#latest = source
       ? { fromMs: Infinity, untilMs: -Infinity, offsetMs }
@@ -155,9 +152,9 @@ export class Zone {
   }
 }
 
-export const UTC_ZONE = new Zone("UTC", 0);
+export const UTC_ZONE = new Zone(0);
 
-const zones = new Kept(ZONES_KEPT, (name: string) => new Zone(name, 0, offsetsOf(name)));
+const zones = new Kept(ZONES_KEPT, (name: string) => new Zone(0, offsetsOf(name)));
 
 /**
  * The zone of an IANA name in any case, `UTC`, `Z`, or an offset `+01`, `+0100` or `+01:00` of less than a day; undefined
@@ -168,11 +165,12 @@ export function zoneNamed(name: string): Zone | undefined {
   const [, sign, hours = "", minutes = "0"] = OFFSET.exec(name) ?? [];
   if (sign !== undefined) {
     const offsetMs = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
-    return offsetMs < DAY_MS ? new Zone(name, sign === "-" ? 0 - offsetMs : offsetMs) : undefined;
+    return offsetMs < DAY_MS ? new Zone(sign === "-" ? 0 - offsetMs : offsetMs) : undefined;
   }
   if (name.length > ZONE_NAME_MAX_CHARACTERS || !/^[a-z]/i.test(name)) return undefined;
   try {
-    return zones.of(name);
+    // Other spellings are the same zone.
+    return zones.of(name.toLowerCase());
   } catch {
     return undefined;
   }

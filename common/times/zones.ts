@@ -49,7 +49,7 @@ const SHORT_NAMES = new Set([
   "ROK",
 ]);
 
-const fixed = new Kept(TIME_ZONE_NAMES_KEPT, (offsetMs: number): TimeZone => new WrittenZone(new Zone("", offsetMs)));
+const fixed = new Kept(TIME_ZONE_NAMES_KEPT, (offsetMs: number): TimeZone => new WrittenZone(new Zone(offsetMs)));
 const named = new Kept(TIME_ZONE_NAMES_KEPT, namedZone);
 
 /** `Z`, `+01`, `+0100`, `+01:00`; `undefined` for what is none of these, or more than 18 hours. */

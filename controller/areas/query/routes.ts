@@ -69,5 +69,8 @@ function valueRows(values: readonly Value[] | undefined): readonly (readonly Val
 
 /** The caller with the zone that the call names. */
 function zoned({ principal, input }: Call<{ readonly time_zone?: string }>): Principal {
-  return input.time_zone === undefined ? principal : { ...principal, timeZone: requireZone(input.time_zone).name };
+  const { time_zone: timeZone } = input;
+  if (timeZone === undefined) return principal;
+  requireZone(timeZone);
+  return { ...principal, timeZone };
 }
