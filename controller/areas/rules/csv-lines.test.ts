@@ -1,4 +1,5 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { CsvReader } from "../../../common/csv/reader.ts";
 import { CHANGE_BATCH_MAX, CSV_JOINED_LINES_MAX, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { joinedLines } from "./csv-lines.ts";
 import { CsvRows } from "./csv.ts";
@@ -48,4 +49,16 @@ test("quotes that stay open for too long are given up, and what is behind them i
   expect(await joined(many)).toEqual([...many.slice(0, -3), '"\nb,"', "", 'c"']);
   const long = ['a,"', "x".repeat(RECORD_MAX_BYTES), '"'];
   expect(await joined(long)).toEqual(long);
+});
+
+test("lines that each leave their quotes open are read a few times each, and are rows by themselves", async () => {
+  const open = '","'.repeat(60);
+  const lines = Array.from({ length: 2 * CSV_JOINED_LINES_MAX }, (_, at) => (at % 7 === 3 ? "a,b" : `${at}","${open}`));
+  const reads = vi.spyOn(CsvReader.prototype, "take");
+  try {
+    expect(await joined(lines)).toEqual(lines);
+    expect(reads.mock.calls.length).toBeLessThan(4 * lines.length);
+  } finally {
+    reads.mockRestore();
+  }
 });

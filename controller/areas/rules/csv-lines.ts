@@ -34,59 +34,75 @@ class LineJoiner {
 
   take(lines: readonly string[]): readonly string[] {
     const made: string[] = [];
-    const waiting = lines.toReversed();
-    for (let line = waiting.pop(); line !== undefined; line = waiting.pop()) {
+    for (const line of lines) {
       made.push(...this.#line(line));
-      if (this.#isGivenUp()) made.push(this.#giveUp(waiting));
+      while (this.#held.length >= CSV_JOINED_LINES_MAX || this.#characters > RECORD_MAX_BYTES)
+        made.push(...this.#giveUp());
     }
     return made;
   }
 
-  /** To be called when there are no more lines. */
+  /** To be called when there are no more lines. Quotes that are open behind a later line are open at the end as well. */
   end(): readonly string[] {
-    const made: string[] = [];
-    while (this.#held.length > 0) {
-      const waiting: string[] = [];
-      made.push(this.#giveUp(waiting), ...this.take(waiting.reverse()));
-    }
-    return made;
+    return this.#alone();
   }
 
   /** What the line completes. */
   #line(line: string): readonly string[] {
-    const { form, comment } = this.#rows.options;
-    const isComment = comment !== undefined && line.startsWith(comment);
-    if (this.#reader === undefined && (form.quote === "" || isComment || !line.includes(form.quote)))
-      return [ended(line)];
-    const reader = (this.#reader ??= new CsvReader(form));
+    if (this.#reader === undefined && !this.#mayOpen(line)) return [ended(line)];
+    const reader = (this.#reader ??= new CsvReader(this.#rows.options.form));
     const isFirst = this.#held.length === 0;
     const isBroken = reader.take(isFirst ? line : `\n${line}`).some(({ fault }) => fault !== undefined);
+    if (isBroken) return isFirst ? this.#forget([ended(line)]) : [...this.#alone(), ...this.#line(line)];
     this.#held.push(line);
     this.#characters += line.length + 1;
-    if (isBroken) this.#characters = Infinity;
-    if (isBroken || reader.isInQuotes) return [];
+    if (reader.isInQuotes) return [];
     const [, ...more] = this.#held;
-    const record = ended(this.#held.join("\n"));
-    this.#forget();
-    return [record, ...more.map(() => "")];
+    return this.#forget([ended(this.#held.join("\n")), ...more.map(() => "")]);
   }
 
-  #isGivenUp(): boolean {
-    return this.#held.length >= CSV_JOINED_LINES_MAX || this.#characters > RECORD_MAX_BYTES;
+  /** A comment and a line without quotes are rows by themselves. */
+  #mayOpen(line: string): boolean {
+    const { form, comment } = this.#rows.options;
+    return form.quote !== "" && line.includes(form.quote) && !(comment !== undefined && line.startsWith(comment));
   }
 
-  /** The first line is a record by itself; those behind it come again. */
-  #giveUp(waiting: string[]): string {
-    const [first = "", ...more] = this.#held;
-    this.#forget();
-    waiting.push(...more.reverse());
-    return ended(first);
+  /**
+   * The first line is a record by itself, and so is each behind it whose quotes are closed in it. Where they are not,
+   * what follows is within quotes as it was before, so that no line is read again: a thousand open quotes cost as much
+   * as one.
+   */
+  #giveUp(): readonly string[] {
+    const made: string[] = [];
+    do {
+      const line = this.#held.shift() ?? "";
+      this.#characters -= line.length + 1;
+      made.push(ended(line));
+    } while (this.#held.length > 0 && !this.#isOpenAlone(this.#held[0] ?? ""));
+    if (this.#held.length === 0) return this.#forget(made);
+    // Without the values of the lines that are gone.
+    this.#reader = new CsvReader(this.#rows.options.form);
+    this.#reader.take(this.#rows.options.form.quote);
+    return made;
   }
 
-  #forget(): void {
+  #isOpenAlone(line: string): boolean {
+    if (!this.#mayOpen(line)) return false;
+    const reader = new CsvReader(this.#rows.options.form);
+    reader.take(line);
+    return reader.isInQuotes;
+  }
+
+  /** The lines held are records by themselves: a row that begins with a later one ends as theirs does. */
+  #alone(): readonly string[] {
+    return this.#forget(this.#held.map(ended));
+  }
+
+  #forget(made: readonly string[]): readonly string[] {
     this.#reader = undefined;
     this.#held = [];
     this.#characters = 0;
+    return made;
   }
 }
 

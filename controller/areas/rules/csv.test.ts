@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { compileRule, missingFields } from "./compile.ts";
 import { readRuleText } from "./options.ts";
@@ -46,6 +46,17 @@ describe("a heading line", () => {
     expect(parsed(rule, ["1,2"], "a,b,a")).toEqual(["The heading line names the field a twice."]);
     expect(parsed(rule, ["1,2"], ",")).toEqual(["The heading line names no fields."]);
     expect(parsed(rule, ["1,2"], '"a')).toEqual(["The heading line: Value 1: its quotes are not closed."]);
+  });
+
+  it("of many names is not searched through for each value", () => {
+    const heading = [...Array.from({ length: 2_000 }, (_, at) => `c${at}`), "name"].join(",");
+    const searches = vi.spyOn(Array.prototype, "indexOf");
+    try {
+      expect(parsed(`${HEAD}--header\n`, [`${",".repeat(2_000)}a`], heading)).toEqual([{ name: "a" }]);
+      expect(searches.mock.calls.length).toBeLessThan(100);
+    } finally {
+      searches.mockRestore();
+    }
   });
 
   it("stands in for columns of a class that has none", () => {
@@ -122,7 +133,8 @@ it("rows of several lines, with a mark, or with broken quotes", () => {
 
 describe("options of csv", () => {
   it("leave the comments of earlier rules what they were, and say so where they look like options", () => {
-    const comments = "-- null values are kept\n-- header: the first line\n--separator ;\n-- quote=x\n-- comment\n";
+    const comments =
+      "-- null values are kept\n-- header: the first line\n--separator ;\n-- quote=x\n-- comment\n--time\n--quote\n--null\n";
     expect(parsed(comments + FIELDS, ["a,1,x"])).toEqual([{ name: "a", n: 1, note: "x" }]);
     expect(ruleWarnings(comments + FIELDS)).toEqual([
       "Line 4: --quote is an option only as --quote=…, and was ignored.",

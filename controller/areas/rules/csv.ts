@@ -83,7 +83,8 @@ export class CsvRows {
     if (columns === undefined) throw new AppError("invalid", `The heading line: ${error}`);
     const names = columns.map((column) => column?.trim() ?? "");
     if (names.every((name) => name === "")) throw new AppError("invalid", "The heading line names no fields.");
-    const twice = names.find((name, at) => name !== "" && names.indexOf(name) < at);
+    const seen = new Set<string>();
+    const twice = names.find((name) => name !== "" && seen.size === seen.add(name).size);
     if (twice !== undefined) throw new AppError("invalid", `The heading line names the field ${twice} twice.`);
     return names;
   }

@@ -28,6 +28,11 @@ describe("a grok expression", () => {
     expect(compileGrok("100%\\{%{INT:x}\\}").match("100%{5}")).toEqual({ x: "5" });
   });
 
+  it("keeps what a pattern that users named QS matches as it is", () => {
+    const own = { QS: "\\S+", QUOTEDSTRING: "\\w+" };
+    expect(compileGrok("%{QS:a} %{QUOTEDSTRING:b}", own).match("hello world")).toEqual({ a: "hello", b: "world" });
+  });
+
   it("keeps texts in quotes without them, and what is empty between them not at all", () => {
     const grok = compileGrok("%{QS:agent} %{QUOTEDSTRING} (%{QS:both})?");
     expect(grok.match(`"curl/8" 'it' \`a\``)).toEqual({ agent: "curl/8", QUOTEDSTRING: "it", both: "a" });

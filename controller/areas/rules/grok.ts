@@ -134,7 +134,7 @@ function expandReference({ pattern, name, type }: Reference, expansion: Expansio
   // Only what the author wrote is kept under its pattern's name, not what those patterns are made of.
   const keep = name ?? (expansion.depth === 0 ? pattern : undefined);
   if (keep === undefined) return `(?:${expand(body, inner)})`;
-  const index = expansion.captures.push({ name: keep, type, isQuoted: QUOTED.has(pattern) }) - 1;
+  const index = expansion.captures.push({ name: keep, type, isQuoted: users === undefined && QUOTED.has(pattern) }) - 1;
   return `(${expansion.named ? `?<g${index}>` : ""}${expand(body, inner)})`;
 }
 

@@ -63,9 +63,9 @@ const EXACT = new Set([
   "time_unit",
   "time_zone",
 ]);
-/** Ordinary words: comments of earlier rules begin with them, so that these are options only as `--name=…`. */
+/** Ordinary words, with which comments of earlier rules begin: options as `--name=…` only, or `--header` alone. */
 const WORDS = new Set(["header", "separator", "quote", "escape", "null", "time"]);
-const PLAIN_FORM = /^\s*(?:\/\/\s*)?--[a-z]+(?:=|\s*$)/i;
+const PLAIN_FORM = /^\s*(?:\/\/\s*)?--(?:[a-z]+=|header\s*$)/i;
 /** In JavaScript a comment begins otherwise. */
 const OPTION_LINE = /^\s*(?:--(?!\[\[)|\/\/)/;
 const LANGUAGES: Readonly<Record<string, RuleLanguage>> = { lua: "lua", javascript: "javascript", js: "javascript" };

@@ -139,8 +139,10 @@ function typed(
   types: readonly FieldType[],
 ): Fields {
   const result: Record<string, Value> = {};
+  // Of a name that stands twice the first place counts.
+  const typeOf = new Map(types.map((type, at) => [fields[at], type] as const).toReversed());
   for (const [field, value] of entries) {
-    const type = types[fields.indexOf(field)] ?? "VAR";
+    const type = typeOf.get(field) ?? "VAR";
     // An empty column says nothing; only text can be empty.
     if (value === "" && type !== "VAR") continue;
     result[field] = typeof value === "string" ? convert(field, value, type) : value;
