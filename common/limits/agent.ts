@@ -68,6 +68,8 @@ export const SENT_HOSTS_KNOWN_MAX = 20_000;
 export const SENT_RACES_MAX = 16;
 /** Lines of a file, or of one `POST /agent`, that a value in quotes of csv may go over. */
 export const CSV_JOINED_LINES_MAX = 1_000;
+/** Characters of lines that are looked at for open quotes in one turn of the event loop. */
+export const CSV_TURN_CHARACTERS = 256 * KIB;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
 /** Lines of one `POST /agent`; of those that go to a channel fewer, which a receiver takes at once. */
 export const SENT_LINES_MAX = 10_000;

@@ -7,9 +7,9 @@ import type { ReadTime, TimeContext, TimeFault } from "./types.ts";
 
 /** How times are written. */
 export interface TimeWriting {
-  /** Texts are of the first one that fits; none: they are in one of the formats that are known. */
+  /** Texts are of the first one that fits, or counts where a unit is given; none: they are in a format that is known. */
   readonly layouts: readonly Layout[];
-  /** Of numbers; absent: their number of digits tells it. */
+  /** Of numbers and texts that are numbers; absent: their number of digits tells it. */
   readonly unit?: EpochUnit | undefined;
 }
 
@@ -22,7 +22,11 @@ export function readTime(value: string | number, writing: TimeWriting, context: 
   if (typeof value === "number") return epochTime(value, unit) ?? { reason: "is no number" };
   const text = value.trim();
   if (text.length > TIME_TEXT_MAX_CHARACTERS) return TOO_LONG;
-  if (layouts.length > 0) return byLayouts(text, layouts, context);
+  if (layouts.length > 0) {
+    const time = byLayouts(text, layouts, context);
+    const isCount = typeof time !== "number" && unit !== undefined;
+    return (isCount ? epochTime(text, unit) : undefined) ?? time;
+  }
   const counted = unit !== undefined || EPOCH_TEXT.test(text) ? epochTime(text, unit) : undefined;
   return counted ?? recognised(text, context);
 }

@@ -141,6 +141,14 @@ describe("counts from 1970", () => {
     expect(read(value, { unit })).toBe(time);
   });
 
+  test("texts that fit no layout are counts where a unit is given, and only there", () => {
+    const layout = "yyyy-MM-dd";
+    expect(read("1700000000", { layout, unit: "s" })).toBe("2023-11-14T22:13:20Z");
+    expect(read("2023-11-14", { layout, unit: "s" })).toBe("2023-11-14T00:00:00Z");
+    expect(read("1700000000", { layout })).toBe("is no time of the layout yyyy-MM-dd");
+    expect(read("yesterday", { layout, unit: "s" })).toBe("is no time of the layout yyyy-MM-dd");
+  });
+
   test("what no calendar has is refused", () => {
     expect(read("9999999999999999", { unit: "s" })).toBe("is beyond all times");
     expect(read(NaN)).toBe("is beyond all times");

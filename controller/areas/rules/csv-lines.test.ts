@@ -1,6 +1,11 @@
 import { expect, test, vi } from "vitest";
 import { CsvReader } from "../../../common/csv/reader.ts";
-import { CHANGE_BATCH_MAX, CSV_JOINED_LINES_MAX, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  CHANGE_BATCH_MAX,
+  CSV_JOINED_LINES_MAX,
+  CSV_TURN_CHARACTERS,
+  RECORD_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { joinedLines } from "./csv-lines.ts";
 import { CsvRows } from "./csv.ts";
 
@@ -39,6 +44,15 @@ test("a stray quote costs the line that has it, and no other", async () => {
   ])
     expect(await joined(lines)).toEqual(lines);
   expect(await joined(['a,"b', 'c,"d', 'e",f'])).toEqual(['a,"b', 'c,"d\ne",f', ""]);
+});
+
+test("lines that are too long for one turn of the event loop let others run, and are joined all the same", async () => {
+  const long = "x".repeat(CSV_TURN_CHARACTERS / 4);
+  const row = [`a,"${long}`, long, `${long}",b`];
+  const others = vi.fn();
+  setImmediate(others);
+  expect(await joined([...row, ...row, "f"])).toEqual([row.join("\n"), "", "", row.join("\n"), "", "", "f"]);
+  expect(others).toHaveBeenCalled();
 });
 
 test("quotes that stay open for too long are given up, and what is behind them is read", async () => {

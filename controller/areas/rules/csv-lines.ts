@@ -1,6 +1,12 @@
+import { setImmediate } from "node:timers/promises";
 import { CsvReader } from "../../../common/csv/reader.ts";
 import { AppError } from "../../../common/errors.ts";
-import { CHANGE_BATCH_MAX, CSV_JOINED_LINES_MAX, RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import {
+  CHANGE_BATCH_MAX,
+  CSV_JOINED_LINES_MAX,
+  CSV_TURN_CHARACTERS,
+  RECORD_MAX_BYTES,
+} from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { CsvRows } from "./csv.ts";
 
@@ -13,8 +19,24 @@ type Pieces = AsyncIterable<readonly string[]> | Iterable<readonly string[]>;
  */
 export async function* joinedLines(pieces: Pieces, rows: CsvRows): AsyncGenerator<readonly string[]> {
   const joiner = new LineJoiner(rows);
-  for await (const lines of pieces) yield* batches(joiner.take(lines));
+  for await (const lines of pieces)
+    for (const few of turnsOf(lines)) {
+      yield* batches(joiner.take(few));
+      if (few.length < lines.length) await setImmediate();
+    }
   yield* batches(joiner.end());
+}
+
+/** Lines that are read in one turn of the event loop. */
+function* turnsOf(lines: readonly string[]): Generator<readonly string[]> {
+  let [from, characters] = [0, 0];
+  for (const [at, line] of lines.entries()) {
+    characters += line.length;
+    if (characters < CSV_TURN_CHARACTERS) continue;
+    yield lines.slice(from, at + 1);
+    [from, characters] = [at + 1, 0];
+  }
+  if (from < lines.length) yield from === 0 ? lines : lines.slice(from);
 }
 
 function* batches(lines: readonly string[]): Generator<readonly string[]> {

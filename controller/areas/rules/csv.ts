@@ -54,6 +54,10 @@ function refuseSame(characters: Readonly<Record<string, string | undefined>>): v
   }
 }
 
+/** A heading line has at most so many times the characters of its names, and so many more. */
+const HEADING_LENGTH_FACTOR = 8;
+const HEADING_LENGTH_SPARE = 1_024;
+
 type Columns = readonly (string | undefined)[];
 
 /** What a csv rule knows of the lines that it parses. */
@@ -73,6 +77,8 @@ export class CsvRows {
     if (text.trim() === "") return true;
     if (comment !== undefined && unmarked(text).startsWith(comment)) return true;
     if (!hasHeader || !text.includes(names[0] ?? "")) return false;
+    // A record may be as long as records may be, and a line of names in quotes and blanks is not.
+    if (text.length > HEADING_LENGTH_FACTOR * names.join(",").length + HEADING_LENGTH_SPARE) return false;
     const { columns } = this.columns(text);
     return columns?.length === names.length && columns.every((column, at) => column?.trim() === names[at]);
   }
