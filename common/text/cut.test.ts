@@ -26,6 +26,7 @@ const OWN_CUTS: Readonly<Record<string, string>> = {
   "controller/areas/consolelog/position.ts": "a digest",
   "controller/areas/query/plan/paging.ts": "a digest",
   "controller/areas/users/policy.ts": "the part of a password that is estimated",
+  "controller/http/part-heads.ts": "the part of a name that is compared",
   "controller/scripting/javascript/task.ts": "the part of a stack in which a place is looked for",
   "controller/store/cluster/record-places.ts": "the time within an id",
 };
