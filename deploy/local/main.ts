@@ -1,10 +1,10 @@
 import { join, resolve } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
 import { findLocalCluster, settingsLines, startLocalCluster } from "./cluster.ts";
-import { defaultCacheDir, installCassandra, installEtcd } from "./install.ts";
+import { defaultCacheDir } from "./install.ts";
 import { CLUSTER_SIZES, type ClusterSize } from "./plan.ts";
 
-/** `npm run cluster -- install|start|stop|status`: a real etcd and a real Cassandra on this machine, without Docker. */
+/** `npm run cluster -- start|stop|status`: a real etcd and a real Cassandra on this machine, without Docker. */
 interface Options {
   readonly dir: string;
   readonly nodes: ClusterSize;
@@ -13,7 +13,6 @@ interface Options {
 const program = new Command("cluster").description("a real etcd and a real Cassandra on loopback, without Docker");
 const defaultDir = join(defaultCacheDir(), "cluster");
 
-program.command("install").description("install what is missing, and start nothing").action(install);
 withDir(program.command("start").description("install what is missing, start, wait until all answer"))
   .option("--nodes <count>", "1: one etcd member and one Cassandra node; 3 or 5: a ring of so many of each", sizeOf, 1)
   .action((options: Options) => start(options));
@@ -29,11 +28,6 @@ try {
 } catch (error) {
   console.error(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
-}
-
-async function install(): Promise<void> {
-  const say = (line: string): void => console.error(line);
-  await Promise.all([installEtcd(defaultCacheDir(), say), installCassandra(defaultCacheDir(), say)]);
 }
 
 async function start(options: Options): Promise<void> {

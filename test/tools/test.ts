@@ -7,17 +7,18 @@ import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
 /**
- * `npm test`: all projects of vitest but the soak's, in three sequences side by side. The projects of the first mostly
- * wait for stores and programs, and so does `ring`, the second, for its members. The third takes what they leave of the
- * processors. Second and third are printed project by project. What failed in any of them is printed once more at the
- * end, and how long each test file took is in `.reports/durations.tsv`. What is given after `npm test --` goes to vitest.
+ * `npm test`: all projects of vitest but the soak's, in two sequences side by side. The projects of the first mostly
+ * wait for stores and programs. The second takes what they leave of the processors: first `unit`, then `ring`, which
+ * mostly waits for its members, beside `sim`, which waits for nothing; it is printed project by project. What failed in
+ * any of them is printed once more at the end, and how long each test file took is in `.reports/durations.tsv`. What is
+ * given after `npm test --` goes to vitest.
  */
 const LAST = ["e2e"];
 /** Tests of `unit` and `ring` have deadlines, though generous ones, those of `sim` have none. */
 const BESIDE: readonly (readonly (readonly [name: string, priority: number])[])[] = [
-  [["ring", constants.priority.PRIORITY_NORMAL]],
+  [["unit", constants.priority.PRIORITY_BELOW_NORMAL]],
   [
-    ["unit", constants.priority.PRIORITY_BELOW_NORMAL],
+    ["ring", constants.priority.PRIORITY_NORMAL],
     ["sim", constants.priority.PRIORITY_LOW],
   ],
 ];
@@ -44,12 +45,12 @@ mkdirSync(REPORTS, { recursive: true });
 const durations = join(REPORTS, "durations.tsv");
 writeFileSync(durations, "");
 
-const beside = Promise.all(BESIDE.map(inTurn));
+const beside = runBeside();
 const elsewhere = [...SOAK_PROJECTS, ...LAST, ...BESIDE.flat().map(([name]) => name)];
 const others = projects().filter((name) => !elsewhere.includes(name));
 const runs: Ended[] = [];
 for (const names of [others, ...LAST.map((name) => [name])]) if (!stopped) runs.push(await vitest(names).ended);
-runs.push(...(await beside).flat());
+runs.push(...(await beside));
 
 for (const { names, code, seconds } of runs) console.log(`${names.join(", ")}: exit ${code} after ${seconds} s`);
 console.log(`The slowest of the test files in ${durations}:\n${slowest(readFileSync(durations, "utf8"))}`);
@@ -77,13 +78,16 @@ function projects(): string[] {
   });
 }
 
-async function inTurn(projects: (typeof BESIDE)[number]): Promise<readonly Ended[]> {
+async function runBeside(): Promise<readonly Ended[]> {
   const all: Ended[] = [];
-  for (const [name, priority] of projects) {
+  for (const together of BESIDE) {
     if (stopped) break;
-    const run = vitest([name], priority);
-    all.push(await run.ended);
-    console.log(run.said());
+    const ended = together.map(async ([name, priority]) => {
+      const run = vitest([name], priority);
+      all.push(await run.ended);
+      console.log(run.said());
+    });
+    await Promise.all(ended);
   }
   return all;
 }
