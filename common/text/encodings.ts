@@ -62,6 +62,11 @@ export function encodingNamed(name: string, parameter = "encoding"): Encoding {
   );
 }
 
+/** The same of a name that may be absent or empty: UTF-8 then. */
+export function encodingGiven(name: string | undefined, parameter?: string): Encoding {
+  return name === undefined || name.trim() === "" ? UTF8 : encodingNamed(name, parameter);
+}
+
 /** The name of the encoding whose byte order mark a text begins with. */
 export function markedEncoding(bytes: Uint8Array): string | undefined {
   return MARKS.find(([, mark]) => mark.every((byte, at) => bytes[at] === byte))?.[0];

@@ -1,5 +1,6 @@
 import { isUtf8 } from "node:buffer";
 import { encodingNamed, UTF8, type Encoding } from "../../common/text/encodings.ts";
+import { isAbsentWord } from "./coerce.ts";
 import { hexByte } from "./form-decoder.ts";
 
 /** The member by which a form says the charset of its values, as HTML has it. */
@@ -18,7 +19,12 @@ export function charsetOf(contentType: string): Encoding | undefined {
 export function charsetInForm(form: Buffer): Encoding | undefined {
   if (!form.includes(CHARSET_FIELD)) return undefined;
   const name = IN_FORM.exec(form.toString("latin1"))?.[1];
-  return name === undefined || name === "" ? undefined : encodingNamed(name, CHARSET_FIELD);
+  return name === undefined ? undefined : charsetNamed(name);
+}
+
+/** What the field `_charset_` says; refused when it is named, not when a text comes in it. */
+export function charsetNamed(text: string): Encoding | undefined {
+  return text.trim() === "" || isAbsentWord(text) ? undefined : encodingNamed(text, CHARSET_FIELD);
 }
 
 /** A URL-encoded form in another encoding than UTF-8: bytes that are not escaped may be the rest of a character. */

@@ -62,7 +62,7 @@ export function gather(schema: TSchema, values: readonly unknown[], exact: boole
 }
 
 /** Clients send these words for arguments they do not have. */
-function isAbsentWord(value: unknown): boolean {
+export function isAbsentWord(value: unknown): boolean {
   return value === "undefined" || value === "null";
 }
 

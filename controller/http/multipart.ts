@@ -24,7 +24,7 @@ import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import type { UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
-import { CHARSET_FIELD } from "./charset.ts";
+import { CHARSET_FIELD, charsetNamed } from "./charset.ts";
 import { PartHeads } from "./part-heads.ts";
 import { isOtherCharset, PART_BYTES, partText, type PartCharset } from "./part-text.ts";
 import { ReplacementCount, replacementsOf } from "./replacements.ts";
@@ -285,11 +285,6 @@ function ignore(): void {}
 
 function titleOf(name: string | undefined): string {
   return `The part ${JSON.stringify(name ?? "")}`;
-}
-
-/** Refused when it is named, not when a text comes in it. */
-function charsetNamed(text: string): Encoding | undefined {
-  return text.trim() === "" ? undefined : encodingNamed(text, CHARSET_FIELD);
 }
 
 function nameless(): AppError {

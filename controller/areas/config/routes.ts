@@ -19,7 +19,7 @@ import {
 import { ConfigSchemaInput, ConfigSchemaKey, ConfigSchemaReply } from "../../../common/api/config-schema.ts";
 import { AppError } from "../../../common/errors.ts";
 import { CONFIG_PAGE_DEFAULT_ENTRIES, HTTP_SMALL_BODY_MAX_BYTES } from "../../../common/limits.ts";
-import { encodingNamed } from "../../../common/text/encodings.ts";
+import { encodingGiven } from "../../../common/text/encodings.ts";
 import { endpoint, type Answer, type Call, type Endpoint, type UploadedFile } from "../../http/endpoint.ts";
 import { followOnSocket } from "../../http/following.ts";
 import { socketEndpoint, type SocketEndpoint } from "../../http/socket.ts";
@@ -136,7 +136,7 @@ function transferRoutes({ config, imports }: ConfigServices): readonly Endpoint[
       body: "multipart",
       handler: async ({ principal, input, files, signal }) => {
         const { path, size } = onlyFile(files);
-        const encoding = input.encoding === undefined ? undefined : encodingNamed(input.encoding);
+        const encoding = encodingGiven(input.encoding);
         const request = { path, size, key: input.key, plan: input.plan ?? false, encoding, signal };
         const { warnings, changes, ...counts } = await imports.run(principal, request);
         return { message: { ...counts, ...(changes && { changes: [...changes] }) }, warnings };

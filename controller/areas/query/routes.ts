@@ -70,7 +70,7 @@ function valueRows(values: readonly Value[] | undefined): readonly (readonly Val
 /** The caller with the zone that the call names. */
 function zoned({ principal, input }: Call<{ readonly time_zone?: string }>): Principal {
   const { time_zone: timeZone } = input;
-  if (timeZone === undefined) return principal;
+  if (timeZone === undefined || timeZone.trim() === "") return principal;
   requireZone(timeZone);
   return { ...principal, timeZone };
 }

@@ -66,6 +66,7 @@ test("the calendar is that of the statement, else of the call, else of the user,
   expect(await month(admin, "/matrix/zoned")).toBe("03-31 18:15");
   for (const path of ["/matrix/plain", "/matrix/zoned"]) {
     expect(await month(berlin, path)).toBe("02-28 23:00");
+    expect(await month(berlin, path, { zone: "" }), "an empty field of a form").toBe("02-28 23:00");
     expect(await month(berlin, path, { zone: "+02:00" })).toBe("02-28 22:00");
     expect(await month(berlin, path, { zone: "+02:00", own: ", 'UTC'" })).toBe("03-01 00:00");
   }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { AppError } from "../../../common/errors.ts";
 import { CHANGE_BATCH_MAX, PARSE_FILE_MAX_BYTES, RECORD_MAX_BYTES } from "../../../common/limits.ts";
-import { encodingNamed, UTF8, type Encoding } from "../../../common/text/encodings.ts";
+import { encodingGiven, UTF8, type Encoding } from "../../../common/text/encodings.ts";
 import { refusing, TextStream } from "../../../common/text/text-stream.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import { FailureLog, type LineFailures } from "./line-failures.ts";
@@ -71,7 +71,7 @@ export class FileParser {
     failures: LineFailures,
   ): Promise<LinesResult> {
     const { rules, files } = this.#dependencies;
-    const encoding = request.encoding === undefined ? UTF8 : encodingNamed(request.encoding);
+    const encoding = encodingGiven(request.encoding);
     const rule = await rules.load(principal, request.rule);
     const name = { path: filename, space };
     const file = await files.openServed(principal, name);

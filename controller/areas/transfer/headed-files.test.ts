@@ -33,6 +33,7 @@ describe("delimiters and encodings", () => {
     const text = "host,note\n主机,žlutý\n";
     for (const [content, encoding] of [
       [Buffer.from(`\ufeff${text}`), undefined],
+      [Buffer.from(text), ""],
       [Buffer.from(`\ufeff${text}`, "utf16le"), "utf-16le"],
       [Buffer.from(text, "utf16le"), "utf-16le"],
     ] as const) {

@@ -4,7 +4,7 @@ import { withinTime } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { ulidOf } from "../../../common/ids.ts";
 import { IMPORT_ANSWER_MS, IMPORTS_UNDER_WAY_MAX } from "../../../common/limits.ts";
-import { encodingNamed, UTF8 } from "../../../common/text/encodings.ts";
+import { encodingGiven, UTF8 } from "../../../common/text/encodings.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers, NewWork } from "../../store/journal/index.ts";
@@ -68,7 +68,7 @@ export interface ImportPlan {
 /** A script in an encoding, UTF-8 when absent, in which it is stored. */
 export function scriptUpload(file: { readonly path: string; readonly filename: string }, encoding?: string): Upload {
   const read = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
-  const named = encoding === undefined ? UTF8 : encodingNamed(encoding, "[Valid] encoding");
+  const named = encodingGiven(encoding, "[Valid] encoding");
   const content = named.kind === UTF8.kind ? read : () => bytesOf(scriptText(read(), named));
   return { name: file.filename, content, parts: () => scriptParts(read(), named) };
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import { encodingNamed, MARK_MAX_BYTES, UTF8, type Encoding } from "../../../../common/text/encodings.ts";
+import { encodingGiven, MARK_MAX_BYTES, type Encoding } from "../../../../common/text/encodings.ts";
 import { refusing, requireMarkOf, TextStream } from "../../../../common/text/text-stream.ts";
 
 const SUBJECT = "[Format] The file";
@@ -13,7 +13,7 @@ export async function firstBytes(path: string, count: number): Promise<Uint8Arra
 
 /** The encoding that the request names, else UTF-8. A mark at the beginning of the file that says another one is an error. */
 export async function encodingOf(path: string, given: string | undefined): Promise<Encoding> {
-  const encoding = given === undefined ? UTF8 : encodingNamed(given, "[Valid] encoding");
+  const encoding = encodingGiven(given, "[Valid] encoding");
   requireMarkOf(await firstBytes(path, MARK_MAX_BYTES), encoding, SUBJECT);
   return encoding;
 }
