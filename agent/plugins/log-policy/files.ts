@@ -305,10 +305,15 @@ export class LogFiles {
     if (file.isOpen && !file.displaced) return false;
     const nowMs = this.#work.host.clock.monotonicMs();
     if (nowMs < file.packedTriedMs + LOG_PACKED_LOOK_MS) return true;
-    const found = await packedRest(this.#work.spec.dir, packed, file.state);
+    const found = await packedRest({ root: this.#work.spec.dir, packed, signal }, file.state);
+    // An agent that ends leaves the life to the next one.
+    if (signal.aborted) return true;
     if (found === undefined) return false;
-    if (found === "growing") file.packedTriedMs = nowMs;
-    if (found === "growing") return file.missingForMs < LOG_PACKED_WAIT_MS;
+    if (found === "growing") {
+      file.packedTriedMs = nowMs;
+      file.packedSinceMs ??= nowMs;
+      return nowMs < file.packedSinceMs + LOG_PACKED_WAIT_MS;
+    }
     await file.takeRest(found.rest, signal);
     return false;
   }

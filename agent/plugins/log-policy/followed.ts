@@ -76,7 +76,9 @@ export class FollowedFile {
   displaced = false;
   /** Its end was read out of a packed file. */
   isPacked = false;
-  /** When a packed file was last found without its end. */
+  /** When a packed file was first found without its end. */
+  packedSinceMs: number | undefined;
+  /** When it was last found so. */
   packedTriedMs = -Infinity;
   /** It was renamed, and its mark does not say so yet. */
   moved = false;
@@ -151,15 +153,11 @@ export class FollowedFile {
     this.#isLengthKnown = false;
   }
 
-  /** Milliseconds since it was found or read last. */
-  get missingForMs(): number {
-    return this.#work.host.clock.nowMs() - this.state.seenMs;
-  }
-
-  /** Takes what a packed file holds of it behind the place read; then it is read to its end. */
+  /** Sends the rest of its life, which follows the place read; then it is read to its end. */
   async takeRest(rest: Buffer, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const size = state.offset + rest.length;
+    // With the former size, a piece that ends behind it would pass for the last one, and its last line for a whole line.
+    state.size = Math.max(state.size, state.offset + rest.length);
     for (let at = 0; at < rest.length; ) {
       const isLast = at + LOG_READ_BYTES >= rest.length;
       const fresh = rest.subarray(at, at + LOG_READ_BYTES);
@@ -169,7 +167,6 @@ export class FollowedFile {
       await this.#emit(records, { offset, tail, skipping, chain: undefined }, { signal });
       at += consumed;
     }
-    state.size = Math.max(state.size, size);
     this.isPacked = true;
   }
 

@@ -2,8 +2,10 @@ import { truncateSync } from "node:fs";
 import { copyFile, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS } from "../../../common/limits.ts";
+import { LOG_LAST_LINE_MS, LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
+import { headOf, NO_TAIL } from "./content.ts";
+import { packedRest } from "./packed.ts";
 
 /** As gzip does: the packed file has the time of the other, which is gone then. */
 async function pack(path: string, cutAt?: number): Promise<void> {
@@ -22,15 +24,21 @@ function numbered(count: number): readonly string[] {
   return Array.from({ length: count }, (_, at) => `line ${at}`);
 }
 
+/** A log of 100 lines that were read. It is copied, cut off and packed with `more`, which no look saw. */
+async function packedAway(more: string, cutAt?: number): Promise<LogLooks> {
+  const log = await LogLooks.begin();
+  await log.writer.appendFile(lines(100));
+  await log.look();
+  await log.writer.appendFile(more);
+  await copyFile(log.log, `${log.log}.1`);
+  truncateSync(log.log);
+  await pack(`${log.log}.1`, cutAt);
+  return log;
+}
+
 describe("a log that is copied, cut off and packed before the next look", () => {
   test("is read to its end out of the packed file, in order", async () => {
-    await using log = await LogLooks.begin();
-    await log.writer.appendFile(lines(100));
-    await log.look();
-    await log.writer.appendFile(lines(20_000, 100));
-    await copyFile(log.log, `${log.log}.1`);
-    truncateSync(log.log);
-    await pack(`${log.log}.1`);
+    await using log = await packedAway(lines(20_000, 100));
     await log.writer.appendFile("next\n");
     await log.looks(8);
     expect((await log.lines()).filter((line) => line !== "next")).toEqual(numbered(20_100));
@@ -40,13 +48,7 @@ describe("a log that is copied, cut off and packed before the next look", () => 
   });
 
   test("and the agent was stopped meanwhile: the same", async () => {
-    await using log = await LogLooks.begin();
-    await log.writer.appendFile(lines(100));
-    await log.look();
-    await log.writer.appendFile(lines(100, 100));
-    await copyFile(log.log, `${log.log}.1`);
-    truncateSync(log.log);
-    await pack(`${log.log}.1`);
+    await using log = await packedAway(lines(100, 100));
     await log.writer.appendFile("next\n");
     await log.restart();
     await log.looks(8);
@@ -55,31 +57,23 @@ describe("a log that is copied, cut off and packed before the next look", () => 
     expect((await log.lines()).filter((line) => line !== "next")).toEqual(numbered(200));
   });
 
-  test("a packed file without its end is waited for", async () => {
-    await using log = await LogLooks.begin();
-    await log.writer.appendFile(lines(100));
-    await log.look();
-    await log.writer.appendFile(lines(100, 100));
-    await copyFile(log.log, `${log.log}.1`);
-    const whole = gzipSync(await readFile(log.log));
-    truncateSync(log.log);
-    await pack(`${log.log}.1`, 100);
-    await log.looks(8);
-    expect(await log.lines()).toHaveLength(100);
-    await writeFile(`${log.log}.1.gz`, whole);
-    log.clock.advance(LOG_PACKED_LOOK_MS);
-    await log.looks(8);
-    expect(await log.lines()).toEqual(numbered(200));
-  });
+  test.each([0, LOG_PACKED_WAIT_MS])(
+    "a packed file without its end is waited for, also %i ms later",
+    async (laterMs) => {
+      await using log = await packedAway(lines(100, 100), 100);
+      log.clock.advance(laterMs);
+      await log.restart();
+      await log.looks(8);
+      expect(await log.lines()).toHaveLength(100);
+      await writeFile(`${log.log}.1.gz`, gzipSync(lines(200)));
+      log.clock.advance(LOG_PACKED_LOOK_MS);
+      await log.looks(8);
+      expect(await log.lines()).toEqual(numbered(200));
+    },
+  );
 
   test("and not for ever: then what it holds counts as lost", async () => {
-    await using log = await LogLooks.begin();
-    await log.writer.appendFile(lines(100));
-    await log.look();
-    await log.writer.appendFile("lost\n");
-    await copyFile(log.log, `${log.log}.1`);
-    truncateSync(log.log);
-    await pack(`${log.log}.1`, 100);
+    await using log = await packedAway("lost\n", 100);
     await log.looks(8);
     expect(await log.gaps()).toEqual([]);
     log.clock.advance(LOG_PACKED_WAIT_MS);
@@ -99,18 +93,42 @@ describe("a log that is copied, cut off and packed before the next look", () => 
   });
 });
 
-test("a log that was renamed and packed while the agent was stopped is read to its end: no gap", async () => {
-  await using log = await LogLooks.begin();
-  await log.writer.appendFile(lines(10));
-  await log.look();
-  await log.writer.appendFile(lines(10, 10));
-  await rename(log.log, `${log.log}.1`);
-  await pack(`${log.log}.1`);
-  await writeFile(log.log, "next\n");
-  await log.restart();
-  await log.looks(8);
-  expect((await log.lines()).toSorted()).toEqual([...numbered(20), "next"].toSorted());
-  expect((await log.gaps()).filter(({ reason }) => reason === "truncated")).toEqual([]);
+test("a search in a packed file ends with the agent", async () => {
+  await using log = await packedAway("");
+  const lost = { home: "app.log", mtimeMs: 0, head: headOf(Buffer.from("line 0")), offset: 0, tail: NO_TAIL };
+  const search = (signal: AbortSignal) => packedRest({ root: log.folder, packed: ["app.log.1.gz"], signal }, lost);
+  expect(await search(new AbortController().signal)).toEqual({ rest: Buffer.from(lines(100)) });
+  expect(await search(AbortSignal.abort())).toBeUndefined();
+});
+
+describe("a log that was renamed and packed while the agent was stopped", () => {
+  async function packedMeanwhile(more: string): Promise<LogLooks> {
+    const log = await LogLooks.begin();
+    await log.writer.appendFile(lines(10));
+    await log.look();
+    await log.writer.appendFile(more);
+    await rename(log.log, `${log.log}.1`);
+    await pack(`${log.log}.1`);
+    await writeFile(log.log, "next\n");
+    await log.restart();
+    return log;
+  }
+
+  test("is read to its end: no gap", async () => {
+    await using log = await packedMeanwhile(lines(10, 10));
+    await log.looks(8);
+    expect((await log.lines()).toSorted()).toEqual([...numbered(20), "next"].toSorted());
+    expect((await log.gaps()).filter(({ reason }) => reason === "truncated")).toEqual([]);
+  });
+
+  test("after a silence, with a rest of several pieces: no line is sent in two", async () => {
+    const count = Math.ceil((3 * LOG_READ_BYTES) / "line 100000\n".length);
+    await using log = await packedMeanwhile(lines(count, 10));
+    await log.look();
+    log.clock.advance(LOG_LAST_LINE_MS);
+    await log.looks(8);
+    expect((await log.lines()).filter((line) => line !== "next")).toEqual(numbered(count + 10));
+  });
 });
 
 describe("a file that is cut off when all of it was read", () => {

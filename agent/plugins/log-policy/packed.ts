@@ -10,8 +10,16 @@ const GZIP = /\.gz$/;
 /** Packers keep the time of a file in seconds. */
 const TIME_GRAIN_MS = 1_000;
 
-/** What a packed file holds of a life behind the place read. `growing`: it is still written. */
+/** The bytes of a life behind the place read. `growing`: the packed file is still written. */
 export type Packed = { readonly rest: Buffer } | "growing" | undefined;
+
+interface Search {
+  readonly root: string;
+  /** Paths of all packed files below the root. */
+  readonly packed: readonly string[];
+  /** Ends the search: the answer means nothing then. */
+  readonly signal: AbortSignal;
+}
 
 interface Lost extends Print {
   readonly home: string;
@@ -23,21 +31,21 @@ interface Lost extends Print {
  * known by its first bytes, and by those before the place read. At most `LOG_PACKED_MAX_BYTES` are unpacked of a file, and
  * a rest of at most `LOG_PACKED_REST_MAX_BYTES` is held.
  */
-export async function packedRest(root: string, packed: readonly string[], lost: Lost): Promise<Packed> {
+export async function packedRest({ root, packed, signal }: Search, lost: Lost): Promise<Packed> {
   if (lost.head === "") return undefined;
   const named = packed.filter((path) => GZIP.test(path) && originsOf(path.replace(GZIP, "")).includes(lost.home));
   let found: Packed;
   for (const path of named) {
     const at = await look(root, path);
     if (!at || at.mtimeMs < lost.mtimeMs - TIME_GRAIN_MS) continue;
-    const rest = await restIn(join(root, path), lost);
+    const rest = await restIn(join(root, path), lost, signal);
     if (typeof rest === "object") return rest;
     found ??= rest;
   }
   return found;
 }
 
-async function restIn(path: string, { head, offset, tail }: Print): Promise<Packed> {
+async function restIn(path: string, { head, offset, tail }: Print, signal: AbortSignal): Promise<Packed> {
   const first = Buffer.from(head, "base64");
   const from = offset - tail.bytes;
   const begin: Buffer[] = [];
@@ -49,6 +57,7 @@ async function restIn(path: string, { head, offset, tail }: Print): Promise<Pack
     const unpacked = createGunzip();
     source.once("error", (error) => unpacked.destroy(error));
     for await (const chunk of source.pipe(unpacked) as AsyncIterable<Buffer>) {
+      if (signal.aborted) return undefined;
       if (bytes < first.length) begin.push(chunk.subarray(0, first.length - bytes));
       if (bytes + chunk.length > from) held.push(chunk.subarray(Math.max(0, from - bytes)));
       bytes += chunk.length;
