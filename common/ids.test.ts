@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decodeTime, isValid } from "ulid";
 import {
+  entropyPlus,
   formatObjectId,
   joinKeys,
   parseObjectId,
@@ -54,6 +55,19 @@ describe("ids made of a time", () => {
       const ids = times.map((timeMs) => make(timeMs, bytes(200)));
       expect([...ids].sort()).toEqual(ids);
     }
+  });
+
+  test("a number is added to the ten bytes of its source, which stay as they are", () => {
+    const source = Buffer.from(bytes(1, 2, 3, 4, 5, 6, 7, 8, 255, 254));
+    expect([...entropyPlus(source, 1)]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 255, 255]);
+    expect([...entropyPlus(source, 2)]).toEqual([1, 2, 3, 4, 5, 6, 7, 9, 0, 0]);
+    expect([...source]).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 255, 254]);
+    expect([
+      ...entropyPlus(
+        Uint8Array.from({ length: 10 }, () => 255),
+        1,
+      ),
+    ]).toEqual([...bytes()]);
   });
 
   test("a series is in the order of its ordinals, and another source makes other ids", () => {

@@ -49,9 +49,13 @@ export function ulidOf(timeMs: number, entropy: Uint8Array): string {
   return timeText(timeMs) + fiveBytesText(entropy, 0) + fiveBytesText(entropy, 5);
 }
 
-/** Ten bytes that are greater by a number than those given: ids of the same time made of them ascend with it. */
+/**
+ * Ten bytes that are greater by a number than those given: ids of the same time made of them ascend with it. Behind the
+ * greatest number comes zero.
+ */
 export function entropyPlus(entropy: Uint8Array, count: number): Uint8Array {
-  const sum = entropy.slice(0, ENTROPY_BYTES);
+  // `slice` of a Buffer is a view of the caller's bytes.
+  const sum = new Uint8Array(entropy.subarray(0, ENTROPY_BYTES));
   let carry = count;
   for (let at = ENTROPY_BYTES - 1; at >= 0 && carry > 0; at--) {
     carry += sum[at] ?? 0;

@@ -66,21 +66,39 @@ export function idFromColumns(view: ClassView, row: Row): string | undefined {
   return key === undefined ? undefined : wholeId(view, key);
 }
 
-/** Entropy of the ids that are made one after the other; in a millisecond each is above the one before. */
+/**
+ * Entropy for the ids of rows. Those of one series ascend, also where series of other times are used between. A series is
+ * above the one begun before it when both have the same millisecond.
+ */
 export class AscendingEntropy {
   readonly #random: (length: number) => Uint8Array;
   #timeMs = NaN;
-  #last: Uint8Array = new Uint8Array(10);
+  #next: Uint8Array = new Uint8Array(0);
 
   constructor(random: (length: number) => Uint8Array) {
     this.#random = random;
   }
 
-  next(timeMs: number): Uint8Array {
+  /** Entropy of one time, new with each call. `count`: how many calls are expected; more are possible. */
+  series(timeMs: number, count: number): () => Uint8Array {
+    const block = Math.max(1, count);
+    let first = this.#next;
+    let used = block;
+    return () => {
+      if (used === block) {
+        first = this.#reserve(timeMs, block);
+        used = 0;
+      }
+      return entropyPlus(first, used++);
+    };
+  }
+
+  #reserve(timeMs: number, count: number): Uint8Array {
     const wholeMs = Math.trunc(timeMs);
-    this.#last = wholeMs === this.#timeMs ? entropyPlus(this.#last, 1) : this.#random(10);
+    const first = wholeMs === this.#timeMs ? this.#next : this.#random(10);
     this.#timeMs = wholeMs;
-    return this.#last;
+    this.#next = entropyPlus(first, count);
+    return first;
   }
 }
 

@@ -84,7 +84,7 @@ export class ObjectWriter {
   ): Promise<string[]> {
     const [atMs, eachMs] = typeof at === "object" ? [undefined, at] : [at, undefined];
     const timeMs = atMs ?? this.#writing.runtime.clock.nowMs();
-    const entropy = (): Uint8Array => this.#entropy.next(timeMs);
+    const entropy = this.#entropy.series(timeMs, rows.length);
     const source = { timeMs, entropy };
     if (view.kind === "record")
       return this.#append(
