@@ -197,7 +197,9 @@ export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Distance of the checkpoints by which a copy is known, and that of the first ones is `LOG_HEAD_BYTES`. */
 export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
-/** Of a packed file, unpacked, in which the rest of a life is looked for; and of that rest, which is held in memory. */
+/** Bytes of a hole that one look at a file reads over; the next look goes on behind them. */
+export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
+/** Unpacked bytes of one packed file that are searched for the rest of a life, and bytes of the rest, held in memory. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
 export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
 /** Between two looks into a packed file that has no end yet. */

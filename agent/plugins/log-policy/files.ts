@@ -289,7 +289,10 @@ export class LogFiles {
   async #closeGone(scene: Scene, signal: AbortSignal): Promise<void> {
     for (const file of [...this.#files.values()]) {
       if (!file.gone) continue;
-      if (file.isOpen) await file.read(signal);
+      // A long hole takes several.
+      if (file.isOpen)
+        do await file.read(signal);
+        while (file.dirty && !signal.aborted);
       if (file.waiting || (await this.#isBeingPacked(file, scene, signal))) continue;
       const loss = lossOf(file);
       if (loss.length === 0 && file.isHome && !file.displaced)

@@ -18,7 +18,7 @@ import { openTrusted } from "../../trusted-path.ts";
 import { extendChain, type Checkpoint } from "./chain.ts";
 import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
 import type { FileLook } from "./folder.ts";
-import { beginsWithHole, endOfHole, textEnds } from "./holes.ts";
+import { beginsWithHole, lookThroughHole, textEnds } from "./holes.ts";
 import { readAt } from "./reading.ts";
 import { recordOf } from "./record-text.ts";
 import type { Position } from "./switches.ts";
@@ -97,8 +97,8 @@ export class FollowedFile {
   #changedMs: number;
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
-  /** The size of the file up to which it held nothing but a hole behind the place read. */
-  #holeThrough = -1;
+  /** The hole behind the place read, as far as it was looked through, and whether it ended with the file. */
+  #hole = { from: -1, through: -1, isWhole: false };
 
   constructor(work: LogWork, state: FileState, atHome?: Position) {
     this.#work = work;
@@ -346,13 +346,18 @@ export class FollowedFile {
   async #skipHole(unitBytes: 1 | 2): Promise<boolean> {
     const { state } = this;
     const handle = this.#handle;
-    if (!handle || this.#holeThrough === state.size) return false;
-    const end = await endOfHole(handle, state.offset, state.size);
-    if (end === undefined) {
-      this.#holeThrough = state.size;
+    const isKnown = this.#hole.from === state.offset;
+    if (!handle || (isKnown && this.#hole.isWhole && this.#hole.through === state.size)) return false;
+    // What was room at the last look may be text now.
+    const isBegun = isKnown && !this.#hole.isWhole;
+    const { through, isEnd } = await lookThroughHole(handle, isBegun ? this.#hole.through : state.offset, state.size);
+    if (!isEnd) {
+      this.#hole = { from: state.offset, through, isWhole: through >= state.size };
+      // The rest of the hole is for the next look, so that other logs have their turns and the agent can end.
+      this.dirty ||= !this.#hole.isWhole;
       return false;
     }
-    const offset = end - (end % unitBytes);
+    const offset = through - (through % unitBytes);
     const from = Math.max(0, offset - LOG_TAIL_BYTES);
     const tail = tailOf(await readAt(handle, from, offset - from));
     Object.assign(state, { offset, tail, chain: undefined });

@@ -1,5 +1,5 @@
 import type { FileHandle } from "node:fs/promises";
-import { LOG_READ_BYTES } from "../../../common/limits.ts";
+import { LOG_HOLE_LOOK_BYTES, LOG_READ_BYTES } from "../../../common/limits.ts";
 import { readAt } from "./reading.ts";
 
 /**
@@ -30,13 +30,23 @@ export function textEnds(
   return [...(line < 0 ? [] : [line + 1]), end, ...(isWhole || end === bytes.length ? [] : [bytes.length])];
 }
 
-/** The place of the first byte from `from` on that is not NUL; undefined when there is none up to `size`. */
-export async function endOfHole(file: FileHandle, from: number, size: number): Promise<number | undefined> {
-  for (let at = from; at < size; ) {
-    const bytes = await readAt(file, at, Math.min(NULS.length, size - at));
-    if (bytes.length === 0) return undefined;
-    if (!bytes.equals(NULS.subarray(0, bytes.length))) return at + bytes.findIndex((byte) => byte !== 0);
+/** A place up to which a file has nothing but NUL bytes. */
+export interface HoleLook {
+  readonly through: number;
+  /** True when another byte is at that place. */
+  readonly isEnd: boolean;
+}
+
+/** Looks for the end of a hole from a place on, at most `LOG_HOLE_LOOK_BYTES` far: a sparse file may have terabytes. */
+export async function lookThroughHole(file: FileHandle, from: number, size: number): Promise<HoleLook> {
+  const limit = Math.min(size, from + LOG_HOLE_LOOK_BYTES);
+  let at = from;
+  while (at < limit) {
+    const bytes = await readAt(file, at, Math.min(NULS.length, limit - at));
+    if (bytes.length === 0) break;
+    if (!bytes.equals(NULS.subarray(0, bytes.length)))
+      return { through: at + bytes.findIndex((byte) => byte !== 0), isEnd: true };
     at += bytes.length;
   }
-  return undefined;
+  return { through: at, isEnd: false };
 }

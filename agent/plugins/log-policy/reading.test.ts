@@ -1,9 +1,10 @@
 import { truncateSync } from "node:fs";
-import { appendFile, rename } from "node:fs/promises";
+import { appendFile, rename, rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import {
   LOG_FINAL_MS,
   LOG_HEAD_BYTES,
+  LOG_HOLE_LOOK_BYTES,
   LOG_LAST_LINE_MS,
   LOG_READ_BYTES,
   RECORD_MAX_BYTES,
@@ -28,6 +29,29 @@ describe("a writer that goes on where it was when its file was cut off leaves a 
       expect((await log.records()).at(-1)?.offset).toBe(bytes);
     },
   );
+
+  test("of more than one look reads over: several looks find its end", async () => {
+    await using log = await LogLooks.begin({ flags: "w" });
+    await log.writer.truncate(3 * LOG_HOLE_LOOK_BYTES);
+    await log.writer.write("behind the hole\n", 3 * LOG_HOLE_LOOK_BYTES);
+    for (let looks = 0; looks < 3; looks++) {
+      await log.look();
+      expect(await log.lines()).toEqual([]);
+    }
+    await log.look();
+    expect(await log.lines()).toEqual(["behind the hole"]);
+  });
+
+  test("and the file is removed before its end was found: the line behind it is delivered", async () => {
+    await using log = await LogLooks.begin({ flags: "w" });
+    await log.writer.truncate(3 * LOG_HOLE_LOOK_BYTES);
+    await log.writer.write("behind the hole\n", 3 * LOG_HOLE_LOOK_BYTES);
+    await log.look();
+    await rm(log.log);
+    await log.look();
+    expect(await log.lines()).toEqual(["behind the hole"]);
+    expect(await log.gapCounts()).toEqual([0]);
+  });
 
   test("that no look saw empty: the same", async () => {
     await using log = await LogLooks.begin({ flags: "w" });

@@ -126,7 +126,7 @@ export class LogRunner implements Runner {
       const outcome = await file.read(signal);
       // Found again, or found to be gone, by the next scan.
       if (outcome !== "read") this.#rescan = true;
-      if (outcome !== "read") this.#rouse();
+      if (outcome !== "read" || file.dirty) this.#rouse();
     }
   }
 
