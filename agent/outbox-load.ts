@@ -7,6 +7,7 @@ import {
   decodeHeader,
   FRAME_HEAD_BYTES,
   lastEntry,
+  makesRows,
   scanFrames,
   serialOf,
   type Segment,
@@ -17,7 +18,7 @@ import {
 export interface Left {
   readonly streamId: string;
   readonly nextSequence: number;
-  /** Of its last entries, 0 when there are none in its last segment. */
+  /** Time of the last entry that rows are made of; 0 when there is none. */
   readonly lastTimeMs: number;
   readonly segments: readonly Segment[];
   readonly marks: ReadonlyMap<string, string>;
@@ -33,7 +34,6 @@ interface LeftSegment {
   /** Payloads. */
   readonly groups: readonly Buffer[];
   readonly nextSequence: number;
-  readonly lastTimeMs: number;
   /** With its head; ends the segment. */
   readonly lastFrame: Buffer;
   readonly damagedFrames: number;
@@ -56,7 +56,7 @@ export async function loadOutbox(files: Files, folder: string): Promise<Left | u
   return {
     streamId: last.header.stream,
     nextSequence: last.nextSequence,
-    lastTimeMs: last.lastTimeMs,
+    lastTimeMs: lastTimeMs(found),
     segments: found.map(({ segment }) => segment),
     marks: marksOf(last),
     file: await openLast(files, folder, last),
@@ -76,20 +76,17 @@ async function loadSegment(files: Files, path: string, serial: number): Promise<
   if (!first) return undefined;
   const header = decodeHeader(first);
   const segment = { serial, path, base: header.base, headerBytes: FRAME_HEAD_BYTES + first.length, bytes: end };
-  const lastWritten = lastEntry(groups);
-  const nextSequence = (lastWritten?.sequence ?? header.base - 1) + 1;
+  const nextSequence = (lastEntry(groups)?.sequence ?? header.base - 1) + 1;
   const lastFrame = bytes.subarray(end - FRAME_HEAD_BYTES - (groups.at(-1) ?? first).length, end);
-  const lastTimeMs = lastWritten?.timeMs ?? 0;
-  return {
-    segment,
-    header,
-    groups,
-    nextSequence,
-    lastTimeMs,
-    lastFrame,
-    damagedFrames: damaged,
-    tornBytes: bytes.length - end,
-  };
+  return { segment, header, groups, nextSequence, lastFrame, damagedFrames: damaged, tornBytes: bytes.length - end };
+}
+
+function lastTimeMs(segments: readonly LeftSegment[]): number {
+  for (const { groups } of segments.toReversed()) {
+    const last = lastEntry(groups, ({ body }) => makesRows(body));
+    if (last) return last.timeMs;
+  }
+  return 0;
 }
 
 /** A header has all of them as they were, the groups behind it what changed since. */

@@ -100,13 +100,21 @@ export function decodeGroup(payload: Buffer): Group {
   };
 }
 
-/** The last of the entries in these payloads, undefined when there are none. */
-export function lastEntry(groups: readonly Buffer[]): Entry | undefined {
+/** The last of the entries in these payloads that is wanted, undefined when there are none. */
+export function lastEntry(
+  groups: readonly Buffer[],
+  isWanted: (entry: Entry) => boolean = () => true,
+): Entry | undefined {
   for (const payload of groups.toReversed()) {
-    const last = decodeGroup(payload).entries.at(-1);
+    const last = decodeGroup(payload).entries.findLast(isWanted);
     if (last) return last;
   }
   return undefined;
+}
+
+/** False for what commands wrote and how they ended: it is kept by its command, in the order of its places. */
+export function makesRows(body: EntryBody | undefined): boolean {
+  return body !== undefined && body.$case !== "output" && body.$case !== "result";
 }
 
 export function applyMarks(marks: Map<string, string>, changes: readonly Mark[]): void {

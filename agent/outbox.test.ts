@@ -50,6 +50,22 @@ describe("an outbox", () => {
     expect(Math.max(...(await times(again)))).toBe(beginMs + OUTBOX_TIME_AHEAD_MAX_MS);
   });
 
+  it("gives each entry of rows a time of its own also behind what commands wrote, and in a new file", async () => {
+    const clock = new TestClock();
+    const beginMs = clock.nowMs();
+    const outbox = await openOutbox({ clock });
+    await outbox.append([ROW, ROW, ROW, text("output of a command")]);
+    await outbox.close();
+    const again = await openOutbox({ clock });
+    await again.append([ROW]);
+    // The marks go on in a new file, which has no entries.
+    await again.renewStream();
+    await again.close();
+    const last = await openOutbox({ clock });
+    await last.append([ROW]);
+    expect(await times(last)).toEqual([0, 1, 2, 0, 3, 4].map((aheadMs) => beginMs + aheadMs));
+  });
+
   it("follows a clock that is set back far, and stays above one that is set back a little", async () => {
     const clock = new TestClock();
     const outbox = await openOutbox({ clock });

@@ -22,6 +22,7 @@ import {
   encodeGroup,
   encodeHeader,
   entryWeight,
+  makesRows,
   segmentName,
   type EntryBody,
   type Mark,
@@ -306,12 +307,12 @@ export class Outbox {
   }
 
   /**
-   * Rows are ordered by their times first, so no two entries of rows have the same one. A clock that was set back further
-   * than entries run ahead of it is followed.
+   * Rows are ordered by their times first, so each entry of rows has a time above the one before, until entries are as far
+   * ahead of the clock as they may be. A clock that was set back further than that is followed.
    */
   #timeOf(body: EntryBody): number {
     const nowMs = Math.floor(this.#options.clock.nowMs());
-    if (body.$case === "output" || body.$case === "result") return nowMs;
+    if (!makesRows(body)) return nowMs;
     const aheadMs = this.#lastTimeMs - nowMs;
     const isUsable = aheadMs >= 0 && aheadMs <= OUTBOX_TIME_AHEAD_MAX_MS;
     this.#lastTimeMs = isUsable ? Math.min(this.#lastTimeMs + 1, nowMs + OUTBOX_TIME_AHEAD_MAX_MS) : nowMs;

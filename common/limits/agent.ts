@@ -87,7 +87,7 @@ export const OUTBOX_BALLAST_BYTES = 256 * KIB;
 export const OUTBOX_PINS_SLOT_BYTES = 128 * KIB;
 /** One atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
-/** How far the times of entries may run ahead of the clock, so that no two have the same one. */
+/** Distance by which the times of entries may run ahead of the clock. Up to it no two have the same one. */
 export const OUTBOX_TIME_AHEAD_MAX_MS = 2_000;
 export const OUTBOX_RETRY_MS = 1_000;
 /** Between two copies of its marks beside it. */
