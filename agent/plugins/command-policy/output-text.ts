@@ -1,7 +1,10 @@
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
 
-/** What a command prints in an encoding, as UTF-8; as it is where none is named. Bytes that are none are U+FFFD, and counted. */
+/**
+ * Reads the output of a command in its encoding and gives it in UTF-8. Without an encoding the bytes pass as they are.
+ * Bytes that are no character become U+FFFD; those of the standard output are counted.
+ */
 export class OutputText {
   readonly #out: TextStream | undefined;
   readonly #err: TextStream | undefined;
@@ -24,7 +27,7 @@ export class OutputText {
     return Buffer.from(this.#out?.end() ?? "");
   }
 
-  /** Says how many characters of the output were none of the encoding; empty when all were. */
+  /** Says how many characters of the standard output were none of the encoding; empty when all were. */
   get complaint(): string {
     const count = this.#out?.malformed ?? 0;
     return count === 0 ? "" : `${count} characters of the output are no ${this.#out?.encoding.name}`;

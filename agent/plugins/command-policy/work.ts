@@ -9,6 +9,6 @@ export interface CommandWork extends Omit<PolicyWork, "spec"> {
   readonly spec: CommandPolicySpec;
   readonly cutter: RecordCutter;
   readonly host: Host;
-  /** Of what the command prints; absent: it is sent as it is. */
+  /** Encoding of the output. Without one the output is sent as it is. */
   readonly encoding: Encoding | undefined;
 }

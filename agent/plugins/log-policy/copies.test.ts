@@ -7,36 +7,37 @@ import { LogLooks } from "../../../test/helpers/log-looks.ts";
 
 const LINE = `${"x".repeat(99)}\n`;
 
-test("what is written between a copy and the truncation is counted to the byte when the copy was compared to its end", async () => {
-  await using log = await LogLooks.begin();
+/** A log of 50 lines that was copied; the last look saw 20 lines of the copy. */
+async function copied(): Promise<LogLooks> {
+  const log = await LogLooks.begin();
   await log.writer.appendFile(LINE.repeat(50));
   await log.look();
   await writeFile(`${log.log}.1`, LINE.repeat(20));
   await log.look();
   await appendFile(`${log.log}.1`, LINE.repeat(30));
-  await log.compareCopies();
+  return log;
+}
+
+/** Seven more lines are written, and the file is cut off before the last four are read. */
+async function cutOff(log: LogLooks): Promise<void> {
   await log.writer.appendFile(LINE.repeat(3));
   await log.read();
   await log.writer.appendFile(LINE.repeat(4));
   truncateSync(log.log);
   await log.look();
   await log.look();
+}
+
+test("what is written between a copy and the truncation is counted to the byte when the copy was compared to its end", async () => {
+  await using log = await copied();
+  await log.compareCopies();
+  await cutOff(log);
   expect(await log.gapCounts()).toEqual([4 * LINE.length]);
 });
 
 test("what of a copy was not compared counts as well, and no byte less", async () => {
-  await using log = await LogLooks.begin();
-  await log.writer.appendFile(LINE.repeat(50));
-  await log.look();
-  await writeFile(`${log.log}.1`, LINE.repeat(20));
-  await log.look();
-  await appendFile(`${log.log}.1`, LINE.repeat(30));
-  await log.writer.appendFile(LINE.repeat(3));
-  await log.read();
-  await log.writer.appendFile(LINE.repeat(4));
-  truncateSync(log.log);
-  await log.look();
-  await log.look();
+  await using log = await copied();
+  await cutOff(log);
   const [count, ...others] = await log.gapCounts();
   expect(others).toEqual([]);
   expect(count).toBeGreaterThanOrEqual(4 * LINE.length);

@@ -74,7 +74,7 @@ export class HostService implements Hosts {
     return this.#components.records.find(principal, host);
   }
 
-  /** Of the times in its records that name none; absent: none is set. */
+  /** Zone in which times without a zone in the host's records are read. Undefined when its record names none. */
   async zone(principal: Principal, host: string): Promise<string | undefined> {
     requirePermission(principal, "hosts:read");
     const zone = (await this.#components.records.find(principal, host))?.config[TIME_ZONE];

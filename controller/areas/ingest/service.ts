@@ -30,7 +30,7 @@ interface Dependencies {
   readonly commands: CommandEntrySink;
   /** The policies an agent may name: those that were sent to its host. */
   readonly sent: Pick<SentPolicies, "missing" | "look" | "needs" | "zones">;
-  /** Of times without a zone, as the host's record has it; absent: no host has one. */
+  /** Zone of times without one, as the host's record names it. Without this function no host has one. */
   readonly zoneOf?: (principal: Principal, host: string) => Promise<string | undefined>;
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }

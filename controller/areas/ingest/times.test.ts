@@ -130,7 +130,7 @@ test("--time sets vtime; what cannot be read keeps the time of reading, and one 
 test("a record whose time is ahead of the write or before 1970 is an error with its name, also in a repetition", async () => {
   await rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=when,note\n--time=when\n--time_unit=ms");
   const outbox = new TestOutbox(SOURCE);
-  // What the outbox pins is about the clock of the controller.
+  // The outbox pins a time of the controller's clock.
   const nowMs = Math.max(BASE_MS, realClock.nowMs());
   const lines = [`${nowMs},now`, `${nowMs + 10 * WRITE_AHEAD_MAX_MS},ahead`, "-1,before"];
   for (let round = 0; round < 2; round += 1) await outbox.send(controller(), [recordsEntry(1, lines, KEY)]);

@@ -287,7 +287,7 @@ export interface Gap {
   reason: string;
   /** runs or bytes, as `unit` says */
   count: number;
-  /** runs, bytes, entries; unknown where nobody can say how many */
+  /** runs, bytes, entries; unknown where the number is not certain */
   unit: string;
   fromMs: number;
   toMs: number;
