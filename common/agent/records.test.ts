@@ -3,6 +3,7 @@ import { seededRandom } from "../../test/helpers/clock.ts";
 import { searchesOf } from "../../test/helpers/searches.ts";
 import { ARE_TIMES_BOUND, expectWithin } from "../../test/helpers/times.ts";
 import { DELIMITER_WINDOW_BYTES, RECORD_MAX_BYTES } from "../limits.ts";
+import { encodingNamed } from "../text/encodings.ts";
 import { compileCutter, RecordStream, type CutRules } from "./records.ts";
 
 /** A quarter of a record shows as well how the searches grow with it. */
@@ -11,6 +12,16 @@ const SLOW_CHARACTERS = ARE_TIMES_BOUND ? RECORD_MAX_BYTES : RECORD_MAX_BYTES / 
 describe("records of a stream", () => {
   it("are its lines without a delimiter, line breaks and empty lines left out", () => {
     expect(cutAll({}, "a\r\nb\n\nc")).toEqual(["a", "b", "c"]);
+  });
+
+  it("are taken in whole code units: half of one stays for what follows", () => {
+    const cutter = compileCutter({ encoding: encodingNamed("utf-16le") });
+    expect(cutter.cut(Buffer.alloc(5, "a"), { skipping: true })).toEqual({ pieces: [], consumed: 4, skipping: true });
+    const { pieces, consumed } = cutter.cut(Buffer.alloc(RECORD_MAX_BYTES + 3, "a"));
+    expect({ pieces, consumed }).toEqual({
+      pieces: [{ start: 0, end: RECORD_MAX_BYTES, cut: true }],
+      consumed: RECORD_MAX_BYTES + 2,
+    });
   });
 
   it("begin at a delimiter, which may span several lines' record", () => {

@@ -2,7 +2,13 @@ import { truncateSync } from "node:fs";
 import { copyFile, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_LAST_LINE_MS, LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_LAST_LINE_MS,
+  LOG_PACKED_LOOK_MS,
+  LOG_PACKED_REST_MAX_BYTES,
+  LOG_PACKED_WAIT_MS,
+  LOG_READ_BYTES,
+} from "../../../common/limits.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 import { headOf, NO_TAIL } from "./content.ts";
 import { packedRest } from "./packed.ts";
@@ -66,6 +72,8 @@ describe("a log that is copied, cut off and packed before the next look", () => 
       await log.looks(8);
       expect(await log.lines()).toHaveLength(100);
       await writeFile(`${log.log}.1.gz`, gzipSync(lines(200)));
+      await log.look();
+      expect(await log.lines()).toHaveLength(100);
       log.clock.advance(LOG_PACKED_LOOK_MS);
       await log.looks(8);
       expect(await log.lines()).toEqual(numbered(200));
@@ -93,12 +101,37 @@ describe("a log that is copied, cut off and packed before the next look", () => 
   });
 });
 
-test("a search in a packed file ends with the agent", async () => {
-  await using log = await packedAway("");
-  const lost = { home: "app.log", mtimeMs: 0, head: headOf(Buffer.from("line 0")), offset: 0, tail: NO_TAIL };
-  const search = (signal: AbortSignal) => packedRest({ root: log.folder, packed: ["app.log.1.gz"], signal }, lost);
-  expect(await search(new AbortController().signal)).toEqual({ rest: Buffer.from(lines(100)) });
-  expect(await search(AbortSignal.abort())).toBeUndefined();
+describe("a packed file", () => {
+  const CONTENT = Buffer.from(lines(100));
+  const LOST = { home: "app.log", mtimeMs: 0, head: headOf(CONTENT), offset: 0, tail: NO_TAIL };
+
+  async function search(lost: Partial<typeof LOST>, { content = CONTENT, signal = new AbortController().signal } = {}) {
+    await using log = await LogLooks.begin();
+    await writeFile(`${log.log}.1.gz`, gzipSync(content, { level: 1 }));
+    return packedRest({ root: log.folder, packed: ["app.log.1.gz"], signal }, { ...LOST, ...lost });
+  }
+
+  test("holds the rest of a life that begins as it does", async () => {
+    expect(await search({})).toEqual({ rest: CONTENT });
+  });
+
+  test.each([
+    ["of another log's name", { home: "other.log" }],
+    ["that begins in another way", { head: headOf(Buffer.from("line 1")) }],
+    ["that is shorter than what was read", { offset: CONTENT.length + 1 }],
+    ["that is older than what was read", { mtimeMs: 9e12 }],
+  ])("%s holds none", async (_, lost) => {
+    expect(await search(lost)).toBeUndefined();
+  });
+
+  test("with a larger rest than memory is given holds none", async () => {
+    const content = Buffer.alloc(LOG_PACKED_REST_MAX_BYTES + 1, CONTENT);
+    expect(await search({}, { content })).toBeUndefined();
+  });
+
+  test("is searched no longer when the agent ends", async () => {
+    expect(await search({}, { signal: AbortSignal.abort() })).toBeUndefined();
+  });
 });
 
 describe("a log that was renamed and packed while the agent was stopped", () => {

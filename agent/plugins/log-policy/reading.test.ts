@@ -102,6 +102,16 @@ test("room that a writer reserved behind its lines is none, and what it writes t
   expect(await log.lines()).toEqual([first, "begun and ended"]);
 });
 
+test("room that was looked through is looked through again when the file grew", async () => {
+  await using log = await LogLooks.begin({ flags: "w" });
+  await log.writer.truncate(5 * KIB);
+  await log.look();
+  await log.writer.write("within\n", KIB);
+  await log.writer.write("behind\n", 5 * KIB);
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["within", "behind"]);
+});
+
 describe("the last line without its end", () => {
   test("is delivered after a silence, and never again", async () => {
     await using log = await LogLooks.begin();
@@ -195,6 +205,21 @@ describe("a log in an encoding that its policy names", () => {
     await log.writer.appendFile(Buffer.from("d6d0cec40a", "hex"));
     await log.look();
     expect(await log.lines()).toEqual(["中文"]);
+  });
+
+  test("a byte order mark is left out at the beginning of the file only", async () => {
+    await using log = await LogLooks.begin({ attrs: { encoding: "utf-16le" } });
+    await log.writer.appendFile(Buffer.from("\ufefffirst\n\ufeffsecond\n", "utf16le"));
+    await log.look();
+    expect(await log.lines()).toEqual(["first", "\ufeffsecond"]);
+  });
+
+  test("a line that is too long only as UTF-8 is cut there and marked", async () => {
+    await using log = await LogLooks.begin({ attrs: { encoding: "gbk" } });
+    await log.writer.appendFile(Buffer.from(`${"d6d0".repeat(RECORD_MAX_BYTES / 2 - 1)}0a`, "hex"));
+    await log.look();
+    expect((await log.records()).map(({ cut }) => cut)).toEqual([[0]]);
+    expect(await log.lines()).toEqual(["中".repeat(Math.floor(RECORD_MAX_BYTES / 3))]);
   });
 
   test("a delimiter that is tried on each line is found in it", async () => {
