@@ -203,3 +203,24 @@ test("between the pieces of a long batch others get their turn, however fast it 
   running = false;
   expect(new Set(turns).size).toBe(4);
 });
+
+test("a record that is tried again was counted as malformed when it came, and is not once more", async () => {
+  const rule = await world.rules.load(ADMIN, KEY);
+  const objects = { ingest: () => Promise.resolve([]) };
+  const writer = new RecordWriter({ objects, classes: { runs: "/r", gaps: "/g" }, clock: new TestClock() });
+  const entry = recordsEntry(1, ["a,1"], KEY);
+  if (entry.body?.$case !== "records") throw new Error("no records");
+  entry.body.value.records[0] = Buffer.from("ff2c31", "hex");
+  const batch = {
+    principal: ADMIN,
+    source: newSource(),
+    entries: [entry],
+    rules: new Map([[KEY, rule]]),
+    foreign: new Set<string>(),
+    foreignCommands: new Set<string>(),
+    missing: 0,
+  };
+  await writer.write([batch]);
+  await writer.write([{ ...batch, again: { ordinal: 0, attempts: 1, dueMs: BASE_MS } }]);
+  expect(writer.marked).toEqual({ cut: 0, malformed: 1 });
+});
