@@ -61,7 +61,10 @@ test("separator, quote and escape are any characters, and an escape before other
 
 test("blanks behind a closing quote are a fault, or left out", () => {
   expect(read(['"a" ,b'])[0]?.fault).toContain("text follows");
-  expect(valuesOf('"a" ,b,"c"\t', { ...RFC_4180, allowsBlanks: true })).toEqual([["a", "b", "c"]]);
+  const blanks = { ...RFC_4180, allowsBlanks: true };
+  expect(valuesOf('"a" ,b,"c"\t', blanks)).toEqual([["a", "b", "c"]]);
+  expect(valuesOf('"" ,b', blanks)).toEqual([["", "b"]]);
+  expect(read(['"a" "b",c'], blanks)[0]?.fault).toContain("text follows its closing quote");
 });
 
 test("random rows are read as papaparse reads them", () => {
