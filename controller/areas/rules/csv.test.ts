@@ -31,6 +31,15 @@ describe("a heading line", () => {
     expect(parsed(`${FIELDS}--header=false\n`, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
   });
 
+  it("is left out however many blanks fill its columns, and a long row that is none is a row", () => {
+    const filled = ["name", '"n"', "note"].map((name) => name.padEnd(1_000)).join("|");
+    const rule = `${FIELDS}--header=true\n--separator=|\n`;
+    expect(parsed(rule, [filled, `name|1|${"x".repeat(1_000)}`])).toEqual([
+      { name: "name", n: 1, note: "x".repeat(1_000) },
+    ]);
+    expect(parsed(`${FIELDS}--header=true\n`, ['"name","n","note"', '"""n","",'])).toMatchObject([{ name: '"n' }]);
+  });
+
   it("names the fields of a rule that names none, and columns without a name are left out", () => {
     const rule = `${HEAD}--header\n--fields_type=INT,VAR,VAR\n--var_note=field Remark\n`;
     expect(parsed(rule, ["1,ignored,a,x", "n,,name,Remark", "2"], "n,,name,Remark")).toEqual([
