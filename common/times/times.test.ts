@@ -147,6 +147,17 @@ describe("counts from 1970", () => {
     expect(read("2023-11-14", { layout, unit: "s" })).toBe("2023-11-14T00:00:00Z");
     expect(read("1700000000", { layout })).toBe("is no time of the layout yyyy-MM-dd");
     expect(read("yesterday", { layout, unit: "s" })).toBe("is no time of the layout yyyy-MM-dd");
+    const writing = { layouts: [layout, "d.M.yyyy"].map(layoutOf), unit: "s" } as const;
+    expect(readTime("1700000000", writing, context())).toBe(1_700_000_000_000);
+  });
+
+  test("digits that fit a layout are no count, even where there is no such day", () => {
+    const layout = "yyyyMMdd";
+    expect(read("20261399", { layout, unit: "s" })).toBe("has no month 13");
+    expect(read(20_261_129, { layout })).toBe("2026-11-29T00:00:00Z");
+    expect(read(20_261_399, { layout })).toBe("has no month 13");
+    expect(read(1_772_359_499, { layout })).toBe("2026-03-01T10:04:59Z");
+    expect(read(20_261_129, { layout, unit: "s" })).toBe("1970-08-23T12:05:29Z");
   });
 
   test("what no calendar has is refused", () => {
@@ -211,7 +222,7 @@ describe("a layout", () => {
     const writing = { layouts: ["yyyy-MM-dd", "d MMM yyyy"].map(layoutOf) };
     expect(readTime("7 May 2026", writing, context())).toBe(Date.parse("2026-05-07T00:00:00Z"));
     expect(readTime("7 Mai 2026", writing, context())).toMatchObject({ reason: expect.stringContaining("Mai") });
-    expect(readTime("x", writing, context())).toEqual({ reason: "is no time of any layout of the rule" });
+    expect(readTime("x", writing, context())).toMatchObject({ reason: "is no time of any layout of the rule" });
   });
 });
 

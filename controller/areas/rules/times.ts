@@ -116,6 +116,8 @@ export function refusedTime(timeMs: number, writtenMs: number): string | undefin
   return `Its time ${isoOf(timeMs)} is more than ${minutes} minutes ahead of the controller's clock (${isoOf(writtenMs)}).`;
 }
 
+const ISO_8601_IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+
 interface Reading {
   readonly times: RuleTimes;
   readonly record: RawRecord;
@@ -124,7 +126,11 @@ interface Reading {
 
 function timeIn(value: string | number, { times, record, context }: Reading): ReadTime {
   // The fact `_time` is in milliseconds, whatever the unit of others.
-  return value === record.timeMs ? value : readTime(value, times, context);
+  if (value === record.timeMs) return value;
+  // The type `timestamp` of grok, and bodies, give it like this, whatever the layouts of others.
+  const isIso = typeof value === "string" && ISO_8601_IN_UTC.test(value);
+  const time = readTime(value, times, context);
+  return isIso && typeof time !== "number" ? readTime(value, NO_TIMES, context) : time;
 }
 
 function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {
