@@ -150,5 +150,10 @@ describe("options of times", () => {
     expect(idleTimes(rule, without)).toEqual(["Line 3: --time_zone has no effect: the class has no timestamp column."]);
     expect(idleTimes(rule, logged)).toEqual([]);
     expect(idleTimes(readRuleText("--class=/ns/a\n--time=x\n--time_zone=UTC"), without)).toEqual([]);
+    const grok = readRuleText("--class=/ns/a\n--parser=grok\n--pattern_1=%{OWN:note:timestamp}\n--time_zone=UTC");
+    expect(idleTimes(grok, without)).toEqual([]);
+    const own = readRuleText("--class=/ns/a\n--parser=grok\n--pattern_1=%{OWN}\n--time_zone=UTC");
+    expect(idleTimes(own, without, { OWN: "%{DATA:note:timestamp}" })).toEqual([]);
+    expect(idleTimes(own, without)).toHaveLength(1);
   });
 });

@@ -14,6 +14,7 @@ import {
 } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { bodyOf, single, type RuleText } from "./options.ts";
+import type { Supplements } from "./supplements.ts";
 import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
@@ -43,9 +44,15 @@ function unitOf(text: string | undefined): EpochUnit | undefined {
   throw new AppError("invalid", `--time_unit is ${EPOCH_UNITS.join(", ")}, not ${text || "nothing"}.`);
 }
 
-/** Options of times that nothing of the class is read by. */
-export function idleTimes(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): readonly string[] {
+/** Options of times by which the rule reads none. `patterns` are those of users that its expressions reach. */
+export function idleTimes(
+  rule: RuleText,
+  { columns }: Pick<RuleTarget, "columns">,
+  patterns: Supplements["patterns"] = {},
+): readonly string[] {
   if (timeColumns(columns).length > 0 || bodyOf(rule) || single(rule, "time") !== undefined) return [];
+  const expressions = [...rule.options.map(({ value }) => value), ...Object.values(patterns)];
+  if (expressions.some((expression) => expression.includes(":timestamp}"))) return [];
   return rule.options
     .filter(({ name }) => OPTIONS.includes(name))
     .map(({ name, line }) => `Line ${line}: --${name} has no effect: the class has no timestamp column.`);
