@@ -146,7 +146,11 @@ describe("options of csv", () => {
       "-- null values are kept\n-- header: the first line\n--separator ;\n-- quote=x\n-- comment\n--time\n--quote\n--null\n";
     expect(parsed(comments + FIELDS, ["a,1,x"])).toEqual([{ name: "a", n: 1, note: "x" }]);
     expect(ruleWarnings(comments + FIELDS)).toEqual([
+      "Line 3: --separator is an option only as --separator=…, and was ignored.",
       "Line 4: --quote is an option only as --quote=…, and was ignored.",
+    ]);
+    expect(ruleWarnings(`--see below\n// --time when\n${FIELDS}`)).toEqual([
+      "Line 2: --time is an option only as --time=…, and was ignored.",
     ]);
     expect(ruleWarnings(`${FIELDS}--separator: ;\n`)).toEqual([
       "Line 5: --separator is an option only as --separator=…, and was ignored.",
