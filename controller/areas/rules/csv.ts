@@ -57,10 +57,10 @@ function refuseSame(characters: Readonly<Record<string, string | undefined>>): v
 
 type Columns = readonly (string | undefined)[];
 
-/** What a csv rule knows of the lines that it parses. */
+/** Reads lines as the options of a csv rule say. */
 export class CsvRows {
   readonly options: CsvOptions;
-  /** Those of `--fields`, or of the class; none: the heading line has them. */
+  /** Names of the fields by `--fields` or the class; empty: the heading line has them. */
   readonly names: readonly string[];
 
   constructor(options: CsvOptions, names: readonly string[]) {

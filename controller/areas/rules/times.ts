@@ -19,7 +19,7 @@ import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
 
-/** Of `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
+/** Reads `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
 export function timesOf(rule: RuleText): RuleTimes {
   const layouts = rule.options.filter(({ name }) => name === "time_layout");
   if (layouts.length > TIME_LAYOUTS_PER_RULE_MAX)
@@ -89,16 +89,16 @@ export function readTimes(
   return undefined;
 }
 
-/** A time as a text that any column takes: of ISO 8601, in UTC. What is no time stays as it is. */
+/** A time as a text that any column takes: of ISO 8601, in UTC. A text that is no time stays as it is. */
 export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
   const time = readTime(text, times, contextOf(times, record));
   return typeof time === "number" ? isoOf(time) : text;
 }
 
-/** Without options of a rule. */
+/** Times of a rule without options of times. */
 export const NO_TIMES: RuleTimes = { layouts: [], zone: undefined, field: undefined };
 
-/** When a record was by its own field: its time, or why it has that of its reading. */
+/** The time of a record by its own field, or the reason why it has that of its reading. */
 export function ownTime(
   value: Value | undefined,
   times: RuleTimes,
@@ -115,7 +115,7 @@ export function ownTime(
   return { timeFault: `The field ${times.field}: ${shown(value)} ${time.reason}.` };
 }
 
-/** Why no record is stored with this time of its own; the same for a repetition that is written at the same time. */
+/** The reason why no record is stored with this time of its own; a repetition written at the same time has the same. */
 export function refusedTime(timeMs: number, writtenMs: number): string | undefined {
   if (timeMs < 0) return `Its time ${isoOf(timeMs)} is before 1970.`;
   if (timeMs <= writtenMs + WRITE_AHEAD_MAX_MS) return undefined;
