@@ -104,6 +104,7 @@ describe("what a text leaves open", () => {
     expect(read("23:59", { layout, near: "2026-11-30T00:01:00Z" })).toBe("2026-11-29T23:59:00Z");
     expect(read("00:01", { layout, near: "2026-11-29T23:59:00Z" })).toBe("2026-11-30T00:01:00Z");
     expect(read("00:30", { layout, zone: "Asia/Tokyo", near: "2026-11-29T15:31:00Z" })).toBe("2026-11-29T15:30:00Z");
+    expect(read("00:30", { layout, zone: "Asia/Tokyo", near: "2026-11-29T10:00:00Z" })).toBe("2026-11-29T15:30:00Z");
   });
 
   test("no year has such a day", () => {
@@ -207,6 +208,7 @@ describe("a layout", () => {
     ["yyyyy", "has yyyyy, which means nothing"],
     ["yyyy-MM-dd 'at", "has a ' without another"],
     ["YYYY-MM-dd", "YYYY is the year of a week w; the year of a date is yyyy"],
+    ["YYYY-ww DDD", "has YYYY, the year of a week, and another date"],
     ["dd HH:mm", "a day d needs a month M"],
     ["hh:mm", "an hour h of twelve needs a"],
     ["HH:mm a", "AM or PM a needs an hour h"],
@@ -222,6 +224,8 @@ describe("a layout", () => {
     const writing = { layouts: ["yyyy-MM-dd", "d MMM yyyy"].map(layoutOf) };
     expect(readTime("7 May 2026", writing, context())).toBe(Date.parse("2026-05-07T00:00:00Z"));
     expect(readTime("7 Mai 2026", writing, context())).toMatchObject({ reason: expect.stringContaining("Mai") });
+    const other = { layouts: writing.layouts.toReversed() };
+    expect(readTime("7 Mai 2026", other, context())).toMatchObject({ reason: expect.stringContaining("Mai") });
     expect(readTime("x", writing, context())).toMatchObject({ reason: "is no time of any layout of the rule" });
   });
 });
@@ -239,9 +243,12 @@ describe("a zone", () => {
     expect(read(text, { zone })).toBe(time);
   });
 
-  test.each(["CST", "IST", "BST", "Mars/Base", "", "+19:00", "+1", "Europe/Berlin ", "../x"])("%j is none", (name) => {
-    expect(() => timeZoneOf(name)).toThrow(/There is no time zone/);
-  });
+  test.each(["CST", "IST", "BST", "Mars/Base", "", "+19:00", "+01:60", "+1", "Europe/Berlin ", "../x"])(
+    "%j is none",
+    (name) => {
+      expect(() => timeZoneOf(name)).toThrow(/There is no time zone/);
+    },
+  );
 
   test("where clocks are set forward, the clock that was not set is meant; where back, the nearer time", () => {
     const zone = "Europe/Berlin";

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { CsvReader } from "../../../common/csv/reader.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { compileRule, missingFields } from "./compile.ts";
 import { readRuleText } from "./options.ts";
@@ -38,6 +39,18 @@ describe("a heading line", () => {
       { name: "name", n: 1, note: "x".repeat(1_000) },
     ]);
     expect(parsed(`${FIELDS}--header=true\n`, ['"name","n","note"', '"""n","",'])).toMatchObject([{ name: '"n' }]);
+  });
+
+  it("of short names in quotes, with a mark, is left out, and no other row is read for its sake", () => {
+    const rule = `${HEAD}--header=true\n--fields=a,b,c\n--var_name=field a\n`;
+    expect(parsed(rule, ['\uFEFF"a","b","c"', '"x",1,2'])).toEqual([{ name: "x" }]);
+    const reads = vi.spyOn(CsvReader.prototype, "take");
+    try {
+      parsed(rule, ['"x",1,2', `"a",b,${"c".repeat(100)}`]);
+      expect(reads).toHaveBeenCalledTimes(2);
+    } finally {
+      reads.mockRestore();
+    }
   });
 
   it("names the fields of a rule that names none, and columns without a name are left out", () => {

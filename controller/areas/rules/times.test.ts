@@ -4,7 +4,9 @@ import { classView } from "../../../test/helpers/class-views.ts";
 import { checkRuleText, compileRule } from "./compile.ts";
 import { readRuleText } from "./options.ts";
 import { idleTimes, refusedTime } from "./times.ts";
-import type { RawRecord } from "./types.ts";
+import { NO_SUPPLEMENTS } from "./supplements.ts";
+import type { RawRecord, Rule } from "./types.ts";
+import { withZones, zoneFor } from "./zones.ts";
 
 const logged = classView("/ns/log", { at: "timestamp", until: "timestamp", note: "varchar" });
 const READ = Date.parse("2026-11-29T12:00:00Z");
@@ -127,6 +129,30 @@ describe("--time", () => {
     );
     expect(refusedTime(0, READ)).toBeUndefined();
     expect(refusedTime(-1, READ)).toBe("Its time 1969-12-31T23:59:59.999Z is before 1970.");
+  });
+});
+
+describe("zones of policies and hosts", () => {
+  const zones = { host: "Asia/Tokyo", policies: { "/ns/p": "Europe/Berlin" } };
+  const rule = (text: string): Rule => ({
+    key: "/ns/rules/r",
+    digest: "d",
+    text,
+    supplements: NO_SUPPLEMENTS,
+    ...compileRule(text, logged),
+  });
+
+  it("are pinned with a rule that needs them: the policy's before the host's", () => {
+    const plain = rule(`--class=/ns/log\n${CSV}`);
+    const zoned = withZones(plain, zones);
+    expect(zoned.digest).not.toBe(withZones(plain, { policies: {} }).digest);
+    expect([zoneFor(zoned, "/ns/p"), zoneFor(zoned, "/ns/q")]).toEqual(["Europe/Berlin", "Asia/Tokyo"]);
+    expect(zoneFor(plain, "/ns/p")).toBeUndefined();
+  });
+
+  it("leave a rule as it is that names its zone", () => {
+    const own = rule(`--class=/ns/log\n${CSV}\n--time_zone=UTC`);
+    expect(withZones(own, zones)).toBe(own);
   });
 });
 
