@@ -170,6 +170,15 @@ describe("options of times", () => {
     expect(() => checkRuleText(`--class=/ns/later\n--parser=json\n${options}`)).toThrow(message);
   });
 
+  it("may stand in comments of JavaScript", () => {
+    const { options } = readRuleText("// --language=js\n// --time=when\n//--header\n// time=none\nreturn;");
+    expect(options.map(({ name, value }) => [name, value])).toEqual([
+      ["language", "js"],
+      ["time", "when"],
+      ["header", ""],
+    ]);
+  });
+
   it("without a column of times and without --time have no effect, which is told", () => {
     const rule = readRuleText("--class=/ns/a\n--parser=json\n--time_zone=UTC");
     const without = classView("/ns/a", { note: "varchar" });
