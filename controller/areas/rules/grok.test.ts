@@ -52,10 +52,10 @@ describe("a grok expression", () => {
   });
 
   it("reads a time by the layouts of the rule once, also for a column of times and for --time", () => {
-    const rule = (class_: string, option: string) =>
+    const rule = (type: "timestamp" | "varchar", option: string) =>
       compileRule(
         `--class=/ns/a\n--parser=grok\n--pattern_1=%{DATA:at:timestamp}\\|%{WORD:note}\n--time_layout=d.M.yyyy\n${option}`,
-        classView("/ns/a", { at: class_, note: "varchar" }),
+        classView("/ns/a", { at: type, note: "varchar" }),
       );
     const raw = { text: "7.5.2026|x", timeMs: READ, host: "", source: "", groups: {} };
     const at = Date.parse("2026-05-07T00:00:00Z");

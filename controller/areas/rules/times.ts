@@ -14,7 +14,6 @@ import {
 } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import { bodyOf, single, type RuleText } from "./options.ts";
-import type { Supplements } from "./supplements.ts";
 import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
@@ -48,7 +47,7 @@ function unitOf(text: string | undefined): EpochUnit | undefined {
 export function idleTimes(
   rule: RuleText,
   { columns }: Pick<RuleTarget, "columns">,
-  patterns: Supplements["patterns"] = {},
+  patterns: Readonly<Record<string, string>> = {},
 ): readonly string[] {
   if (timeColumns(columns).length > 0 || bodyOf(rule) || single(rule, "time") !== undefined) return [];
   const expressions = [...rule.options.map(({ value }) => value), ...Object.values(patterns)];
