@@ -61,7 +61,18 @@ test("separator, quote and escape are any characters, and an escape before other
 
 test("blanks behind a closing quote are a fault, or left out", () => {
   expect(read(['"a" ,b'])[0]?.fault).toContain("text follows");
-  expect(valuesOf('"a" ,b,"c"\t', { ...RFC_4180, allowsBlanks: true })).toEqual([["a", "b", "c"]]);
+  const blanks = { ...RFC_4180, allowsBlanks: true };
+  expect(valuesOf('"a" ,b,"c"\t', blanks)).toEqual([["a", "b", "c"]]);
+  expect(valuesOf('"" ,b', blanks)).toEqual([["", "b"]]);
+  expect(read(['"a" "b",c'], blanks)[0]?.fault).toContain("text follows its closing quote");
+});
+
+test("a row has at most the characters and values of its bounds, whichever row it is", () => {
+  const bounds = { characters: [4, "CHARACTERS"], cells: [2, "CELLS"] } as const;
+  const taken = (text: string) => () => new CsvReader(RFC_4180, bounds).take(text).length;
+  expect(taken("ab,cd\nab,cd\n")()).toBe(2);
+  expect(taken("ab,cd\nab,cde\n")).toThrow("row 2: [Format] it has more than 4 characters");
+  expect(taken("a,b\na,b,\n")).toThrow("row 2: [Format] it has more than 2 values");
 });
 
 test("random rows are read as papaparse reads them", () => {

@@ -29,7 +29,7 @@ export interface CsvRow {
   readonly fault?: string;
 }
 
-/** What one row may hold, and the name of the limit. */
+/** Bounds of one row, each with the name of its limit. */
 export interface CsvBounds {
   readonly characters: readonly [most: number, limit: string];
   readonly cells: readonly [most: number, limit: string];
@@ -47,7 +47,8 @@ export class CsvReader {
   #found: CsvRow[] = [];
   /** A return at the end of a piece: a line feed may follow. */
   #held = "";
-  #state: "start" | "plain" | "quoted" | "escaped" | "closed" = "start";
+  /** `padded`: behind a closing quote and blanks. */
+  #state: "start" | "plain" | "quoted" | "escaped" | "closed" | "padded" = "start";
   #cells: CsvCell[] = [];
   #text = "";
   #characters = 0;
@@ -107,6 +108,7 @@ export class CsvReader {
       case "escaped":
         return this.#escaped(text, at);
       case "closed":
+      case "padded":
         return this.#closed(text, at);
     }
   }
@@ -143,13 +145,16 @@ export class CsvReader {
   #closed(text: string, at: number): number {
     const { quote, escape, separator, allowsBlanks = false } = this.#form;
     const next = text.charAt(at);
-    if (next === quote && quote === escape) {
+    if (next === quote && quote === escape && this.#state === "closed") {
       this.#add(quote);
       this.#state = "quoted";
       return at + 1;
     }
     if (next === separator || next === "\n" || next === "\r") return this.#separator(text, at);
-    if (allowsBlanks && (next === " " || next === "\t")) return at + 1;
+    if (allowsBlanks && (next === " " || next === "\t")) {
+      this.#state = "padded";
+      return at + 1;
+    }
     this.#break(`text follows its closing quote; a quote inside of quotes ${howQuotesStand(this.#form)}`);
     return at;
   }
@@ -175,7 +180,7 @@ export class CsvReader {
   }
 
   #endCell(): void {
-    this.#cells.push({ text: this.#text, isQuoted: this.#state === "closed" });
+    this.#cells.push({ text: this.#text, isQuoted: this.#state === "closed" || this.#state === "padded" });
     this.#text = "";
     this.#state = "start";
     const [most, limit] = this.#bounds?.cells ?? [];

@@ -8,7 +8,7 @@ import { offsetZone, unknownZone, zoneInText } from "./zones.ts";
 
 /** How times are written: letters for what a time is made of, other signs as they are. */
 export interface Layout {
-  /** What the text says, or why it is no time of the layout. */
+  /** The fields of a time that the text has, or the reason why it has none of the layout. */
   read(text: string): TimeFields | TimeFault;
 }
 

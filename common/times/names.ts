@@ -23,7 +23,7 @@ export function weekdayNamed(text: string): number | TimeFault {
   return weekdayOf.get(text) ?? weekdayOf.get(text.toLowerCase()) ?? { reason: notEnglish(text, "weekday") };
 }
 
-/** As it is usually written, and in small letters. */
+/** Spellings of a name, whole and short, capitalised and in small letters. */
 function spelled(name: string, letters: number): readonly string[] {
   const short = name.slice(0, letters);
   return [name, short].flatMap((text) => [text, text.slice(0, 1).toUpperCase() + text.slice(1)]);

@@ -36,7 +36,7 @@ test.each(rowsOf("| Layout | Text | Read as |"))("%s reads %s", (layout = "", te
   expect(read(text, [layout])).toBe(time);
 });
 
-/** What else a layout has to have, and the text of that, by the first letter. */
+/** Layouts that some letters need beside them, with a text for each, by the first letter. */
 const BESIDE: Readonly<Record<string, readonly [layout: string, text: string]>> = {
   d: ["M-", "1-"],
   Y: ["ww-", "48-"],

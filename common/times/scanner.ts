@@ -59,7 +59,7 @@ export class Scanner {
     return this.take(LETTERS);
   }
 
-  /** What a sticky expression finds here; empty where that is nothing. */
+  /** The text that a sticky expression finds here; empty where it finds none. */
   take(expression: RegExp): string {
     expression.lastIndex = this.#at;
     const [found = ""] = expression.exec(this.#text) ?? [];

@@ -9,7 +9,7 @@ export interface TimeZone {
   momentMs(localMs: number, nearMs: number): number;
 }
 
-/** Why a text is no time, as the end of a sentence that begins with the text. */
+/** The reason why a text is no time, as the end of a sentence that begins with the text. */
 export interface TimeFault {
   readonly reason: string;
   /** The text is not written as the layout says; absent: it is, but means no time. */
@@ -19,15 +19,15 @@ export interface TimeFault {
 /** Milliseconds since 1970, or why not. */
 export type ReadTime = number | TimeFault;
 
-/** What a text leaves open is filled by these. */
+/** Defaults for the parts of a time that a text leaves open. */
 export interface TimeContext {
-  /** Of texts without a zone. */
+  /** Zone of texts that name none. */
   readonly zone: TimeZone;
-  /** When the text was read: the year, and the day, that a text does not have are those nearest to it. */
+  /** Time at which the text was read: a missing year or day is the one nearest to it. */
   readonly nearMs: number;
 }
 
-/** What a text says of a time; absent members are not in it. */
+/** Parts of a time that a text has; absent members are not in it. */
 export interface TimeFields {
   year?: number;
   month?: number;

@@ -77,7 +77,7 @@ export function findTimeZone(name: string): TimeZone | undefined {
   return offsetZone(name) ?? (isShort ? undefined : named.of(name));
 }
 
-/** As `findTimeZone`; `AppError("invalid")` in place of nothing. */
+/** The zone that `findTimeZone` finds; `AppError("invalid")` where it finds none. */
 export function timeZoneOf(name: string): TimeZone {
   const zone = findTimeZone(name);
   if (zone !== undefined) return zone;

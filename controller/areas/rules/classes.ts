@@ -21,7 +21,7 @@ export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): Supp
 /** A body names classes itself. */
 export const NO_TARGET: RuleTarget = { path: "", columns: [] };
 
-/** What a rule has to know of a class. */
+/** The part of a class that a rule is compiled for. */
 export function targetOf({ path, columns, kind }: ClassView): RuleTarget {
   return { path, columns, kind };
 }

@@ -253,9 +253,9 @@ interface ParseWay {
 
 interface TimeWay {
   readonly of: RuleTimes;
-  /** Those of the class that hold times. */
+  /** Columns of the class that hold times. */
   readonly columns: readonly string[];
-  /** Of the time of the record itself. */
+  /** Gives the value that `--time` names; absent without that option. */
   readonly source: Source | undefined;
 }
 

@@ -69,7 +69,7 @@ class LineJoiner {
     return this.#alone();
   }
 
-  /** What the line completes. */
+  /** Records that the line completes. */
   #line(line: string): readonly string[] {
     if (this.#reader === undefined && !this.#mayOpen(line)) return [ended(line)];
     const reader = (this.#reader ??= new CsvReader(this.#rows.options.form));

@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import { CsvReader } from "../../../common/csv/reader.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { compileRule, missingFields } from "./compile.ts";
 import { readRuleText } from "./options.ts";
@@ -29,6 +30,27 @@ describe("a heading line", () => {
     ]);
     expect(parsed(FIELDS, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
     expect(parsed(`${FIELDS}--header=false\n`, ["name,n,note"])).toEqual(['The field n is no INT: "n".']);
+  });
+
+  it("is left out however many blanks fill its columns, and a long row that is none is a row", () => {
+    const filled = ["name", '"n"', "note"].map((name) => name.padEnd(1_000)).join("|");
+    const rule = `${FIELDS}--header=true\n--separator=|\n`;
+    expect(parsed(rule, [filled, `name|1|${"x".repeat(1_000)}`])).toEqual([
+      { name: "name", n: 1, note: "x".repeat(1_000) },
+    ]);
+    expect(parsed(`${FIELDS}--header=true\n`, ['"name","n","note"', '"""n","",'])).toMatchObject([{ name: '"n' }]);
+  });
+
+  it("of short names in quotes, with a mark, is left out, and no other row is read for its sake", () => {
+    const rule = `${HEAD}--header=true\n--fields=a,b,c\n--var_name=field a\n`;
+    expect(parsed(rule, ['\uFEFF"a","b","c"', '"x",1,2'])).toEqual([{ name: "x" }]);
+    const reads = vi.spyOn(CsvReader.prototype, "take");
+    try {
+      parsed(rule, ['"x",1,2', `"a",b,${"c".repeat(100)}`]);
+      expect(reads).toHaveBeenCalledTimes(2);
+    } finally {
+      reads.mockRestore();
+    }
   });
 
   it("names the fields of a rule that names none, and columns without a name are left out", () => {
@@ -137,7 +159,11 @@ describe("options of csv", () => {
       "-- null values are kept\n-- header: the first line\n--separator ;\n-- quote=x\n-- comment\n--time\n--quote\n--null\n";
     expect(parsed(comments + FIELDS, ["a,1,x"])).toEqual([{ name: "a", n: 1, note: "x" }]);
     expect(ruleWarnings(comments + FIELDS)).toEqual([
+      "Line 3: --separator is an option only as --separator=…, and was ignored.",
       "Line 4: --quote is an option only as --quote=…, and was ignored.",
+    ]);
+    expect(ruleWarnings(`--see below\n// --time when\n${FIELDS}`)).toEqual([
+      "Line 2: --time is an option only as --time=…, and was ignored.",
     ]);
     expect(ruleWarnings(`${FIELDS}--separator: ;\n`)).toEqual([
       "Line 5: --separator is an option only as --separator=…, and was ignored.",

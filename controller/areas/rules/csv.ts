@@ -18,6 +18,7 @@ export interface CsvOptions {
 export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "comment_sign"] as const;
 
 const BYTE_ORDER_MARK = "\uFEFF";
+const BLANK = 32;
 const BLANK_WORDS: ReadonlySet<string> = new Set(["space", "\\s"]);
 
 /** `AppError("invalid")` for values that are none, or that contradict each other. */
@@ -54,16 +55,12 @@ function refuseSame(characters: Readonly<Record<string, string | undefined>>): v
   }
 }
 
-/** A heading line has at most so many times the characters of its names, and so many more. */
-const HEADING_LENGTH_FACTOR = 8;
-const HEADING_LENGTH_SPARE = 1_024;
-
 type Columns = readonly (string | undefined)[];
 
-/** What a csv rule knows of the lines that it parses. */
+/** Reads lines as the options of a csv rule say. */
 export class CsvRows {
   readonly options: CsvOptions;
-  /** Those of `--fields`, or of the class; none: the heading line has them. */
+  /** Names of the fields by `--fields` or the class; empty: the heading line has them. */
   readonly names: readonly string[];
 
   constructor(options: CsvOptions, names: readonly string[]) {
@@ -76,9 +73,7 @@ export class CsvRows {
     const { hasHeader, comment } = this.options;
     if (text.trim() === "") return true;
     if (comment !== undefined && unmarked(text).startsWith(comment)) return true;
-    if (!hasHeader || !text.includes(names[0] ?? "")) return false;
-    // A record may be as long as records may be, and a line of names in quotes and blanks is not.
-    if (text.length > HEADING_LENGTH_FACTOR * names.join(",").length + HEADING_LENGTH_SPARE) return false;
+    if (!hasHeader || names.length === 0 || !mayNameAll(text, names)) return false;
     const { columns } = this.columns(text);
     return columns?.length === names.length && columns.every((column, at) => column?.trim() === names[at]);
   }
@@ -112,6 +107,16 @@ export class CsvRows {
     const cells = rows[0]?.cells ?? [];
     return { columns: cells.map((cell) => (cell.text === none && !cell.isQuoted ? undefined : cell.text)) };
   }
+}
+
+/** False, at a cost of the names alone, for most records: these are read once. */
+function mayNameAll(text: string, names: readonly string[]): boolean {
+  if (text.length < names.length - 1 || !text.includes(names[0] ?? "")) return false;
+  // Each name in quotes, with each of its characters behind an escape, and a separator; a mark before the first.
+  let left = names.reduce((sum, { length }) => sum + 2 * length + 3, 1);
+  // Programs fill columns with blanks, as many as they like.
+  for (let at = 0; at < text.length && left >= 0; at += 1) if (text.charCodeAt(at) > BLANK) left -= 1;
+  return left >= 0;
 }
 
 function unmarked(text: string): string {

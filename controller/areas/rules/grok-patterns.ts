@@ -106,8 +106,14 @@ export const GROK_PATTERNS: Readonly<Record<string, string>> = {
   HAPROXYPLACES:
     "%{IP:client_ip}:%{POSINT:client_port} \\[%{HAPROXYDATE:accept_date}\\] %{NOTSPACE:frontend_name} %{HAPROXYNAME:backend_name}/%{NOTSPACE:server_name}",
   HAPROXYNAME: "[^\\s/]+",
-  HAPROXYHTTPBASE:
-    '%{HAPROXYPLACES} %{INT:time_request}/%{INT:time_queue}/%{INT:time_backend_connect}/%{INT:time_backend_response}/\\+?%{NONNEGINT:time_duration} %{INT:http_status_code} \\+?%{NONNEGINT:bytes_read} %{NOTSPACE:captured_request_cookie} %{NOTSPACE:captured_response_cookie} %{NOTSPACE:termination_state} %{HAPROXYCONNECTIONS}(?: \\{%{DATA:captured_request_headers}\\})?(?: \\{%{DATA:captured_response_headers}\\})? "(?:<BADREQ>|%{WORD:http_verb} %{NOTSPACE:http_request}(?: HTTP/%{NUMBER:http_version})?)"?',
+  HAPROXYHTTPBASE: [
+    "%{HAPROXYPLACES}",
+    "%{INT:time_request}/%{INT:time_queue}/%{INT:time_backend_connect}/%{INT:time_backend_response}/\\+?%{NONNEGINT:time_duration}",
+    "%{INT:http_status_code} \\+?%{NONNEGINT:bytes_read}",
+    "%{NOTSPACE:captured_request_cookie} %{NOTSPACE:captured_response_cookie} %{NOTSPACE:termination_state}",
+    "%{HAPROXYCONNECTIONS}(?: \\{%{DATA:captured_request_headers}\\})?(?: \\{%{DATA:captured_response_headers}\\})?",
+    '"(?:<BADREQ>|%{WORD:http_verb} %{NOTSPACE:http_request}(?: HTTP/%{NUMBER:http_version})?)"?',
+  ].join(" "),
   HAPROXYTCPBASE:
     "%{HAPROXYPLACES} %{INT:time_queue}/%{INT:time_backend_connect}/\\+?%{NONNEGINT:time_duration} \\+?%{NONNEGINT:bytes_read} %{NOTSPACE:termination_state} %{HAPROXYCONNECTIONS}",
   HAPROXYHTTP: "%{SYSLOGBASE} %{HAPROXYHTTPBASE}",

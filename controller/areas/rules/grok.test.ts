@@ -51,6 +51,18 @@ describe("a grok expression", () => {
     expect(trial("29/Nov/2026:12:00:00 +0100")).toEqual({ fields: { at: "2026-11-29T11:00:00.000Z" } });
   });
 
+  it("reads a time by the layouts of the rule once, also for a column of times and for --time", () => {
+    const rule = (type: "timestamp" | "varchar", option: string) =>
+      compileRule(
+        `--class=/ns/a\n--parser=grok\n--pattern_1=%{DATA:at:timestamp}\\|%{WORD:note}\n--time_layout=d.M.yyyy\n${option}`,
+        classView("/ns/a", { at: type, note: "varchar" }),
+      );
+    const raw = { text: "7.5.2026|x", timeMs: READ, host: "", source: "", groups: {} };
+    const at = Date.parse("2026-05-07T00:00:00Z");
+    expect(rule("timestamp", "").parse([raw])).toMatchObject([{ ok: true, values: { at, note: "x" } }]);
+    expect(rule("varchar", "--time=at").parse([raw])).toMatchObject([{ ok: true, timeMs: at }]);
+  });
+
   it("means a pattern of users where they named one before the standard set did, but not within the set", () => {
     const own = { JAVACLASS: "mine", NGINXERROR: "%{JAVACLASS:which}" };
     expect(compileGrok("%{NGINXERROR}", own).match("mine")).toMatchObject({ which: "mine" });

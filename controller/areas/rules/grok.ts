@@ -187,7 +187,7 @@ interface Captured {
   readonly readTime: ReadTime | undefined;
 }
 
-/** What is empty is not kept, and of one name the first. */
+/** Keeps a text that is not empty, the first one of each name. */
 function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
   if (!text || !capture) return;
   const bare = capture.isQuoted ? text.slice(1, -1) : text;

@@ -36,7 +36,7 @@ export class LineFailures {
     else this.#misdated = { first: `Line ${line}: ${fault}`, raw, count: 1 };
   }
 
-  /** What is told of them; empty when there are none. */
+  /** The warning about them; empty when there are none. */
   ofMisdated(): string {
     return this.#misdated === undefined ? "" : misdatedText(this.#misdated);
   }
@@ -66,7 +66,7 @@ export class LineFailures {
   }
 }
 
-/** Of records that have the time of their reading, with what is wrong with the first one. */
+/** The warning about records that have the time of their reading, with the fault of the first one. */
 export function misdatedText({ first, count }: { readonly first: string; readonly count: number }): string {
   return `${count} record${count === 1 ? " has" : "s have"} the time of reading in place of ${count === 1 ? "its" : "their"} own. ${first}`;
 }

@@ -71,7 +71,7 @@ export const ERRORS_SHOWN = 20;
 /** More different names are no headings of columns. */
 const UNUSED_FIELDS_COUNTED = 20;
 
-/** What ends lines that a rule parses: within quotes of csv a carriage return is a character of the value. */
+/** The end of lines that a rule parses: within quotes of csv a carriage return is a character of the value. */
 export function endOfLines({ csv }: Pick<Rule, "csv">): RegExp {
   return csv ? /\n/ : /\r?\n/;
 }

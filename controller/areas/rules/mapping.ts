@@ -98,7 +98,7 @@ function sourceOf(line: RuleOption, rows: ExtensionRows): Source {
   }
 }
 
-/** What a field, or a text in quotes, gives. */
+/** The source that a word names: a field, or a constant text in quotes. */
 export function operand(text: string): Source {
   const constant = /^'(.*)'$/s.exec(text);
   if (constant) return () => constant[1] ?? "";

@@ -176,7 +176,7 @@ function readOption(line: string, number: number): RuleOption | undefined {
   return { name: isField ? keepCase(match[1] ?? name) : name, value: (match[2] ?? "").trim(), line: number };
 }
 
-/** Whether an option of that name would stand in another form. */
+/** True for a line that begins with such a word and is no option, as options of that name have another form. */
 export function isComment(line: string, name: string): boolean {
   return WORDS.has(name) && !PLAIN_FORM.test(line);
 }

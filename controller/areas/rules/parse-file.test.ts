@@ -243,3 +243,16 @@ test("lines that a program sends may begin with a heading line, and have values 
   expect(await sentLines.take(ADMIN, { rule: key, text, signal })).toMatchObject({ records: 1, failed: 0 });
   expect(await rows()).toContainEqual(expect.objectContaining({ name: "sent\nby lines", n: 5 }));
 });
+
+test("lines that a program sends need no heading line where the rule names the fields", async () => {
+  await rules.put(ADMIN, key, `${RULE}--header=true\n`);
+  expect(await sentLines.take(ADMIN, { rule: key, text: "sent,6\nname,n\n", signal })).toMatchObject({
+    records: 1,
+    failed: 0,
+  });
+});
+
+test("comments are no records of a file whose records all fail", async () => {
+  await rules.put(ADMIN, key, `${RULE}--comment_sign=#\n`);
+  await expect(parsed("# sales\nb,x")).rejects.toMatchObject({ message: expect.stringContaining("1 failed. Line 2") });
+});

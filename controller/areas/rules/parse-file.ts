@@ -33,7 +33,7 @@ export interface ParseFileRequest {
   readonly rule: string;
   readonly filename: string;
   readonly space: "user" | "system";
-  /** Of the file; UTF-8 when absent. */
+  /** Encoding of the file; UTF-8 when absent. */
   readonly encoding?: string | undefined;
   readonly signal: AbortSignal;
 }

@@ -139,7 +139,7 @@ function typed(
   types: readonly FieldType[],
 ): Fields {
   const result: Record<string, Value> = {};
-  // Of a name that stands twice the first place counts.
+  // The first place counts for a name that stands twice.
   const typeOf = new Map(types.map((type, at) => [fields[at], type] as const).toReversed());
   for (const [field, value] of entries) {
     const type = typeOf.get(field) ?? "VAR";

@@ -277,7 +277,7 @@ export class RuleService implements Rules {
     if (view === undefined) return [];
     const missing = missingFields(rule, view);
     if (missing === undefined) compileRule(text, { ...targetOf(view), supplements });
-    return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view)];
+    return [...(missing === undefined ? [] : [untilIt(missing)]), ...idleTimes(rule, view, supplements.patterns)];
   }
 
   /** Something that runs later with all rights of who stores it is stored by nobody who has but a part of them. */

@@ -13,7 +13,7 @@ export interface Supplements {
   readonly tables?: Readonly<Record<string, PinnedTable>>;
   /** Rules that records are passed on to, by their keys: all that are reached. */
   readonly forwards?: Readonly<Record<string, ForwardedRule>>;
-  /** Of times without a zone, where the rule has none and those that need it are not all of UTC. */
+  /** Zones of times without one; absent where the rule has a zone, or all records are of UTC. */
   readonly zones?: RecordZones;
   /** What rows of the classes that they go to follow from, by the paths of the classes. */
   readonly classes?: Readonly<Record<string, PinnedClass>>;
@@ -23,7 +23,7 @@ export interface Supplements {
 export interface RecordZones {
   /** Absent: UTC. */
   readonly host?: string | undefined;
-  /** Of policies that have one. */
+  /** Names of zones, by the policies that have one. */
   readonly policies: Readonly<Record<string, string>>;
 }
 

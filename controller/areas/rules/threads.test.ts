@@ -74,6 +74,8 @@ test("a thread reads times as this one does, in the zone of the record", async (
   const rule = { key: "/m/rules/r", digest: "d", text, supplements: NO_SUPPLEMENTS, ...compiled, isCostly: () => true };
   const record = { ...raw("2026-07-01 12:00:00,2026-07-01 13:00:00"), zone: "Europe/Berlin" };
   const here = await new ParseSlices({ clock: realClock, tenant: "m" }).parse(rule, [record]);
+  // The class had another column of times before.
+  await new ParseSlices({ clock: realClock, tenant: "m", workers: pool }).parse({ ...rule, timeColumns: [] }, [record]);
   expect(here).toMatchObject([
     { values: { a: Date.parse("2026-07-01T10:00Z") }, timeMs: Date.parse("2026-07-01T11:00Z") },
   ]);

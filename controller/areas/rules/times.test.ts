@@ -4,7 +4,9 @@ import { classView } from "../../../test/helpers/class-views.ts";
 import { checkRuleText, compileRule } from "./compile.ts";
 import { readRuleText } from "./options.ts";
 import { idleTimes, refusedTime } from "./times.ts";
-import type { RawRecord } from "./types.ts";
+import { NO_SUPPLEMENTS } from "./supplements.ts";
+import type { RawRecord, Rule } from "./types.ts";
+import { withZones, zoneFor } from "./zones.ts";
 
 const logged = classView("/ns/log", { at: "timestamp", until: "timestamp", note: "varchar" });
 const READ = Date.parse("2026-11-29T12:00:00Z");
@@ -130,6 +132,30 @@ describe("--time", () => {
   });
 });
 
+describe("zones of policies and hosts", () => {
+  const zones = { host: "Asia/Tokyo", policies: { "/ns/p": "Europe/Berlin" } };
+  const rule = (text: string): Rule => ({
+    key: "/ns/rules/r",
+    digest: "d",
+    text,
+    supplements: NO_SUPPLEMENTS,
+    ...compileRule(text, logged),
+  });
+
+  it("are pinned with a rule that needs them: the policy's before the host's", () => {
+    const plain = rule(`--class=/ns/log\n${CSV}`);
+    const zoned = withZones(plain, zones);
+    expect(zoned.digest).not.toBe(withZones(plain, { policies: {} }).digest);
+    expect([zoneFor(zoned, "/ns/p"), zoneFor(zoned, "/ns/q")]).toEqual(["Europe/Berlin", "Asia/Tokyo"]);
+    expect(zoneFor(plain, "/ns/p")).toBeUndefined();
+  });
+
+  it("leave a rule as it is that names its zone", () => {
+    const own = rule(`--class=/ns/log\n${CSV}\n--time_zone=UTC`);
+    expect(withZones(own, zones)).toBe(own);
+  });
+});
+
 describe("options of times", () => {
   it.each([
     ["--time_zone=Mars/Base", /There is no time zone "Mars\/Base"/],
@@ -144,11 +170,25 @@ describe("options of times", () => {
     expect(() => checkRuleText(`--class=/ns/later\n--parser=json\n${options}`)).toThrow(message);
   });
 
+  it("may stand in comments of JavaScript", () => {
+    const { options } = readRuleText("// --language=js\n// --time=when\n//--header\n// time=none\nreturn;");
+    expect(options.map(({ name, value }) => [name, value])).toEqual([
+      ["language", "js"],
+      ["time", "when"],
+      ["header", ""],
+    ]);
+  });
+
   it("without a column of times and without --time have no effect, which is told", () => {
     const rule = readRuleText("--class=/ns/a\n--parser=json\n--time_zone=UTC");
     const without = classView("/ns/a", { note: "varchar" });
     expect(idleTimes(rule, without)).toEqual(["Line 3: --time_zone has no effect: the class has no timestamp column."]);
     expect(idleTimes(rule, logged)).toEqual([]);
     expect(idleTimes(readRuleText("--class=/ns/a\n--time=x\n--time_zone=UTC"), without)).toEqual([]);
+    const grok = readRuleText("--class=/ns/a\n--parser=grok\n--pattern_1=%{OWN:note:timestamp}\n--time_zone=UTC");
+    expect(idleTimes(grok, without)).toEqual([]);
+    const own = readRuleText("--class=/ns/a\n--parser=grok\n--pattern_1=%{OWN}\n--time_zone=UTC");
+    expect(idleTimes(own, without, { OWN: "%{DATA:note:timestamp}" })).toEqual([]);
+    expect(idleTimes(own, without)).toHaveLength(1);
   });
 });

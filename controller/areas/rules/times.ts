@@ -18,7 +18,7 @@ import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
 
-/** Of `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
+/** Reads `--time`, `--time_layout`, `--time_unit` and `--time_zone`; `AppError("invalid")` for values that are none. */
 export function timesOf(rule: RuleText): RuleTimes {
   const layouts = rule.options.filter(({ name }) => name === "time_layout");
   if (layouts.length > TIME_LAYOUTS_PER_RULE_MAX)
@@ -43,9 +43,15 @@ function unitOf(text: string | undefined): EpochUnit | undefined {
   throw new AppError("invalid", `--time_unit is ${EPOCH_UNITS.join(", ")}, not ${text || "nothing"}.`);
 }
 
-/** Options of times that nothing of the class is read by. */
-export function idleTimes(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): readonly string[] {
+/** Options of times by which the rule reads none. `patterns` are those of users that its expressions reach. */
+export function idleTimes(
+  rule: RuleText,
+  { columns }: Pick<RuleTarget, "columns">,
+  patterns: Readonly<Record<string, string>> = {},
+): readonly string[] {
   if (timeColumns(columns).length > 0 || bodyOf(rule) || single(rule, "time") !== undefined) return [];
+  const expressions = [...rule.options.map(({ value }) => value), ...Object.values(patterns)];
+  if (expressions.some((expression) => expression.includes(":timestamp}"))) return [];
   return rule.options
     .filter(({ name }) => OPTIONS.includes(name))
     .map(({ name, line }) => `Line ${line}: --${name} has no effect: the class has no timestamp column.`);
@@ -82,16 +88,16 @@ export function readTimes(
   return undefined;
 }
 
-/** A time as a text that any column takes: of ISO 8601, in UTC. What is no time stays as it is. */
+/** A time as a text that any column takes: of ISO 8601, in UTC. A text that is no time stays as it is. */
 export function timeText(text: string, times: RuleTimes, record: Pick<RawRecord, "zone" | "timeMs">): string {
   const time = readTime(text, times, contextOf(times, record));
   return typeof time === "number" ? isoOf(time) : text;
 }
 
-/** Without options of a rule. */
+/** Times of a rule without options of times. */
 export const NO_TIMES: RuleTimes = { layouts: [], zone: undefined, field: undefined };
 
-/** When a record was by its own field: its time, or why it has that of its reading. */
+/** The time of a record by its own field, or the reason why it has that of its reading. */
 export function ownTime(
   value: Value | undefined,
   times: RuleTimes,
@@ -108,13 +114,15 @@ export function ownTime(
   return { timeFault: `The field ${times.field}: ${shown(value)} ${time.reason}.` };
 }
 
-/** Why no record is stored with this time of its own; the same for a repetition that is written at the same time. */
+/** The reason why no record is stored with this time of its own; a repetition written at the same time has the same. */
 export function refusedTime(timeMs: number, writtenMs: number): string | undefined {
   if (timeMs < 0) return `Its time ${isoOf(timeMs)} is before 1970.`;
   if (timeMs <= writtenMs + WRITE_AHEAD_MAX_MS) return undefined;
   const minutes = WRITE_AHEAD_MAX_MS / 60_000;
   return `Its time ${isoOf(timeMs)} is more than ${minutes} minutes ahead of the controller's clock (${isoOf(writtenMs)}).`;
 }
+
+const ISO_8601_IN_UTC = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 interface Reading {
   readonly times: RuleTimes;
@@ -124,7 +132,11 @@ interface Reading {
 
 function timeIn(value: string | number, { times, record, context }: Reading): ReadTime {
   // The fact `_time` is in milliseconds, whatever the unit of others.
-  return value === record.timeMs ? value : readTime(value, times, context);
+  if (value === record.timeMs) return value;
+  // The type `timestamp` of grok, and bodies, give it like this, whatever the layouts of others.
+  const isIso = typeof value === "string" && ISO_8601_IN_UTC.test(value);
+  const time = readTime(value, times, context);
+  return isIso && typeof time !== "number" ? readTime(value, NO_TIMES, context) : time;
 }
 
 function contextOf({ zone }: Pick<RuleTimes, "zone">, record: Pick<RawRecord, "zone" | "timeMs">): TimeContext {

@@ -84,7 +84,7 @@ describe("a trial of a rule", () => {
     expect((await tried(rule, ['{"user":{"nam":"a"}}', '{"user":{"n":1}}'])).warnings).toEqual([]);
   });
 
-  test("takes the first of the given lines for the heading line, and knows none of a policy's records", async () => {
+  test("takes the first of the given lines for the heading line", async () => {
     const rule = "--class=/matrix/line\n--parser=csv\n--header=true\n";
     const { records } = await tried(rule, ["n,name", "1,a"]);
     expect(records).toMatchObject([
@@ -204,6 +204,13 @@ describe("a trial on the latest raw records of a policy", () => {
     await rules.put(ADMIN, KEY, LINE);
   });
 
+  test("takes none of them for a heading line: they come from any place of the log", async () => {
+    await take("web-1/s/1", [raw("n,name", 1), raw("1,a", 1)]);
+    const { records } = await of("p", { text: "--class=/matrix/line\n--parser=csv\n--header=true\n" });
+    const error = { message: expect.stringContaining("name the fields by --fields") as string };
+    expect(records.map(({ errors }) => errors)).toEqual([[error], [error]]);
+  });
+
   test("takes those of all controllers, each once, and stores nothing", async () => {
     await take("web-1/s/1", [raw("a,1", 1), raw("b,2", 1)]);
     const theirs = new RecentRecords();
@@ -308,6 +315,8 @@ describe("times", () => {
     const body = `${DATED}if OBJECT.note == "n" then setvar("at", 5) else setvar("at", "1 Jul 2026 12:00:00") end`;
     const { records } = await tried(body, ["soon,n", "soon,t"]);
     expect(records.map(({ rows }) => rows[0]?.values["at"])).toEqual([5, at]);
+    const { warnings } = await tried(body, ["soon,t"]);
+    expect(warnings).toEqual([expect.stringContaining('Line 1 has the time of reading: The field at: "soon"')]);
     const other = `--parser=csv\n--fields=at,note\n--time_zone=Europe/Berlin\nsetClass("/matrix/dated")`;
     const { records: sent } = await tried(other, ["2026-07-01 12:00:00,x", "Mai 1 12:00:00,x"]);
     expect(sent[0]?.rows).toEqual([{ class: "/matrix/dated", values: { at, note: "x" } }]);

@@ -5,9 +5,9 @@ import type { CsvRows } from "./csv.ts";
 import type { RuleBody } from "./options.ts";
 import type { Supplements } from "./supplements.ts";
 
-/** What the options of a rule say of times. */
+/** Options of a rule that concern times. */
 export interface RuleTimes extends TimeWriting {
-  /** Of times without a zone; absent: that of the record, which its policy or host has, or else UTC. */
+  /** Zone of times that name none; absent: that of the record, which its policy or host has, or else UTC. */
   readonly zone: TimeZone | undefined;
   /** The field that says when a record was; absent: it was when it was read. */
   readonly field: string | undefined;
@@ -23,7 +23,7 @@ export interface RawRecord {
   readonly groups: Readonly<Record<string, string>>;
   /** The line that names the columns of its file or call; absent where none is known. */
   readonly heading?: string | undefined;
-  /** Of times without a zone, where the rule has none: that of its policy or host; absent: UTC. */
+  /** Zone of its policy or host, for times that name none, where the rule has none; absent: UTC. */
   readonly zone?: string | undefined;
 }
 
@@ -43,7 +43,7 @@ export interface ParsedRow {
   readonly class?: string;
   /** By `--time`; absent: that of the raw record. */
   readonly timeMs?: number;
-  /** Why the record has the time of its reading and not its own. */
+  /** The reason why the record has the time of its reading and not its own. */
   readonly timeFault?: string;
   /** Tells the rows of one record from each other; absent for the first. */
   readonly part?: string;
@@ -89,7 +89,7 @@ export interface Rule {
   readonly class: string;
   /** Names of the columns of the class that the rule was compiled for. */
   readonly columns: readonly string[];
-  /** Those of them that hold times. */
+  /** Names of the columns that hold times. */
   readonly timeColumns: readonly string[];
   /** How times are written. */
   readonly times: RuleTimes;

@@ -13,6 +13,9 @@ const OF_CSV: ReadonlySet<string> = new Set(CSV_OPTIONS);
  */
 const LIKE_OPTION = /^\s*(?:--|\/\/\s*--)(?:([a-z_]\w*)\s*[=:]|\s+([a-z_]\w*)\s*=)/i;
 
+/** A word and a value, the form of other options: prose mostly has more words. */
+const WORD_AND_VALUE = /^\s*(?:--|\/\/\s*--)([a-z]+)\s+\S+\s*$/i;
+
 /** What a rule text says without effect, and what it lacks before it can be used. */
 export function ruleWarnings(text: string): readonly string[] {
   const rule = readRuleText(text);
@@ -46,11 +49,11 @@ function unknownOptions(text: string): readonly string[] {
   return lines.slice(0, head === "" ? lines.length : head.length).flatMap((line, at) => {
     const match = LIKE_OPTION.exec(line);
     const name = match?.[1] ?? match?.[2];
-    if (name === undefined) return [];
-    const known = name.toLowerCase();
+    const known = (name ?? WORD_AND_VALUE.exec(line)?.[1])?.toLowerCase();
+    if (known === undefined) return [];
     if (isOption(known) && isComment(line, known))
       return [`Line ${at + 1}: --${known} is an option only as --${known}=…, and was ignored.`];
-    if (isOption(known)) return [];
+    if (name === undefined || isOption(known)) return [];
     return [`Line ${at + 1}: --${name} is no option and was ignored${meant(name, ALL_OPTIONS, "--")}`];
   });
 }

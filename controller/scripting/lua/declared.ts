@@ -82,7 +82,8 @@ export const LUA_LIBRARY_OBJECTS: readonly HostObject[] = [
         {
           name: "near",
           schema: Type.Number({
-            description: "Without a year in the layout it is the year nearest to this time; 1970 without both",
+            description:
+              "Without a year in the layout it is the year nearest to this time, without a date the day; January 1, 1970 without this",
           }),
           optional: true,
         },

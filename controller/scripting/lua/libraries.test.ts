@@ -125,6 +125,14 @@ describe("a time", () => {
     expect(ran(script, [text, Date.parse(near)]).answer).toBe(Date.parse(time));
   });
 
+  test("without a date is of the nearest day", () => {
+    const script = "answer = time.parse(given[1], given[3], given[2])";
+    const read = (text: string, near: string) => ran(script, [text, Date.parse(near), "HH:mm"]).answer;
+    expect(read("23:59", "2026-11-30T00:01:00Z")).toBe(Date.parse("2026-11-29T23:59:00Z"));
+    expect(read("00:01", "2026-11-29T23:59:00Z")).toBe(Date.parse("2026-11-30T00:01:00Z"));
+    expect(ran(script, ["24:00", 0, "HH:mm"]).error).toContain("is no time of the layout HH:mm");
+  });
+
   test("is shown as it is read, whatever the day", () => {
     const random = seededRandom(1);
     const [first, last] = [Date.parse("0000-01-01T00:00:00Z"), Date.parse("9999-12-31T23:59:59.999Z")];

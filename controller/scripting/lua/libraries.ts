@@ -156,7 +156,7 @@ end
 
 -- The values of a text by their letters; nothing where it does not fit.
 local function readValues(text, parts)
-  local values, at = { M = 1, d = 1, H = 0, m = 0, s = 0, S = 0, Z = 0 }, 1
+  local values, at = { H = 0, m = 0, s = 0, S = 0, Z = 0 }, 1
   for _, part in ipairs(parts) do
     local piece, value = part, true
     if type(part) == "table" then
@@ -173,7 +173,7 @@ local function readValues(text, parts)
 end
 
 local function timeOf(values)
-  local year, month, day, hour = values.y or 1970, values.M, values.d, values.H
+  local year, month, day, hour = values.y or 1970, values.M or 1, values.d or 1, values.H
   local half = values.h
   if half then
     if half < 1 or half > 12 then return nil end
@@ -188,6 +188,10 @@ end
 
 -- Leap years are at most eight years apart.
 local function timeNear(values, near)
+  if not values.M and not values.d then
+    local ms = timeOf(values)
+    return ms and ms + floor((near - ms) / DAY + 0.5) * DAY
+  end
   local best, year = nil, dateOf(floor(near / DAY))
   for away = 0, 8 do
     for _, one in ipairs({ year - away, year + away }) do
