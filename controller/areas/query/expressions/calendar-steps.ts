@@ -5,11 +5,15 @@ import {
   unitNamed,
   widthOf,
 } from "../../../../common/calendar/steps.ts";
-import { UTC_ZONE, type Zone, zoneNamed } from "../../../../common/calendar/zones.ts";
+import { UTC_ZONE, type Zone, zoneNamed, zoneWork } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
 import { Kept } from "../../../../common/kept.ts";
+import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
+
+/** Functions read and make so many characters in the time of one question to `Intl`. */
+const CHARACTERS_PER_QUESTION = 512;
 
 /** How a function says which steps it means: `bucket(time, '5 minutes')`, `date_trunc('hour', time)`. */
 export interface Stepping {
@@ -72,7 +76,9 @@ export function steppedBy(
   const ofRow = (values: readonly Value[]): CalendarSteps | undefined =>
     made.of(`${String(values[stepping.width])}\n${String(values[stepping.zone] ?? zone ?? "")}`).steps;
   return (values) => {
+    const before = zoneWork();
     const startMs = (same ?? ofRow(values))?.startMs(Number(values[stepping.time]));
+    THREAD_TEXT_WORK.count((zoneWork() - before) * CHARACTERS_PER_QUESTION);
     return startMs === undefined || Number.isNaN(startMs) ? null : startMs;
   };
 }
