@@ -52,8 +52,8 @@ export function steppingOf(name: string): Stepping | undefined {
 }
 
 /**
- * What a call does for each row. A width or zone that is the same for all rows is an `AppError("invalid")` where there is
- * none of that name; one of a row makes the result null then.
+ * Answers the beginning of the step for the values of each row. A width or zone that does not exist is an
+ * `AppError("invalid")` if it is the same for all rows; that of a row makes its result null.
  */
 export function steppedBy(
   stepping: Stepping,
@@ -83,7 +83,7 @@ export function steppedBy(
   };
 }
 
-/** `AppError("invalid")` for a width or a zone that is none. */
+/** `AppError("invalid")` for a width or a zone that does not exist. */
 export function constantSteps(
   stepping: Stepping,
   { width, zone }: { readonly width: Value; readonly zone: Value | undefined },
@@ -98,7 +98,7 @@ function requireWidth({ read, wanted }: Stepping, value: Value): CalendarWidth {
   throw new AppError("invalid", `[Valid] ${JSON.stringify(value)} is ${wanted}.`);
 }
 
-/** `AppError("invalid")` for what is no time zone. */
+/** `AppError("invalid")` for a value that names no time zone. */
 export function requireZone(value: Value): Zone {
   const zone = typeof value === "string" ? zoneNamed(value) : undefined;
   if (zone) return zone;
