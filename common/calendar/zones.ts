@@ -24,7 +24,7 @@ const PROBE_MS = 6 * DAY_MS;
 /** The entry of a part begins so long before it. */
 const LEAD_MS = 4 * DAY_MS;
 /** Greatest time that has a calendar date. */
-const TIME_MAX_MS = 8.64e15;
+export const TIME_MAX_MS = 8.64e15;
 const OFFSET = /^([+-])(\d\d)(?::?([0-5]\d))?$/;
 const UTC = /^(?:utc|z)$/i;
 
