@@ -71,6 +71,10 @@ describe.each(["record", "entity"])("rows of kind %s and of one time", (kind) =>
     expect(await selected(`select n from /matrix/${name} order by vtime limit -1`)).toEqual(asWritten);
     expect(await selected(`select n from /matrix/${name} order by vtime limit 12`)).toEqual(asWritten.slice(0, 12));
     const newest = asWritten.toReversed();
+    for (const time of kind === "record" ? ["mtime"] : ["mtime", "ctime"])
+      expect(await selected(`select n from /matrix/${name} order by ${time} desc limit 12`)).toEqual(
+        newest.slice(0, 12),
+      );
     expect(await selected(`select n from /matrix/${name} order by vtime desc limit 12`)).toEqual(newest.slice(0, 12));
     expect(await found(`#/matrix/${name}: | sort vtime | top ${count} | print n`)).toEqual(asWritten);
     expect(await found(`#/matrix/${name}: | sort vtime desc | top 12 | print n`)).toEqual(newest.slice(0, 12));
