@@ -85,8 +85,8 @@ describe.each(["record", "entity"])("rows of kind %s and of one time", (kind) =>
 
 test("EXPLAIN shows the order that was asked for", async () => {
   const name = await newClass("entity");
-  const [plan] = await query.rows(admin, `explain select n from /matrix/${name} order by vtime limit 3`);
-  expect(JSON.stringify(plan)).not.toContain("vtime, id");
+  const steps = await query.rows(admin, `explain select n from /matrix/${name} order by vtime limit 3`);
+  expect(steps.map(({ work }) => work)).toContain("keep the first 3 by vtime");
 });
 
 /** The cursor with the hash that earlier versions had for the statement. */

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { CalendarSteps } from "../../../../common/calendar/steps.ts";
 import { UTC_ZONE } from "../../../../common/calendar/zones.ts";
+import { QUERY_FILLED_ROWS_MAX } from "../../../../common/limits.ts";
 import { filled } from "./fill.ts";
 
 test("others get their turns while the beginnings of the steps are made", () => {
@@ -18,4 +19,16 @@ test("others get their turns while the beginnings of the steps are made", () => 
   const first = rows.findIndex((row) => row !== undefined);
   expect(first).toBe(100);
   expect(rows.slice(first)).toHaveLength(100);
+});
+
+test("as many rows are made as the limit says, of all series together, and one more is refused", () => {
+  const rowsOf = (count: number): number => {
+    const steps = new CalendarSteps({ count: 1, unit: "second" }, UTC_ZONE);
+    const range = { fromMs: 0, toMs: (count - 1) * 1_000 };
+    const plan = { key: 0, steps, width: "1 second", ...range, isAlone: false, value: 0 };
+    const groups = ["a", "b"].map((name) => ({ keys: [0, name], results: [] }));
+    return [...filled(groups, { plan, kinds: [], memory: { take: () => {} } })].filter(Boolean).length;
+  };
+  expect(rowsOf(QUERY_FILLED_ROWS_MAX / 2)).toBe(QUERY_FILLED_ROWS_MAX);
+  expect(() => rowsOf(QUERY_FILLED_ROWS_MAX / 2 + 1)).toThrow("FILL would answer more than");
 });
