@@ -4,7 +4,8 @@ import { UTC_ZONE } from "../../../../common/calendar/zones.ts";
 import { QUERY_FILLED_ROWS_MAX } from "../../../../common/limits.ts";
 import { filled } from "./fill.ts";
 
-test("others get their turns while the beginnings of the steps are made", () => {
+test("others get their turns while the beginnings of the steps are made, whose bytes are counted", () => {
+  let taken = 0;
   const steps = new CalendarSteps({ count: 1, unit: "month" }, UTC_ZONE);
   const plan = {
     key: 0,
@@ -15,10 +16,12 @@ test("others get their turns while the beginnings of the steps are made", () => 
     isAlone: true,
     value: 0,
   };
-  const rows = [...filled([], { plan, kinds: [], memory: { take: () => {} } })];
+  const memory = { take: (bytes: number) => void (taken += bytes) };
+  const rows = [...filled([], { plan, kinds: [], memory })];
   const first = rows.findIndex((row) => row !== undefined);
   expect(first).toBe(100);
   expect(rows.slice(first)).toHaveLength(100);
+  expect(taken).toBe(100 * Float64Array.BYTES_PER_ELEMENT);
 });
 
 test("as many rows are made as the limit says, of all series together, and one more is refused", () => {
