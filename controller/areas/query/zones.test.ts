@@ -72,6 +72,12 @@ test("the calendar is that of the statement, else of the call, else of the user,
   }
 });
 
+test("a zone that does not exist, which a user has from an earlier version, is none", async () => {
+  await userIn("Asia/Seoul");
+  await http.users.update(testPrincipal(), "Asia-Seoul", { details: { config: { time_zone: "GMT+8" } } });
+  expect(await month(await http.signIn("Asia-Seoul"), "/matrix/zoned")).toBe("03-31 18:15");
+});
+
 test("the zone of a class holds in MATCH however the class is named", async () => {
   const midnight = Date.UTC(2026, 2, 31, 18, 15);
   for (const node of ["/matrix/zoned", "/matrix/zoned/", "zoned"]) {
