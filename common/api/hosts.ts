@@ -37,7 +37,8 @@ export const HostInput = Type.Object({
   tags: Type.Optional(Type.Array(Text(500), { maxItems: 500 })),
   /**
    * SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor
-   * the name lead there. `time_zone` is of times in its records that name no zone, unless rule or policy say it.
+   * the name lead there. `time_zone` is the zone of times in its records that name none, unless the rule or the policy
+   * names one.
    */
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });

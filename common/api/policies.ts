@@ -28,7 +28,7 @@ const Common = {
   hosts: Type.Optional(Type.Array(Text(255))),
   attrs: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
-      description: "time_zone: of times in the records that name no zone, unless the rule says it",
+      description: "time_zone: the zone of times in the records that name none, unless the rule names one",
     }),
   ),
 };

@@ -48,7 +48,7 @@ export const ClassRecord = Type.Object({
   version: Flag,
   /** Of versions that a later one superseded, as `ttl`. */
   versionttl: Type.Integer(),
-  /** Of calendars in statements about the class; empty: UTC. */
+  /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
   time_zone: Type.String(),
   /** Store hints as they were given. */
   loption: AnyMembers,
@@ -134,7 +134,7 @@ export const ClassInfo = Type.Object({
   version: Type.Optional(Type.Boolean()),
   /** For how long versions are kept that a later one superseded, as `ttl`. */
   versionttl: Type.Optional(Type.String()),
-  /** Of calendars in statements about the class, such as Europe/Berlin; empty: that of the class above. */
+  /** Zone in which statements about the class count days and weeks, such as Europe/Berlin; empty: that of the class above. */
   time_zone: Type.Optional(Type.String()),
   /** Seconds, or a number and a unit as in `30 day`; -1: for ever. */
   ttl: Type.Optional(Type.String()),

@@ -82,7 +82,7 @@ const DetailMembers = {
     Type.Record(Text(256), Text(4_000), {
       maxProperties: 64,
       description:
-        "Of the client's meaning; time_zone is the zone in which statements of the user count days and weeks",
+        "The client gives these their meaning, but for time_zone: the zone in which statements of the user count days",
     }),
   ),
 };

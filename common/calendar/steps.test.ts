@@ -190,4 +190,8 @@ test("times without a calendar date have no step in a zone", () => {
     expect(steps("1 day", "Europe/Berlin").startMs(timeMs)).toBeNaN();
   expect(steps("1 month", "UTC").startMs(1e300)).toBeNaN();
   expect(steps("1 hour", "Europe/Berlin").nextMs(8.64e15)).toBeNaN();
+  // Nor have steps that would begin before the calendar does.
+  expect(steps("1 day", "Europe/Berlin").startMs(-8.64e15)).toBeNaN();
+  for (const width of ["1000000000000 minutes", `${Number.MAX_SAFE_INTEGER} weeks`])
+    for (const zone of ["UTC", "Europe/Berlin"]) expect(steps(width, zone).startMs(YEAR_1_MS), width).toBeNaN();
 });

@@ -1,4 +1,4 @@
-import type { Zone } from "./zones.ts";
+import { TIME_MAX_MS, type Zone } from "./zones.ts";
 
 const DAY_MS = 86_400_000;
 /** 1970-01-05. */
@@ -66,14 +66,15 @@ export class CalendarSteps {
     this.#size = kind === "day" || kind === "week" ? count * size * DAY_MS : count * size;
   }
 
-  /** The first moment of the step that the time lies in; `NaN` where that has no calendar date. */
+  /** The first moment of the step that the time lies in; `NaN` where one of both has no calendar date. */
   startMs(utcMs: number): number {
     const latest = this.#latest;
     if (utcMs >= latest.fromMs && utcMs < latest.untilMs) return latest.startMs;
     const span = this.#zone.spanAt(utcMs);
     if (!(span.fromMs < span.untilMs)) return Number.NaN;
     const localMs = this.#localStartMs(utcMs + span.offsetMs);
-    const startMs = this.#kind === "clock" ? this.#clockStartMs(utcMs) : this.#zone.reachedMs(localMs);
+    const firstMs = this.#kind === "clock" ? this.#clockStartMs(utcMs) : this.#zone.reachedMs(localMs);
+    const startMs = Math.abs(firstMs) <= TIME_MAX_MS ? firstMs : Number.NaN;
     const nextMs = this.#localNextMs(localMs);
     // The clocks show the same step in all of that part of the span.
     const fromMs = Math.max(span.fromMs, localMs - span.offsetMs);

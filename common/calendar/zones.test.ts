@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
 import { TIMES } from "../../test/helpers/times.ts";
 import { clockOf, ZONES } from "../../test/helpers/zones.ts";
-import { type Zone, zoneNamed } from "./zones.ts";
+import { Zone, zoneNamed } from "./zones.ts";
 
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 0);
 const HOUR_MS = 3_600_000;
@@ -59,6 +59,60 @@ test("all zones have the offsets of ICU, around each change too", () => {
     const times = changeMs === undefined ? [fromMs] : [fromMs, changeMs - 1, changeMs];
     for (const utcMs of times) expect(known.offsetMs(utcMs), `${name} ${utcMs}`).toBe(clock(utcMs) - utcMs);
   }
+});
+
+test.each([
+  ["America/Recife", 2000],
+  ["Asia/Gaza", 2040],
+  ["Africa/Tunis", 1943],
+  ["Africa/Freetown", 1939],
+  ["Africa/Monrovia", 1972],
+])("%s has the offsets of ICU in each hour of %i, though some of its changes are days apart", (name, year) => {
+  const [known, clock] = [zone(name), clockOf(name)];
+  const wrong: string[] = [];
+  for (let utcMs = Date.UTC(year, 0); utcMs < Date.UTC(year + 1, 0); utcMs += HOUR_MS)
+    if (known.offsetMs(utcMs) !== clock(utcMs) - utcMs) wrong.push(new Date(utcMs).toISOString());
+  expect(wrong).toEqual([]);
+});
+
+test.runIf(TIMES > 1)("all zones have the offsets of ICU on every second day", { timeout: 600_000 }, () => {
+  for (const name of Intl.supportedValuesOf("timeZone")) {
+    const [known, clock] = [zone(name), clockOf(name)];
+    for (let utcMs = Date.UTC(1880, 0); utcMs < Date.UTC(2105, 0); utcMs += 2 * DAY_MS)
+      if (known.offsetMs(utcMs) !== clock(utcMs) - utcMs) expect.fail(`${name} ${new Date(utcMs).toISOString()}`);
+  }
+});
+
+test("an offset that is left for a week only is noticed wherever that begins", () => {
+  const missed: number[] = [];
+  for (let hour = 0; hour < 50 * 24; hour += 1) {
+    const fromMs = Date.UTC(2030, 0) + hour * HOUR_MS;
+    const untilMs = fromMs + 7 * DAY_MS - HOUR_MS;
+    const known = new Zone(0, (utcMs) => (utcMs >= fromMs && utcMs < untilMs ? HOUR_MS : 0));
+    const seen = [fromMs - 1, fromMs, untilMs - 1, untilMs].map((utcMs) => known.offsetMs(utcMs));
+    if (seen.join() !== [0, HOUR_MS, HOUR_MS, 0].join()) missed.push(hour);
+  }
+  expect(missed).toEqual([]);
+});
+
+test("a time costs few questions to ICU, those of the same weeks none, and zones do not mix", () => {
+  let asked = 0;
+  const changeMs = Date.UTC(2026, 2, 29, 1);
+  const clocks = (by: number) => (utcMs: number) => {
+    asked += 1;
+    return utcMs < changeMs ? by : by + HOUR_MS;
+  };
+  const one = new Zone(0, clocks(HOUR_MS));
+  const other = new Zone(0, clocks(-HOUR_MS));
+  expect(one.offsetMs(Date.UTC(2026, 5, 1))).toBe(2 * HOUR_MS);
+  expect(asked).toBeLessThan(12);
+  asked = 0;
+  expect(one.offsetMs(Date.UTC(2026, 5, 2))).toBe(2 * HOUR_MS);
+  expect(asked).toBe(0);
+  expect([changeMs - 1, changeMs].map((utcMs) => other.offsetMs(utcMs))).toEqual([-HOUR_MS, 0]);
+  expect(asked).toBeLessThan(24);
+  for (let day = 0; day < 365; day += 1) one.offsetMs(Date.UTC(2026, 0, 1 + day));
+  expect(asked).toBeLessThan(130);
 });
 
 test("a time that clocks show twice is the first, one that they skip as if they were not set yet, or the change", () => {

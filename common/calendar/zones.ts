@@ -1,23 +1,30 @@
-import { ZONE_NAME_MAX_CHARACTERS, ZONES_KEPT } from "../limits.ts";
-import { Kept } from "../kept.ts";
+import { Kept, KeptBy } from "../kept.ts";
+import { ZONE_NAME_MAX_CHARACTERS, ZONE_PARTS_KEPT, ZONES_KEPT } from "../limits.ts";
 
 const SECOND_MS = 1_000;
 const MINUTE_MS = 60_000;
+const QUARTER_MS = 15 * MINUTE_MS;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 /** A mean Gregorian year: 400 of them are whole days, after which the calendar repeats. */
 const YEAR_MS = 31_556_952_000;
 const CYCLE_YEARS = 400;
+/** The table has entries for parts of years, some 46 days long: most questions are about few days of a year. */
+const YEAR_PARTS = 8;
+const PART_MS = YEAR_MS / YEAR_PARTS;
+const CYCLE_PARTS = CYCLE_YEARS * YEAR_PARTS;
 /** 1800: no zone of the database changed its clocks before. */
-const FIRST_YEAR = -170;
+const FIRST_PART = -170 * YEAR_PARTS;
 /** 2100: from then on only rules are left that repeat with the calendar. */
-const REPEATING_YEAR = 130;
-/** Two changes of a zone are further apart: the closest are those of Africa/Freetown in 1939, 3.99 days. */
-const PROBE_MS = 2 * DAY_MS;
-/** The table of a year begins so long before it. */
+const REPEATING_PART = 130 * YEAR_PARTS;
+/** More than a table has. */
+const PARTS = 2 ** 13;
+/** An offset that a zone leaves and comes back to is left for longer: the shortest time is 6.96 days, as of America/Recife in 2000. */
+const PROBE_MS = 6 * DAY_MS;
+/** The entry of a part begins so long before it. */
 const LEAD_MS = 4 * DAY_MS;
 /** Greatest time that has a calendar date. */
-const TIME_MAX_MS = 8.64e15;
+export const TIME_MAX_MS = 8.64e15;
 const OFFSET = /^([+-])(\d\d)(?::?([0-5]\d))?$/;
 const UTC = /^(?:utc|z)$/i;
 
@@ -31,14 +38,15 @@ export interface ZoneSpan {
 
 /**
  * The clocks of a time zone. A local time is a number of milliseconds as well: the one at which UTC shows it. Offsets
- * come from a table that is filled from `Intl` by years, when a time of that year is asked for first.
+ * come from a table that is filled from `Intl` by parts of years, when a time of that part is asked for first.
  */
 export class Zone {
+  static #count = 0;
   readonly #source: (utcMs: number) => number;
-  /** At most one entry for each year from `FIRST_YEAR` to the last of the cycle that repeats. */
-  readonly #years = new Map<number, readonly ZoneSpan[]>();
+  /** Tells the parts of this zone from those of others. */
+  readonly #number = (Zone.#count += 1);
   #latest: ZoneSpan;
-  /** From here on `#latest` is the span that its year has; before, it lacks a change that is too long ago for it. */
+  /** From here on `#latest` is the span that its part has; before, it lacks a change that is too long ago for it. */
   #latestFromMs: number;
 
   /** `source` answers the offset at a time; without one the offset is always `offsetMs`. */
@@ -62,7 +70,7 @@ export class Zone {
     if (!(Math.abs(utcMs) <= TIME_MAX_MS)) return { fromMs: utcMs, untilMs: utcMs, offsetMs: 0 };
     const found = this.#found(utcMs);
     this.#latest = found;
-    this.#latestFromMs = Math.max(found.fromMs, Math.floor(utcMs / YEAR_MS) * YEAR_MS, -TIME_MAX_MS);
+    this.#latestFromMs = Math.max(found.fromMs, Math.floor(utcMs / PART_MS) * PART_MS, -TIME_MAX_MS);
     return found;
   }
 
@@ -98,14 +106,14 @@ export class Zone {
   }
 
   #found(utcMs: number): ZoneSpan {
-    const year = Math.floor(utcMs / YEAR_MS);
-    if (year < FIRST_YEAR) {
-      const untilMs = FIRST_YEAR * YEAR_MS;
+    const part = Math.floor(utcMs / PART_MS);
+    if (part < FIRST_PART) {
+      const untilMs = FIRST_PART * PART_MS;
       return { fromMs: -Infinity, untilMs, offsetMs: this.#source(untilMs - 1) };
     }
-    const cycles = Math.max(0, Math.floor((year - REPEATING_YEAR) / CYCLE_YEARS));
-    const shiftMs = cycles * CYCLE_YEARS * YEAR_MS;
-    const spans = this.#spansOf(year - cycles * CYCLE_YEARS);
+    const cycles = Math.max(0, Math.floor((part - REPEATING_PART) / CYCLE_PARTS));
+    const shiftMs = cycles * CYCLE_PARTS * PART_MS;
+    const spans = this.#spansOf(part - cycles * CYCLE_PARTS);
     const span = spans.find(({ untilMs }) => utcMs - shiftMs < untilMs) ?? {
       fromMs: utcMs,
       untilMs: utcMs,
@@ -118,38 +126,66 @@ export class Zone {
     };
   }
 
-  /** The spans of a year and of the days before it. */
-  #spansOf(year: number): readonly ZoneSpan[] {
-    const known = this.#years.get(year);
-    if (known) return known;
+  /** The spans of a part of a year and of the days before it. */
+  #spansOf(part: number): readonly ZoneSpan[] {
+    return parts.of(this.#number * PARTS + part - FIRST_PART, () => this.#filled(part));
+  }
+
+  #filled(part: number): readonly ZoneSpan[] {
     const spans: ZoneSpan[] = [];
-    const endMs = (year + 1) * YEAR_MS;
-    let fromMs = year * YEAR_MS - LEAD_MS;
+    const endMs = (part + 1) * PART_MS;
+    let fromMs = part * PART_MS - LEAD_MS;
     let offsetMs = this.#source(fromMs);
-    for (let atMs = fromMs; atMs < endMs; atMs += PROBE_MS) {
+    for (let atMs = fromMs; atMs < endMs; ) {
       const nextMs = Math.min(atMs + PROBE_MS, endMs);
-      const next = this.#source(nextMs);
-      if (next === offsetMs) continue;
-      const untilMs = this.#changeBetween(atMs, nextMs);
-      spans.push({ fromMs, untilMs, offsetMs });
-      [fromMs, offsetMs] = [untilMs, next];
+      if (this.#source(nextMs) === offsetMs) atMs = nextMs;
+      else {
+        // There may be another change before `nextMs`, so that it is asked about again.
+        atMs = this.#changeBetween(atMs, nextMs, offsetMs);
+        spans.push({ fromMs, untilMs: atMs, offsetMs });
+        [fromMs, offsetMs] = [atMs, this.#source(atMs)];
+      }
     }
     if (fromMs < endMs) spans.push({ fromMs, untilMs: endMs, offsetMs });
-    this.#years.set(year, spans);
     return spans;
   }
 
-  /** The first second of the new offset: clocks change at whole seconds. */
-  #changeBetween(fromMs: number, toMs: number): number {
-    const before = this.#source(fromMs);
-    let [low, high] = [Math.floor(fromMs / SECOND_MS), Math.ceil(toMs / SECOND_MS)];
+  /** The first second of the new offset: clocks change at whole seconds, and nearly always at a quarter of an hour. */
+  #changeBetween(fromMs: number, toMs: number, offsetMs: number): number {
+    const quarterMs = this.#firstBetween({ fromMs, toMs, unitMs: QUARTER_MS, offsetMs });
+    if (this.#source(quarterMs - SECOND_MS) === offsetMs) return quarterMs;
+    return this.#firstBetween({ fromMs: quarterMs - QUARTER_MS, toMs: quarterMs, unitMs: SECOND_MS, offsetMs });
+  }
+
+  /** The first multiple of the unit at which the offset is another one. */
+  #firstBetween({ fromMs, toMs, unitMs, offsetMs }: Search): number {
+    let [low, high] = [Math.floor(fromMs / unitMs), Math.ceil(toMs / unitMs)];
     while (high - low > 1) {
       const middle = Math.floor((low + high) / 2);
-      if (this.#source(middle * SECOND_MS) === before) low = middle;
+      if (this.#source(middle * unitMs) === offsetMs) low = middle;
       else high = middle;
     }
-    return high * SECOND_MS;
+    return high * unitMs;
   }
+}
+
+interface Search {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly unitMs: number;
+  /** The one before the change. */
+  readonly offsetMs: number;
+}
+
+/** Entries of the tables of all zones. */
+const parts = new KeptBy<number, readonly ZoneSpan[]>(ZONE_PARTS_KEPT);
+/** A format is made in the time of so many questions to it. */
+const FORMAT_WORK = 50;
+let work = 0;
+
+/** How much work zones have made in this thread so far, in questions to `Intl`, each of which takes about 1 µs. */
+export function zoneWork(): number {
+  return work;
 }
 
 export const UTC_ZONE = new Zone(0);
@@ -178,8 +214,11 @@ export function zoneNamed(name: string): Zone | undefined {
 
 /** `RangeError` for a name that is no zone. */
 function offsetsOf(timeZone: string): (utcMs: number) => number {
-  const format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset" });
+  // With one short member beside the offset a text is made a quarter sooner than with the date.
+  const format = new Intl.DateTimeFormat("en-US", { timeZone, timeZoneName: "longOffset", minute: "numeric" });
+  work += FORMAT_WORK;
   return (utcMs) => {
+    work += 1;
     const [, sign, hours, minutes, seconds] = /GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(format.format(utcMs)) ?? [];
     const ms = Number(hours ?? 0) * HOUR_MS + Number(minutes ?? 0) * MINUTE_MS + Number(seconds ?? 0) * SECOND_MS;
     return sign === "-" ? 0 - ms : ms;

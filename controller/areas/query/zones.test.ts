@@ -72,6 +72,12 @@ test("the calendar is that of the statement, else of the call, else of the user,
   }
 });
 
+test("a zone that does not exist, which a user has from an earlier version, is none", async () => {
+  await userIn("Asia/Seoul");
+  await http.users.update(testPrincipal(), "Asia-Seoul", { details: { config: { time_zone: "GMT+8" } } });
+  expect(await month(await http.signIn("Asia-Seoul"), "/matrix/zoned")).toBe("03-31 18:15");
+});
+
 test("the zone of a class holds in MATCH however the class is named", async () => {
   const midnight = Date.UTC(2026, 2, 31, 18, 15);
   for (const node of ["/matrix/zoned", "/matrix/zoned/", "zoned"]) {
@@ -150,4 +156,21 @@ test("pages in the order of days go on in the same zone only, and have every row
   // 28 March from 13 o'clock, the 29th with 23 hours, the rest.
   const counts = [...new Set(rows.map(({ day }) => day))].map((day) => rows.filter((row) => row.day === day).length);
   expect(counts).toEqual([16, 23, 11]);
+});
+
+test.each([
+  "select date_trunc('day', at) as day from /matrix/many order by n limit 2",
+  "select n from /matrix/many where date_trunc('day', at) > '2020-01-01' order by n limit 2",
+  "select n from /matrix/many order by date_trunc('day', at), n limit 2",
+])("a cursor of %s goes on in its zone only", async (mql) => {
+  const run = (payload: object) => http.call(admin, { method: "POST", url: "/mxobject/mql", payload });
+  await run({ mql: "create class /matrix/many (n int, at timestamp, keys(n))" });
+  await run({ mql: "insert into /matrix/many n = ?, at = ?", values: [1, 2, 3, 4, 5].map((n) => [n, NOW_MS + n]) });
+  const first = await run({ mql, cursor: "", time_zone: "UTC" });
+  const { cursor } = (first as unknown as { readonly meta: { readonly cursor: string } }).meta;
+  expect(await run({ mql, cursor, time_zone: "UTC" })).toMatchObject({ status: "ok" });
+  expect(await run({ mql, cursor, time_zone: "Asia/Tokyo" })).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("The cursor is none") as string,
+  });
 });

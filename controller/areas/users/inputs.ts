@@ -2,10 +2,10 @@ import type { Static } from "typebox";
 import type { UserCreateInput, UserUpdateInput } from "../../../common/api/users.ts";
 import { isAdministrators } from "../groups/index.ts";
 import type { Principal } from "../permissions/index.ts";
+import { requireTimeZone } from "./details.ts";
 import type { UserDirectory } from "./directory.ts";
 import { ignoredMembers } from "./organization-changes.ts";
 import { NO_RIGHTS } from "./powers.ts";
-import { requireTimeZone } from "./details.ts";
 import type { Details } from "./types.ts";
 
 type Input = Static<typeof UserCreateInput>;

@@ -133,7 +133,7 @@ describe("users by HTTP", () => {
     const told = ["config.time_zone of an organisation has no effect: it is for users."];
     expect(await call({ method: "POST", url, payload: zoned })).toMatchObject({ status: "ok", warnings: told });
     // As clients send it, with nothing in them.
-    const empty = { passwd: "", grpset: [], isadmin: false };
+    const empty = { passwd: "", grpset: [], isadmin: false, config: { time_zone: "" } };
     expect(await make({ ...sent, username: "office", ...empty })).not.toHaveProperty("warnings");
     expect(await call({ method: "POST", url, payload: empty })).not.toHaveProperty("warnings");
   });

@@ -147,12 +147,12 @@ export function ignoredMembers({
     ...(groups.length === 0 ? [] : ["grpset"]),
     ...(isAdmin ? ["isadmin"] : []),
   ];
-  const zone = details.config?.[TIME_ZONE];
+  const zone = details.config?.[TIME_ZONE] ?? "";
   return [
     ...(ignored.length === 0
       ? []
       : [`An organisation has no password, groups or rights: ${ignored.join(", ")} were ignored.`]),
-    ...(zone === undefined ? [] : [`config.${TIME_ZONE} of an organisation has no effect: it is for users.`]),
+    ...(zone === "" ? [] : [`config.${TIME_ZONE} of an organisation has no effect: it is for users.`]),
   ];
 }
 

@@ -5,11 +5,15 @@ import {
   unitNamed,
   widthOf,
 } from "../../../../common/calendar/steps.ts";
-import { UTC_ZONE, type Zone, zoneNamed } from "../../../../common/calendar/zones.ts";
+import { UTC_ZONE, type Zone, zoneNamed, zoneWork } from "../../../../common/calendar/zones.ts";
 import { AppError } from "../../../../common/errors.ts";
-import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
 import { Kept } from "../../../../common/kept.ts";
+import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
+import { THREAD_TEXT_WORK } from "./textwork.ts";
+
+/** Functions read and make so many characters in the time of one question to `Intl`. */
+const CHARACTERS_PER_QUESTION = 512;
 
 /** How a function says which steps it means: `bucket(time, '5 minutes')`, `date_trunc('hour', time)`. */
 export interface Stepping {
@@ -48,8 +52,8 @@ export function steppingOf(name: string): Stepping | undefined {
 }
 
 /**
- * What a call does for each row. A width or zone that is the same for all rows is an `AppError("invalid")` where there is
- * none of that name; one of a row makes the result null then.
+ * Answers the beginning of the step for the values of each row. A width or zone that does not exist is an
+ * `AppError("invalid")` if it is the same for all rows; that of a row makes its result null.
  */
 export function steppedBy(
   stepping: Stepping,
@@ -72,12 +76,14 @@ export function steppedBy(
   const ofRow = (values: readonly Value[]): CalendarSteps | undefined =>
     made.of(`${String(values[stepping.width])}\n${String(values[stepping.zone] ?? zone ?? "")}`).steps;
   return (values) => {
+    const before = zoneWork();
     const startMs = (same ?? ofRow(values))?.startMs(Number(values[stepping.time]));
+    THREAD_TEXT_WORK.count((zoneWork() - before) * CHARACTERS_PER_QUESTION);
     return startMs === undefined || Number.isNaN(startMs) ? null : startMs;
   };
 }
 
-/** `AppError("invalid")` for a width or a zone that is none. */
+/** `AppError("invalid")` for a width or a zone that does not exist. */
 export function constantSteps(
   stepping: Stepping,
   { width, zone }: { readonly width: Value; readonly zone: Value | undefined },
@@ -92,7 +98,7 @@ function requireWidth({ read, wanted }: Stepping, value: Value): CalendarWidth {
   throw new AppError("invalid", `[Valid] ${JSON.stringify(value)} is ${wanted}.`);
 }
 
-/** `AppError("invalid")` for what is no time zone. */
+/** `AppError("invalid")` for a value that names no time zone. */
 export function requireZone(value: Value): Zone {
   const zone = typeof value === "string" ? zoneNamed(value) : undefined;
   if (zone) return zone;

@@ -38,10 +38,11 @@ export interface Present {
 }
 
 /**
- * The statement with the zone of each function of the calendar that names none, with `now()` and `ago('1 hour')` as times, and with a value on the right of a comparison where it says
- * how to compute one, so that it can narrow a read as any value. Throws `AppError("invalid")` for a function that does not
- * exist or is given wrong values there, for `now()` and `ago()` in a page of a SELECT, and for a placeholder without a
- * value; `too_large` where all these values together take more characters than one row may.
+ * The statement with the zone of each function of the calendar that names none, with `now()` and `ago('1 hour')` as
+ * times, and with a value on the right of a comparison where it says how to compute one, so that it can narrow a read as
+ * any value. Throws `AppError("invalid")` for a function that does not exist or is given wrong values there, for `now()`
+ * and `ago()` in a page of a SELECT, and for a placeholder without a value; `too_large` where all these values together
+ * take more characters than one row may.
  */
 export function settled<S extends Settled>(statement: S, present: Present): S;
 export function settled(statement: Settled, present: Present): Settled {

@@ -35,6 +35,11 @@ export class TextWork {
     if (!isFirst && this.#looked > QUERY_ROW_LOOKED_CHARACTERS_MAX) throw tooManyLooks();
   }
 
+  /** Other work, in characters that would take as long. */
+  count(characters: number): void {
+    this.#sinceTaken += characters;
+  }
+
   #turnTo(row: unknown): void {
     if (row === this.#row) return;
     this.#row = row;

@@ -72,7 +72,7 @@ function stepsOf(operand: Operand, key: number, { names, values }: Meaning): rea
   return [{ key, steps: constantSteps(stepping, { width, zone }), width: words, label }];
 }
 
-/** Undefined for what is not written as a text. */
+/** Undefined for an operand that is neither a text nor a placeholder. */
 function valueIn(operand: Operand | undefined, values: Arguments): Value | undefined {
   return operand?.kind === "text" || operand?.kind === "placeholder" ? literal(operand, values) : undefined;
 }

@@ -25,7 +25,7 @@ const STATEMENT_HASH_CHARACTERS = 16;
  */
 export function pagingOf(
   select: Select,
-  order: { readonly length: number; readonly stored: boolean },
+  order: { readonly by: readonly OrderPlan[]; readonly stored: boolean },
   values: Arguments,
 ): Paging | undefined {
   if (!select.cursor) return undefined;
@@ -39,12 +39,12 @@ export function pagingOf(
   }
   if (select.offset)
     throw new AppError("invalid", "[Valid] CURSOR and OFFSET exclude each other: the cursor says where to go on.");
-  const statement = statementHash(select, values);
+  const statement = statementHash(select, values, order.by);
   const cursor = literal(select.cursor, values);
   return {
     statement,
     stored: order.stored,
-    after: cursor === "" ? undefined : keysOf(cursor, { statement, length: order.length }),
+    after: cursor === "" ? undefined : keysOf(cursor, { statement, length: order.by.length }),
   };
 }
 
@@ -109,12 +109,14 @@ export function pageCondition(paging: Paging, [first]: readonly OrderPlan[]): Co
   return { kind: "compare", operator: first.descending ? "<=" : ">=", left, right, span: NOWHERE };
 }
 
-function statementHash(select: Select, values: Arguments): string {
+function statementHash(select: Select, values: Arguments, order: readonly OrderPlan[]): string {
   const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
   const text = printStatement(withZones({ ...select, cursor: undefined, limit: undefined }));
   const given = values.filter((_, index) => !changing.includes(index));
+  // Earlier versions had the ids of one time ascending: by their cursors rows would be missed.
+  const places = order.at(-1)?.descending ? ["id desc"] : [];
   return createHash("sha256")
-    .update(JSON.stringify([text, given]))
+    .update(JSON.stringify([text, given, ...places]))
     .digest("base64url")
     .slice(0, STATEMENT_HASH_CHARACTERS);
 }

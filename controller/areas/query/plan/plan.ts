@@ -92,7 +92,7 @@ function planPage(
   const stored =
     targetsOf(scope, narrow(split.own, scope, values).classes).length <= 1 &&
     isStoredOrder(scope, bound.orderBy, false);
-  const paging = pagingOf(select, { length: orderBy.length, stored }, values);
+  const paging = pagingOf(select, { by: orderBy, stored }, values);
   const narrowing = paging && pageCondition(paging, orderBy);
   const where = [split.own, narrowing].filter((condition) => condition !== undefined);
   const asOfMs = timeOfState(select.asOf ?? context.asOf, values);

@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { CALLS_BEGUN_PER_TURN, QUERY_ROW_LOOKED_CHARACTERS_MAX, SLICE_MAX_MS } from "../../../../common/limits.ts";
 import { TestClock, testRuntime } from "../../../../test/helpers/runtime.ts";
 import { parseConditionText } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
+import { STEPPINGS, steppedBy } from "../expressions/calendar-steps.ts";
 import { TEXT } from "../expressions/kind.ts";
 import { compilePredicate } from "../expressions/predicate.ts";
 import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
@@ -72,6 +73,23 @@ test("queries whose answers come in one turn of the loop share a slice", async (
   expect(areOver).toEqual([false, false, true, true, true]);
   await turn();
   expect(queries.map((slices) => slices.isOverNow())).toEqual([false, false, false, false, false]);
+});
+
+test("a calendar in a zone whose years are not known yet makes a look at the clock due sooner", () => {
+  const looks = (at: (row: number) => number): number => {
+    const slices = new Slices({ tenant: "crowd", clock: new TestClock(), signal: undefined });
+    const isOver = vi.spyOn(slices, "isOverNow");
+    const step = steppedBy(STEPPINGS.bucket, [undefined, "1 day", "Asia/Qatar"], undefined);
+    for (let row = 0; row < 128; row += 1) {
+      step([at(row), "1 day", "Asia/Qatar"]);
+      slices.isOver();
+    }
+    return isOver.mock.calls.length;
+  };
+  const scattered = (row: number): number => Date.UTC(1850 + row, 5, 1);
+  expect(looks(scattered)).toBeGreaterThan(3);
+  // All these are kept now.
+  expect(looks(scattered)).toBe(2);
 });
 
 test("long texts that functions read make a look at the clock due sooner", () => {
