@@ -182,6 +182,16 @@ test("a text is read in the charset of its part, else in that of the field _char
   expect((await posted(json)).message).toEqual({ name: "编码丄", files: [] });
 });
 
+test.each([
+  ["charset='gbk'", "编码丄", GBK],
+  ["charset = gbk", "编码丄", GBK],
+  ["charset=", "é", [0xc3, 0xa9]],
+  ['charset=""', "é", [0xc3, 0xa9]],
+])("a part with %s is read as a body with it", async (parameter, text, sent) => {
+  const part = bytes(`name="name"\r\nContent-Type: text/plain; ${parameter}`, ...sent);
+  expect(await posted(part)).toMatchObject({ message: { name: text, files: [] } });
+});
+
 test("a charset of parts that is not read here is refused by name", async () => {
   for (const payload of [
     bytes('name="name"\r\nContent-Type: text/plain; charset=klingon', 0x61),
