@@ -197,10 +197,10 @@ export const LOG_COMPARE_BYTES = 64 * KIB;
 /** Distance of the checkpoints by which a copy is known, and that of the first ones is `LOG_HEAD_BYTES`. */
 export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
-/** Of a packed file, unpacked, in which the rest of a life is looked for; and of that rest, which is held in memory. */
+/** Unpacked bytes of a packed file in which the rest of a life is looked for, and bytes of that rest, held in memory. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
 export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
-/** Between two looks into a packed file that has no end yet. */
+/** Pause between two looks into a packed file that has no end yet. */
 export const LOG_PACKED_LOOK_MS = 1_000;
 /** How long a packed file may be without its end until what it holds counts as lost. */
 export const LOG_PACKED_WAIT_MS = 30_000;

@@ -49,7 +49,7 @@ export const DELIMITER_MAX_BYTES = 512;
 // Texts from outside.
 /** Malformed characters of a text whose places are told; all are counted. */
 export const TEXT_PLACES_MAX = 10;
-/** Of the name of an encoding that there is not, in the error. */
+/** Characters of an unknown name of an encoding that its error shows. */
 export const ENCODING_NAME_SHOWN_CHARACTERS = 60;
 
 // Paths given from outside.

@@ -21,7 +21,7 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 export class PartHeads {
   readonly #delimiter: Buffer;
   readonly #heads: PartHead[] = [];
-  /** What came since the last delimiter or head. The first delimiter may have no line end before it. */
+  /** The bytes since the last delimiter or head. The first delimiter may have no line end before it. */
   #window: Buffer = Buffer.from(LINE_END);
   #isInHead = false;
 

@@ -1,7 +1,7 @@
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
 
-/** What a command prints in an encoding, as UTF-8; as it is where none is named. Bytes that are none are U+FFFD, and counted. */
+/** Turns the output of a command from a named encoding into UTF-8. Malformed characters are read as U+FFFD and counted. */
 export class OutputText {
   readonly #out: TextStream | undefined;
   readonly #err: TextStream | undefined;
