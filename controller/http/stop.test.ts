@@ -132,6 +132,18 @@ test("a call that ends in time is answered, and its connection ends with the ans
   await closed.done;
 });
 
+test("a connection with several calls ends with the last answer", async () => {
+  const { answer } = await sent(head("GET", "/short") + head("GET", "/short"));
+  await expect.poll(() => begun.has("/short")).toBe(true);
+  const closed = await stop();
+  begun.clear();
+  finish();
+  await expect.poll(() => begun.has("/short")).toBe(true);
+  finish();
+  expect((await answer).match(/"message":"done"/g)).toHaveLength(2);
+  await closed.done;
+});
+
 test("calls that last longer are ended: one that waits did nothing, of one at work that is not known", async () => {
   const atWork = await begin("POST", "/changing");
   // There is room for one to wait: when one is refused, the other waits.
