@@ -41,7 +41,7 @@ function scanUtf8(bytes: Uint8Array, isEnd: boolean, note: (at: number) => void)
   }
 }
 
-/** Where the last character begins when it is cut off, else the length. */
+/** The place where a cut-off last character begins; the length when the last character is whole. */
 function wholeUtf8(bytes: Uint8Array): number {
   const { length } = bytes;
   for (let at = length - 1; at >= Math.max(0, length - 3); at--) {

@@ -145,7 +145,7 @@ test.each(NAMES)("%s: random bytes are read as the runtime reads them, however t
   }
 });
 
-/** Of windows-1252 the runtime reads whole texts as Latin-1. Its decoders drop characters of GBK that are none of theirs; GB18030 has them all. */
+/** The runtime reads whole texts of windows-1252 as Latin-1, and drops malformed bytes of GBK. Its GB18030 does not. */
 function asText(name: string, bytes: Uint8Array, fatal: boolean): string | undefined {
   try {
     return new TextDecoder(name === "gbk" ? "gb18030" : name, { fatal }).decode(bytes, {

@@ -62,7 +62,7 @@ export class TextStream {
     return this.#decoded(joined(this.#rest, bytes), false);
   }
 
-  /** What is left; a character that did not come whole is malformed. The stream is at its beginning again. */
+  /** The text of the bytes that `take` kept: they are a cut-off character, which is malformed. Called once, at the end. */
   end(): string {
     const text = this.#decoded(this.#rest, true);
     this.#rest = NOTHING;

@@ -55,6 +55,9 @@ test("a form is read in the charset of its type, else in that of its field _char
   const type = "application/x-www-form-urlencoded; charset=GBK";
   expect(await form(Buffer.from("a=%B1%E0&b=\xc2\xeb", "latin1"), type)).toEqual({ a: ["编"], b: ["码"] });
   expect(await form(Buffer.from("a=%B1%E0&_charset_=gb2312"))).toEqual({ a: ["编"], _charset_: ["gb2312"] });
+  expect(await form(Buffer.from("a=%B1%E0&_charset_=utf-8"), type)).toMatchObject({ a: ["编"] });
+  const wide = "application/x-www-form-urlencoded; charset=utf-16le";
+  expect(await form(Buffer.from("a=%E7%BC%96&b=码", "utf16le"), wide)).toEqual({ a: ["编"], b: ["码"] });
   for (const absent of ["", "undefined", "null"])
     expect(await form(Buffer.from(`a=%E7%BC%96&_charset_=${absent}`))).toEqual({ a: ["编"], _charset_: [absent] });
   await expect(form(Buffer.from("a=%B1%E0"))).rejects.toThrow("no utf-8 text at byte 1");
@@ -66,11 +69,12 @@ test("a form that declares Latin-1 is read as UTF-8 where its escaped bytes are,
     expect(await form(Buffer.from("a=%E7%BC%96+%41&b=100%"), type)).toEqual({ a: ["编 A"], b: ["100%"] });
     expect(await form(Buffer.from("a=%E9t%e9&b=%E7%BC%96"), type)).toEqual({ a: ["été"], b: ["ç¼–"] });
     expect(await form(Buffer.from("a=%E7A%BC"), type)).toEqual({ a: ["çA¼"] });
+    expect(await form(Buffer.from("a=%E7\xbc\x96", "latin1"), type)).toEqual({ a: ["ç¼–"] });
   }
 });
 
 test("a charset that is not read here is refused before the body is", async () => {
-  for (const type of ["text/plain; charset=klingon", "application/json;charset='iso-2022-jp'"]) {
+  for (const type of ["text/plain; charset=klingon", "application/json;charset='iso-2022-jp'", "a/b; charset=@8"]) {
     const source = sourceOf(Buffer.from("a"));
     const { slices } = slicesOfOneStep();
     const options = { contentType: type, isForm: false, bound: BOUND, memory, slices };

@@ -32,7 +32,7 @@ const MEMBERS_PER_LOOK = 256;
 type Reader = Pick<Endpoint, "path" | "input" | "body">;
 
 export interface TextOptions {
-  /** Of the text; UTF-8 when absent. */
+  /** Encoding of the text; UTF-8 when absent. */
   readonly encoding?: Encoding | undefined;
   /** The text, in errors. */
   readonly what?: string;

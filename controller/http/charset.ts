@@ -6,13 +6,19 @@ import { hexByte } from "./form-decoder.ts";
 /** The member by which a form says the charset of its values, as HTML has it. */
 export const CHARSET_FIELD = "_charset_";
 
-const NAMED = /;\s*charset\s*=\s*["']?([\w.:-]+)/i;
+const NAMED = /;\s*charset\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s;,"']*))/i;
 const IN_FORM = /(?:^|&)_charset_=([^&]*)/;
 
 /** The charset that a content type names; `AppError("invalid")` for one that is not read here. */
 export function charsetOf(contentType: string): Encoding | undefined {
-  const name = NAMED.exec(contentType)?.[1];
-  return name === undefined ? undefined : encodingNamed(name, "charset");
+  const name = charsetNameIn(contentType);
+  return name === undefined || name.trim() === "" ? undefined : encodingNamed(name, "charset");
+}
+
+/** The name alone, which may be empty; `undefined` where the type has none. */
+export function charsetNameIn(contentType: string): string | undefined {
+  const [type, double, single, plain] = NAMED.exec(contentType) ?? [];
+  return type === undefined ? undefined : (double ?? single ?? plain);
 }
 
 /** The same of the bytes of a URL-encoded form. */
@@ -22,7 +28,7 @@ export function charsetInForm(form: Buffer): Encoding | undefined {
   return name === undefined ? undefined : charsetNamed(name);
 }
 
-/** What the field `_charset_` says; refused when it is named, not when a text comes in it. */
+/** The encoding that the field `_charset_` names. An unknown name is refused at once, not when a text comes in it. */
 export function charsetNamed(text: string): Encoding | undefined {
   return text.trim() === "" || isAbsentWord(text) ? undefined : encodingNamed(text, CHARSET_FIELD);
 }

@@ -182,6 +182,29 @@ test("a text is read in the charset of its part, else in that of the field _char
   expect((await posted(json)).message).toEqual({ name: "编码丄", files: [] });
 });
 
+test("a JSON part without a charset is read in that of the field _charset_ before it", async () => {
+  const common = Buffer.from(field("_charset_", "gb2312") + field("other", ""));
+  const json = bytes('name="name"\r\nContent-Type: application/json', 0x22, ...GBK, 0x22);
+  expect(await posted(Buffer.concat([common, json]))).toMatchObject({ message: { name: "编码丄" } });
+});
+
+test("parts of one name have each the charset of their own", () => {
+  const heads = new PartHeads("multipart/form-data; boundary=B");
+  const typed = 'Content-Disposition: form-data; name="a"\r\nContent-Type: text/plain';
+  heads.add(Buffer.from(`--B\r\n${typed}; charset=gbk\r\n\r\n\r\n--B\r\n${typed}\r\n\r\n`));
+  expect([heads.charsetOf("a"), heads.charsetOf("a")]).toEqual(["gbk", undefined]);
+});
+
+test.each([
+  ["charset='gbk'", "编码丄", GBK],
+  ["charset = gbk", "编码丄", GBK],
+  ["charset=", "é", [0xc3, 0xa9]],
+  ['charset=""', "é", [0xc3, 0xa9]],
+])("a part with %s is read as a body with it", async (parameter, text, sent) => {
+  const part = bytes(`name="name"\r\nContent-Type: text/plain; ${parameter}`, ...sent);
+  expect(await posted(part)).toMatchObject({ message: { name: text, files: [] } });
+});
+
 test("a charset of parts that is not read here is refused by name", async () => {
   for (const payload of [
     bytes('name="name"\r\nContent-Type: text/plain; charset=klingon', 0x61),

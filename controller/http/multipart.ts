@@ -206,7 +206,7 @@ class MultipartReading {
   async #takeStream(name: string | undefined, part: MultipartFile, { own, common }: PartCharset): Promise<void> {
     const { file, mimetype } = part;
     const { memory, slices } = this.#options;
-    const encoding = own === undefined ? common : encodingNamed(own, "charset");
+    const encoding = own ? encodingNamed(own, "charset") : common;
     const replacements = new ReplacementCount();
     file.on("data", (chunk: Buffer) => replacements.add(chunk));
     const options = { encoding, what: titleOf(name), bound: this.#bound, memory, slices };

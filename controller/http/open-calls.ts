@@ -3,12 +3,14 @@ import type { Clock } from "../../common/time.ts";
 
 /**
  * The calls that this controller carries out now. At an orderly stop they have `SHUTDOWN_WORK_MS` to end by themselves;
- * those that last longer are ended, and have `SHUTDOWN_ANSWERS_MS` for their answer.
+ * those that last longer are ended, and have `SHUTDOWN_ANSWERS_MS` for their answer. A call that comes then is ended
+ * before it begins.
  */
 export class OpenCalls {
   readonly #clock: Clock;
   readonly #open = new Set<() => void>();
   #cancel: () => void = () => undefined;
+  #isOver = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -17,6 +19,7 @@ export class OpenCalls {
   /** `end` is called when the call lasts too long, unless the answered function is called before. */
   enter(end: () => void): () => void {
     this.#open.add(end);
+    if (this.#isOver) end();
     return () => this.#open.delete(end);
   }
 
@@ -24,6 +27,7 @@ export class OpenCalls {
   close(closeAll: () => void): void {
     this.#cancel();
     this.#cancel = this.#clock.after(SHUTDOWN_WORK_MS, () => {
+      this.#isOver = true;
       for (const end of [...this.#open]) end();
       this.#cancel = this.#clock.after(SHUTDOWN_ANSWERS_MS, closeAll);
     });

@@ -1,4 +1,5 @@
 import { HTTP_PART_HEAD_MAX_BYTES, HTTP_PARTS_MAX } from "../../common/limits.ts";
+import { charsetNameIn } from "./charset.ts";
 
 /** The beginning of a part's name, and the charset of its type. */
 interface PartHead {
@@ -7,7 +8,7 @@ interface PartHead {
 }
 
 const NAME = /^content-disposition:.*?;\s*name=(?:"((?:[^"\\]|\\.)*)"|([^\s;]*))/im;
-const CHARSET = /^content-type:.*?;\s*charset=\s*"?([^\s";]*)/im;
+const TYPE = /^content-type:(.*)/im;
 /** Characters of a name by which it is known. */
 const NAME_CHARACTERS = 500;
 const LINE_END = "\r\n";
@@ -20,7 +21,7 @@ const HEAD_END = Buffer.from("\r\n\r\n");
 export class PartHeads {
   readonly #delimiter: Buffer;
   readonly #heads: PartHead[] = [];
-  /** What came since the last delimiter or head. The first delimiter may have no line end before it. */
+  /** The bytes since the last delimiter or head. The first delimiter may have no line end before it. */
   #window: Buffer = Buffer.from(LINE_END);
   #isInHead = false;
 
@@ -64,7 +65,7 @@ export class PartHeads {
 
   #note(head: string): void {
     const [, quoted, bare = ""] = NAME.exec(head) ?? [];
-    const charset = CHARSET.exec(head)?.[1];
+    const charset = charsetNameIn(TYPE.exec(head)?.[1] ?? "");
     const name = beginning(Buffer.from(quoted ?? bare, "latin1").toString());
     if (this.#heads.length < HTTP_PARTS_MAX) this.#heads.push({ name, charset });
   }

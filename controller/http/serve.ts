@@ -110,6 +110,8 @@ class ServedCall {
   /** What it changes, once its input is read. */
   #changed: string | undefined;
   #working = false;
+  /** True from the call of the handler on: before it, nothing was changed. */
+  #begun = false;
   /** From here on the caller is known: the rights of that principal were asked. */
   #permitted = false;
 
@@ -213,7 +215,7 @@ class ServedCall {
   /** The controller stops, and the call took too long to end by itself. A statement or script may have changed things. */
   stop(): void {
     this.#lifetime.end(
-      this.#working
+      this.#begun
         ? new AppError("unknown_outcome", "The controller stops: what this call changes may be done, or done in part.")
         : new AppError("unavailable", "The controller stops."),
     );
@@ -304,6 +306,9 @@ class ServedCall {
     };
     const members = await ignoredMembers(this.#endpoint, sources, { texts, slices });
     const ignored = [...ignoredNames(this.#endpoint, sources), ...members, ...ignoredBody(this.#endpoint, body)];
+    // The caller has its answer by now, which may say that nothing was done.
+    call.signal.throwIfAborted();
+    this.#begun = true;
     return withWarnings(await this.#endpoint.handler(call as Call<never>), ignored);
   }
 

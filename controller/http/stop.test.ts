@@ -6,6 +6,7 @@ import { SHUTDOWN_ANSWERS_MS, SHUTDOWN_WORK_MS } from "../../common/limits.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
 import { endpoint, type Endpoint } from "./endpoint.ts";
+import { socketEndpoint } from "./socket.ts";
 
 /** An orderly stop over real sockets: what becomes of the calls that are carried out then. */
 
@@ -64,6 +65,15 @@ beforeEach(async () => {
   begun.clear();
   http = await openTestHttp({
     endpoints,
+    sockets: [
+      socketEndpoint({
+        path: "/listen",
+        permission: "objects:read",
+        summary: "",
+        input: Nothing,
+        open: () => undefined,
+      }),
+    ],
     runtime: testRuntime(clock),
     settings: { callsInFlightMax: 1, callsWaitingMax: 1 },
   });
@@ -78,9 +88,14 @@ afterEach(async () => {
   await disposed;
 });
 
+interface Sent {
+  readonly answer: Promise<string>;
+  readonly write: (raw: string) => void;
+}
+
 /** Sends raw bytes over a connection that stays open, and resolves with all that comes until the server closes it. */
-async function sent(raw: string): Promise<{ readonly answer: Promise<string> }> {
-  const socket = connect((http.app.server.address() as AddressInfo).port, "127.0.0.1").setEncoding("utf8");
+async function sent(raw: string): Promise<Sent> {
+  const socket = connect(portOf(http), "127.0.0.1").setEncoding("utf8");
   await once(socket, "connect");
   socket.write(raw);
   const read = async (): Promise<string> => {
@@ -92,15 +107,18 @@ async function sent(raw: string): Promise<{ readonly answer: Promise<string> }> 
     }
     return text;
   };
-  return { answer: read() };
+  return { answer: read(), write: (more) => socket.write(more) };
 }
 
-function send(method: string, path: string, more = ""): Promise<{ readonly answer: Promise<string> }> {
-  const line = `${method} ${path}?sessionid=${session} HTTP/1.1`;
-  return sent(`${line}\r\nHost: x\r\nContent-Length: 0\r\n${more}\r\n`);
+function head(method: string, path: string, more = ""): string {
+  return `${method} ${path}?sessionid=${session} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
 }
 
-async function begin(method: string, path: string): Promise<{ readonly answer: Promise<string> }> {
+function send(method: string, path: string, more = ""): Promise<Sent> {
+  return sent(head(method, path, `Content-Length: 0\r\n${more}`));
+}
+
+async function begin(method: string, path: string): Promise<Sent> {
   const call = await send(method, path);
   await expect.poll(() => begun.has(path)).toBe(true);
   return call;
@@ -111,6 +129,18 @@ test("a call that ends in time is answered, and its connection ends with the ans
   const closed = await stop();
   finish();
   expect(await answer).toMatch(/^HTTP\/1\.1 200 [^]*"message":"done"/);
+  await closed.done;
+});
+
+test("a connection with several calls ends with the last answer", async () => {
+  const { answer } = await sent(head("GET", "/short") + head("GET", "/short"));
+  await expect.poll(() => begun.has("/short")).toBe(true);
+  const closed = await stop();
+  begun.clear();
+  finish();
+  await expect.poll(() => begun.has("/short")).toBe(true);
+  finish();
+  expect((await answer).match(/"message":"done"/g)).toHaveLength(2);
   await closed.done;
 });
 
@@ -146,6 +176,48 @@ test("a stream of rows breaks off, and a request that never comes whole holds up
   await half.answer;
   await closed.done;
 });
+
+test("a call whose body did not come whole does nothing, also when the rest comes behind its answer", async () => {
+  const socket = connect({ port: portOf(http), host: "127.0.0.1", allowHalfOpen: true }).setEncoding("utf8");
+  socket.write(`${head("POST", "/changing", "Content-Type: application/json\r\nContent-Length: 3\r\n")}{}`);
+  await expect.poll(async () => (await http.app.inject("/metrics")).body).toMatch(/^odp_http_body_bytes [1-9]/m);
+  const closed = await stop();
+  const answered = once(socket, "data");
+  const ended = once(socket, "end");
+  clock.advance(SHUTDOWN_WORK_MS);
+  expect(String(await answered)).toContain(`"code":"unavailable"`);
+  await ended;
+  socket.end(" ");
+  await closed.done;
+  expect(begun).toEqual(new Set());
+});
+
+test("a call that comes after the others were ended is refused", async () => {
+  const late = await sent("GET /short?sessionid=");
+  await expect.poll(() => connections()).toBe(1);
+  const closed = await stop();
+  clock.advance(SHUTDOWN_WORK_MS);
+  late.write(`${session} HTTP/1.1\r\nHost: x\r\n\r\n`);
+  expect(await late.answer).toContain(`"code":"unavailable"`);
+  expect(begun).toEqual(new Set());
+  await closed.done;
+});
+
+test("a WebSocket that is asked for during the stop is refused", async () => {
+  const late = await sent(`GET /listen?sessionid=${session} HTTP/1.1\r\n`);
+  await expect.poll(() => connections()).toBe(1);
+  const closed = await stop();
+  late.write(
+    "Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
+  );
+  expect(await late.answer).toMatch(/^HTTP[^]*"code":"unavailable"/);
+  await closed.done;
+});
+
+function portOf({ app }: TestHttp): number {
+  return (app.server.address() as AddressInfo).port;
+}
 
 /** Once the server takes no new connection. */
 async function stop(): Promise<{ readonly done: PromiseLike<void> }> {

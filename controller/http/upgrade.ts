@@ -53,6 +53,7 @@ export class Upgrades {
   readonly #lines = new Map<string, Set<Line>>();
   /** Warnings about requests that are answered now. */
   readonly #warnings = new WeakMap<IncomingMessage, readonly string[]>();
+  #isClosing = false;
 
   constructor(dependencies: UpgradeDependencies, endpoints: readonly SocketEndpoint[]) {
     this.#dependencies = dependencies;
@@ -85,8 +86,9 @@ export class Upgrades {
     });
   }
 
-  /** Tells every client that this controller goes. */
+  /** Tells every client that this controller goes, and opens no socket from now on. */
   close(): void {
+    this.#isClosing = true;
     for (const lines of this.#lines.values()) for (const line of lines) line.leave();
   }
 
@@ -128,6 +130,7 @@ export class Upgrades {
       return now !== undefined && allows(now.principal, found.endpoint.permission) ? now.principal : undefined;
     };
     const stillAllowed = async (): Promise<boolean> => (await present()) !== undefined;
+    if (this.#isClosing) throw new AppError("unavailable", "The controller stops.");
     this.#warnings.set(
       request,
       boundedWarnings(ignoredNames(found.endpoint, { query: caller.query, body: new Map() })),

@@ -15,7 +15,7 @@ import type { Fields } from "./fields.ts";
 import { membersOf, type Sources } from "./input.ts";
 
 /**
- * What clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of a form,
+ * Names that clients send to every address: the session, jQuery's mark against caches, tokens of pages, the charset of a form,
  * the choice between user and system.
  */
 const SENT_EVERYWHERE = new Set([SESSION_FIELD, "_", CHARSET_FIELD, "_csrf", "csrf", "issys", "$issys", "callback"]);

@@ -37,7 +37,7 @@ export async function followedRecords(
   }
 }
 
-/** Of a life that came behind the one of this number, and is read up to there. */
+/** The number of a life that came after the one of `serial` and is read to `end`. */
 function readLife(agent: LogAgent, behind: { readonly end: number; readonly serial: number }): number | undefined {
   const lives = agent.lives().map((life) => JSON.parse(life) as { readonly serial: number; readonly offset: number });
   return lives.find(({ serial, offset }) => serial > behind.serial && offset >= behind.end)?.serial;

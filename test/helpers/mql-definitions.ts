@@ -131,7 +131,7 @@ export function stepOf(timeMs: number, width: Value | undefined): number {
   return Date.parse(`${1970 + (first - own) / 12}-${String(own + 1).padStart(2, "0")}-01T00:00:00Z`);
 }
 
-/** Of UTC, or an offset such as +05:45. */
+/** Milliseconds that UTC, or an offset such as +05:45, is ahead. */
 function offsetOf(zone: Value): number {
   const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):(\d\d)$/.exec(String(zone)) ?? [];
   return Number(`${sign}1`) * (Number(hours) * HOUR_MS + (Number(minutes) * HOUR_MS) / 60);

@@ -13,7 +13,7 @@ export const ZONES = [
   "Pacific/Apia",
 ] as const;
 
-/** What the clocks of a zone show at a time, as UTC would, as ICU says it; years before 1 too. */
+/** The local time of a zone by ICU, as milliseconds that UTC would show so; years before 1 too. */
 export function clockOf(timeZone: string): (utcMs: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,

@@ -29,7 +29,7 @@ export interface ImportRequest {
   readonly key?: string | undefined;
   /** Only tells what would be done. */
   readonly plan: boolean;
-  /** Of the file; UTF-8 when absent. */
+  /** Encoding of the file; UTF-8 when absent. */
   readonly encoding?: Encoding | undefined;
   readonly signal?: AbortSignal;
 }

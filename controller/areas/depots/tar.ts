@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "2": "link",
 };
 
-/** Names of pax headers are UTF-8, others in the encoding that is given, or UTF-8. */
+/** Names of pax headers are UTF-8 unless they say `BINARY`, others in the encoding that is given, or UTF-8. */
 export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<TarEntry> {
   const reader = new BlockReader(bytes);
   let longName: Buffer | undefined;
@@ -45,7 +45,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: E
       const dataSize = type === "file" ? size : 0;
       const body = reader.body(dataSize);
       yield {
-        name: pax.has("path") ? paxText(pax, "path") : archiveName(longName ?? header.name, encoding),
+        name: pax.has("path") ? paxPath(pax, encoding) : archiveName(longName ?? header.name, encoding),
         type,
         mode: header.mode,
         size: dataSize,
@@ -58,7 +58,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: E
   }
 }
 
-/** Values by their keys. Archives that say so have names and values that are no UTF-8. */
+/** Values by their keys: UTF-8, but for names in an archive whose `hdrcharset` is `BINARY`. */
 type Pax = ReadonlyMap<string, Buffer>;
 
 interface Header {
@@ -122,6 +122,12 @@ function paxSize(text: string | undefined): number {
   const size = Number(text);
   if (!/^\d+$/.test(text ?? "") || !Number.isSafeInteger(size)) throw broken("a pax size is no number");
   return size;
+}
+
+/** An archiver writes the bytes of a name as they are when it cannot turn them into UTF-8 (POSIX pax, hdrcharset). */
+function paxPath(pax: Pax, encoding: Encoding | undefined): string {
+  const isBinary = pax.get("hdrcharset")?.toString() === "BINARY";
+  return archiveName(pax.get("path") ?? Buffer.alloc(0), isBinary ? encoding : undefined);
 }
 
 function paxText(pax: Pax, key: string): string {

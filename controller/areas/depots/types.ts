@@ -31,7 +31,7 @@ export interface DepotFileChange {
   readonly newVersion: string;
   readonly filepath: string;
   readonly type: "M" | "A" | "D";
-  /** Of an uploaded file its bytes, of which nothing is decoded. */
+  /** A text, or the bytes of an uploaded file. */
   readonly content?: string | Uint8Array;
   readonly remark?: string;
   readonly tags?: readonly string[];

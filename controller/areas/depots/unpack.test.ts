@@ -247,6 +247,14 @@ test("names in a tar are UTF-8 in pax headers, and else in the encoding that is 
     { name: "cut", content: "1" },
   ]);
   expect((await unpack("a.tar", pax, "gbk")).files[0]?.path).toBe("编码");
+  // As bsdtar writes names that it cannot turn into UTF-8.
+  const path = [paxRecord("hdrcharset", "BINARY"), "16 path=", GBK_NAME, "\n"].map((part) => Buffer.from(part));
+  const binary = tarOf([
+    { name: "PaxHeader", flag: "x", content: Buffer.concat(path) },
+    { name: "cut", content: "1" },
+  ]);
+  expect((await unpack("a.tar", binary, "gbk")).files[0]?.path).toBe("编码.sh");
+  await expect(unpack("a.tar", binary)).rejects.toThrow("in the archive is no utf-8 text at byte 1");
 });
 
 test("a plain file is taken as it is; a script or program may be started", async () => {

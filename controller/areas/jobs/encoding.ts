@@ -33,7 +33,7 @@ export function encodedLine(line: string, name: string): string {
   return `eval "$(printf '%b' '${octal}')"`;
 }
 
-/** What commands write in this encoding, as UTF-8; one for each run, as a character may come in pieces. */
+/** Turns the output of commands from an encoding into UTF-8. Each run has its own, as a character may come in pieces. */
 export class OutputText {
   readonly #out: TextStream;
   readonly #err: TextStream;
