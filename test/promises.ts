@@ -161,6 +161,15 @@ export const PROMISES = {
       "Two writes of an agent's identity could cross: a renewed certificate and a new list of controllers. Now they are written one after the other.",
     ],
   },
+  "orderly-stop": {
+    promise:
+      "An orderly stop answers every call that it finds: what ends within three seconds as usual, then what had not begun as `unavailable` and the rest as `unknown_outcome`; rows that are being sent break off, and no client holds up the stop.",
+    tests: ["controller/http/stop.test.ts"],
+    found: [
+      "Node keeps a connection open for 65 seconds behind its last answer: one such client held a stop until the controller was killed. Now a connection ends with its last answer.",
+      "A call whose body was still coming was carried out behind the answer that it was not. Now no handler begins for a call that is over.",
+    ],
+  },
   "schedules-change-hands": {
     promise:
       "While the one of three controllers that fires schedules is killed, paused or cut off from etcd again and again, every due time has one run, every target of it ends in one final state by its deadline, and no command is carried out twice.",

@@ -3,6 +3,7 @@ import { connect, type AddressInfo } from "node:net";
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { SHUTDOWN_ANSWERS_MS, SHUTDOWN_WORK_MS } from "../../common/limits.ts";
+import { prove } from "../../test/helpers/evidence.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
 import { endpoint, type Endpoint } from "./endpoint.ts";
@@ -162,6 +163,7 @@ test("calls that last longer are ended: one that waits did nothing, of one at wo
     code: "unknown_outcome",
   });
   await closed.done;
+  prove("orderly-stop", { "ended as unavailable": 1, "ended as unknown_outcome": 1 });
 });
 
 test("a stream of rows breaks off, and a request that never comes whole holds up nothing", async () => {

@@ -23,6 +23,14 @@ it("the zone of a host is what its record says, where that is one", async () => 
   const admin = test.principal();
   await test.hosts.save(admin, { host: "zoned", config: { time_zone: "Europe/Berlin" } });
   expect(await test.hosts.zone(admin, "zoned")).toBe("Europe/Berlin");
+  await test.hosts.save(admin, { host: "zoned", config: { time_zone: "" } });
+  expect(await test.hosts.zone(admin, "zoned")).toBeUndefined();
+  // An earlier version took any text, and clients send back what they read.
+  const lost = { column: "config", operation: "add", value: { time_zone: "GMT+8" } } as const;
+  await test.objects.update(admin, { class: "/matrix/system/hostinfo", id: "hostinfo:zoned" }, [lost]);
+  await test.hosts.save(admin, { host: "zoned", config: { time_zone: "GMT+8", note: "x" } });
+  await expect(test.hosts.save(admin, { host: "zoned", config: { time_zone: "GMT+9" } })).rejects.toThrow("time zone");
+  expect(await test.hosts.zone(admin, "zoned")).toBeUndefined();
   await test.hosts.save(admin, { host: "zoned", config: { time_zone: null } });
   expect(await test.hosts.zone(admin, "zoned")).toBeUndefined();
   expect(await test.hosts.zone(admin, "nobody")).toBeUndefined();

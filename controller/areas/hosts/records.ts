@@ -143,7 +143,7 @@ export class HostRecords {
 
   #changeOf(tenant: string, input: HostInput, existing: HostRecord | undefined): HostChange {
     const { host, config = {}, secret, ...columns } = input;
-    const named = splitConfig(config);
+    const named = splitConfig(config, existing?.config);
     const after = placeAfter(input, named, existing);
     const move = existing ? moveOf(existing, after, broughtBy(input, named)) : NO_MOVE;
     checkConfig({ ...existing?.config, ...existing?.credentials, ...named.plain, ...named.secret });
@@ -224,14 +224,14 @@ interface NamedConfig {
 
 const NO_MOVE: Move = { credentialsGone: [], keyGone: false };
 
-function splitConfig(config: Readonly<Record<string, unknown>>): NamedConfig {
+function splitConfig(config: Readonly<Record<string, unknown>>, present: HostPlace["config"] = {}): NamedConfig {
   const plain: Record<string, string> = {};
   const secret: Record<string, string> = {};
   const gone: string[] = [];
   for (const [name, value] of Object.entries(config)) {
     if (value === null) gone.push(name);
-    else if (!isSecretName(name)) plain[name] = configText(name, value);
-    else if (!isMask(configText(name, value))) secret[name] = configText(name, value);
+    else if (!isSecretName(name)) plain[name] = configText(name, value, present);
+    else if (!isMask(configText(name, value, present))) secret[name] = configText(name, value, present);
   }
   return { plain, secret, gone };
 }
@@ -272,12 +272,12 @@ function matches(view: HostView, filter: HostList): boolean {
   return filter.status === undefined || (view.status === "online") === filter.status;
 }
 
-/** Empty (`""`, `null`) and starred texts are what masks look like in clients. */
-function configText(name: string, value: unknown): string {
+/** Clients send back what they have read, so a zone that the host has already may stay. */
+function configText(name: string, value: unknown, present: HostPlace["config"]): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES)
     throw new AppError("too_large", `config.${name} is too long.`);
-  if (name === TIME_ZONE) timeZoneOf(text);
+  if (name === TIME_ZONE && text.trim() !== "" && text !== present[TIME_ZONE]) timeZoneOf(text);
   if (name === "port" && !isPort(text))
     throw new AppError("invalid", `config.port is ${JSON.stringify(text.slice(0, 40))}, not a port number.`);
   return text;

@@ -135,6 +135,11 @@ describe("saving", () => {
     expect((await policies.desired("matrix", "h1")).policies[0]?.revision).toBeGreaterThan(before ?? 0);
   });
 
+  test("an empty zone or encoding is none", async () => {
+    await onHosts(command({ attrs: { time_zone: "", encoding: "" } }), "h1");
+    expect(await policies.list(admin)).toHaveLength(1);
+  });
+
   test.each<[string, PolicySpec, string]>([
     [
       "a rule that is not there",

@@ -19,7 +19,7 @@ export function checkSpec(spec: PolicySpec): void {
   fileName(spec.name);
   checked("delimiter", spec.delimiter);
   const zone = spec.attrs?.[TIME_ZONE];
-  if (zone !== undefined) timeZoneOf(zone);
+  if (zone !== undefined && zone.trim() !== "") timeZoneOf(zone);
   if (spec.kind === "command") checkCommand(spec);
   else checkLog(spec);
 }

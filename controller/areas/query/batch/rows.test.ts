@@ -3,7 +3,7 @@ import { testPrincipal } from "../../../../test/helpers/runtime.ts";
 import { realClock } from "../../../../test/helpers/clock.ts";
 import type { NewRecord } from "../../objects/index.ts";
 import type { Settled } from "./repeatable.ts";
-import { repeatableInsert } from "./rows.ts";
+import { repeatableInsert, retimedIn } from "./rows.ts";
 
 const NOTHING = new AbortController().signal;
 
@@ -38,4 +38,10 @@ test("rows of all statements of a batch are in one order", async () => {
     { ...place, ordinal: 2 * 2 ** 24 },
     { ...place, ordinal: 2 * 2 ** 24 + 1 },
   ]);
+});
+
+test("rows that get later times stay in that order", () => {
+  const settled = { kind: "rows", timesUs: [[1], [2, 3]], isOrdered: true } as const;
+  const later = retimedIn(settled, { at: 1, places: [0], count: 2 }, 9);
+  expect(later).toEqual({ kind: "rows", timesUs: [[1], [9, 3]], isOrdered: true });
 });

@@ -86,7 +86,7 @@ class RepeatableInsert implements Repeatable {
 }
 
 /** The same with another time for some rows of one class. */
-function retimedIn(
+export function retimedIn(
   settled: Settled,
   { at, places, count }: { readonly at: number; readonly places: readonly number[]; readonly count: number },
   writeUs: number,
