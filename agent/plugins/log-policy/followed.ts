@@ -348,7 +348,7 @@ export class FollowedFile {
     const handle = this.#handle;
     const isKnown = this.#hole.from === state.offset;
     if (!handle || (isKnown && this.#hole.isWhole && this.#hole.through === state.size)) return false;
-    // What was room at the last look may be text now.
+    // Text may have been written since the last look where only room was.
     const isBegun = isKnown && !this.#hole.isWhole;
     const { through, isEnd } = await lookThroughHole(handle, isBegun ? this.#hole.through : state.offset, state.size);
     if (!isEnd) {
