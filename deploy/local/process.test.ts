@@ -1,5 +1,5 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, type AddressInfo } from "node:net";
+import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -71,25 +71,46 @@ test("a daemon that never answers is given up at the deadline", async () => {
 test("free ports are different ones on which one can listen", async () => {
   const ports = await freePorts(5);
   expect(new Set(ports).size).toBe(5);
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(ports[0], "127.0.0.1", resolve));
-  await new Promise((resolve) => server.close(resolve));
+  await using server = await listener(ports[0] ?? 0, "127.0.0.1");
+  expect(server.listening).toBe(true);
 });
 
 test("a port is free on every address that was asked for", async () => {
-  const taken = createServer();
-  await new Promise<void>((resolve) => taken.listen(0, "127.0.0.2", resolve));
-  const { port: takenPort } = taken.address() as AddressInfo;
-  try {
-    const ports = await freePorts(20, ["127.0.0.1", "127.0.0.2", "127.0.0.3"]);
-    expect(new Set(ports).size).toBe(20);
-    expect(ports).not.toContain(takenPort);
-    // No port is free twice on one address.
-    await expect(freePorts(1, ["127.0.0.1", "127.0.0.1"])).rejects.toThrow("No free ports");
-  } finally {
-    await new Promise((resolve) => taken.close(resolve));
+  const port = await portNobodyHas();
+  const only = { first: port, last: port };
+  const addresses = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+  {
+    await using taken = await listener(port, "127.0.0.2");
+    expect(taken.listening).toBe(true);
+    await expect(freePorts(1, addresses, only)).rejects.toThrow("No free ports");
   }
+  expect(await freePorts(1, addresses, only)).toEqual([port]);
 });
+
+test("a port belongs to the process that asked for it until that ends, with a listener and without", async () => {
+  const port = await portNobodyHas();
+  const only = { first: port, last: port };
+  const other = await daemon(
+    `require("dgram").createSocket("udp4").bind(${port}, "127.0.0.1", () => console.log("has it")); setInterval(() => {}, 1000)`,
+  );
+  await expect.poll(() => readFile(join(dir, "log"), "utf8")).toContain("has it");
+  await expect(freePorts(1, undefined, only)).rejects.toThrow("No free ports");
+  await stopDaemon(other);
+  expect(await freePorts(1, undefined, only)).toEqual([port]);
+  await expect(freePorts(1, undefined, only)).rejects.toThrow("No free ports");
+});
+
+/** Not even this process: one whose number was given by the system, and given back. */
+async function portNobodyHas(): Promise<number> {
+  await using server = await listener(0, "127.0.0.1");
+  return (server.address() as AddressInfo).port;
+}
+
+async function listener(port: number, address: string): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve, reject) => server.once("error", reject).listen(port, address, resolve));
+  return server;
+}
 
 test("a paused daemon does nothing, goes on when resumed, and can be stopped politely while it stands", async () => {
   const counting = await daemon("let n = 0; setInterval(() => console.log(n++), 5)");

@@ -1,12 +1,16 @@
 import { execFile, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
+import { createSocket, type Socket } from "node:dgram";
 import { open, readFile } from "node:fs/promises";
-import { createServer, type AddressInfo, type Server } from "node:net";
+import { createServer, type Server } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const run = promisify(execFile);
 const POLL_MS = 50;
 const PORT_ATTEMPTS = 100;
+/** Below those that systems give to outgoing connections, and above those of well-known services. */
+const PORTS: PortRange = { first: 20_000, last: 32_767 };
 
 /** A process of ours. `mark` is a text in its command line by which it is told from a stranger with the same number. */
 export interface Daemon {
@@ -95,45 +99,60 @@ export async function resumeDaemon(daemon: Daemon): Promise<void> {
   process.kill(daemon.pid, "SIGCONT");
 }
 
-/** So many ports that have no listener right now, on none of the addresses. */
-export async function freePorts(count: number, addresses: readonly string[] = ["127.0.0.1"]): Promise<number[]> {
-  const servers: Server[] = [];
-  const ports: number[] = [];
-  try {
-    for (let attempt = 1; ports.length < count; attempt++) {
-      if (attempt > count + PORT_ATTEMPTS) throw new Error("No free ports were found.");
-      const port = await freePort(addresses, servers);
-      if (port !== undefined) ports.push(port);
-    }
-    return ports;
-  } finally {
-    await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  }
+export interface PortRange {
+  readonly first: number;
+  readonly last: number;
 }
 
 /**
- * Holds it by servers, which are the caller's to close. Undefined when what is free on the first address is taken on
- * another.
+ * So many ports that have no listener right now, on none of the addresses, and belong to this process until it ends:
+ * another one that asks gets others, and no outgoing connection takes them, also while their listener is away.
  */
-async function freePort(addresses: readonly string[], servers: Server[]): Promise<number | undefined> {
-  let port = 0;
-  for (const address of addresses) {
-    const server = createServer();
-    try {
-      port = await listen(server, port, address);
-      servers.push(server);
-    } catch (error) {
-      if (port === 0 || (error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
-      return undefined;
-    }
+export async function freePorts(
+  count: number,
+  addresses: readonly string[] = ["127.0.0.1"],
+  { first, last }: PortRange = PORTS,
+): Promise<number[]> {
+  const ports: number[] = [];
+  for (let attempt = 1; ports.length < count; attempt++) {
+    if (attempt > count + PORT_ATTEMPTS) throw new Error("No free ports were found.");
+    const port = randomInt(first, last + 1);
+    if (await claim(port, addresses)) ports.push(port);
   }
-  return port;
+  return ports;
 }
 
-function listen(server: Server, port: number, address: string): Promise<number> {
+/**
+ * The sign of a claim is a UDP socket on the same number: the system lets one process have it, and takes it back when
+ * that ends.
+ */
+async function claim(port: number, addresses: readonly string[]): Promise<boolean> {
+  const sign = createSocket("udp4").unref();
+  if (!(await isGranted(sign, () => sign.bind({ port, address: "127.0.0.1", exclusive: true })))) return false;
+  const servers: Server[] = [];
+  try {
+    for (const address of addresses) {
+      const server = createServer();
+      servers.push(server);
+      if (await isGranted(server, () => server.listen(port, address))) continue;
+      sign.close();
+      return false;
+    }
+    return true;
+  } finally {
+    for (const server of servers.filter(({ listening }) => listening))
+      await new Promise((resolve) => server.close(resolve));
+  }
+}
+
+/** Whether the system gives the number to it; false when another has it. */
+function isGranted(socket: Server | Socket, ask: () => unknown): Promise<boolean> {
   return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, () => resolve((server.address() as AddressInfo).port));
+    socket.once("listening", () => resolve(true));
+    socket.once("error", (error: NodeJS.ErrnoException) =>
+      error.code === "EADDRINUSE" ? resolve(false) : reject(error),
+    );
+    ask();
   });
 }
 

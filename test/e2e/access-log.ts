@@ -23,6 +23,8 @@ export interface AccessLogOptions {
   readonly onProgress?: (written: number) => Promise<void>;
   /** Called after a racing truncation, before the next line is written; without it the writer does not wait. */
   readonly onCut?: () => Promise<void>;
+  /** Carries out a racing truncation and the write before it while nobody reads the log, so that something is lost. */
+  readonly unseen?: (cut: () => Promise<void>) => Promise<void>;
 }
 
 const GENERATIONS_KEPT = 20;
@@ -42,15 +44,18 @@ export function accessLine(n: number): string {
 /** Answers how often the log was rotated. */
 export async function writeAccessLog(options: AccessLogOptions): Promise<number> {
   const path = join(options.folder, "access.log");
-  const log = new RotatedLog(path, options.generations ?? GENERATIONS_KEPT);
+  const log = new RotatedLog(path, options);
   await log.open();
   for (let written = options.from ?? 0; written < options.lines; ) {
     const count = Math.min(options.linesPerBurst, options.lines - written);
+    // What a truncation under way takes along is not the last line, for which a test may wait.
+    if (written + 2 * options.linesPerBurst >= options.lines) await log.copied();
     if (options.onCut && log.takeCut()) await options.onCut();
     await log.write(Array.from({ length: count }, (_, index) => accessLine(written + index)).join(""), count);
     written += count;
-    const rotation =
-      log.lines >= options.rotateEveryLines ? (options.rotation ?? (() => "rename" as const))() : undefined;
+    // Behind the last line is no write for a truncation to wait for.
+    const isDue = log.lines >= options.rotateEveryLines && !log.isRacing && written < options.lines;
+    const rotation = isDue ? (options.rotation ?? (() => "rename" as const))() : undefined;
     if (rotation !== undefined) await log.rotate(rotation);
     await options.onProgress?.(written);
     await pause(options.pauseMs);
@@ -62,19 +67,22 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
 class RotatedLog {
   readonly #path: string;
   readonly #generations: number;
+  readonly #unseen: (cut: () => Promise<void>) => Promise<void>;
   #file: FileHandle | undefined;
   #racing: Promise<void> | undefined;
+  /** Until the next write is the one that a racing truncation waits for. */
+  #copying: Promise<void> | undefined;
   #cut = false;
   #writing: Promise<void> | undefined;
-  #closing = false;
-  /** Resolves waits for the next write when it has begun, or when none will come. */
+  /** Resolves the wait for the next write. */
   #begun: (() => void) | undefined;
   lines = 0;
   rotations = 0;
 
-  constructor(path: string, generations: number) {
+  constructor(path: string, { generations = GENERATIONS_KEPT, unseen = (cut) => cut() }: AccessLogOptions) {
     this.#path = path;
     this.#generations = generations;
+    this.#unseen = unseen;
   }
 
   async open(): Promise<void> {
@@ -90,13 +98,21 @@ class RotatedLog {
   }
 
   async rotate(rotation: Rotation): Promise<void> {
-    await this.#racing;
     this.rotations++;
     this.lines = 0;
     await this.#shift();
     if (rotation === "rename") await this.#byRename();
     else if (rotation === "copy-truncate") await this.#byCopy();
-    else this.#racing = this.#byRacingCopy();
+    else this.#race();
+  }
+
+  get isRacing(): boolean {
+    return this.#racing !== undefined;
+  }
+
+  /** The next write is behind the copy of a racing truncation, if there is one. */
+  async copied(): Promise<void> {
+    await Promise.race([this.#copying, this.#racing]);
   }
 
   /** Once for each racing truncation. */
@@ -107,8 +123,6 @@ class RotatedLog {
   }
 
   async close(): Promise<void> {
-    this.#closing = true;
-    this.#begun?.();
     await this.#racing;
     await this.#file?.close();
   }
@@ -135,8 +149,14 @@ class RotatedLog {
     await truncate(this.#path, 0);
   }
 
+  #race(): void {
+    let copied = (): void => undefined;
+    this.#copying = new Promise((resolve) => (copied = resolve));
+    this.#racing = this.#byRacingCopy(copied).then(() => (this.#racing = undefined));
+  }
+
   /** The writer goes on: what it writes between the end of the copy and the truncation is in neither file. */
-  async #byRacingCopy(): Promise<void> {
+  async #byRacingCopy(copied: () => void): Promise<void> {
     await using from = await open(this.#path, "r");
     await using to = await open(`${this.#path}.1`, "w");
     const piece = Buffer.alloc(COPY_PIECE_BYTES);
@@ -147,11 +167,14 @@ class RotatedLog {
     // The writer goes on meanwhile, and the agent compares the copy to its end: what it could not compare it counts as
     // lost.
     await pause(CUT_PAUSE_MS);
-    // So that there is something that no look can have found.
-    if (!this.#closing) await new Promise<void>((resolve) => (this.#begun = resolve));
-    // Not in the middle of a write: its side of the cut would be unknown.
-    while (this.#writing) await this.#writing;
-    truncateSync(this.#path, 0);
-    this.#cut = true;
+    await this.#unseen(async () => {
+      const begun = new Promise<void>((resolve) => (this.#begun = resolve));
+      copied();
+      await begun;
+      // Not in the middle of a write: its side of the cut would be unknown.
+      while (this.#writing) await this.#writing;
+      truncateSync(this.#path, 0);
+      this.#cut = true;
+    });
   }
 }

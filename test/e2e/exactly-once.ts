@@ -130,6 +130,7 @@ export async function carryOut(scenario: Scenario): Promise<number> {
     linesPerBurst: scenario.linesPerBurst,
     pauseMs: scenario.pauseMs,
     ...(scenario.onCut ? { onCut: scenario.onCut } : {}),
+    unseen: (cut) => odp.agent(HOST).standing(cut),
     rotation: () => striking.mayRotate(() => scenario.rotations[Math.floor(random.next() * scenario.rotations.length)]),
     onProgress: async (written) => {
       scenario.times?.wrote(written, Date.now());

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from "node:child_process";
-import { createServer } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import { freePorts, pauseDaemon, resumeDaemon } from "../../deploy/local/process.ts";
 
 /**
  * Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the
@@ -23,12 +23,14 @@ export interface ProgramOptions {
 
 export class Program {
   readonly name: string;
+  readonly #file: string;
   readonly #child: ChildProcess;
   readonly #exited: Promise<void>;
   #output = "";
 
   constructor(name: string, file: string, environment: Readonly<Record<string, string>>, options: ProgramOptions = {}) {
     this.name = name;
+    this.#file = file;
     const env = { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...environment };
     this.#child = spawn(process.execPath, [file], {
       env,
@@ -72,6 +74,17 @@ export class Program {
     });
   }
 
+  /** Does something while none of its threads runs. */
+  async standing<T>(work: () => Promise<T>): Promise<T> {
+    const daemon = { name: this.name, pid: this.pid, mark: this.#file, logFile: "" };
+    await pauseDaemon(daemon);
+    try {
+      return await work();
+    } finally {
+      await resumeDaemon(daemon);
+    }
+  }
+
   /** Sends a signal and waits until it has ended. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     if (this.running) this.#child.kill(signal);
@@ -96,14 +109,8 @@ export async function eventually<T>(
   }
 }
 
-/** A port without a listener right now. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" && address ? address.port : 0));
-    });
-  });
+/** A port without a listener, which nobody else gets while this process runs. */
+export async function freePort(): Promise<number> {
+  const [port = 0] = await freePorts(1);
+  return port;
 }

@@ -1,11 +1,12 @@
 import { execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync } from "node:fs";
 import { chmod, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer, connect } from "node:net";
+import { connect } from "node:net";
 import { once } from "node:events";
 import { tmpdir, userInfo } from "node:os";
 import { join } from "node:path";
 import type { HostBehind } from "../../controller/areas/hosts/types.ts";
+import { freePort } from "./programs.ts";
 
 /** A real OpenSSH server on loopback, with keys of its own, for the user who runs the tests. */
 export interface Sshd extends AsyncDisposable {
@@ -119,16 +120,6 @@ function configOf(of: {
     `SetEnv HOME=${of.home}`,
     "",
   ].join("\n");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }
 
 /** A real process: asked again until it answers. */
