@@ -19,10 +19,12 @@ const PAGES = [
   { page: "deploy/docs/mql-joins.md", bounds: 5 },
   { page: "deploy/docs/mql-times.md", bounds: 2 },
   { page: "deploy/docs/search.md", bounds: 5 },
+  { page: "deploy/docs/search-times.md", bounds: 0 },
 ];
 /** Run by `pages.test.ts` of the areas `rules` and `transfer`. */
 const OF_AREAS = [
   "deploy/docs/rules.md",
+  "deploy/docs/rule-bodies.md",
   "deploy/docs/grok.md",
   "deploy/docs/csv-rules.md",
   "deploy/docs/log-programs.md",

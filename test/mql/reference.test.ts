@@ -35,6 +35,8 @@ import { runPage } from "./script.ts";
 /** What `pages.test.ts` runs. */
 const MQL_PAGES = ["mql", "mql-from-sql", "mql-joins", "mql-times"].map((name) => `deploy/docs/${name}.md`);
 
+const SEARCH_PAGES = ["search", "search-times"].map((name) => `deploy/docs/${name}.md`);
+
 /** The examples of that kind that answer something but an error. */
 function examplesOf(pages: readonly string[], kind: string): readonly Block[] {
   return pages
@@ -234,7 +236,7 @@ describe("every construct of MQL stands in an example that is run", () => {
 });
 
 describe("every construct of search stands in an example that is run", () => {
-  const trees: readonly Search[] = examplesOf(["deploy/docs/search.md"], "search").map(({ text }) => parseSearch(text));
+  const trees: readonly Search[] = examplesOf(SEARCH_PAGES, "search").map(({ text }) => parseSearch(text));
   const segments = trees.flatMap((search) => search.segments);
   const whens = segments.flatMap((segment) => (segment.kind === "time" ? [segment.when] : []));
 
