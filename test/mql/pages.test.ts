@@ -11,16 +11,19 @@ import { makeDemoClasses } from "../helpers/demonstration.ts";
 import { openTestEngine } from "../helpers/engine.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { fencesOf } from "./blocks.ts";
+import { MQL_SERIES } from "./pages.ts";
 import { runPage } from "./script.ts";
 
-const PAGES = [
-  { page: "deploy/docs/mql.md", bounds: 17 },
-  { page: "deploy/docs/mql-from-sql.md", bounds: 0 },
-  { page: "deploy/docs/mql-joins.md", bounds: 5 },
-  { page: "deploy/docs/mql-times.md", bounds: 2 },
-  { page: "deploy/docs/search.md", bounds: 5 },
-  { page: "deploy/docs/search-times.md", bounds: 0 },
+/** Pages that are read one after the other go on with the objects of those before. */
+const SERIES = [
+  { pages: MQL_SERIES, bounds: 17 },
+  { pages: ["deploy/docs/mql-from-sql.md"], bounds: 0 },
+  { pages: ["deploy/docs/mql-joins.md"], bounds: 5 },
+  { pages: ["deploy/docs/mql-times.md"], bounds: 2 },
+  { pages: ["deploy/docs/search.md"], bounds: 5 },
+  { pages: ["deploy/docs/search-times.md"], bounds: 0 },
 ];
+const PAGES = SERIES.flatMap(({ pages }) => pages);
 /** Run by `pages.test.ts` of the areas `rules` and `transfer`. */
 const OF_AREAS = [
   "deploy/docs/rules.md",
@@ -45,7 +48,9 @@ beforeAll(async () => {
 });
 afterAll(() => scripts.close());
 
-describe.each(PAGES)("$page", ({ page, bounds }) => {
+describe.each(SERIES)("$pages", ({ pages, bounds }) => {
+  const text = pages.map((page) => readFileSync(page, "utf8")).join("\n");
+
   test("its examples answer what stands below them, beside the demonstration", async () => {
     const runtime = testRuntime(shiftedClock(realClock, NOON_MS - Date.now()));
     await using engine = await openTestEngine(runtime);
@@ -53,28 +58,30 @@ describe.each(PAGES)("$page", ({ page, bounds }) => {
     await makeDemoClasses(objects);
     const query = new QueryService({ objects, runtime });
     const searches = new SearchService({ objects, runtime, engine: () => scripts });
-    await runPage(page, {
-      mql: (...asked) => query.rows(...asked),
-      async search(who, text) {
-        const rows: Row[] = [];
-        for await (const some of (await searches.search(who, text)).rows) rows.push(...some);
-        return rows;
-      },
-    });
+    for (const page of pages)
+      await runPage(page, {
+        mql: (...asked) => query.rows(...asked),
+        async search(who, asked) {
+          const rows: Row[] = [];
+          for await (const some of (await searches.search(who, asked)).rows) rows.push(...some);
+          return rows;
+        },
+      });
     await objects.close();
   });
 
   test("it states the bounds as they are", () => {
-    const stated = [...readFileSync(page, "utf8").matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)].map(
-      ([, name = "", most = ""]) => [name, Number(most.replaceAll(",", ""))],
-    );
+    const stated = [...text.matchAll(/^\| `(\w+)` \| ([\d,]+) \|/gm)].map(([, name = "", most = ""]) => [
+      name,
+      Number(most.replaceAll(",", "")),
+    ]);
     expect(stated).toHaveLength(bounds);
     expect(limits).toMatchObject(Object.fromEntries(stated));
   });
 
   test("it asks for what the demonstration keeps", () => {
-    const examples = fencesOf(readFileSync(page, "utf8")).map(({ text }) => text);
-    expect(examples.filter((text) => /^(select|.*#)[^]*\/matrix\/demo\/(load|log)/m.test(text))).not.toEqual([]);
+    const examples = fencesOf(text).map((fence) => fence.text);
+    expect(examples.filter((example) => /^(select|.*#)[^]*\/matrix\/demo\/(load|log)/m.test(example))).not.toEqual([]);
   });
 });
 
@@ -82,11 +89,11 @@ test("no other page has examples that nobody runs", () => {
   const names = readdirSync("deploy/docs", { recursive: true, encoding: "utf8" }).filter((name) =>
     name.endsWith(".md"),
   );
-  const kinds = new Set([...PAGES.map(({ page }) => page), ...OF_AREAS].flatMap((page) => kindsOf(page)));
+  const kinds = new Set([...PAGES, ...OF_AREAS].flatMap((page) => kindsOf(page)));
   expect(kinds).toContain("mql");
   const pages = [...names.map((name) => `deploy/docs/${name}`), "README.md"];
   const withExamples = pages.filter((page) => kindsOf(page).some((kind) => kinds.has(kind)));
-  expect(withExamples.toSorted()).toEqual([...PAGES.map(({ page }) => page), ...OF_AREAS].toSorted());
+  expect(withExamples.toSorted()).toEqual([...PAGES, ...OF_AREAS].toSorted());
 });
 
 function kindsOf(page: string): readonly string[] {

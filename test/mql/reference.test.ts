@@ -30,10 +30,14 @@ import { FUNCTIONS } from "../../controller/areas/query/expressions/functions.ts
 import { WINDOW_FUNCTIONS } from "../../controller/areas/query/plan/windows.ts";
 import type { ColumnType } from "../../controller/areas/objects/index.ts";
 import { type Block, fencesOf, parseBlocks } from "./blocks.ts";
+import { MQL_SERIES } from "./pages.ts";
 import { runPage } from "./script.ts";
 
 /** What `pages.test.ts` runs. */
-const MQL_PAGES = ["mql", "mql-from-sql", "mql-joins", "mql-times"].map((name) => `deploy/docs/${name}.md`);
+const MQL_PAGES = [
+  ...MQL_SERIES,
+  ...["mql-from-sql", "mql-joins", "mql-times"].map((name) => `deploy/docs/${name}.md`),
+];
 
 const SEARCH_PAGES = ["search", "search-times"].map((name) => `deploy/docs/${name}.md`);
 

@@ -56,7 +56,7 @@ export async function mqlFunctions(): Promise<string> {
     ...(await table(DECLARED_OTHERS, false)),
     "## For many rows",
     "",
-    "[Groups](mql.md#groups) are put together by these; what is not set counts for nothing. The examples, here and below, are about four rows, one written each ten seconds, at that time as `at`:",
+    "[Groups](mql-values.md#groups) are put together by these; what is not set counts for nothing. The examples, here and below, are about four rows, one written each ten seconds, at that time as `at`:",
     `${ROWS.map(([n, s]) => `\`n ${JSON.stringify(n)}, s '${s}'\``).join("; ")}.`,
     "",
     ...(await table(DECLARED_AGGREGATES, false)),
