@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 
 /**
- * `npm run check`: form, types, lint, import rules, checksums and dead code, side by side; each tool's output only when
+ * `npm run check`: form, types, lint, import rules, checksums, ratchets and dead code, side by side; each tool's output only when
  * it complains.
  */
 const STEPS: readonly (readonly [name: string, command: string])[] = [
@@ -15,6 +15,7 @@ const STEPS: readonly (readonly [name: string, command: string])[] = [
     "depcruise --config .dependency-cruiser.cjs --output-type err-long common controller agent deploy test",
   ],
   ["lock file", "tsx test/tools/lockfile.ts"],
+  ["ratchets", "tsx test/tools/ratchets.ts --check"],
   ["dead code", "knip --no-progress"],
 ];
 
