@@ -13,7 +13,7 @@ import { grokPatterns } from "./grok-patterns.ts";
 import { mqlFunctions } from "./mql-functions.ts";
 import { platformClasses } from "./platform-classes.ts";
 import { proofs } from "./proofs.ts";
-import { ruleFunctions } from "./rule-functions.ts";
+import { luaLibraries, ruleFunctions } from "./rule-functions.ts";
 import packageJson from "../../package.json" with { type: "json" };
 
 /** `npm run gen`: everything generated that is committed. CI fails when running it makes a difference. */
@@ -24,6 +24,7 @@ writeFileSync("deploy/docs/platform-classes.md", classes);
 writeFileSync("deploy/docs/settings.md", settings());
 writeFileSync("deploy/docs/mql-functions.md", await mqlFunctions());
 writeFileSync("deploy/docs/rule-functions.md", ruleFunctions());
+writeFileSync("deploy/docs/lua-libraries.md", luaLibraries());
 writeFileSync("deploy/docs/grok-patterns.md", grokPatterns());
 writeFileSync("test/README.md", proofs());
 
