@@ -1,6 +1,6 @@
 import { AppError } from "../../../common/errors.ts";
 
-/** What lists hold in memory until they are sent, by tenant. */
+/** Bytes that lists hold in memory until they are sent, by tenant. */
 export class HeldBytes {
   readonly #maxBytes: number;
   readonly #byTenant = new Map<string, number>();
@@ -26,7 +26,7 @@ export class HeldBytes {
   }
 }
 
-/** The part of one list. */
+/** Bytes held by one list. */
 class HeldShare {
   readonly #take: (bytes: number, share: HeldShare) => void;
   #bytes = 0;
@@ -40,7 +40,7 @@ class HeldShare {
   }
 
   /**
-   * `AppError("too_large")` when this list alone holds too much, `AppError("limited")` when the tenant's lists do
+   * `AppError("too_large")` if this list alone holds too much, `AppError("limited")` if all lists of the tenant do
    * together.
    */
   take(bytes: number): void {

@@ -56,7 +56,7 @@ test("all lists of a tenant hold so many bytes together, until who reads them is
 
 test("others work while a condition is worked out for many items", async () => {
   const clock = new TestClock();
-  // Each look at the clock finds a slice over.
+  // Every read of the clock ends a slice.
   const slow = { ...shared(clock), monotonicMs: () => (clock.advance(SLICE_MAX_MS), clock.nowMs()) };
   const mine = new Slices({ tenant: "matrix", clock: slow, signal: undefined });
   let turns = 0;

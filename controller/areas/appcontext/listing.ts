@@ -15,7 +15,7 @@ export interface Selection {
   readonly slices: Slices;
 }
 
-/** The items of a selection page by page, the oldest first. Others get their turn between two items. */
+/** The items of a selection page by page, oldest first. Yields to other work between items. */
 export async function* listed(selection: Selection, held: HeldBytes): AsyncGenerator<readonly Item[]> {
   const { slices } = selection;
   const share = held.share(slices.tenant);
@@ -61,7 +61,7 @@ async function* selected({ pages, condition, slices }: Selection) {
   }
 }
 
-/** The text was checked and written anew, with the id in it, when it was stored. */
+/** No check needed: the text was checked, and written with the id in it, when it was stored. */
 export function itemOf({ text }: Pick<StoredItem, "text">): Item {
   return JSON.parse(text) as Item;
 }

@@ -10,7 +10,7 @@ let http: TestHttp;
 let admin: string;
 
 beforeAll(async () => {
-  // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+  // The HTTP side opens the engine but needs the routes first, so the engine is looked up at the first call.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   const appcontext = new AppcontextService({ stores, runtime: testRuntime(realClock) });
   http = await openTestHttp({ endpoints: appcontextRoutes(appcontext) });
@@ -35,7 +35,7 @@ test.each([
   "application/x-www-form-urlencoded",
   "application/octet-stream",
 ])("a variable is the body as it came, sent as %s", async (type) => {
-  // Members that bear the names of parameters are the text's own.
+  // Members named like parameters are part of the text.
   for (const text of [' {"key":"other", "ttl":"x","sessionid":1}', "[1, 2]", "ttl=1&key=b", "a\tb\r\n", "{broken"]) {
     expect(await call("POST", "wire", text, type)).toEqual(OK);
     expect(await call("GET", "wire")).toEqual({ status: "ok", message: text });

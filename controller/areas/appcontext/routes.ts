@@ -159,7 +159,7 @@ function itemRoutes(appcontext: AppcontextService): readonly Endpoint[] {
   ];
 }
 
-/** A body that is empty is an empty text; none at all is a mistake. */
+/** An empty body is an empty text; a missing body is an error. */
 function bodyOf(text: string | undefined): string {
   if (text === undefined) throw new AppError("invalid", "The body is missing: it is the text to keep.");
   return text;

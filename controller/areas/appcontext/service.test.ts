@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => engine.close());
 
-/** Another controller, whose clock goes so much ahead. */
+/** Another controller, whose clock is ahead by `aheadMs`. */
 function serviceAt(aheadMs = 0, stores: Stores = engine): AppcontextService {
   const clock = shiftedClock(realClock, aheadMs);
   const random = { next: () => Math.random(), bytes: (count: number) => crypto.getRandomValues(new Uint8Array(count)) };
@@ -50,13 +50,13 @@ async function create(collection: string, value: object, ttlSeconds?: number): P
   return (await appcontext.create(admin, item)).id;
 }
 
-/** So many calls, some at a time. */
+/** Makes `count` calls, `AT_ONCE` at a time. */
 async function many(count: number, call: (at: number) => Promise<unknown>): Promise<void> {
   for (let from = 0; from < count; from += AT_ONCE)
     await Promise.all(Array.from({ length: Math.min(AT_ONCE, count - from) }, (_, at) => call(from + at)));
 }
 
-/** Stores of a controller whose object store is another one. */
+/** Stores of a controller with some functions of the object store replaced. */
 function storesWith(change: (objects: ObjectStore) => Partial<ObjectStore>): Stores {
   return {
     system: () => engine.system(),
@@ -236,12 +236,12 @@ describe("with age", () => {
     const { service, counts } = counting(3_601_000);
     expect(await all(service, { collection: "expired" })).toEqual([{ id: stays, n: "stays" }]);
     expect(counts.found).toBe(1);
-    // Pages of embedded also pass what other collections of this test hold.
+    // Pages of the embedded engine also pass over entries of other collections in this test.
     expect(counts.find).toBeLessThanOrEqual(onCluster ? 2 : 10);
   });
 });
 
-/** A controller that counts what it asks the store. */
+/** A controller that counts its calls of the store. */
 function counting(aheadMs = 0) {
   const counts = { get: 0, find: 0, found: 0 };
   const stores = storesWith((objects) => ({

@@ -36,7 +36,7 @@ export class AppcontextService {
     this.#runtime = runtime;
   }
 
-  /** The text; `AppError("not_found")` when there is none, or not any more. */
+  /** The text; `AppError("not_found")` if there is none or it has expired. */
   async variable(principal: Principal, key: string): Promise<string> {
     requirePermission(principal, "appcontext:read");
     checkName(key, KEY);
@@ -45,7 +45,7 @@ export class AppcontextService {
     return stored.text;
   }
 
-  /** Inserts or replaces, with the ttl that is given now: 0 or absent is for ever. */
+  /** Inserts or replaces the variable with the given ttl: 0 or absent is for ever. */
   async setVariable(
     principal: Principal,
     { key, text, ttlSeconds }: { readonly key: string; readonly text: string; readonly ttlSeconds?: number },
@@ -57,14 +57,14 @@ export class AppcontextService {
     await (await this.#stores.of(principal.tenant)).setVariable(key, text, expiresAtMs);
   }
 
-  /** `ok` also when there is none. */
+  /** No error if there is none. */
   async removeVariable(principal: Principal, key: string): Promise<void> {
     requirePermission(principal, "appcontext:write");
     checkName(key, KEY);
     await (await this.#stores.of(principal.tenant)).removeVariable(key);
   }
 
-  /** A new item. Its id is a UUID that is ordered by time. */
+  /** Creates an item. Its id is a UUID ordered by time. */
   async create(principal: Principal, item: ItemText): Promise<Written> {
     requirePermission(principal, "appcontext:write");
     const entropy = this.#runtime.random.bytes(UUID_ENTROPY_BYTES);
@@ -77,7 +77,7 @@ export class AppcontextService {
     return this.#write(principal, item, false);
   }
 
-  /** Replaces the item of that id; `AppError("not_found")` when there is none, or not any more. */
+  /** Replaces the item of that id; `AppError("not_found")` if there is none or it has expired. */
   async replace(principal: Principal, item: ItemText & { readonly id: string }): Promise<Written> {
     requirePermission(principal, "appcontext:write");
     return this.#write(principal, item, true);
@@ -91,21 +91,21 @@ export class AppcontextService {
     return itemOf(stored);
   }
 
-  /** `ok` also when there is none. */
+  /** No error if there is none. */
   async removeItem(principal: Principal, collection: string, id: string): Promise<void> {
     requirePermission(principal, "appcontext:write");
     checkItemName(collection, id);
     await (await this.#stores.of(principal.tenant)).removeItem(collection, id);
   }
 
-  /** Removes the items that are there when it begins; what is made meanwhile may stay. Safe to repeat. */
+  /** Removes the items present when it begins; items created meanwhile may stay. Safe to repeat. */
   async removeItems(principal: Principal, collection: string): Promise<void> {
     requirePermission(principal, "appcontext:write");
     checkName(collection, COLLECTION);
     await (await this.#stores.of(principal.tenant)).removeItems(collection);
   }
 
-  /** The oldest first. A collection that nothing was put into is empty. */
+  /** Oldest first. A collection without items is empty, not an error. */
   async *list(principal: Principal, query: ItemQuery): AsyncGenerator<readonly Item[]> {
     requirePermission(principal, "appcontext:read");
     yield* listed(await this.#selection(principal, query), this.#held);

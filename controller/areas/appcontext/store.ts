@@ -7,15 +7,15 @@ import type { CellChoice, Entity, EntityChange, EntityKey, ObjectStore } from ".
 import { Retry } from "../../store/retry.ts";
 import { retrying } from "../../store/retrying.ts";
 
-/** Above every class number that the object database gives. */
+/** Above every class number that the object database assigns. */
 const APPCONTEXT_CID = 0x7fff_ffff;
 const CELL = "v";
-/** Holds when the entry expires, so that an index leaves out what has expired and is not cleared up yet. */
+/** Expiry of the entry, so that an index skips expired entries that are not removed yet. */
 const EXPIRY_SLOT = 1;
 const NEVER_MS = Number.MAX_SAFE_INTEGER;
 const MICROSECONDS = 1_000;
 
-/** A text as it is kept. `madeUs`: when the entry of that name came to be; replacing its text leaves it. */
+/** A stored text. `madeUs`: creation time of the entry; replacing the text does not change it. */
 export interface StoredText {
   readonly text: string;
   readonly madeUs: number;
@@ -25,16 +25,16 @@ export interface StoredItem extends StoredText {
   readonly id: string;
 }
 
-/** What items lie for: beginnings of their ids and of their terms. */
+/** Kinds of items: prefixes of their ids and their terms. */
 const KINDS = { collection: { id: "i", term: "app=" }, jobContext: { id: "j", term: "job=" } } as const;
 export type ItemKind = keyof typeof KINDS;
 
-/** Names are without control characters: these end one. */
+/** Names have no control characters, so this one ends a name. */
 const END = "\n";
 
 /**
- * Variables and items as entities of one cell. Every write brings its own time and can be repeated; of two writes of
- * one entry the later stays, with its text and its expiry.
+ * Variables and items as entities with one cell. Every write has its own time and can be repeated; of two writes to one
+ * entry the later wins, with its text and expiry.
  */
 export class ContextStore {
   readonly #objects: ObjectStore;
@@ -68,7 +68,7 @@ export class ContextStore {
     return this.#get(this.#itemKey(collection, id));
   }
 
-  /** False when it is to be there already and is not. */
+  /** Answers false if `ifThere` is set and the item does not exist. */
   async putItem(
     { collection, id }: { readonly collection: string; readonly id: string },
     value: { readonly text: string; readonly expiresAtMs: number | undefined; readonly ifThere: boolean },
@@ -88,7 +88,7 @@ export class ContextStore {
     }
   }
 
-  /** How many items there are, counted up to `most`. */
+  /** Number of items, counted up to `most`. */
   async countItems(collection: string, most: number): Promise<number> {
     let count = 0;
     for await (const entities of this.#entities(collection, PRESENCE)) {
@@ -98,7 +98,7 @@ export class ContextStore {
     return count;
   }
 
-  /** Removes what is there when it begins. */
+  /** Removes the items present when it begins. */
   async removeItems(collection: string): Promise<void> {
     for await (const entities of this.#entities(collection)) {
       await this.#objects.change(
@@ -170,7 +170,7 @@ export class ContextStore {
   }
 }
 
-/** The stores of all tenants, whose calls are repeated while they fail for a passing reason. */
+/** The stores of all tenants. Calls are repeated while they fail for a temporary reason. */
 export class ContextStores {
   readonly #stores: Stores;
   readonly #clock: Clock;
@@ -199,7 +199,7 @@ export class ContextStores {
   }
 }
 
-/** Times of writes in microseconds. Each is above the one before, but those of entries that are ahead of the clock. */
+/** Times of writes in microseconds. Each is above the one before, except for entries that are ahead of the clock. */
 class WriteTimes {
   readonly #clock: Clock;
   readonly #random: Random;
@@ -211,13 +211,13 @@ class WriteTimes {
   }
 
   /**
-   * Above the known time of an entry, which moves those of no other. The part below the millisecond is random, so that
-   * two controllers hardly ever write at the same time.
+   * A time above the known time of an entry. A known time ahead of the clock does not move the times of other entries.
+   * The part below the millisecond is random, so two controllers rarely write at the same time.
    */
   above(knownUs: number): number {
     const randomUs = Math.floor(this.#random.next() * MICROSECONDS);
     const nowUs = Math.floor(this.#clock.nowMs()) * MICROSECONDS + randomUs;
-    // A clock that was set back by more was wrong before.
+    // If the clock was set back by more than that, it was wrong before.
     const isKept = this.#lastUs <= nowUs + WRITE_AHEAD_MAX_MS * MICROSECONDS;
     const commonUs = Math.max(nowUs, isKept ? this.#lastUs + 1 : 0);
     if (knownUs >= commonUs) return knownUs + 1 + randomUs;
@@ -249,7 +249,7 @@ function stored(entity: Entity): StoredText {
   return { madeUs, text };
 }
 
-/** By the clock of this controller: the store may be late. */
+/** Compares with the clock of this controller: the store may remove expired entries late. */
 function isOver({ numbers }: Entity, nowMs: number): boolean {
   return (numbers[EXPIRY_SLOT] ?? NEVER_MS) <= nowMs;
 }

@@ -3,7 +3,7 @@ import type { Row } from "../../../common/value.ts";
 /** An item as clients see it: what was stored, and its id in the collection as the member `id`. */
 export type Item = Row & { readonly id: string };
 
-/** What `create`, `put` and `replace` are given. */
+/** Input of `create`, `put` and `replace`. */
 export interface ItemText {
   readonly collection: string;
   /** A JSON object. */
@@ -14,7 +14,7 @@ export interface ItemText {
 
 export interface Written {
   readonly id: string;
-  /** What was accepted and does not do what its sender may expect. */
+  /** Input that was accepted but may not do what the caller expects. */
   readonly warnings: readonly string[];
 }
 

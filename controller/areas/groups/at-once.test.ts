@@ -18,7 +18,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import { UserService } from "../users/index.ts";
 import { GroupService } from "./service.ts";
 
-/** The clocks stand still unless a test moves them: what is told, is told by the watch. */
+/** The clocks stand still unless a test moves them, so every change is noticed through the watch. */
 
 const admin = testPrincipal();
 const silent = (signal: AbortSignal) =>
@@ -135,11 +135,11 @@ test("where the watch is mute the store is asked after the age of a read, and wh
 
 test("a refresh at one controller drops all that another one keeps, of groups and of who signed in", async () => {
   const { engine, tenants, audit } = http;
-  // It watches no users, and its clock stands still: what it knows, it knows for good.
+  // It watches no users and its clock stands still, so it keeps what it has cached.
   const runtime = testRuntime(new TestClock());
   const users = new UserService({ runtime, stores: engine, tenants, audit, groups: other });
   const wanted = { name: "t", scopes: ["*:read"], days: 1, remote: "" };
-  // A token ends by the time of day of the store, and the clocks here are of another day than etcd's.
+  // The store ends a token by its time of day, and the clocks here show another day than etcd's.
   const token = onCluster ? undefined : await http.users.makeToken({ ...admin, user: "bob" }, wanted);
   const basic = { login: "matrix.bob", password: PASSWORD, remote: "" };
   const known = async () => ({
@@ -159,12 +159,12 @@ test("a refresh at one controller drops all that another one keeps, of groups an
   expect(await known()).toEqual(before);
   await http.groups.refresh(admin);
   const after = { groups: ["/everyone"], session: undefined, token: undefined, basic: undefined };
-  // The watch tells of all at once; a wrong password is not tried over and over.
+  // The watch reports all changes together. Only the session is polled, because a wrong password must not be retried.
   await expect.poll(async () => (await users.bySession(bob, ""))?.user).toBeUndefined();
   expect(await known()).toEqual(after);
 });
 
-/** As a backup that is put back does it: no revision of groups, no epoch of users rises. */
+/** Changes the store like a restored backup: no revision of groups and no epoch of users rises. */
 async function behindTheirBacks(): Promise<void> {
   const [system, tenant] = [(await http.engine.system()).kv, (await http.engine.tenant("matrix")).kv];
   for (const { key, value } of (await tenant.list("perms/groups/")).entries)

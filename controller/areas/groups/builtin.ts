@@ -1,7 +1,7 @@
 import type { Permission } from "../permissions/index.ts";
 import type { GroupRecord, PathRecord } from "./types.ts";
 
-/** Of a tenant whose definitions were never changed; the first change stores them. */
+/** Groups of a tenant whose definitions were never changed; the first change stores them. */
 
 export const EVERYONE_ID = "1";
 export const ADMINISTRATORS_ID = "2";
@@ -16,7 +16,7 @@ export const BUILT_IN_GROUPS: readonly GroupRecord[] = [
   { ...NOTHING, id: "5", name: "viewers", readonly: ["/"] },
 ];
 
-/** Members of these come by themselves: all users, and those that are administrators. */
+/** Groups with automatic members: all users, and all administrators. */
 export const FILLED_BY_THEMSELVES: ReadonlySet<string> = new Set([EVERYONE_ID, ADMINISTRATORS_ID]);
 
 /** True for the id and the full name of the group of administrators. */
@@ -24,7 +24,10 @@ export function isAdministrators(name: string): boolean {
   return name === ADMINISTRATORS_ID || name === "/administrators";
 }
 
-/** Permissions for endpoints. Groups that tenants make have none of their own: theirs follow from what they open. */
+/**
+ * Permissions for endpoints. Groups that tenants create have none listed here: theirs follow from the classes they
+ * open.
+ */
 export const GRANTS_BY_GROUP: ReadonlyMap<string, readonly (Permission | "*:read" | "*:run")[]> = new Map([
   [
     "3",

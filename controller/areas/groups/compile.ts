@@ -4,7 +4,7 @@ import { isInside } from "../../../common/paths.ts";
 import type { DataRule, FieldCondition } from "../permissions/index.ts";
 import type { GroupRights } from "./types.ts";
 
-/** The rules of one group, made of what an administrator writes. `AppError("invalid")`, `AppError("syntax")`. */
+/** Compiles the rights of a group, as an administrator writes them. `AppError("invalid")`, `AppError("syntax")`. */
 export function rulesOf(group: string, rights: GroupRights): readonly DataRule[] {
   const readable = rights.readonly.map((path) => classPath(path, "readonly"));
   const writable = rights.writable.map((path) => classPath(path, "writable"));
@@ -21,7 +21,9 @@ export function rulesOf(group: string, rights: GroupRights): readonly DataRule[]
   return [...paths].map((path) => ruleAt(path, { ...opened, group, rows, columns }));
 }
 
-/** The columns that are named, where, and of which class; without one: of all that have them. */
+/**
+ * The columns that the rights name, with the member that names them and the class; without a class: all that have them.
+ */
 export function namedColumns({ readexps = [], fields = {} }: Partial<GroupRights>): readonly NamedColumns[] {
   const rows = readexps.map(rowsOf).map(({ path, fields: columns }) => ({ path, columns, where: "readexps" }));
   const columns = Object.entries(fields).map(([text, list]) => {
@@ -47,7 +49,7 @@ interface Rows {
 interface Columns {
   readonly path: string;
   readonly hidden: readonly string[];
-  /** Absent: all others. */
+  /** Absent: all columns but the hidden ones. */
   readonly shown: readonly string[] | undefined;
 }
 
@@ -57,7 +59,7 @@ interface Opened {
   readonly writable: readonly string[];
   readonly rows: readonly Rows[];
   readonly anywhere: readonly FieldCondition[];
-  /** A condition without a path narrows what the group opens otherwise; alone it opens its rows. */
+  /** True if the conditions without a path open rows by themselves; false if they only narrow what the group opens. */
   readonly opensAnywhere: boolean;
   readonly columns: readonly Columns[];
 }
@@ -82,7 +84,7 @@ function ruleAt(path: string, opened: Opened): DataRule {
   };
 }
 
-/** Of several paths the longest decides. */
+/** The longest matching path decides. */
 function columnsAt(path: string, all: readonly Columns[]): Pick<DataRule, "hidden" | "shown"> {
   const [deciding] = all
     .filter((columns) => isInside(columns.path, path))
@@ -113,7 +115,7 @@ function parsed(where: string): Condition {
   return condition;
 }
 
-/** First parts of names: of `config.os` the column `config`. */
+/** The first part of each field name: `config` for `config.os`. */
 function fieldsIn(condition: Condition): readonly string[] {
   const names: string[] = [];
   for (const node of nodesIn(condition)) {
@@ -145,7 +147,7 @@ function columnsOf(path: string, list: string): Columns {
   return { path, hidden, shown: isAll ? undefined : shown };
 }
 
-/** Normalised: without slashes at its end. */
+/** The class path without slashes at the end. */
 function classPath(text: string, member: string): string {
   const path = text.trim().replace(/(?<=.)\/+$/, "");
   if (path === "/" || /^(\/[^/\s\p{C}]+)+$/u.test(path)) return path;

@@ -5,16 +5,16 @@ import type { KvEntry } from "../../store/kv.ts";
 import { Definitions } from "./definitions.ts";
 import { REFRESH_KEY, REVISION_KEY, type GroupStore } from "./store.ts";
 
-/** What may have changed of one tenant. */
+/** A possible change of one tenant's definitions. */
 export interface ToldChange {
-  /** Nothing of the tenant that is kept in memory may be used any more. */
+  /** True if all cached data of the tenant must be dropped. */
   readonly isRefresh: boolean;
 }
 
 /**
- * The definitions of one tenant as they are now. A change that another controller makes is told by a watch; beside it
- * the store is asked whether they are still the newest, so that what is answered is never older than
- * `SIGN_IN_CACHE_MS`, also where the watch is late or broken. What cannot be read is an error, never an older state.
+ * The current definitions of one tenant. A watch reports changes by other controllers. In addition the store is asked
+ * if they are still the newest, so they are never older than `SIGN_IN_CACHE_MS`, even if the watch is late or broken. A
+ * failed read is an error; it never answers an older state.
  */
 export class CurrentDefinitions {
   readonly #store: GroupStore;
@@ -23,14 +23,14 @@ export class CurrentDefinitions {
   readonly #told: (change: ToldChange) => void;
   #known: Definitions | undefined;
   #untilMs = -Infinity;
-  /** Of the latest refresh that was heard of. */
+  /** Revision of the latest refresh that the watch reported. */
   #refreshed = 0;
-  /** Rises when what is known may have become old. */
+  /** Rises when the cached definitions may be out of date. */
   #doubts = 0;
   #reading: { readonly doubts: number; readonly work: Promise<Definitions> } | undefined;
   #watch: Promise<FollowedKeys> | undefined;
 
-  /** `told` is called when another controller, or this one, changed the definitions, or had them read anew. */
+  /** `told` is called when this or another controller changed the definitions or asked for a refresh. */
   constructor(of: {
     readonly store: GroupStore;
     readonly runtime: Runtime;
@@ -49,13 +49,13 @@ export class CurrentDefinitions {
     return this.#readOnce();
   }
 
-  /** What is asked for after this call is read anew. */
+  /** Makes reads after this call go to the store. */
   doubt(): void {
     this.#doubts++;
     this.#untilMs = -Infinity;
   }
 
-  /** Drops all that is kept, compiled rights included. */
+  /** Drops everything cached, compiled rights included. */
   drop(): void {
     this.#known = undefined;
     this.doubt();
@@ -66,7 +66,7 @@ export class CurrentDefinitions {
     await followed?.close();
   }
 
-  /** Those who ask at the same time share one read, unless something changed after it began. */
+  /** Calls at the same time share one read, unless something changed after it began. */
   #readOnce(): Promise<Definitions> {
     const doubts = this.#doubts;
     if (this.#reading?.doubts !== doubts) {

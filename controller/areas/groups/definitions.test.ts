@@ -25,7 +25,7 @@ test("a user is in the groups that name him, in those that he names, and in thos
   const all = definitions([
     group("10", { member: ["U/acme/bob"] }),
     group("11", { member: ["G10", "G12", "G99"] }),
-    // A circle, as two controllers of former versions could make it.
+    // A circle that two controllers of former versions could create.
     group("12", { member: ["G11"] }),
     group("13"),
     group("14", { member: ["U/bobby"] }),

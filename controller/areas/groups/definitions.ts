@@ -5,18 +5,18 @@ import { rulesOf } from "./compile.ts";
 import type { Stored } from "./store.ts";
 import type { ApiPermission, Group, GroupRecord, PathRecord } from "./types.ts";
 
-/** Who asks for rights. */
+/** The user whose rights are asked for. */
 export interface Member {
-  /** The last part of the full name by which groups name their members: no two users of a tenant share it. */
+  /** Last part of the full name by which groups name their members; unique in a tenant. */
   readonly username: string;
   readonly isAdministrator: boolean;
-  /** Full names or ids of groups that the user's own record names; those that are not there count for nothing. */
+  /** Full names or ids of groups in the user's own record; unknown ones are ignored. */
   readonly groups?: readonly string[];
-  /** What the user was given without groups. */
+  /** Rights given to the user directly, without groups. */
   readonly own?: Pick<Principal, "grants" | "data">;
 }
 
-/** Whether there is such a member for somebody: groups there are for all, users by their names. */
+/** True if the viewer may see the member: groups are visible to all, users by their names. */
 export type MemberSight = (member: string) => boolean;
 
 export type Rights = Pick<Principal, "groups" | "grants" | "data" | "paths">;
@@ -32,10 +32,10 @@ export class Definitions {
   /** Ids of the groups that name a member, by the member as it is stored. */
   readonly #holders: ReadonlyMap<string, readonly string[]>;
   readonly #rules = new Map<string, readonly DataRule[]>();
-  /** By the user's own rights, then by the ids of the groups: equal sets share all that is compiled of them. */
+  /** By the user's own rights, then by the ids of the groups: equal sets share their compiled rights. */
   readonly #rights = new WeakMap<readonly DataRule[], Map<string, Rights>>();
   readonly #groupRights = new Map<string, Rights>();
-  /** What every call asks for again. */
+  /** Cache for calls, which all ask for the same rights again. */
   readonly #memberRights = new WeakMap<Member, Rights>();
 
   constructor(stored: Stored) {
@@ -53,7 +53,7 @@ export class Definitions {
     return this.#byFullname.get(fullname);
   }
 
-  /** Empty for a group that is gone. */
+  /** Empty for a deleted group. */
   fullname(id: string): string {
     const known = this.#fullnames.get(id);
     if (known !== undefined) return known;
@@ -79,7 +79,7 @@ export class Definitions {
     return { name, paths, groups: names.sort() };
   }
 
-  /** Ids of all groups that a user is in, directly or by way of other groups. */
+  /** Ids of all groups of a user, direct and through other groups. */
   groupsOf({ username, isAdministrator, groups = [] }: Member): ReadonlySet<string> {
     const found = new Set([EVERYONE_ID, ...(isAdministrator ? [ADMINISTRATORS_ID] : [])]);
     const named = groups.flatMap((name) => this.#groups.get(name)?.id ?? this.named(name)?.id ?? []);
@@ -88,15 +88,15 @@ export class Definitions {
     return this.#withHolders(found);
   }
 
-  /** The groups with all that have them as members, on whatever way. */
+  /** The groups and all groups that have them as members, directly or indirectly. */
   #withHolders(ids: Iterable<string>): ReadonlySet<string> {
     const found = new Set(ids);
-    // A set may grow while it is gone through: what is added is met later, and once, so that circles end.
+    // A set may grow during iteration: added ids are visited later, each once, so circles end.
     for (const id of found) for (const holder of this.#holders.get(`G${id}`) ?? []) found.add(holder);
     return found;
   }
 
-  /** Ids of the groups whose members are members of the group, itself among them. */
+  /** Ids of all groups whose members are members of this group, itself included. */
   below(id: string): ReadonlySet<string> {
     const found = new Set([id]);
     for (const one of found) {
@@ -105,7 +105,10 @@ export class Definitions {
     return found;
   }
 
-  /** For the same member the same object; users of the same groups and own rights share all but their home folder. */
+  /**
+   * The same object for the same member. Users with the same groups and own rights share everything but their home
+   * folder.
+   */
   rightsOf(member: Member): Rights {
     const known = this.#memberRights.get(member);
     if (known !== undefined) return known;
@@ -114,7 +117,7 @@ export class Definitions {
     return rights;
   }
 
-  /** What the group alone gives; administrators' rights are not made of rules. The same object each time. */
+  /** Rights that the group alone gives; administrators' rights do not come from rules. The same object each time. */
   rightsOfGroup(id: string): Rights {
     const known = this.#groupRights.get(id);
     if (known !== undefined) return known;
@@ -123,15 +126,12 @@ export class Definitions {
     return rights;
   }
 
-  /** What a member of the group has by it, and by the groups that it is a member of. */
+  /** Rights that a member has through the group and the groups above it. */
   rightsThrough(id: string): Rights {
     return this.#rightsOfSet([...this.#withHolders([id])].sort(), NOTHING);
   }
 
-  /**
-   * Names of users, as they are written, that are members of the group or of those below it and are seen; at most so
-   * many.
-   */
+  /** Names of users, as written, in the group or in the groups below it whom the viewer may see; at most `max`. */
   usersIn(id: string, max: number, sees: MemberSight): readonly string[] {
     const found = new Set<string>();
     for (const group of this.below(id)) {
@@ -148,7 +148,7 @@ export class Definitions {
     const ids = [...this.groupsOf(member)].sort();
     const bySet = this.#rights.get(own.data) ?? new Map<string, Rights>();
     this.#rights.set(own.data, bySet);
-    // The home folder is the user's alone; administrators are not narrowed by paths.
+    // The home folder belongs to one user, so it is added later; paths do not narrow administrators.
     const key = JSON.stringify([ids, own.grants]);
     let rights = bySet.get(key);
     if (rights === undefined) {
@@ -165,7 +165,7 @@ export class Definitions {
     const rules = ids.flatMap((id) => this.#rulesOfGroup(id));
     const paths = this.stored.paths.filter((one) => one.groups.some((id) => ids.includes(id)));
     const grants = new Set([...own.grants, ...ids.flatMap((id) => GRANTS_BY_GROUP.get(id) ?? []), ...grantsBy(rules)]);
-    // Paths narrow these.
+    // Paths narrow these two.
     if (ids.includes(EVERYONE_ID)) grants.add("files:read").add("scripts:read");
     return {
       groups,
@@ -189,7 +189,7 @@ export class Definitions {
   }
 }
 
-/** Who may read or write objects may call the endpoints that do it. */
+/** Users who may read or write objects may call the endpoints that do so. */
 function grantsBy(rules: readonly DataRule[]): readonly string[] {
   const opening = rules.filter(({ access }) => access !== "none");
   const writing = opening.some(({ access }) => access === "write");

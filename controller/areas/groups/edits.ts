@@ -10,7 +10,7 @@ import type { GroupEdit, GroupRecord } from "./types.ts";
 const NAME = { what: "name of a group", maxBytes: GROUP_NAME_MAX_BYTES, limit: "GROUP_NAME_MAX_BYTES" };
 const EMPTY = { parent: "", member: [], readonly: [], writable: [], readexps: [], fields: {}, tags: [] };
 
-/** `AppError("not_found")` when there is none of that full name. */
+/** `AppError("not_found")` if no group has that full name. */
 export function groupIn(definitions: Definitions, fullname: string): GroupRecord {
   const group = definitions.named(fullname);
   if (group === undefined)
@@ -26,7 +26,7 @@ export function requireGroupNames(definitions: Definitions, names: readonly stri
   }
 }
 
-/** A long name is no slip of the pen, and comparing it takes long. */
+/** A long name is not a typing mistake, and comparing it is slow. */
 function meantGroup(definitions: Definitions, name: string): string {
   if (name.length > GROUP_NAME_MAX_BYTES) return ".";
   return meant(
@@ -36,8 +36,8 @@ function meantGroup(definitions: Definitions, name: string): string {
 }
 
 /**
- * The group of that id after an edit, or a new one. Refuses names that are taken, members that are not there, circles
- * of members or of names, and rights that do not parse.
+ * The group with that id after an edit, or a new one. Refuses names that are taken, members that do not exist, circles
+ * of members or names, and rights that do not parse.
  */
 export function edited(definitions: Definitions, id: string, edit: GroupEdit): GroupRecord {
   const before = definitions.get(id);
@@ -55,12 +55,12 @@ export function edited(definitions: Definitions, id: string, edit: GroupEdit): G
     parent: parentOf(definitions, edit.parent, before),
   };
   checkPlace(definitions, record, before);
-  // Compiled once here, so that what cannot be used is refused before it is stored.
+  // Compiled once, so that invalid rights are refused before they are stored.
   rulesOf(id, record);
   return record;
 }
 
-/** The edit with those members of the group that its maker does not see, and so cannot have meant to take out. */
+/** Adds the members that the caller cannot see to the edit, because the caller cannot have meant to remove them. */
 export function withUnseen(before: GroupRecord | undefined, edit: GroupEdit, sees: MemberSight): GroupEdit {
   if (edit.member === undefined) return edit;
   const unseen = (before?.member ?? []).filter((member) => !sees(member));

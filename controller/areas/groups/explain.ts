@@ -26,7 +26,7 @@ export interface Question {
   readonly path?: string;
   /** Method and path. */
   readonly endpoint?: string;
-  /** Of a class: to write its objects, not to read them. */
+  /** For a class: asks about writing its objects instead of reading. */
   readonly write?: boolean;
 }
 
@@ -35,9 +35,11 @@ export interface Explanation {
   /** Full names of the groups the user is in. */
   readonly groups: readonly string[];
   readonly allowed: boolean;
-  /** What gives the right, or what is missing; one sentence each. */
+  /** The rights that allow it, or the missing ones; one sentence each. */
   readonly why: readonly string[];
-  /** Groups that give the right, how, and some of the users in them, as groups name them, whom the caller may see. */
+  /**
+   * Groups that give the right, how they do, and some of their users whom the caller may see, by their names in groups.
+   */
   readonly who: readonly { readonly group: string; readonly how: string; readonly member: readonly string[] }[];
 }
 
@@ -63,16 +65,16 @@ export interface ExplainDependencies {
 
 const TOGETHER = "by rights of his own and of groups together";
 
-/** What is asked about: how some rights give it, or undefined when they do not. */
+/** The subject of a question. `how` tells how some rights allow it, or answers undefined if they do not. */
 interface Matter {
   readonly what: string;
   readonly missing: string;
   readonly how: (rights: Rights) => string | undefined;
-  /** Said where the user may, and neither his own rights nor one group alone give it. */
+  /** Text for a user who may, although neither the user's own rights nor one group alone are enough. */
   readonly otherwise: (rights: Rights) => string;
 }
 
-/** Tells why a user may or may not do something, and which groups give that right. */
+/** Explains why a user may or may not do something, and which groups give that right. */
 export class ExplainService {
   readonly #with: ExplainDependencies;
 
@@ -80,7 +82,7 @@ export class ExplainService {
     this.#with = dependencies;
   }
 
-  /** `AppError("not_found")` for an endpoint or a user that is not there, or not there for the caller. */
+  /** `AppError("not_found")` for an endpoint or user that does not exist or that the caller may not see. */
   async explain(principal: Principal, question: Question): Promise<Explanation> {
     requirePermission(principal, "perms:read");
     const definitions = await this.#with.groups.definitions(principal);
@@ -205,7 +207,7 @@ function pathMatter(path: string): Matter {
   };
 }
 
-/** Whether a path is one of a pattern with `:name` and a last `*`. */
+/** True if the path matches a pattern with `:name` parts and perhaps a last `*`. */
 function fits(pattern: string, path: string): boolean {
   const [wanted, given] = [pattern.split("/"), (path.split("?")[0] ?? "").split("/")];
   const isOpen = wanted.at(-1) === "*";

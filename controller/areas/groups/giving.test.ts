@@ -3,10 +3,10 @@ import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/htt
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** No change of groups and API permissions gives, or takes, what its maker does not have. */
+/** A change of groups and API permissions neither gives nor takes rights that its author does not have. */
 
 const admin = testPrincipal();
-/** May change groups, and reads and writes one tree. */
+/** Rights to change groups, and to read and write one tree. */
 const KEEPER = {
   grants: ["perms:write", "perms:read", "objects:*"],
   data: [{ class: "/matrix/shop", access: "write" }],

@@ -10,9 +10,9 @@ export interface GivenChange {
 }
 
 /**
- * Throws `AppError("denied")` unless the principal has all that the changed groups and API permissions give, before the
- * change and after it. The groups above a group count, as its members are members of those, and so do the groups below
- * it in the tree of names: users name their groups by full name, which changes with a name above.
+ * Throws `AppError("denied")` unless the principal has all rights of the changed groups and API permissions, before the
+ * change and after it. The groups that contain a group count, because its members are their members. The groups below
+ * it in the tree of names count, too: users name their groups by full name, which changes with a name above.
  */
 export function requireHoldingAll(principal: Principal, { change, before, after }: GivenChange): void {
   const { groups = [], goneGroups = [], paths = [], gonePaths = [] } = change;

@@ -72,7 +72,7 @@ describe("a fresh tenant has", () => {
     const opened = { id: "5", readonly: ["/matrix"] };
     expect(await http.call(admin, { method: "PUT", url: GROUP, payload: opened })).toMatchObject({ status: "ok" });
     expect((await listed(`${GROUP}/5`)).message).toMatchObject({ readonly: ["/matrix"] });
-    // What was made when the first change stored all of it is there.
+    // The first change stored all built-in definitions, this one too.
     expect((await listed(`${API}/public`)).message).toMatchObject({ _group: { _all: ["/everyone"] } });
   });
 });
@@ -276,7 +276,7 @@ describe("a user", () => {
 
   test("keeps the same rights, as an object, while no definition changes", async () => {
     let first = await principal();
-    // What earlier tests changed may still be told.
+    // Reports of changes by earlier tests may still arrive.
     const isSame = async () => {
       const second = await principal();
       const same = second.grants === first.grants;

@@ -9,17 +9,17 @@ import type { GroupEdit } from "./types.ts";
 
 /** Sources of existing names. */
 export interface KnownSources {
-  /** Classes as they are now; absent: what rules say of them is not looked at. */
+  /** Current classes; absent: classes and columns in rules are not checked. */
   readonly catalogOf?: (principal: Principal) => Promise<ClassCatalog>;
-  /** Answers which of the names are names of users; absent: every name is taken for one. */
+  /** Answers which of the names are user names; absent: every name counts as one. */
   readonly knownNames?: (principal: Principal, names: ReadonlySet<string>) => Promise<ReadonlySet<string>>;
-  /** Answers the name of a user whom the principal may see that this one was probably meant to be. */
+  /** Answers the similar name of a user whom the principal may see, if there is one. */
   readonly likeName?: (principal: Principal, name: string) => Promise<string | undefined>;
 }
 
 /**
- * Answers a warning for each class and column that may be made later. `AppError("invalid")` for users and columns that
- * are not there; `members`, which the group has and the caller sees, stay even if their users are gone.
+ * Answers a warning for each class and column that does not exist yet. `AppError("invalid")` for users and columns that
+ * do not exist. `members` are the present members whom the caller sees: they may stay even if their users are gone.
  */
 export async function warningsOf(
   principal: Principal,
@@ -41,9 +41,9 @@ interface Known {
 }
 
 /**
- * Looks whether the classes and columns that an edit names exist. Answers a warning for each class that does not, as it
- * may be made later. `AppError("invalid")` for a column that neither the class nor one below it has: a rule with a typo
- * would leave open what it is to close.
+ * Checks that the classes and columns named in an edit exist. Answers a warning for each missing class, because it may
+ * be created later. `AppError("invalid")` for a column that neither the class nor a class below it has: a rule with a
+ * misspelt column would leave open what it should close.
  */
 function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   const named = namedColumns(edit);
@@ -65,7 +65,10 @@ function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
   return [...classes, ...[...anywhere].flatMap((column) => unknownAnywhere(column, known))];
 }
 
-/** A warning for a column of a condition without a path: it is asked of classes that have its fields, now or later. */
+/**
+ * A warning for a column in a condition without a path: the condition applies to classes that have its fields, now or
+ * later.
+ */
 function unknownAnywhere(column: string, known: Known): readonly string[] {
   const views = known.catalog.tree("/");
   if (isColumn(column, views, known)) return [];
@@ -99,8 +102,8 @@ function seenColumns(views: readonly ClassView[], { principal }: Pick<Known, "pr
 }
 
 /**
- * Throws `AppError("invalid")` for members, as in `U/plant/ann`, whose users do not exist. `likeName` answers the name
- * of a user that was probably meant.
+ * Throws `AppError("invalid")` for members such as `U/plant/ann` whose users do not exist. `likeName` answers a similar
+ * user name.
  */
 async function requireUsers(
   missing: readonly string[],
@@ -115,7 +118,7 @@ async function requireUsers(
   throw new AppError("invalid", `member: there is no user ${first}${end}${more}`);
 }
 
-/** The last part of the full name in a member finds its user. */
+/** The user name: the last part of the full name in a member. */
 export function usernameOf(member: string): string {
   return member.slice(member.lastIndexOf("/") + 1);
 }

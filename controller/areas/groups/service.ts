@@ -28,27 +28,27 @@ const ID_STEPS = 1_000_000;
 export interface GroupDependencies extends KnownSources {
   readonly runtime: Runtime;
   readonly stores: Stores;
-  /** Which names are those of users that the principal may see; absent: any. */
+  /** Answers a test for user names that the principal may see; absent: all. */
   readonly seenNames?: (principal: Principal) => Promise<(username: string) => boolean>;
-  /** Told of a change after which members of a group have less; answers what goes on with what they had. */
+  /** Called after members of a group lost rights; answers the work that continues with the old rights. */
   readonly left?: (principal: Principal, narrowed: NarrowedGroup) => Promise<readonly string[]>;
 }
 
 export interface NarrowedGroup {
   /** Full name of the group, or name of the API permission. */
   readonly name: string;
-  /** Whether that member has less than before. */
+  /** True if the member has fewer rights than before. */
   readonly isNarrower: (member: Member) => boolean;
 }
 
-/** A group or API permission by name, and all definitions about its change. */
+/** A changed group or API permission by name, with all definitions before and after the change. */
 interface Changed {
   readonly name: string;
   readonly before: Definitions;
   readonly after: Definitions;
 }
 
-/** What a change of groups answers besides, for people: work that goes on with rights that its user has no more. */
+/** Warnings of a change, for example of work that continues with rights its user has lost. */
 interface Told {
   readonly warnings: readonly string[];
 }
@@ -72,8 +72,8 @@ export class GroupService {
   }
 
   /**
-   * For the sign-in of every call: as the definitions were at most `SIGN_IN_CACHE_MS` ago. Undefined where the tenant is
-   * not there any more.
+   * For the sign-in of every call. The definitions are at most `SIGN_IN_CACHE_MS` old. Undefined if the tenant does not
+   * exist any more.
    */
   async rightsOf(tenant: string, member: Member): Promise<Rights | undefined> {
     try {
@@ -85,14 +85,14 @@ export class GroupService {
     }
   }
 
-  /** What every user has, whatever other groups he is in. As old as `rightsOf`. */
+  /** Rights of every user, whatever other groups the user is in. As old as `rightsOf`. */
   async rightsOfEveryone(tenant: string): Promise<Rights> {
     return (await this.#of(tenant).read()).rightsOfGroup(EVERYONE_ID);
   }
 
   /**
-   * Without `parent`, and with an empty one or `/`, those that have none. In the order of their names, with those members
-   * that the principal may see.
+   * Groups below `parent`, in the order of their names, with the members that the principal may see. If `parent` is
+   * absent, empty or `/`: groups without a parent.
    */
   async list(principal: Principal, parent = ""): Promise<readonly Group[]> {
     const sees = await this.seenMembers(principal);
@@ -103,22 +103,22 @@ export class GroupService {
     return views.sort((a, b) => (a.fullname < b.fullname ? -1 : 1));
   }
 
-  /** By id or full name, with those members that the principal may see. */
+  /** Finds a group by id or full name, with the members that the principal may see. */
   async find(principal: Principal, id: string): Promise<Group> {
     const sees = await this.seenMembers(principal);
     const definitions = await this.#of(principal.tenant).read();
     return withSeen(definitions.view(definitions.get(id) ?? groupIn(definitions, id)), sees);
   }
 
-  /** Which members there are for the principal: users that it may not see are none. */
+  /** Answers a test for members that the principal may see. */
   async seenMembers(principal: Principal): Promise<MemberSight> {
     requirePermission(principal, "perms:read");
     return this.#sight(principal);
   }
 
   /**
-   * Answers the new group, and a warning for each class that is not there. `AppError("conflict")` when there is one of
-   * that name, `invalid` for users and columns that are not there.
+   * Answers the new group, and a warning for each class that does not exist. `AppError("conflict")` if the name is
+   * taken, `invalid` for users and columns that do not exist.
    */
   async create(principal: Principal, group: NewGroup): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
@@ -132,8 +132,8 @@ export class GroupService {
   }
 
   /**
-   * What the edit does not have stays as it is, as do the users among the members that the principal may not see.
-   * `AppError("not_found")` when there is no such group; else as `create`.
+   * Members of the edit that are absent stay as they are, and so do users in the group that the principal may not see.
+   * `AppError("not_found")` if the group does not exist; otherwise the errors of `create`.
    */
   async update(principal: Principal, edit: GroupEdit): Promise<Group & Told> {
     requirePermission(principal, "perms:write");
@@ -152,8 +152,8 @@ export class GroupService {
   }
 
   /**
-   * Its members lose what it opens to them; answers what goes on nevertheless. Those that are built in, and those with
-   * groups below them, stay.
+   * Removes a group; its members lose the rights it gives. Answers the work that continues with these rights. Built-in
+   * groups, and groups with others below them, cannot be removed.
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
@@ -169,13 +169,13 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** For `grpset` of a user. `AppError("invalid")` for a name that is no id and no full name of a group as stored now. */
+  /** For `grpset` of a user. `AppError("invalid")` for text that is neither id nor full name of a stored group. */
   async requireGroups(principal: Principal, names: readonly string[]): Promise<void> {
     requirePermission(principal, "users:write");
     if (names.length > 0) requireGroupNames(new Definitions(await this.#store.load(principal.tenant)), names);
   }
 
-  /** No group names the user any more: a new one of that name gets nothing of who is about to go. */
+  /** Removes the user from all groups, so that a new user of the same name gets none of the old rights. */
   async forget(tenant: string, username: string): Promise<void> {
     const isNamed = (member: string): boolean => member.startsWith("U") && member.endsWith(`/${username}`);
     let left = true;
@@ -203,7 +203,7 @@ export class GroupService {
     return definitions.apiView(pathsIn(definitions, name));
   }
 
-  /** Of no group yet. `AppError("conflict")` when there is one of that name. */
+  /** Creates an API permission without groups. `AppError("conflict")` if the name is taken. */
   async createApiPermission(principal: Principal, name: string, paths: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
     checkName(name, API_NAME);
@@ -216,7 +216,7 @@ export class GroupService {
     });
   }
 
-  /** Replaces its paths; answers what goes on with those that are closed now. */
+  /** Replaces its paths; answers the work that continues with the closed ones. */
   async setPaths(principal: Principal, name: string, paths: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const wanted = apiPaths(paths);
@@ -224,7 +224,7 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** Opens its paths to these groups, beside those that have it already. */
+  /** Opens its paths to these groups in addition to the groups that have it. */
   async addGroups(principal: Principal, name: string, groups: readonly string[]): Promise<void> {
     requirePermission(principal, "perms:write");
     await this.#changePaths(principal, name, (record, definitions) => {
@@ -233,7 +233,7 @@ export class GroupService {
     });
   }
 
-  /** Takes it from these groups, also from one that does not have it; answers what goes on with its paths. */
+  /** Takes it from these groups; a group without it is no error. Answers the work that continues with its paths. */
   async removeGroups(principal: Principal, name: string, groups: readonly string[]): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#changePaths(principal, name, (record, definitions) => {
@@ -243,7 +243,7 @@ export class GroupService {
     return this.#toldLeft(principal, change);
   }
 
-  /** Answers what goes on with its paths. */
+  /** Answers the work that continues with its paths. */
   async removeApiPermission(principal: Principal, name: string): Promise<readonly string[]> {
     requirePermission(principal, "perms:write");
     const change = await this.#change(principal, (before) => {
@@ -254,8 +254,8 @@ export class GroupService {
   }
 
   /**
-   * Every controller drops what it keeps of the tenant in memory, compiled rights and whoever signed in: this one before
-   * it answers, the others as their watch tells.
+   * Makes every controller drop its cached data of the tenant, compiled rights and signed-in users: this one before it
+   * answers, the others when their watch reports it.
    */
   async refresh(principal: Principal): Promise<void> {
     requirePermission(principal, "perms:write");
@@ -265,13 +265,13 @@ export class GroupService {
     this.#tell({ tenant, isRefresh: true });
   }
 
-  /** As they were at most `SIGN_IN_CACHE_MS` ago. */
+  /** At most `SIGN_IN_CACHE_MS` old. */
   async definitions(principal: Principal): Promise<Definitions> {
     requirePermission(principal, "perms:read");
     return this.#of(principal.tenant).read();
   }
 
-  /** Told when rights of the users of a tenant may have changed or are read anew, here or at another controller. */
+  /** Calls the listener when rights in a tenant may have changed or are read again, on any controller. */
   onChange(listener: (change: ToldChange & { readonly tenant: string }) => void): void {
     this.#listeners.push(listener);
   }
@@ -323,13 +323,13 @@ export class GroupService {
     return (await this.#left?.(principal, { name, isNarrower: isLess })) ?? [];
   }
 
-  /** Every change that a caller makes: of what gives him no more than he has, before and after. */
+  /** For all changes by callers: refuses changes that give or take rights the caller does not have, before or after. */
   #change<T>(principal: Principal, make: (definitions: Definitions) => Change<T>): Promise<T> {
     requireNoPartToken(principal);
     return this.#written(principal.tenant, make, (change) => requireHoldingAll(principal, change));
   }
 
-  /** After a lost race the change is made again, on what the other one left. */
+  /** After a lost race the change is made again on the new state. */
   async #written<T>(
     tenant: string,
     make: (definitions: Definitions) => Change<T>,

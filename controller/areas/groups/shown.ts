@@ -1,6 +1,5 @@
 import type { Group } from "./types.ts";
 
-/** A group as clients get it. */
 export function groupReply(group: Group) {
   const { id, name, fullname, parent, hasChildren } = group;
   const { member, fields, readexps, readonly, writable, tags } = group;

@@ -10,7 +10,7 @@ import type { GroupRecord, PathRecord } from "./types.ts";
 
 /** All definitions of a tenant as they were at one moment. */
 export interface Stored {
-  /** Of the latest change; 0 before the first. Rises with every change. */
+  /** Revision of the latest change; 0 before the first. Rises with every change. */
   readonly revision: number;
   readonly groups: readonly GroupRecord[];
   readonly paths: readonly PathRecord[];
@@ -27,9 +27,9 @@ export interface StoredChange {
 
 const GROUPS = "perms/groups/";
 const PATHS = "perms/paths/";
-/** Written by every change: a change is made on what its maker read, or not at all. */
+/** Written by every change, and its condition: a change applies to the state that its author read, or not at all. */
 export const REVISION_KEY = "perms/revision";
-/** Written where everybody is to drop what is kept in memory; below the other one, so that one watch tells of both. */
+/** Written when every controller must drop its cache. It is below `REVISION_KEY`, so that one watch reports both. */
 export const REFRESH_KEY = "perms/revision/refresh";
 
 /** Groups and API permissions in their tenants' key-value stores. */
@@ -48,7 +48,7 @@ export class GroupStore {
     return (await (await this.kv(tenant)).get(REVISION_KEY))?.revision ?? 0;
   }
 
-  /** `AppError("unavailable")` when others change them all the while. */
+  /** `AppError("unavailable")` if the definitions change during every attempt. */
   async load(tenant: string): Promise<Stored> {
     const kv = await this.kv(tenant);
     let revision = await this.revision(tenant);
@@ -65,7 +65,7 @@ export class GroupStore {
     throw new AppError("unavailable", "The groups of this tenant change all the time: none could be read.");
   }
 
-  /** False when the definitions are others than those of `on`. `mark` is different for every change. */
+  /** Answers false if the definitions have changed since `on`. `mark` is different for every change. */
   async change(tenant: string, on: Stored, { change, mark }: { change: StoredChange; mark: string }): Promise<boolean> {
     const fresh = on.revision === 0 ? on : { groups: [], paths: [] };
     const puts = new Map<string, Uint8Array>();

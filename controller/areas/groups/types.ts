@@ -1,4 +1,4 @@
-/** What a group opens to its members, as an administrator writes it. */
+/** Rights that a group gives to its members, as an administrator writes them. */
 export interface GroupRights {
   /** Class paths of the trees whose objects members read. */
   readonly readonly: readonly string[];
@@ -17,7 +17,7 @@ export interface Group extends GroupRights {
   readonly name: string;
   /** Names of the groups above and its own, each after a slash. */
   readonly fullname: string;
-  /** Full name of the group above; empty: none. Rights do not follow it. */
+  /** Full name of the group above; empty: none. A group does not inherit its rights. */
   readonly parent: string;
   /** `U<full name of a user>` or `G<full name of a group>`. */
   readonly member: readonly string[];
@@ -35,7 +35,7 @@ export interface NewGroup extends GroupContent {
   readonly name: string;
 }
 
-/** What is absent stays as it is. */
+/** Absent members stay as they are. */
 export interface GroupEdit extends GroupContent {
   /** Absent: the group of that name and parent. */
   readonly id?: string;
@@ -45,19 +45,19 @@ export interface GroupEdit extends GroupContent {
 /** Opens paths of scripts and files to groups. */
 export interface ApiPermission {
   readonly name: string;
-  /** Folders, each with all below it, and files. */
+  /** Folders, each with everything below it, and files. */
   readonly paths: readonly string[];
   /** Full names, in byte order. */
   readonly groups: readonly string[];
 }
 
-/** A group as it is kept: other groups are named by their ids, so that they may be renamed. */
+/** A stored group. It names other groups by their ids, so that they can be renamed. */
 export interface GroupRecord extends GroupRights {
   readonly id: string;
   readonly name: string;
   /** Id of the group above; empty: none. */
   readonly parent: string;
-  /** `U<full name of a user>` or `G<id of a group>`; one that is gone is left out by readers. */
+  /** `U<full name of a user>` or `G<id of a group>`; readers ignore members that no longer exist. */
   readonly member: readonly string[];
   readonly tags: readonly string[];
 }
@@ -65,6 +65,6 @@ export interface GroupRecord extends GroupRights {
 export interface PathRecord {
   readonly name: string;
   readonly paths: readonly string[];
-  /** Ids of groups; one that is gone is left out by readers. */
+  /** Ids of groups; readers ignore ids that no longer exist. */
   readonly groups: readonly string[];
 }

@@ -7,17 +7,17 @@ interface Entry {
 }
 
 interface Scheduled {
-  /** Its entry in the heap that counts; others of it are left over. */
+  /** The current entry in the heap; other entries of the job are outdated. */
   entry: Entry | undefined;
-  /** It is attended to now. */
+  /** True while the job is being handled. */
   busy: boolean;
-  /** It changed since it was taken. */
+  /** True if the job changed since it was taken. */
   again: boolean;
 }
 
 const CHANGED = "changed";
 
-/** When which job is to be attended to: a heap by time, and one timer for all. */
+/** Times at which jobs are due: a heap by time, and one timer for all. */
 export class Agenda {
   readonly #clock: Pick<Clock, "nowMs">;
   readonly #heap: Entry[] = [];
@@ -28,7 +28,7 @@ export class Agenda {
     this.#clock = clock;
   }
 
-  /** When the first is to be attended to; `undefined`: there is none. */
+  /** Time of the first due job; `undefined`: there is none. */
   get nextMs(): number | undefined {
     for (let first = this.#heap[0]; first; first = this.#heap[0]) {
       if (this.#jobs.get(idOf(first))?.entry === first) return first.atMs;
@@ -43,7 +43,7 @@ export class Agenda {
     return this.#bell.signal;
   }
 
-  /** The job is new, or changed: it is attended to at that time. */
+  /** Schedules a new or changed job for that time. */
   add(tenant: string, name: string, atMs: number): void {
     const id = `${tenant}\n${name}`;
     const known = this.#jobs.get(id);
@@ -54,7 +54,7 @@ export class Agenda {
     const entry = { tenant, name, atMs };
     this.#jobs.set(id, { entry, busy: false, again: false });
     this.#push(entry);
-    // With a reason of its own: else one is made each time, with where it was made.
+    // With a constant reason: without one, each abort would create an error with a stack trace.
     this.#bell.abort(CHANGED);
   }
 
@@ -62,7 +62,7 @@ export class Agenda {
     this.#jobs.delete(`${tenant}\n${name}`);
   }
 
-  /** The first whose time has come; it is not given again until it is done. */
+  /** Takes the first due job. It is not given again until it is done. */
   take(nowMs: number): { readonly tenant: string; readonly name: string } | undefined {
     const nextMs = this.nextMs;
     if (nextMs === undefined || nextMs > nowMs) return undefined;
@@ -74,7 +74,7 @@ export class Agenda {
     return first;
   }
 
-  /** It is to be attended to again at `atMs`; `undefined`: when it changes. */
+  /** Schedules the job again at `atMs`; `undefined`: only when it changes. */
   done(tenant: string, name: string, atMs: number | undefined): void {
     const job = this.#jobs.get(`${tenant}\n${name}`);
     if (!job?.busy) return;

@@ -8,9 +8,9 @@ import { runBatch } from "./batch.ts";
 import type { Begun } from "./types.ts";
 
 const admin = testPrincipal();
-/** Decided, on record, closed, told. */
+/** Steps at the end of a host, each with a pause: decide, record, close, notify. */
 const STEPS_OF_END = 4;
-/** Commands of a run that are all under way before one of them ends. */
+/** Number of commands of a run that are all under way before one of them ends. */
 const HELD_AT_ONCE = 20;
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
@@ -91,7 +91,7 @@ test("others have the thread between the hosts of a run as they are opened, begu
   const host = Array.from({ length: 40 }, (_, at) => `h${at + 1}`);
   await monitoring.jobs.save(admin, { name: "many", dir: "common/x", exec: ["run-many"], host });
   using pauses = new CountedPauses();
-  // A signal compares each new listener with all that it has.
+  // A signal compares each new listener with all its listeners.
   const listening = vi.spyOn(AbortSignal.prototype, "addEventListener");
   const leaving = vi.spyOn(AbortSignal.prototype, "removeEventListener");
   const { dispatch } = monitoring.hosts;
@@ -112,7 +112,7 @@ test("others have the thread between the hosts of a run as they are opened, begu
   expect((await finished).filter(({ state }) => state === "ok")).toHaveLength(40);
   monitoring.hosts.dispatch = dispatch;
   vi.restoreAllMocks();
-  // The first is opened with the run itself.
+  // The first host is opened together with the run.
   expect(pauses.count).toBeGreaterThanOrEqual(39 + 40 + STEPS_OF_END * 40);
   expect(most).toBeLessThan(HELD_AT_ONCE / 2);
 });
@@ -205,7 +205,7 @@ test("a viewer executes nothing, a neighbour finds no jobs of others, a hidden j
   expect(monitoring.hosts.sent).toEqual([]);
 });
 
-/** A batch over executions that a test has in hand. */
+/** A batch of executions that a test provides. */
 const over = (begun: readonly Begun[], signal = new AbortController().signal) =>
   runBatch({ executeAll: () => Promise.resolve(begun) }, admin, {
     input: { jobs: begun.map((_, at) => ({ name: `j${at}` })), timeout: 0 },

@@ -10,8 +10,8 @@ import type { Begun, HostRun, NamedRequest } from "./types.ts";
 type BatchEnd = JobBatchEnds[number];
 
 /**
- * Executes the jobs side by side and answers what became of each, in their order. With a timeout of 0 or more it waits
- * for their ends; they go on when the caller does not.
+ * Executes the jobs in parallel and answers the result of each, in their order. With a timeout of 0 or more it waits
+ * for their ends. The jobs continue even if the caller stops waiting.
  */
 export async function runBatch(
   runs: Pick<JobRuns, "executeAll">,
@@ -55,14 +55,14 @@ function answerOf(ended: readonly HostRun[]): Pick<BatchEnd, "status" | "code" |
   }
 }
 
-/** What went wrong inside the controller is logged where it did, and not told. */
+/** Errors inside the controller are logged where they occur and are not shown to the caller. */
 function failureOf(error: unknown): Pick<BatchEnd, "status" | "code" | "message"> {
   const { code, message } =
     error instanceof AppError ? error : new AppError("internal", "The job could not be executed.");
   return { status: "error", code, message };
 }
 
-/** The outputs of earlier jobs first, as much as an answer holds. */
+/** Cuts the outputs to the size of one answer; earlier jobs come first. */
 function bounded(ends: readonly BatchEnd[]): BatchEnd[] {
   let left = JOB_BATCH_ANSWER_MAX_BYTES;
   return ends.map((end) => {

@@ -17,7 +17,7 @@ export interface BegunRunsDependencies {
   readonly jobs: Pick<JobService, "exists">;
 }
 
-/** The runs that users asked for and that are not over, which go on with the rights of their start. */
+/** Unfinished runs that users asked for. They continue with the rights they started with. */
 export class BegunRuns {
   readonly #with: BegunRunsDependencies;
 
@@ -25,7 +25,7 @@ export class BegunRuns {
     this.#with = dependencies;
   }
 
-  /** As `BegunWork.goesOn`. */
+  /** Implements `BegunWork.goesOn`. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "jobs:read")) return [];
@@ -35,13 +35,13 @@ export class BegunRuns {
     for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
       const { id, order, isGivenUp } = decodeStored<OpenExecution>(value);
       if (isGivenUp || onHosts.has(id) || !(await isTheirs(order.principal.user))) continue;
-      // It waits, or is between two hosts: it has no row that goes on, and who sees its job may know of it.
+      // It waits, or is between two hosts, so no row of it is running. A principal who sees its job may see it.
       if (await this.#with.jobs.exists(principal, order.name)) seen.push(named(id, order.name));
     }
     return seen;
   }
 
-  /** By run; one is seen by who sees its row of any host on which it goes on. */
+  /** By run. A principal sees a run if it sees the row of any host where the run continues. */
   async #onHosts(principal: Principal, kv: KvStore, isTheirs: (username: string) => Promise<boolean>) {
     const found = new Map<string, { readonly job: string; readonly isSeen: boolean }>();
     const sees = await this.#filter(principal);

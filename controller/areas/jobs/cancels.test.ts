@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** Hosts whose commands go on until they are told to end, or a test lets them. */
+/** Hosts whose commands run until they are cancelled or a test ends them. */
 function patient() {
   const ends = new Map<string, (outcome: Partial<CommandOutcome>) => void>();
   const sent: SentCommand[] = [];
@@ -114,7 +114,7 @@ test("a cancel holds for the controller that takes the run over: its host is tol
   const param = JSON.stringify({ cmd: "x", "HOST!": "h1" });
   const { runId, finished } = await a.execute(ADMIN, "remote_command@system/common", { param, signal: caller.signal });
   await slept.asleep;
-  // Its caller goes away, and so does the controller.
+  // Its caller disconnects, and its controller stops.
   caller.abort();
   const { kv } = await scene.engine.tenant("matrix");
   await expect.poll(async () => (await kv.list(`jobs/cancel/${runId}`)).entries.length, PATIENCE).toBe(1);
@@ -143,7 +143,7 @@ test.each([true, false])(
       await b.cancelling.cancel(ADMIN, runId);
       await Promise.race([over, mortality.died]);
       const [row] = await scene.rowsOf(runId);
-      // What has an end cannot be ended, though its controller did not come to closing it.
+      // A run with a decided end cannot be cancelled, even if its controller did not close it.
       if (row?.status === "cancelled") expect(await b.cancelling.cancel(ADMIN, runId, "h1")).toBe(false);
       for (let life = 0; life < 2; life++) await scene.controller(`c${life}`, hosts).maintain("matrix");
       await expect.poll(() => scene.openKeys(runId), PATIENCE).toEqual([]);

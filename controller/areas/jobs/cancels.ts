@@ -8,19 +8,21 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import { hasOpen } from "./executions.ts";
 
-/** What is asked of a run, or of one of its hosts; KvStore: `jobs/cancel/<run>`, `jobs/cancel/<run>/<host>`. */
+/** A wish to cancel a run or its part on one host; KvStore: `jobs/cancel/<run>`, `jobs/cancel/<run>/<host>`. */
 interface CancelRequest {
   readonly runId: string;
-  /** Absent: the run on all of its hosts. */
+  /** Absent: cancels the run on all of its hosts. */
   readonly host?: string;
   readonly by: string;
 }
 
-/** Of a run that is carried out here. The reason of each signal is the name of who cancelled it. */
+/**
+ * Signals of a run that this controller carries out. The reason of each signal is the name of the user who cancelled.
+ */
 export interface CancelSignals {
   readonly run: AbortSignal;
   of(host: string): AbortSignal;
-  /** To be called once, when the run is carried out here no more. */
+  /** To be called once, when this controller no longer carries the run out. */
   leave(): void;
 }
 
@@ -30,7 +32,7 @@ interface Entered {
   count: number;
 }
 
-/** The runs of one tenant that are carried out here. */
+/** The runs of one tenant that this controller carries out. */
 interface Followed {
   readonly keys: Promise<FollowedKeys | undefined>;
   readonly requests: Map<string, CancelRequest>;
@@ -41,8 +43,8 @@ interface Followed {
 const CANCELS = "jobs/cancel/";
 
 /**
- * Wishes that runs end, on record until these are over: whichever controller carries a run out hears of them, also one
- * that takes it over later. A tenant is followed while runs of it are carried out here.
+ * Wishes to cancel runs, stored until the runs are over. Every controller that carries out a run gets them, also one
+ * that takes the run over later. A tenant is watched while this controller carries out runs of it.
  */
 export class RunCancels {
   readonly #stores: Stores;
@@ -54,7 +56,7 @@ export class RunCancels {
     this.#runtime = runtime;
   }
 
-  /** Resolves when it is on record. Safe to repeat; of a run that is over it has no effect. */
+  /** Resolves when the wish is stored. Safe to repeat; no effect for a run that is over. */
   async request(tenant: string, request: CancelRequest): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     await kv.put(keyOf(request), encodeJson(request));
@@ -77,7 +79,7 @@ export class RunCancels {
     };
   }
 
-  /** Removes those of runs that are over. */
+  /** Removes the wishes for runs that are over. */
   async sweep(tenant: string): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const { key, value } of entriesUnder(kv, CANCELS)) {

@@ -33,9 +33,9 @@ export interface CarryingDependencies {
   readonly runsInFlightMax?: number;
 }
 
-/** Carries executions out: host after host or side by side, each from its entry in the journal to its decided end. */
+/** Carries out executions, host by host or in parallel, each host from its journal entry to its decided end. */
 export class RunCarrying {
-  /** Told of output that is stored, and of runs that are over, by `keyOf` of the run. */
+  /** Notified of stored output and of runs that are over, by `keyOf` of the run. */
   readonly appends = new Appends();
   readonly #with: CarryingDependencies;
   #inFlight = 0;
@@ -44,7 +44,7 @@ export class RunCarrying {
     this.#with = dependencies;
   }
 
-  /** Takes room for so many hosts, until `leave` or the end of `start`; false: there is not as much. */
+  /** Reserves room for so many hosts, until `leave` or the end of `start`; false: there is not enough. */
   enter(hosts: number): boolean {
     const isRoom = this.#inFlight + hosts <= (this.#with.runsInFlightMax ?? JOB_RUNS_IN_FLIGHT_MAX);
     if (isRoom) this.#inFlight += hosts;
@@ -56,8 +56,9 @@ export class RunCarrying {
   }
 
   /**
-   * Opens the first host, with the rights of the run, in one transaction with `within`; `undefined`: a condition of it
-   * does not hold, nothing was opened. Entry first, so that a run never has a row that no controller would end.
+   * Opens the first host, with the rights of the run, in one transaction with `within`; `undefined`: one of its
+   * conditions does not hold, nothing was opened. The entry is written before the row, so that no run has a row that no
+   * controller would end.
    */
   openFirst(run: Run, within: KvTxn): Promise<VersionedRun | undefined> {
     const [host = ""] = run.order.hosts;
@@ -66,14 +67,14 @@ export class RunCarrying {
   }
 
   /**
-   * Begins the run of a schedule on its only host in one transaction with `within`, in the room that was entered for it,
-   * which is left with its end. False: a condition of `within` does not hold, nothing was begun.
+   * Begins a scheduled run on its only host in one transaction with `within`. The room reserved for it is left when it
+   * ends. False: a condition of `within` does not hold, nothing was begun.
    */
   async fire(run: Run, within: KvTxn): Promise<boolean> {
     const { underWay } = this.#with.journal;
     const work = onlyWorkOf(run);
     let begun: VersionedRun | undefined;
-    // Else maintenance would find it with no work going on, and take it.
+    // Otherwise maintenance would find an entry without work under way and take it over.
     underWay.hold(work.id);
     try {
       begun = await this.#with.journal.beginWithin(work, within);
@@ -96,11 +97,11 @@ export class RunCarrying {
       this.leave(1);
       return this.#tellBreak(run, error);
     }
-    // Tells itself why it breaks off.
+    // `start` itself logs why it breaks off.
     await this.start(run, [held], 1).catch(() => undefined);
   }
 
-  /** Opens another host, unless the run is over on those that were opened `with` its rights. */
+  /** Opens another host, unless the run is over on all hosts opened before, which removes its rights. */
   async openOther(run: Run, host: string, first: VersionedRun): Promise<VersionedRun> {
     const held = await this.#open(workOf(run, host), {
       if: [{ key: rightsKey(run.id), revision: first.revision }],
@@ -117,7 +118,7 @@ export class RunCarrying {
     return held;
   }
 
-  /** Goes on whether or not it is awaited; `entered` is left with its end. */
+  /** Carries the run on, even if the answer is not awaited. `entered` is left at its end. */
   start(run: Run, held: readonly VersionedRun[], entered = 0): Promise<readonly HostRun[]> {
     const ids = held.map(({ open }) => open.id);
     const cancels = this.#with.cancels.enter(run.order.principal.tenant, run.id);
@@ -131,7 +132,7 @@ export class RunCarrying {
     return carried;
   }
 
-  /** What comes of the run's host, to be stored. */
+  /** Collects the output of the run on one host, to be stored. */
   output(open: Pick<OpenRun, "runId" | "host" | "attempt" | "order" | "tries">): RunOutput {
     return new RunOutput(async (offset, bytes) => {
       await this.#with.outputs.append(open.order.principal.tenant, open, { offset, bytes });
@@ -139,7 +140,7 @@ export class RunCarrying {
     }, open.tries);
   }
 
-  /** The output of an attempt that goes on after tries of another one begins with theirs. */
+  /** If earlier tries belong to another attempt, copies their output to the start of this attempt's output. */
   async withOutputBefore(open: OpenRun): Promise<void> {
     const { tries, order } = open;
     if (!tries || tries.attempt === open.attempt) return;
@@ -173,7 +174,7 @@ export class RunCarrying {
       const tries = anotherTry(now.open, { ...ended, nowMs: this.#with.runtime.clock.nowMs() });
       if (!tries) break;
       const next = await this.#with.endings.nextTry(now, tries);
-      // Another controller goes on with it, which the end tells.
+      // Another controller continues the run; `#end` will answer its end.
       if (!next) break;
       [now, ended] = [next, await this.#try(run, next.open)];
     }
@@ -203,7 +204,7 @@ export class RunCarrying {
     }
   }
 
-  /** Waits for the time of the next try; false: the run was cancelled before. `LetGo` when this controller ends. */
+  /** Waits until the next try is due; false: the run was cancelled before. `LetGo` when this controller stops. */
   async #dueTry(run: Run, { tries }: OpenRun): Promise<boolean> {
     if (!tries) return true;
     const { clock } = this.#with.runtime;
@@ -243,17 +244,17 @@ export class RunCarrying {
   }
 }
 
-/** A try that is over. */
+/** Result of a finished try. */
 interface Tried {
   readonly outcome: CommandOutcome;
   readonly output: RunOutput;
-  /** With this one, if it was begun. */
+  /** Number of tries, including this one if it was begun. */
   readonly tries: number;
 }
 
 const CANCELLED = "The run was cancelled before it was tried again.";
 
-/** The run as it goes on where one more signal cancels it. */
+/** The run with one more signal that cancels it. */
 export function withSignal(run: Run, signal: AbortSignal): Run {
   const { watcher } = run;
   return {
@@ -268,13 +269,13 @@ function byWhom(outcome: CommandOutcome, { watcher }: Run): CommandOutcome {
   return { ...outcome, message: `${outcome.message} (cancelled by ${by})`.trim() };
 }
 
-/** As `workOf`, for a run on one host, whose entry keeps its rights. */
+/** Like `workOf`, for a run on one host, whose entry also stores its rights. */
 function onlyWorkOf(run: Run): NewWork<OpenRun> {
   const work = workOf(run, run.order.hosts[0] ?? "");
   return { ...work, order: { ...work.order, principal: run.order.principal } };
 }
 
-/** What a host's entry keeps of the run; without its rights. */
+/** The parts of the run that a host's entry stores, without its rights. */
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   const { hosts, behind, principal, ...rest } = order;
   const group = behind?.[host];

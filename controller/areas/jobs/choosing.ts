@@ -16,10 +16,10 @@ export interface Choice {
 }
 
 /**
- * The order in which an execution of mode one tries its hosts. `roundrobin` begins with the one after the last
- * execution's, counted in the store for all controllers (KvStore `jobs/turn/<name>@<dir>`); `leastload` with the one
- * that has the fewest runs of jobs open or about to be; `random` with any; `sticky` always with the same, also when
- * others come or go. Without an algorithm it is the order of the definition.
+ * The order in which an execution of mode one tries its hosts. `roundrobin` begins with the host after the one of the
+ * last execution; all controllers share that count (KvStore `jobs/turn/<name>@<dir>`). `leastload` begins with the host
+ * with the fewest job runs that are open or about to open. `random` begins with any host. `sticky` always begins with
+ * the same host, even if other hosts are added or removed. Without an algorithm the order is that of the definition.
  */
 export async function inOrderOf(hosts: readonly string[], choice: Choice): Promise<readonly string[]> {
   switch (choice.algorithm) {
@@ -36,7 +36,7 @@ export async function inOrderOf(hosts: readonly string[], choice: Choice): Promi
   }
 }
 
-/** Where others count all the time it is a turn that another execution has, too. */
+/** If other executions change the count all the time, the turn may be the same as another execution's. */
 async function nextTurn({ kv, job }: Choice): Promise<number> {
   const key = `jobs/turn/${job}`;
   for (let attempt = 1; ; attempt++) {
@@ -50,7 +50,7 @@ async function nextTurn({ kv, job }: Choice): Promise<number> {
 async function byOpenRuns(hosts: readonly string[], kv: KvStore): Promise<readonly string[]> {
   const open = new Map<string, number>();
   const count = (host: string): unknown => open.set(host, (open.get(host) ?? 0) + 1);
-  // First, as what is opened meanwhile then counts twice, and not at all the other way round.
+  // Read before the open runs: a run opened meanwhile then counts twice. In the other order it would be missed.
   for await (const host of hostsToOpen(kv)) count(host);
   for await (const { key } of entriesUnder(kv, OPEN_RUNS))
     count(decodeURIComponent(key.slice(key.lastIndexOf("/") + 1)));
@@ -71,7 +71,7 @@ function digestOf(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-/** Equal ones keep their order. */
+/** Equal hosts keep their order. */
 function sortedBy<K extends string | number>(hosts: readonly string[], keyOf: (host: string) => K): readonly string[] {
   const keys = new Map(hosts.map((host) => [host, keyOf(host)]));
   return [...hosts].sort((one, other) =>

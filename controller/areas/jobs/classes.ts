@@ -11,10 +11,10 @@ export const JOB_DEFINITION_PATH = "/jobs/jobdef";
 export const JOB_GROUP_PATH = "/jobs/jobgroup";
 /** One object for each execution and host. */
 export const JOB_RUN_PATH = "/jobs/jobrun";
-/** One object for each command of such a run that ended. */
+/** One object for each finished command of such a run. */
 export const COMMAND_RUN_PATH = "/jobs/cmdrun";
 
-/** What the class of job definitions needs of their service. */
+/** The part of the job service that the class of definitions needs. */
 interface JobOwner {
   all(principal: Principal): Promise<readonly JobRecord[]>;
   remove(principal: Principal, fullName: string): Promise<void>;
@@ -74,7 +74,7 @@ function editedTags(tags: readonly string[], { column, operation, value }: Edit)
   return operation === "add" ? [...new Set([...tags, ...given])] : tags.filter((tag) => !given.includes(tag));
 }
 
-/** Without what is told to the proxies of its hosts. */
+/** Without the members that are only for the proxies of its hosts. */
 export function jobGroupClass(groups: { all(principal: Principal): Promise<readonly GroupView[]> }): SystemClass {
   return {
     path: JOB_GROUP_PATH,
@@ -87,7 +87,7 @@ export function jobGroupClass(groups: { all(principal: Principal): Promise<reado
   };
 }
 
-/** A group as MQL has it. */
+/** A group as a row for MQL. */
 export function groupRow(
   { ospace }: Principal,
   { gtype, name, hosts }: Pick<GroupView, "gtype" | "name"> & { readonly hosts: readonly { readonly host: string }[] },
@@ -96,7 +96,7 @@ export function groupRow(
   return { id: `jobgroup:${gtype}/${name}`, class: ospace + JOB_GROUP_PATH, gtype, name, hosts: names };
 }
 
-/** A group opens runs without the output of their commands. */
+/** Group rights open runs, but not the output of their commands. */
 const RUN_READING: ClassReading = {
   permission: "jobs:read",
   isOpenToGroups: true,
@@ -120,7 +120,7 @@ const RUN_CLASS: SystemClass = {
   guard: { reading: RUN_READING },
 };
 
-/** Written when the end of the run is on record. */
+/** Written when the end of the run is recorded. */
 const COMMAND_CLASS: SystemClass = {
   path: COMMAND_RUN_PATH,
   columns: [

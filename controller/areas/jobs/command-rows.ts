@@ -1,7 +1,7 @@
 import type { Row } from "../../../common/value.ts";
 import type { OpenRun, RunEnd } from "./open-runs.ts";
 
-/** Of each command that ended: what it was, how it ended and its share of what the row of the run has as output. */
+/** One row for each finished command: its command line, its end, and its part of the output in the run's row. */
 export function commandRows(
   { runId, host, order }: Pick<OpenRun, "runId" | "host" | "order">,
   { commands = [], out, err }: RunEnd,
@@ -10,7 +10,7 @@ export function commandRows(
   const last = commands.length - 1;
   return commands.map(({ state, message, startedMs, endedMs, out: outEnd, err: errEnd, ...exit }, at): Row => {
     const before = commands[at - 1];
-    // What comes after the end of the last one, the note of what is left out too, is its own.
+    // Text after the end of the last command belongs to it, such as the note on omitted output.
     const [outTo, errTo] = at === last ? [] : [outEnd, errEnd];
     return {
       ...{ runid: runId, host, place: at + 1, name, dir, sid, source: principal.user, type: "cmd" },

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** Says its own line, on both ways; `exit 3` ends so. */
+/** Writes its own line to both streams; `exit 3` ends with that code. */
 function speaking({ command, onOutput }: SentCommand): Partial<CommandOutcome> {
   const line = command.kind === "exec" ? command.line : "";
   onOutput?.(said(`${line}: ä\n`));

@@ -25,15 +25,15 @@ import { triesOf } from "./retries.ts";
 export interface CommandDependencies {
   readonly runtime: Runtime;
   readonly hosts: Pick<Hosts, "dispatch">;
-  /** What reaches hosts of groups of type proxy; absent: none of them is reached. */
+  /** Reaches hosts of groups of type proxy; absent: these cannot be reached. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly secrets: Pick<SecretBox, "open">;
-  /** What lets commands reach the context of their run; absent: nothing does. */
+  /** Gives commands access to the context of their run; absent: they have none. */
   readonly access?: Pick<RunAccess, "environmentOf">;
 }
 
-/** Thrown where a run is left as it is, open, because this controller ends. */
+/** Thrown when a run stays open because this controller stops. */
 export class LetGo extends AppError {
   constructor(runId: string) {
     super(
@@ -43,18 +43,21 @@ export class LetGo extends AppError {
   }
 }
 
-/** Thrown where another controller took an execution over. */
+/** Thrown when another controller has taken over an execution. */
 export class Overtaken extends AppError {
   constructor(runId: string) {
     super("deadline", `The job run ${runId} goes on at another controller.`);
   }
 }
 
-/** The command lines of a run on one host. Sent again under the same ids, none of them is done twice. */
+/** The command lines of a run on one host. They may be sent again with the same ids; no command is done twice. */
 export class RunCommands {
   readonly #with: CommandDependencies;
   readonly #stopping: AbortSignal;
-  /** Ends the wait for commands when this controller ends. A signal compares each new listener with all it has. */
+  /**
+   * Ends the wait for commands when this controller stops. Not a signal: that compares each new listener with all
+   * others.
+   */
   readonly #waiting = new Set<() => void>();
 
   constructor(dependencies: CommandDependencies, stopping: AbortSignal) {
@@ -63,7 +66,7 @@ export class RunCommands {
     stopping.addEventListener("abort", () => this.#waiting.forEach((letGo) => letGo()), { once: true });
   }
 
-  /** In their order; the first that does not end well is the last. `LetGo` when this controller ends. */
+  /** Runs the commands in order, up to the first that fails. `LetGo` when this controller stops. */
   async run(run: Run, open: OpenRun, output: RunOutput): Promise<CommandOutcome> {
     let last: CommandOutcome | undefined;
     const { encoding = "utf-8", commands } = run.order;
@@ -81,7 +84,7 @@ export class RunCommands {
     return complaining(last, complaint());
   }
 
-  /** How they ended, as far as the agent said so; `undefined` when it did not of the last one that is asked. */
+  /** How the commands ended, as the agent reported; `undefined` if it reported nothing of the last one asked for. */
   async stored(open: OpenRun, output: RunOutput): Promise<CommandOutcome | undefined> {
     const { principal, encoding } = open.order;
     const { tenant, traceparent } = principal;
@@ -99,7 +102,7 @@ export class RunCommands {
     return last && complaining(last, text?.complaint);
   }
 
-  /** What is done with output of a host, and with what is left of it at the end. */
+  /** Handles the output of a host, and the rest of it at the end. */
   #taking(run: Run, host: string, output: RunOutput): Taking {
     const { encoding } = run.order;
     const text = encoding === undefined ? undefined : new OutputText(encoding);
@@ -115,18 +118,16 @@ export class RunCommands {
     };
   }
 
-  /**
-   * Agents of a controller that is gone are on their way to another one: a run that was taken over waits for its host.
-   */
+  /** Agents of a stopped controller are connecting to another one, so a run that was taken over waits for its host. */
   async #reach(run: Run, open: OpenRun, dispatch: () => Promise<CommandOutcome>): Promise<CommandOutcome> {
     const { clock } = this.#with.runtime;
     const returnMs = Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + JOB_HOST_RETURN_MS);
     for (;;) {
       const outcome = await dispatch();
       if (outcome.state !== "unreachable" || open.attempt === 0) return outcome;
-      // The host is perhaps at work: when it comes back it is told to end that.
+      // The host may still be running the command: when it is back it is told to cancel.
       const isCancelled = run.watcher?.signal?.aborted === true;
-      // Sent after the deadline it would be told as late, though the host is away.
+      // After the deadline the state would be `timeout`, although the host is unreachable.
       const nextMs = clock.monotonicMs() + JOB_HOST_RETURN_PAUSE_MS;
       if (nextMs >= (isCancelled ? run.deadlineMonotonicMs : returnMs))
         return isCancelled ? { ...outcome, state: "cancelled", message: `${outcome.message} ${NOT_BACK}` } : outcome;
@@ -167,7 +168,7 @@ export class RunCommands {
     }
   }
 
-  /** Straight to the host, or by the group that says how it is reached. */
+  /** Sends to the host directly, or through the group that says how it is reached. */
   #send(run: Run, { host, group, line }: Command, options: DispatchOptions): Promise<CommandOutcome> {
     const { hosts, proxied } = this.#with;
     const { principal } = run.order;
@@ -187,7 +188,10 @@ export class RunCommands {
     };
   }
 
-  /** The work itself is not told to stop: the controller that takes the run over finds the command as it is by then. */
+  /**
+   * Does not cancel the work itself: the controller that takes the run over finds the command in its state at that
+   * time.
+   */
   async #untilStopping<T>(runId: string, begin: () => Promise<T>): Promise<T> {
     if (this.#stopping.aborted) throw new LetGo(runId);
     let letGo = (): void => {};
@@ -206,35 +210,35 @@ export class RunCommands {
 interface Taking {
   readonly take: (piece: OutputPiece) => void;
   readonly rest: () => void;
-  /** Says what was no text, at the end. */
+  /** A message about output that was not valid text, at the end. */
   readonly complaint: () => string | undefined;
 }
 
-/** The outcome, with what is to be said about its output. */
+/** The outcome, with a message about its output. */
 function complaining(outcome: CommandOutcome, complaint = ""): CommandOutcome {
   return complaint === "" ? outcome : { ...outcome, message: [outcome.message, complaint].filter(Boolean).join(" ") };
 }
 
 interface Command {
   readonly host: string;
-  /** Of type proxy, by which the host is reached. */
+  /** Group of type proxy that the host is reached through. */
   readonly group: string | undefined;
   readonly line: string;
   readonly take: (piece: OutputPiece) => void;
   readonly commandId: string;
-  /** Another controller has perhaps sent it. */
+  /** True if another controller may have sent it. */
   readonly isTakenOver: boolean;
 }
 
 const NOT_BACK = "It was to be cancelled, and its host did not come back before the deadline.";
 
-/** The same on every controller, another one for each try: a host knows by it what it has done already. */
+/** The same on every controller, and different for each try: by this id a host knows the commands it has done. */
 function commandIdOf(open: OpenRun, index: number): string {
   const made = triesOf(open);
   return `job/${open.runId}/${open.host}/${index}${made === 0 ? "" : `.${made}`}`;
 }
 
-/** The run and host that a command's id names; `undefined` for an id that no run can have. */
+/** The run and host in a command's id; `undefined` for an id that no run can have. */
 export function runOf(commandId: string): RunName | undefined {
   const [, runId = "", host = ""] = /^job\/([^/]+)\/(.+)\/\d+(?:\.\d+)?$/.exec(commandId) ?? [];
   return host === "" ? undefined : { runId, host };

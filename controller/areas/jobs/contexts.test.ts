@@ -22,7 +22,7 @@ let http: TestHttp;
 let session: string;
 let contexts: JobContexts;
 
-// The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+// The HTTP side opens the engine but needs the routes first, so the engine is looked up at the first call.
 const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
 
 beforeAll(async () => {
@@ -60,7 +60,7 @@ test("values are set by form, merged by name, read by prefix, and removed one by
   expect(await call("DELETE", "wire")).toMatchObject({ status: "error", code: "invalid" });
   expect(await call("DELETE", "wire?clear=true")).toEqual(OK);
   expect(await call("GET", "wire")).toEqual({ status: "ok", message: {} });
-  // By a form it means the same.
+  // A form has the same meaning.
   for (const name of ["one", "two"]) await call("PUT", "wire", `name=${name}&value=1`);
   expect(await call("DELETE", "wire", "name=one")).toEqual(OK);
   expect(await call("GET", "wire")).toEqual({ status: "ok", message: { two: "1" } });

@@ -27,13 +27,13 @@ export interface ContextValue {
 export interface ContextDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  /** Names of one context; `JOB_CONTEXT_VALUES_MAX` when absent. */
+  /** Most values of one context; `JOB_CONTEXT_VALUES_MAX` when absent. */
   readonly valuesMax?: number;
 }
 
 /**
- * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. The later of two writes
- * of one name stays; a write leaves other names as they are. An expired text is absent.
+ * Contexts of jobs: texts by name that the parts of a run share. A context needs no creation. Of two writes to one name
+ * the later wins; a write does not change other names. An expired text is absent.
  */
 export class JobContexts {
   readonly #texts: ContextStores;
@@ -47,7 +47,7 @@ export class JobContexts {
   }
 
   /**
-   * Values by name, in the order of the names; those whose name begins with `prefix`. `AppError("too_large")` beyond
+   * Values by name, ordered by name, whose names begin with `prefix`. `AppError("too_large")` beyond
    * `JOB_CONTEXT_READ_MAX_BYTES`.
    */
   async read(principal: Principal, id: string, prefix = ""): Promise<Readonly<Record<string, string>>> {
@@ -67,9 +67,8 @@ export class JobContexts {
   }
 
   /**
-   * Inserts or replaces one value, with the ttl that is given now. `AppError("too_large")` for a new name where there are
-   * `JOB_CONTEXT_VALUES_MAX`. What a command of a run sets goes with the row of the
-   * run at the latest.
+   * Inserts or replaces one value, with the given ttl. `AppError("too_large")` for a new name if there are
+   * `JOB_CONTEXT_VALUES_MAX` values. A value set by a command of a run expires with the run's row at the latest.
    */
   async set(principal: Principal, id: string, { name, value, ttlSeconds }: ContextValue): Promise<void> {
     requireContext(principal, "jobs:run", id);
@@ -89,7 +88,7 @@ export class JobContexts {
     await texts.putItem({ collection: id, id: name }, { text: value, expiresAtMs, ifThere: false });
   }
 
-  /** `ok` also when there is none of that name. */
+  /** No error if there is none of that name. */
   async remove(principal: Principal, id: string, name: string): Promise<void> {
     requireContext(principal, "jobs:run", id);
     checkName(id, ID);
@@ -97,7 +96,7 @@ export class JobContexts {
     await (await this.#texts.of(principal.tenant)).removeItem(id, name);
   }
 
-  /** Removes what is there when it begins. Safe to repeat. */
+  /** Removes the values present when it begins. Safe to repeat. */
   async clear(principal: Principal, id: string): Promise<void> {
     requireContext(principal, "jobs:run", id);
     checkName(id, ID);
@@ -105,7 +104,7 @@ export class JobContexts {
   }
 }
 
-/** A command of a run has no permission, and the one context. */
+/** A command of a run has no permissions; it may use only the context of its run. */
 function requireContext(principal: Principal, permission: "jobs:read" | "jobs:run", id: string): void {
   if (principal.context === undefined) return requirePermission(principal, permission);
   if (principal.context !== id) throw new AppError("denied", `The run has the context ${principal.context} only.`);

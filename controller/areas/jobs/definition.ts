@@ -11,7 +11,7 @@ import { encodedLine, encodingOf } from "./encoding.ts";
 import { formatJobName, type JobName } from "./names.ts";
 import type { StoredJob } from "./store.ts";
 
-/** What every member is that nobody gave. */
+/** A definition in which every member has its default. */
 export function emptyJob(name: JobName): StoredJob {
   return {
     ...name,
@@ -42,10 +42,10 @@ export function emptyJob(name: JobName): StoredJob {
 }
 
 const ALGORITHMS: readonly string[] = ["roundrobin", "leastload", "random", "sticky"];
-/** Members that change nothing of what is executed. */
+/** Members that do not change what is executed. */
 const BESIDES: readonly string[] = ["name", "dir", "description", "enable", "keep", "keepdays", "tag"];
 
-/** The definition with the members that are given; refuses what cannot be executed. */
+/** The definition with the given members; throws for a definition that cannot be executed. */
 export function changedJob(before: StoredJob, change: JobChange): StoredJob {
   const { name, dir } = before;
   const members = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined)) as JobChange;
@@ -61,12 +61,12 @@ export function changedJob(before: StoredJob, change: JobChange): StoredJob {
   return job;
 }
 
-/** Whether what is sent says something of what is executed. */
+/** True if the change contains a member that affects what is executed. */
 export function saysWhatIsExecuted(change: JobChange): boolean {
   return Object.entries(change).some(([name, value]) => value !== undefined && !BESIDES.includes(name));
 }
 
-/** The command lines for the shell, with the arguments, each as one word whatever it holds. */
+/** The command lines for the shell, each with all arguments. Every argument is quoted as one word. */
 export function commandLines({ exec, arg }: Pick<StoredJob, "exec" | "arg">): readonly string[] {
   return arg.length === 0 ? exec : exec.map((line) => [line.trimEnd(), ...arg.map(quoted)].join(" "));
 }

@@ -300,7 +300,7 @@ test("a definition that changed ten thousand times is as it was left", async () 
   expect(stores.keys("matrix", "jobs/definition/")).toEqual(["jobs/definition/aged"]);
 });
 
-/** Each changes a member of its own, at the same time as the other one. */
+/** The two services change different members at the same time. */
 async function changeSideBySide([one, other]: readonly [JobService, JobService], changes: number): Promise<void> {
   const { job } = await one.save(admin, { name: "aged", exec: ["run"] });
   for (let at = 0; at < changes; at += 2) {
@@ -316,7 +316,7 @@ async function changeSideBySide([one, other]: readonly [JobService, JobService],
   expect(await other.get(admin, "aged")).toEqual({ ...job, description: `a${last}`, tag: [`b${last}`], changed });
 }
 
-/** The stores as they are, where `before` happens before each write of a key. */
+/** The stores, with `before` called before each write of a key. */
 const beforePut = (before: (key: string) => Promise<void>, after: () => void = () => {}): Stores => ({
   system: () => monitoring.engine.system(),
   tenant: async (name) => {

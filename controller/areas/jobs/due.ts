@@ -1,25 +1,25 @@
 import { SCHEDULE_LATE_MS } from "../../../common/limits.ts";
 import { jitterMs, lastTime, type Schedule } from "../../../common/schedule/index.ts";
 
-/** What a schedule asks for now. */
+/** The action that a schedule requires now. */
 export type Due =
-  /** Nothing before `atMs`; absent: nothing any more. */
+  /** No action before `atMs`; absent: none at all. */
   | { readonly kind: "wait"; readonly atMs?: number }
-  /** The run of `dueMs`; times from `missedFromMs` up to before it are left out. */
+  /** Run the job for `dueMs`; times from `missedFromMs` up to before it are skipped. */
   | { readonly kind: "run"; readonly dueMs: number; readonly missedFromMs?: number }
-  /** Times from `missedFromMs` to `untilMs` are left out. */
+  /** Skip the times from `missedFromMs` to `untilMs`. */
   | { readonly kind: "skip"; readonly missedFromMs: number; readonly untilMs: number };
 
 export interface Moment {
   readonly name: string;
-  /** Times up to this one are decided. */
+  /** Times up to this one have been decided. */
   readonly afterMs: number;
   readonly nowMs: number;
 }
 
 /**
- * The first time that is not decided, or several at once where the first was missed: it came longer ago than
- * `SCHEDULE_LATE_MS`, jitter included.
+ * The first undecided time. If it was missed, several times at once: a time is missed if it is more than
+ * `SCHEDULE_LATE_MS` ago, jitter included.
  */
 export function dueOf(schedule: Schedule, { name, afterMs, nowMs }: Moment): Due {
   const firstMs = schedule.next(afterMs);

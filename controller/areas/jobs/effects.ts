@@ -2,10 +2,10 @@ import { listed } from "../../../common/text/listed.ts";
 import { serverScriptOf } from "./stages.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Members that only commands on hosts have a use for. */
+/** Members that only commands on hosts use. */
 const OF_HOSTS = ["host", "group", "groupmode", "algorithm", "arg", "argenc", "retry", "retrydelay"] as const;
 
-/** What a definition says that changes nothing, its schedule aside: one sentence each. */
+/** One sentence for each part of a definition without effect, except its schedule. */
 export function withoutEffect(job: StoredJob): readonly string[] {
   const given = OF_HOSTS.filter((member) => isGiven(job[member]));
   if (serverScriptOf(job.exec) !== "")
@@ -22,7 +22,7 @@ export function withoutEffect(job: StoredJob): readonly string[] {
   ];
 }
 
-/** Whether a member says something else than when nobody gave it. */
+/** True if the member differs from its default. */
 function isGiven(value: StoredJob[(typeof OF_HOSTS)[number]]): boolean {
   if (typeof value === "number") return value > 0;
   return typeof value === "string" ? value.trim() !== "" : value !== undefined && value.length > 0;

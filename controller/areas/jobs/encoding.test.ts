@@ -4,7 +4,7 @@ import { encodingNamed } from "../../../common/text/encodings.ts";
 import { decodeText } from "../../../common/text/text-stream.ts";
 import { encodedLine, encodingOf, OutputText } from "./encoding.ts";
 
-/** What a real shell makes of the line. */
+/** Output of a real shell for the line. */
 const shell = (line: string): Buffer => execFileSync("/bin/sh", ["-c", line]);
 
 test.each([

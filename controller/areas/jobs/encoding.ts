@@ -7,12 +7,12 @@ import type { OutputPiece } from "../hosts/index.ts";
 const LEADS = range(0x80, 0xff);
 const SECONDS = [...range(0x30, 0x7e), ...range(0x80, 0xfe)];
 const REPLACEMENT = "\ufffd";
-/** More than a host of any installation speaks. */
+/** More encodings than the hosts of any installation use. */
 const ENCODINGS_MAX = 50;
 
 const encoders = new Map<string, ReadonlyMap<string, Buffer>>();
 
-/** `AppError("invalid")` for a name that the platform does not know, or that a shell cannot read. */
+/** `AppError("invalid")` for an unknown name, or an encoding that a shell cannot read. */
 export function encodingOf(name: string): Encoding {
   const encoding = encodingNamed(name, "argenc");
   if (encoding.unitBytes > 1)
@@ -21,8 +21,9 @@ export function encodingOf(name: string): Encoding {
 }
 
 /**
- * A command line whose text reaches the host's shell in this encoding: as it is where it says the same in both, else as
- * a line of ASCII that makes the shell read the bytes. `AppError("invalid")` names what the encoding does not have.
+ * A command line whose text reaches the host's shell in this encoding. Text that is the same in both encodings is not
+ * changed; other text becomes an ASCII line that makes the shell read the bytes. `AppError("invalid")` names characters
+ * that the encoding does not have.
  */
 export function encodedLine(line: string, name: string): string {
   if (!/[^\0-\x7f]/.test(line)) return line;
@@ -33,7 +34,9 @@ export function encodedLine(line: string, name: string): string {
   return `eval "$(printf '%b' '${octal}')"`;
 }
 
-/** Turns the output of commands from an encoding into UTF-8. Each run has its own, as a character may come in pieces. */
+/**
+ * Converts the output of commands from an encoding to UTF-8. One for each run, because a character may come in pieces.
+ */
 export class OutputText {
   readonly #out: TextStream;
   readonly #err: TextStream;
@@ -44,7 +47,9 @@ export class OutputText {
     this.#err = new TextStream(encoding);
   }
 
-  /** Says how many characters of the output were none of the encoding, and are U+FFFD; empty when all were. */
+  /**
+   * Says how many characters of the output were not valid in the encoding and became U+FFFD; empty if all were valid.
+   */
   get complaint(): string {
     const count = this.#out.malformed + this.#err.malformed;
     return count === 0 ? "" : `${count} characters of the output are no ${this.#out.encoding.name}, as argenc says.`;
@@ -54,7 +59,7 @@ export class OutputText {
     return { stderr, data: Buffer.from((stderr ? this.#err : this.#out).take(data)) };
   }
 
-  /** What is left of characters that did not come whole. */
+  /** The rest of characters that did not arrive completely. */
   rest(): readonly OutputPiece[] {
     const pieces = [false, true].map((stderr) => ({
       stderr,
@@ -71,7 +76,7 @@ function bytesOf(character: string, encoding: Encoding): Buffer {
   throw new AppError("invalid", `${JSON.stringify(character)} cannot be written in ${encoding.name}, as argenc says.`);
 }
 
-/** Made of what the platform reads: it has no other way to write an encoding than UTF-8. */
+/** Built from the decoder: the platform has no encoder except for UTF-8. */
 function encoderOf(encoding: Encoding): ReadonlyMap<string, Buffer> {
   const known = encoders.get(encoding.name);
   if (known) return known;

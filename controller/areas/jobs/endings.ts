@@ -28,10 +28,10 @@ export interface EndingDependencies {
   readonly runtime: Runtime;
 }
 
-/** What rows say of a run on a host, or of a script. */
+/** The parts of a run on a host, or of a script, that its row needs. */
 export type PlacedRun = Pick<OpenRun, "runId" | "host" | "order" | "startedMs" | "deadlineMs" | "tries">;
 
-/** How a run ended, as it stands; `mine` when this call decided it. */
+/** The decided end of a run; `mine` if this call decided it. */
 export interface StandingEnd {
   readonly state: FinalState;
   readonly code?: number;
@@ -41,7 +41,7 @@ export interface StandingEnd {
   readonly mine: boolean;
 }
 
-/** A host whose command is over; `turn` of the hosts of a run that go on together. */
+/** A host whose command is over; `turn` is present if other hosts of the run end at the same time. */
 interface Finished {
   readonly outcome: CommandOutcome;
   readonly output: RunOutput;
@@ -52,8 +52,8 @@ interface Finished {
 type Ending = Omit<CommandOutcome, "host" | "startedMs"> & Pick<RunEnd, "tries">;
 
 /**
- * The rows of runs. The time of each write of a row is stored with the run, so a write that comes late, twice or after
- * another controller's changes nothing. The KvStore decides the end, once, before any row says it.
+ * The rows of runs. The time of each write is stored with the run, so a write that is late, repeated, or after another
+ * controller's write changes nothing. The KvStore decides the end once, before any row shows it.
  */
 export class RunEndings {
   readonly #journal: RunJournal;
@@ -68,18 +68,19 @@ export class RunEndings {
     this.#rows = new RunRows(objects);
   }
 
-  /** The row says `running`, unless it says an end already. */
+  /** Sets the row to `running`, unless it has an end already. */
   async begin(open: PlacedRun): Promise<void> {
     await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs: open.startedMs });
   }
 
-  /** As `begin`, for the run of a schedule: together with others that are due. */
+  /** Like `begin`, for the run of a schedule: written together with others that are due. */
   beginScheduled(open: PlacedRun): Promise<void> {
     return this.#rows.write(open.order.principal, JOB_RUN_PATH, [{ row: startRow(open), atMs: open.startedMs }]);
   }
 
   /**
-   * As `end`, with all of the output. Repeats while the store is away for a moment; the entry outlives this controller.
+   * Like `end`, with all of the output. Repeats while the store is unavailable for a short time; the entry outlives
+   * this controller.
    */
   async finish(held: VersionedRun, { outcome, output, tries, turn }: Finished): Promise<StandingEnd> {
     const lost = await output.finish();
@@ -100,7 +101,9 @@ export class RunEndings {
     }
   }
 
-  /** Ends a try before another one; `undefined`: it cannot be noted, or another controller went on. */
+  /**
+   * Notes a failed try before the next one; `undefined`: it could not be noted, or another controller has continued.
+   */
   async nextTry(held: VersionedRun, tries: RunTries): Promise<VersionedRun | undefined> {
     try {
       return await this.#persist(() => this.#journal.step(held, { tries }));
@@ -128,7 +131,7 @@ export class RunEndings {
     };
   }
 
-  /** Decides that the run ended so, unless another controller was faster, and puts on record what stands. */
+  /** Decides this end of the run, unless another controller was faster, and records the decided end. */
   async end(run: VersionedRun, end: RunEnd, turn?: HostTurns): Promise<StandingEnd> {
     const decided = await this.#journal.decide(run, {
       ...end,
@@ -141,7 +144,7 @@ export class RunEndings {
     return this.#follow(run.open);
   }
 
-  /** A row that tells of an execution that no host was given. */
+  /** Writes a row about an execution that was sent to no host. */
   async note(order: NotedOrder, { runId, status, message }: RunNote): Promise<void> {
     const atMs = this.#runtime.clock.nowMs();
     const row = { ...rowOf(order), runid: runId, host: NO_HOST, status, message, stime: atMs, etime: atMs };
@@ -149,7 +152,7 @@ export class RunEndings {
   }
 
   /**
-   * Writes a decided end into the row and closes the run, each step in a turn of its host, if there are others. Any
+   * Writes a decided end into the row and closes the run. If other hosts end too, each step waits for its turn. Any
    * controller may call it; safe to repeat.
    */
   async settle(open: OpenRun, turn?: HostTurns): Promise<void> {
@@ -160,7 +163,7 @@ export class RunEndings {
     await this.#journal.end(open);
   }
 
-  /** Writes a decided end into the row, and how each command ended into rows of theirs; safe to repeat. */
+  /** Writes a decided end into the row, and the end of each command into a row of its own; safe to repeat. */
   async record(open: PlacedRun, end: RunEnd): Promise<void> {
     const atMs = Math.max(end.decidedMs, open.startedMs + 1);
     const { principal } = open.order;
@@ -186,7 +189,7 @@ export class RunEndings {
     }
   }
 
-  /** Another controller took the run over, or ended it: the caller is told what that controller decided. */
+  /** Another controller took the run over or ended it: the caller gets the end decided there. */
   async #follow(open: OpenRun): Promise<StandingEnd> {
     const { clock } = this.#runtime;
     const untilMs = open.deadlineMs + 2 * JOB_LOST_AFTER_MS;
@@ -207,9 +210,9 @@ export class RunEndings {
     }
   }
 
-  /** How a run ended whose row says so. */
+  /** The end of a run from its row. */
   async recorded(open: PlacedRun): Promise<StandingEnd> {
-    // Older than all that was written of the run, it changes no row; it names the object.
+    // Older than every other write of the run, so this insert changes no row; it answers the object's id.
     const atMs = (ulidTimeMs(open.runId) ?? open.startedMs) - 1;
     const [id = ""] = await this.#objects.insert(platformOf(open), pathOf(open), [startRow(open)], { atMs });
     const [row] = await this.#objects.get(platformOf(open), [{ id, class: pathOf(open) }]);
@@ -229,15 +232,15 @@ function standing({ state, message, tries, ...exit }: RunEnd, mine: boolean): St
   return { state, message, mine, ...exitOf(exit), ...(tries !== undefined && { tries }) };
 }
 
-/** How a process ended, as far as that is known. */
+/** Exit code and signal of a process, if known. */
 export function exitOf({ code, signal }: Pick<RunEnd, "code" | "signal">): Pick<RunEnd, "code" | "signal"> {
   return { ...(code !== undefined && { code }), ...(signal !== undefined && { signal }) };
 }
 
-/** In a row that tells of an execution that no host was given. */
+/** Host in the row of an execution that was sent to no host. */
 export const NO_HOST = "-";
 
-/** What rows say of an order. */
+/** The parts of an order that its rows contain. */
 type NotedOrder = Pick<RunOrder, "name" | "dir" | "sid" | "dueMs" | "origin" | "params"> & {
   readonly principal: Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
 };
@@ -258,7 +261,7 @@ export function pathOf({ order }: { readonly order: NotedOrder }): string {
   return `${order.principal.ospace}${JOB_RUN_PATH}`;
 }
 
-/** The row as it is when the run begins. */
+/** The row at the beginning of the run. */
 export function startRow({ runId, host, order, startedMs, deadlineMs }: PlacedRun): Row {
   return {
     ...rowOf(order),

@@ -18,7 +18,7 @@ export interface EndsDependencies {
   readonly outputs: JobOutputs;
 }
 
-/** How an execution ended, as far as other controllers carried it out. */
+/** The end of an execution, as far as other controllers carried it out. */
 export class ExecutionEnds {
   readonly #with: EndsDependencies;
 
@@ -26,7 +26,7 @@ export class ExecutionEnds {
     this.#with = dependencies;
   }
 
-  /** Of the scripts that are `told` and of the first `opened` hosts, all of which have ended. */
+  /** The ends of the scripts in `told` and of the first `opened` hosts; all of them have ended. */
   async all(run: Run, opened: number, told: readonly HostRun[]): Promise<readonly HostRun[]> {
     const known = new Map(told.map((end) => [end.host, end]));
     const ends = await mapLimited(
@@ -37,7 +37,7 @@ export class ExecutionEnds {
     return [...told.filter(({ host }) => stageOf(host) !== undefined), ...ends];
   }
 
-  /** Waits while another controller goes on; then as a caller is told it who waited there. */
+  /** Waits while another controller carries the execution out; then answers what a caller there gets. */
   async follow(run: Run): Promise<readonly HostRun[]> {
     const { executions, outputs, runtime } = this.#with;
     const { tenant } = run.order.principal;
@@ -63,7 +63,7 @@ export class ExecutionEnds {
   }
 }
 
-/** Callers are told of it only when it fails. */
+/** True for scripts that callers hear of only when they fail. */
 function isBeside(place: string): boolean {
   const stage = stageOf(place);
   return stage === "begin" || stage === "end";

@@ -8,31 +8,31 @@ import type { RunName } from "./outputs.ts";
 import { roomOf } from "./plan.ts";
 import { stageOf, type RunScripts, type Stage } from "./stages.ts";
 
-/** Once it is on record the entry keeps it without its output. */
+/** The end of a script; once it is recorded, the entry stores it without its output. */
 export interface StageEnd extends RunEnd {
   readonly isSettled?: true;
 }
 
 /**
- * An execution that must be gone on with as a whole where its controller goes away before all of its hosts are open:
- * one that a schedule began on several hosts or with a limit, that waits in a queue, has scripts, or goes from host to
+ * An execution that another controller must continue as a whole if its controller stops before all hosts are open: one
+ * that a schedule began on several hosts or with a limit, one that waits in a queue, has scripts, or goes from host to
  * host. KvStore: `jobs/execution/<run>` until its last host and its scripts have ended.
  */
 export interface OpenExecution extends OpenWork {
   readonly order: RunOrder;
   readonly limit: number;
-  /** The key of the queue it waits in, or is at the head of; empty: none. */
+  /** Key of the queue in which it waits or is first; empty: none. */
   readonly queueKey: string;
   readonly askedMs: number;
   readonly timeoutMs: number;
-  /** Absent: its turn has not come. */
+  /** Absent: its turn in the queue has not come. */
   readonly startedMs?: number;
-  /** So many of its hosts were opened, the first ones of the order. */
+  /** Number of opened hosts: the first ones of the order. */
   readonly opened: number;
   readonly scripts?: RunScripts;
-  /** How its scripts ended, those that did. */
+  /** Ends of the scripts that have ended. */
   readonly stages?: Readonly<Partial<Record<Stage, StageEnd>>>;
-  /** It failed for its caller: no host is given it any more. */
+  /** Its call failed: it is sent to no further host. */
   readonly isGivenUp?: true;
 }
 
@@ -49,13 +49,13 @@ export function executionKey(runId: string): string {
   return EXECUTIONS + runId;
 }
 
-/** Whether an execution is not wholly over. */
+/** True if an execution is not completely over. */
 export async function hasOpen(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(EXECUTIONS + runId)) !== undefined || hasOpenHosts(stores, tenant, runId);
 }
 
-/** The hosts that executions begin with and have not opened yet, those in queues left out. */
+/** The first hosts of executions that are not open yet, except those in queues. */
 export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
   for await (const { value } of entriesUnder(kv, EXECUTIONS)) {
     const { order, opened, queueKey, isGivenUp } = decodeStored<OpenExecution>(value);
@@ -63,7 +63,7 @@ export async function* hostsToOpen(kv: KvStore): AsyncGenerator<string> {
   }
 }
 
-/** Whether more of the output of a run on a host, or of one of its scripts, may come. */
+/** True if more output of a run on a host, or of one of its scripts, may come. */
 export async function isGrowing(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const stage = stageOf(run.host);
   if (stage === undefined) return isOpen(stores, tenant, run);

@@ -43,7 +43,7 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]();
 });
 beforeEach(() => {
-  // A whole hour, so that every time below is one of `every`.
+  // The start of a day, so that all times below are times of `every`.
   startMs = Math.floor(Date.now() / DAY_MS) * DAY_MS;
   clock = new TestClock(startMs);
   jobs = new JobService({ stores: engine, runtime: testRuntime(clock), objects });
@@ -105,7 +105,7 @@ async function rows() {
 const told = async () =>
   (await rows()).map(({ due, status }) => `${(Number(due) - startMs) / MINUTE_MS} ${String(status)}`);
 
-/** As one that fires does: until nothing is due any more. */
+/** Attends like the controller that fires, until nothing is due any more. */
 async function fireAll({ attend }: Controller): Promise<number | undefined> {
   for (;;) {
     const nextMs = await attend();
@@ -113,7 +113,7 @@ async function fireAll({ attend }: Controller): Promise<number | undefined> {
   }
 }
 
-/** Until all that was begun is over; `meanwhile` lets the time pass where something waits for it. */
+/** Waits until all begun work is over; `meanwhile` advances the time for work that waits for it. */
 const over = async (meanwhile: () => void = () => undefined) => {
   const { kv } = await engine.tenant("matrix");
   const open = async (): Promise<number> => {
@@ -294,7 +294,7 @@ test("what cannot be run is told, and the next time is tried anew", async () => 
   expect(await told()).toEqual(["1 failed", "2 ok"]);
 });
 
-/** The stores of a controller that is told before each of its transactions. */
+/** The stores of a controller, with `look` called before each of its transactions. */
 const before = (look: (txn: KvTxn) => Promise<void>): Stores => ({
   system: () => engine.system(),
   tenant: async (tenant) => {
@@ -364,7 +364,7 @@ test.each([0, 1, 2, 3])(
     const began = clock.nowMs();
     clock.advance(MINUTE_MS);
     await dying.attend();
-    // Its runs that were opened are carried out by nobody either.
+    // No controller carries out the runs that it had opened, either.
     await expect.poll(() => opened > portions || sent.length === 100, { timeout: 30_000 }).toBe(true);
     await dying.runs.close();
     present.delete("a");
@@ -379,7 +379,7 @@ test.each([0, 1, 2, 3])(
         { timeout: 60_000 },
       )
       .toBe(100);
-    // An execution looks from time to time whether hosts that were taken over have ended.
+    // An execution checks from time to time if hosts that were taken over have ended.
     await over(() => clock.advance(1_000));
     expect(clock.nowMs()).toBeGreaterThan(began);
     expect(new Set(sent.map(({ commandId }) => commandId)).size).toBe(100);
@@ -424,7 +424,7 @@ test("what a controller has no room for is fired all the same, and begins when t
   expect(await told()).toEqual(["1 ok", "2 ok"]);
 });
 
-/** The stores of a controller that hears the answer of a firing's transaction after `look`. */
+/** The stores of a controller, with `look` called before it gets the answer to a firing's transaction. */
 const after = (look: () => Promise<void>): Stores => ({
   system: () => engine.system(),
   tenant: async (of) => {

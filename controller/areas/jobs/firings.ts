@@ -14,9 +14,9 @@ import type { Authors } from "./types.ts";
 
 /** KvStore: `jobs/schedule/<name>@<dir>`. */
 export interface ScheduleState {
-  /** Times up to this one are decided. */
+  /** Times up to this one have been decided. */
   readonly decidedMs: number;
-  /** The last run that was begun, where the next is left out while it goes on. */
+  /** The last run, if the next one is skipped while it continues. */
   readonly runId?: string;
 }
 
@@ -30,7 +30,7 @@ export interface FiringDependencies {
   readonly zone: string;
 }
 
-/** A definition and the state of its schedule, as they were read. */
+/** A definition and the state of its schedule, as read. */
 interface Found {
   readonly tenant: string;
   readonly name: string;
@@ -40,13 +40,13 @@ interface Found {
   readonly stateRevision: number;
 }
 
-/** Refusals that are the same however often the run is tried. */
+/** Refusals that stay the same if the run is tried again. */
 const DEFINITE = ["denied", "invalid", "not_found", "unsupported", "too_large", "limited"] as const;
 
 /**
- * Decides what schedules ask for. Each decision is one write, on condition that neither the definition nor the state of
- * its schedule changed since they were read, and a run is on record with it: a controller that comes late, or fires
- * without being the one that should, decides nothing a second time.
+ * Decides which scheduled runs begin. Each decision is one write, on condition that the definition and the state of its
+ * schedule have not changed since they were read. A run is stored in the same write. So a controller that is late, or
+ * fires although another one should, cannot decide a second time.
  */
 export class Firings {
   readonly #with: FiringDependencies;
@@ -58,9 +58,9 @@ export class Firings {
   }
 
   /**
-   * Makes at most one decision; answers when there is the next to make, in the past when there may be one already.
-   * `undefined`: none, until the definition changes. Where the stores fail nothing is decided twice, and this may be
-   * called again.
+   * Makes at most one decision. Answers when the next one is due; a time in the past means that it may be due already.
+   * `undefined`: none until the definition changes. If the stores fail, nothing is decided twice and the call may be
+   * repeated.
    */
   async attend(tenant: string, name: string): Promise<number | undefined> {
     const found = await this.#find(tenant, name);
@@ -76,7 +76,7 @@ export class Firings {
     return nowMs;
   }
 
-  /** When the first decision is to be made, by a definition and the state of its schedule that were read together. */
+  /** Time of the first decision, for a definition and the state of its schedule that were read together. */
   firstMs(name: string, job: StoredJob, state: ScheduleState | undefined): number | undefined {
     const schedule = job.enable === 0 ? undefined : scheduleOf(job, this.#with.zone);
     if (!schedule) return undefined;
@@ -170,7 +170,7 @@ interface Note {
   readonly message: string;
 }
 
-/** `undefined` also for what was stored before it had to be readable. */
+/** `undefined` also for a text stored before schedules had to be valid. */
 export function scheduleOf({ schedule }: Pick<StoredJob, "schedule">, zone: string): Schedule | undefined {
   try {
     return parseSchedule(schedule, zone);
@@ -180,7 +180,7 @@ export function scheduleOf({ schedule }: Pick<StoredJob, "schedule">, zone: stri
   }
 }
 
-/** A schedule that was set or switched on later than the last decision begins anew. */
+/** A schedule that was set or enabled after the last decision starts from that time. */
 function decidedMs({ job, state }: Pick<Found, "job" | "state">): number {
   return Math.max(state?.decidedMs ?? 0, job.scheduledMs ?? job.changedMs);
 }

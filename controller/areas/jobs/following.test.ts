@@ -14,15 +14,15 @@ import type { CommandOutcome, DispatchOptions } from "../hosts/index.ts";
 import type { DataRule } from "../permissions/index.ts";
 import { OutputFollowing } from "./following.ts";
 
-/** Output of a run, followed over both transports from a position to the end. */
+/** The output of a run, followed over both transports from a position to the end. */
 
-/** Deadline of tests that move megabytes through a real cluster beside other suites. */
+/** Timeout of tests that move megabytes through a real cluster beside other suites. */
 const LONG_MS = 180_000;
 
 let world: Awaited<ReturnType<typeof openMonitoring>>;
 let admin: string;
 let address: string;
-/** The server's ends of connections. */
+/** The server side of the connections. */
 let accepted: Socket[];
 const sockets: WebSocket[] = [];
 
@@ -42,7 +42,7 @@ afterEach(async () => {
 
 interface StartedRun {
   readonly runId: string;
-  /** Writes and goes on when the output was taken in. */
+  /** Writes a piece of output, and returns when it is taken in. */
   readonly write: (text: string) => void;
   readonly end: (outcome?: Partial<CommandOutcome>) => void;
 }
@@ -63,12 +63,12 @@ async function startRun(): Promise<StartedRun> {
   return { runId: String(message), write: (text) => onOutput?.({ stderr: false, data: Buffer.from(text) }), end };
 }
 
-/** What a reader got; every part begins where the one before ended. */
+/** The output that a reader got; every part begins where the last one ended. */
 class Reading {
   text = "";
   position: number;
   end: JobOutputEnd | undefined;
-  /** How the transport closed, once it has. */
+  /** How the transport closed; absent while it is open. */
   closed: string | undefined;
 
   constructor(from: number) {
@@ -99,7 +99,7 @@ class Reading {
 
 interface Asked {
   readonly from?: number;
-  /** In the place of `from`, what begins there: `tail=4`. */
+  /** A query instead of `from`, such as `tail=4`. */
   readonly part?: string;
   readonly headers?: Record<string, string>;
 }
@@ -151,7 +151,7 @@ describe.each(TRANSPORTS)("by %s", (_name, follow, whole) => {
     for (const [at, line] of lines.entries()) {
       run.write(line);
       if (at % 100 === 0) await new Promise((resolve) => setImmediate(resolve));
-      // From the past, in the middle of what is being written, and from what is not written yet.
+      // Readers start in the past, in the middle of the writes, and at a position that is not written yet.
       if (at === 5_000) for (const from of [17, 50_000, 80_000]) readers.push(await follow(run.runId, { from }));
     }
     run.end({ state: "failed", code: 3, message: "exit code 3" });

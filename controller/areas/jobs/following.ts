@@ -19,13 +19,13 @@ export interface FollowingDependencies {
   readonly appends: Appends;
 }
 
-/** What of the output is followed, and for how long. */
+/** The followed part of the output, and how long it is followed. */
 export interface OutputReader extends OutputPart {
   readonly signal: AbortSignal;
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** Output of runs as it is stored, for readers who may see the run and both columns of its output. */
+/** Stored output of runs, for readers who may see the run and both columns of its output. */
 export class OutputFollowing {
   readonly #outputs: JobOutputs;
   readonly #with: FollowingDependencies;
@@ -36,9 +36,9 @@ export class OutputFollowing {
   }
 
   /**
-   * The output from there on, its end at last unless the part ends before; ends early when the signal fires. `AppError("not_found")` before
-   * anything is read when there is no such run for the principal, `AppError("denied")` when its output is hidden; in
-   * the middle the same when rights change.
+   * The output from a position, followed by its end unless the part ends before. Stops early when the signal fires.
+   * Before anything is read, `AppError("not_found")` if there is no such run for the principal, and
+   * `AppError("denied")` if its output is hidden; later the same when rights change.
    */
   async follow(principal: Principal, run: RunName, reader: OutputReader): Promise<AsyncGenerator<JobOutputPart>> {
     requirePermission(principal, "jobs:read");
@@ -68,13 +68,13 @@ export class OutputFollowing {
   #source(tenant: string, run: RunName): Growing {
     return {
       read: (offset, maxBytes) => this.#outputs.read(tenant, run, { offset, maxBytes }),
-      // Closed once its end is in the row, after the last of its output.
+      // The run is closed after its end is in the row, which is after the last output.
       isOver: async () => !(await isGrowing(this.#with.stores, tenant, run)),
       onAppend: (callback) => this.#with.appends.on(keyOf(run), callback),
     };
   }
 
-  /** The run's row as the principal sees it. */
+  /** The run's row, limited to what the principal may see. */
   async #visible(principal: Principal, run: RunName): Promise<Row> {
     requirePermission(principal, "jobs:read");
     const path = `${principal.ospace}${JOB_RUN_PATH}`;

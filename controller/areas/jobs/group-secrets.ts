@@ -1,7 +1,7 @@
 import type { SecretBox } from "../../secrets/index.ts";
 import type { GroupName, StoredGroupHost } from "./group-store.ts";
 
-/** Where the secret of a group's host is sent. */
+/** The server that the secret of a group's host is sent to. */
 export type Place = Pick<StoredGroupHost, "host" | "proxy" | "port" | "username">;
 
 export interface SecretOwner {
@@ -19,11 +19,11 @@ export function sealPassword(secrets: Pick<SecretBox, "seal">, owner: SecretOwne
 
 interface PlacedPassword {
   readonly place: Place;
-  /** Or a private key in PEM. */
+  /** The password, or a private key in PEM. */
   readonly password: string;
 }
 
-/** A group that leads elsewhere does not open the password, however it was written. */
+/** Binds the password to its server: if the group is changed to lead to another one, the password does not open. */
 export function passwordContext({ tenant, group: { gtype, name } }: SecretOwner, place: Place): string {
   return `${tenant}/group/${JSON.stringify([gtype, name])} for ${placeText(place)}`;
 }

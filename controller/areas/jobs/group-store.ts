@@ -15,11 +15,11 @@ export interface StoredGroupHost {
   readonly username: string;
   /** The password, or a private key in PEM. */
   readonly sealed?: string;
-  /** The fingerprint that the host is to show; absent: none is on record. */
+  /** The fingerprint that the host must show; absent: none is stored yet. */
   readonly sshkey?: string;
 }
 
-/** `write` is new with every write, so that a writer knows its own. */
+/** `write` is new with every write, so that a writer recognises its own. */
 export interface StoredGroup extends GroupName {
   readonly write: string;
   readonly hosts: readonly StoredGroupHost[];
@@ -54,13 +54,13 @@ export class GroupStore {
     return entry && { revision: entry.revision, group: decodeStored<StoredGroup>(entry.value) };
   }
 
-  /** False when it is not as it was read any more; revision 0: there was none. */
+  /** False if the group has changed since it was read; revision 0: there was none. */
   async put(group: StoredGroup, ifRevision: number): Promise<boolean> {
     const put = { key: keyOf(group), value: encodeJson(group), ifRevision };
     return (await putOnce(this.#kv, put, (write) => this.#retry.run(write))).ok;
   }
 
-  /** Whether there was one, by the last look before it was removed. */
+  /** True if the group existed just before the removal. */
   async remove(name: GroupName): Promise<boolean> {
     if (!(await this.read(name))) return false;
     await this.#retry.run(() => this.#kv.delete(keyOf(name)));

@@ -20,7 +20,7 @@ let http: TestHttp;
 let session: string;
 let groups: JobGroups;
 
-// The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+// The HTTP side opens the engine but needs the routes first, so the engine is looked up at the first call.
 const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
 
 const objects = noClasses();

@@ -18,13 +18,13 @@ type HostInput = GroupInput["hosts"][number];
 
 export interface SavedGroup {
   readonly group: GroupView;
-  /** What the change took away, and what has no effect yet. */
+  /** Losses caused by the change, and parts without effect yet. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Groups of hosts that jobs name: of type `group`, or of type `proxy` for hosts behind another one. Passwords are sealed
- * together with where they are sent, and never answered.
+ * Groups of hosts that jobs name: of type `group`, or of type `proxy` for hosts behind another host. Passwords are
+ * sealed together with the server they are sent to, and are never answered.
  */
 export class JobGroups {
   readonly #stores: Stores;
@@ -49,32 +49,32 @@ export class JobGroups {
     this.#runtime = runtime;
   }
 
-  /** Those there are for the principal, without what is hidden from it; by type and name. */
+  /** The groups that the principal may see, without hidden members; by type and name. */
   async list(principal: Principal): Promise<readonly GroupView[]> {
     requirePermission(principal, "jobs:read");
     const filter = await this.#filter(principal);
     return (await this.all(principal)).flatMap((group) => shownOf(principal, group, filter) ?? []);
   }
 
-  /** For the class of groups, over which the rules for rows and columns are laid where it is queried. */
+  /** For the class of groups; queries apply the rules for rows and columns. */
   async all(principal: Principal): Promise<readonly GroupView[]> {
     requirePermission(principal, "jobs:read");
     return (await (await this.#store(principal)).all()).map(viewOf);
   }
 
-  /** Makes the group, or replaces the one of that type and name. */
+  /** Creates the group, or replaces the one of that type and name. */
   save(principal: Principal, input: GroupInput): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
     return this.#put(principal, input, false);
   }
 
-  /** Replaces the group of that type and name; `AppError("not_found")` when there is none for the principal. */
+  /** Replaces the group of that type and name; `AppError("not_found")` if there is none for the principal. */
   replace(principal: Principal, input: GroupInput): Promise<SavedGroup> {
     requirePermission(principal, "jobs:write");
     return this.#put(principal, input, true);
   }
 
-  /** `AppError("not_found")` when there is none for the principal. */
+  /** `AppError("not_found")` if there is none for the principal. */
   async remove(principal: Principal, name: GroupName): Promise<void> {
     requirePermission(principal, "jobs:write");
     const store = await this.#store(principal);
@@ -109,7 +109,7 @@ export class JobGroups {
     throw new AppError("conflict", `Others change the group ${input.name} all the time: nothing was changed.`);
   }
 
-  /** A password that is missing or masked stays, unless the host is another one now; an empty one goes. */
+  /** A missing or masked password stays unless the server has changed; an empty one is removed. */
   #hostOf(
     principal: Principal,
     group: GroupName,
@@ -154,7 +154,7 @@ function viewOf({ name, gtype, hosts }: StoredGroup): GroupView {
 
 type NamedHosts = GroupName & { readonly hosts: readonly { readonly host: string }[] };
 
-/** Undefined where there is no such group for the principal. */
+/** Undefined if there is no such group for the principal. */
 function shownOf(principal: Principal, group: GroupView, { sees, shown }: RecordFilter): GroupView | undefined {
   const row = groupRow(principal, group);
   if (!sees(row)) return undefined;
@@ -162,14 +162,14 @@ function shownOf(principal: Principal, group: GroupView, { sees, shown }: Record
   return "hosts" in seen ? group : ({ name: group.name, gtype: group.gtype } as GroupView);
 }
 
-/** A write replaces all of a group: it takes one that the principal sees whole, before and after. */
+/** A write replaces the whole group, so the principal must see all of it, before and after. */
 function requireWhole(principal: Principal, group: NamedHosts, { sees, shown }: RecordFilter): void {
   const row = groupRow(principal, group);
   if (sees(row) && "hosts" in shown(row)) return;
   throw new AppError("denied", `The group ${group.name} is not among the groups that this user may change.`);
 }
 
-/** That of the same server stays. */
+/** The key stays if the server is the same. */
 function keptKey({ proxy, port }: Place, before: StoredGroupHost | undefined): string {
   return before?.proxy === proxy && before.port === port ? (before.sshkey ?? "") : "";
 }

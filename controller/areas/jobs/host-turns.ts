@@ -2,8 +2,9 @@ import type { Clock } from "../../../common/time.ts";
 import { ThreadSlices } from "../../slices.ts";
 
 /**
- * Resolves when the next host of a run may go on. Hosts go on one after the other, in slices: all hosts of all jobs of a
- * batch would otherwise go on in one turn of the event loop, as one commit of the store answers them together.
+ * Resolves when the next host of a run may continue. Hosts continue one after the other, in time slices. Otherwise all
+ * hosts of all jobs of a batch would continue in one turn of the event loop, because one commit of the store answers
+ * them together.
  */
 export type HostTurns = () => Promise<void>;
 

@@ -126,7 +126,7 @@ test("a viewer executes nothing by either way; another tenant sees no runs", asy
   expect(await monitoring.mql("select host from /second/jobs/jobrun", "second")).toEqual([]);
 });
 
-// Last: it closes the runs.
+// Must be last: it closes the runs.
 test("without receive_output the run's id comes at once and the run goes on", async () => {
   says("later");
   const answer = await call(

@@ -24,7 +24,7 @@ interface Sent extends DispatchOptions {
   readonly command: Exec;
 }
 
-/** Hosts that do what a test says; without a word they succeed at once. */
+/** Hosts that behave as a test says; by default they succeed at once. */
 class FakeHosts {
   readonly sent: Sent[] = [];
   behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<CommandOutcome> = () => ({});
@@ -42,7 +42,7 @@ class FakeHosts {
   }
 }
 
-/** Rows of job runs, as far as runs use objects. The later time of a write wins, whatever comes first. */
+/** Rows of job runs, with the functions that runs use of objects. The write with the later time wins, in any order. */
 class FakeRows {
   readonly catalog: Objects["catalog"] = (principal) => noClasses().catalog(principal);
   readonly rows = new Map<string, Record<string, Row[string] | undefined>>();
@@ -107,7 +107,7 @@ beforeEach(() => {
   runs = newRuns();
 });
 
-/** Controllers that are there. */
+/** Controllers that are alive. */
 let present: Set<string>;
 const newRuns = (
   own = "a",
@@ -132,7 +132,7 @@ const remote = (param: object, more: { timeoutSeconds?: number } = {}) =>
 const text = (data: string, stderr = false) => ({ stderr, data: new TextEncoder().encode(data) });
 const never = () => new Promise<never>(() => {});
 const openKeys = () => stores.keys("matrix", "jobs/open/");
-/** Until the code under test waits for the clock. */
+/** Waits until the code under test waits for the clock. */
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 describe("definitions", () => {

@@ -11,13 +11,13 @@ if (!first && process.env.CI) throw new Error("OpenSSH's server is needed (apt-g
 
 const admin = testPrincipal();
 
-/** The examples of the page, in their order. */
+/** The examples of the page, in order. */
 async function examples(): Promise<readonly string[]> {
   const page = await readFile("deploy/docs/jump-hosts.md", "utf8");
   return [...page.matchAll(/```json\n([^`]+)```/g)].map(([, text = ""]) => text);
 }
 
-/** With the places and keys of the servers of this test. */
+/** Puts the addresses and keys of this test's servers into an example. */
 function placed(text: string, { port, username, privateKey }: Sshd): string {
   return text
     .replaceAll(/192\.0\.2\.7|10\.0\.0\.5/g, "127.0.0.1")

@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 
 const PATIENCE = { timeout: 30_000 };
 const HOSTS = Array.from({ length: 20 }, (_, at) => `h${at}`);
-/** A user of many groups, each with a rule on rows. */
+/** A user in many groups, each with a rule on rows. */
 const CALLER: Principal = {
   ...testPrincipal(),
   data: [
@@ -27,7 +27,7 @@ async function define(name: string, host: readonly string[], more: object = {}):
   return name;
 }
 
-/** Of what is kept of a run: the entries of its hosts, and how often the rights stand in all. */
+/** Data stored for a run: sizes of its hosts' entries, and how often the rights are stored in total. */
 async function kept(runId: string) {
   const { kv } = await scene.engine.tenant("matrix");
   const [hosts, all]: [number[], string[]] = [[], []];
@@ -39,7 +39,7 @@ async function kept(runId: string) {
   return { hosts, times: all.filter((text) => text.includes("service-99")).length };
 }
 
-/** Hosts whose commands go on until they are let go, and with which rights they were asked. */
+/** Hosts whose commands run until they are released; `asked` has the rights of each command. */
 function patient() {
   const held = heldWork<Partial<CommandOutcome>>({ code: 0 });
   const asked: Principal[] = [];
@@ -104,7 +104,7 @@ test("a run whose rights are gone is not gone on with, and ends after its deadli
 
 const SECRET = "4711-is-the-pin";
 
-/** Every value that is kept of jobs, where the store has it. */
+/** Every stored value about jobs. */
 async function values(): Promise<readonly string[]> {
   const { kv } = await scene.engine.tenant("matrix");
   const all: string[] = [];
@@ -142,7 +142,7 @@ test.each([
   const job = await define(`sealed-${name.replaceAll(" ", "-")}`, [], more);
   const param = JSON.stringify({ PIN: SECRET });
   const runs = [await a.execute(CALLER, job, { param })];
-  // Of a queue the second one waits.
+  // With a queue, the second one waits.
   if ("queue" in more) runs.push(await a.execute(CALLER, job, { param }));
   await held.asleep;
   const all = await values();

@@ -12,10 +12,10 @@ const DAY_MS = 86_400_000;
 const OK = { state: "ok", code: 0 } as const;
 
 type Outcome = Pick<CommandOutcome, "state" | "code">;
-/** What the agent's records say of each command of a run; undefined where they say nothing. */
+/** The agent's stored outcome of each command of a run; undefined if it has none. */
 type Said = readonly (Outcome | undefined)[];
 
-/** Controllers that share a store, and the job `three` of three commands, which none of them has run yet. */
+/** Controllers that share a store, and the job `three` with three commands, which none of them has run yet. */
 async function world(said: Said = []) {
   const [stores, clock] = [new MemoryStores(), new TestClock()];
   const jobs = new JobService({ stores, runtime: testRuntime(clock), objects: noClasses() });
@@ -48,7 +48,7 @@ async function world(said: Said = []) {
 
 interface Controller {
   readonly at?: TestClock;
-  /** What becomes of each command; nothing when absent. */
+  /** The outcome of each command; absent: it never ends. */
   readonly result?: Promise<Outcome>;
 }
 
@@ -83,7 +83,7 @@ test("a run that is worked on here is ended by nothing but its work, however far
   expect(all.written.map((row) => row["status"])).toEqual(["running", "ok"]);
 });
 
-/** The wall clock may be set ahead; what measures time stands still. */
+/** A clock whose wall time may be set ahead; its monotonic time stands still. */
 class WallClock extends TestClock {
   aheadMs = 0;
 

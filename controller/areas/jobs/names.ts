@@ -13,7 +13,7 @@ export function jobName(name: string, dir: string): JobName {
   return { name: fileName(name), dir: trimmed === "" ? "" : relativePath(trimmed) };
 }
 
-/** From `<name>@<dir>`. */
+/** Parses `<name>@<dir>`. */
 export function parseJobName(full: string): JobName {
   const at = full.indexOf("@");
   return at < 0 ? jobName(full, "") : jobName(full.slice(0, at), full.slice(at + 1));
@@ -23,12 +23,12 @@ export function formatJobName({ name, dir }: JobName): string {
   return dir === "" ? name : `${name}@${dir}`;
 }
 
-/** Jobs of the platform; users neither define nor delete one there. */
+/** True for the directory of jobs of the platform: users can neither define nor delete jobs there. */
 export function isSystemDir(dir: string): boolean {
   return dir === "system" || dir.startsWith("system/");
 }
 
-/** `M<yyyymmddhhmm>:<digits>`, as clients know context ids. */
+/** `M<yyyymmddhhmm>:<digits>`, the known form of context ids. */
 export function contextId(nowMs: number, entropy: Uint8Array): string {
   const digits = [...entropy].map((byte) => byte.toString().padStart(3, "0")).join("");
   return `M${new Date(nowMs).toISOString().replace(/\D/g, "").slice(0, 12)}:${digits}`;

@@ -1,7 +1,7 @@
 import type { Notification } from "../notifications/index.ts";
 import { pathOf, startRow, type PlacedRun } from "./endings.ts";
 
-/** What a notification says of a run on one host. */
+/** The state of a run on one host in a notification. */
 export interface NotifiedState {
   readonly status: string;
   readonly code?: number;

@@ -7,28 +7,28 @@ import type { Principal } from "../permissions/index.ts";
 import { nameOf, outputNote, type RunName } from "./outputs.ts";
 
 /**
- * A run on one host that is not wholly over: what any controller needs to go on with it, or to put its end on record.
- * KvStore: `jobs/open/<run>/<host>` until its end is in its row. With each take-over output is written anew, from the
- * first byte.
+ * A run on one host that is not completely over: the data that any controller needs to continue it or to record its
+ * end. KvStore: `jobs/open/<run>/<host>` until its end is in its row. After each take-over its output is written again
+ * from the first byte.
  */
 export interface OpenRun extends RunName, OpenWork {
   readonly startedMs: number;
   /** By the wall clock of the controller that began it. */
   readonly deadlineMs: number;
   readonly order: HostOrder;
-  /** Among the hosts of the execution, from 0. */
+  /** Position among the hosts of the execution, from 0. */
   readonly place: number;
-  /** Of type proxy, by which its host is reached; absent: the host's own record says how. */
+  /** Group of type proxy that its host is reached through; absent: the host's own record says how. */
   readonly group?: string;
-  /** Of tries that failed; absent: it is the first one. */
+  /** The failed tries; absent: this is the first one. */
   readonly tries?: RunTries;
-  /** Written into the row by any controller that finds it. */
+  /** The decided end; any controller that finds it writes it into the row. */
   readonly end?: RunEnd;
 }
 
-/** What is the same for all hosts of an execution. */
+/** The data that all hosts of an execution share. */
 export interface RunOrder {
-  /** The user who asked for it, with the rights of that time. */
+  /** The user who asked for it, with the rights at that time. */
   readonly principal: Principal;
   readonly sid: string;
   /** `<name>@<dir>` */
@@ -38,47 +38,51 @@ export interface RunOrder {
   /** The environment of the commands, with parameters of the caller: a sealed JSON text (`parameters.ts`). */
   readonly sealed: string;
   readonly hosts: readonly string[];
-  /** The group of type proxy of each host that is reached by one; absent: none is. */
+  /** Group of type proxy of each host that is reached through one; absent: none is. */
   readonly behind?: Readonly<Record<string, string>>;
   readonly groupmode: string;
-  /** In which commands are read and write on their hosts; absent: UTF-8. */
+  /** Encoding of commands and their output on the hosts; absent: UTF-8. */
   readonly encoding?: string;
-  /** When its schedule was due; absent: a caller asked for it. */
+  /** Time at which its schedule was due; absent: a caller asked for it. */
   readonly dueMs?: number;
-  /** Absent: a host that failed is not tried again. */
+  /** Absent: a failed host is not tried again. */
   readonly retry?: RunRetry;
   /** The run whose failed hosts this one tries again. */
   readonly origin?: string;
-  /** Names of the parameters that the caller gave. */
+  /** Names of the parameters from the caller. */
   readonly params?: readonly string[];
 }
 
-/** How hosts that failed are tried again. */
+/** How failed hosts are tried again. */
 export interface RunRetry {
   readonly count: number;
   readonly delayMs: number;
-  /** The most that one try takes. */
+  /** Maximum time of one try. */
   readonly timeoutMs: number;
 }
 
-/** The tries of a host that are over; each has ended once, by the step that noted it. */
+/** The finished tries of a host. Each has ended once, in the write that stored it. */
 export interface RunTries {
-  /** How each of them ended, in their order. */
+  /** How each of them ended, in order. */
   readonly failures: readonly string[];
-  /** Where the next one begins, by the clock of the controller that noted it. */
+  /** Start time of the next try, by the clock of the controller that stored it. */
   readonly dueMs: number;
-  /** Bytes that they wrote, and bytes of them that are kept: in the output of this attempt, from its first byte on. */
+  /**
+   * Bytes that the tries wrote (`written`), and stored bytes of them (`kept`), from the first byte of the output of
+   * `attempt`.
+   */
   readonly written: number;
   readonly kept: number;
   readonly attempt: number;
 }
 
-/** Who asked for a run, without the rights of that time. */
+/** The user who asked for a run, without the rights at that time. */
 export type RunCaller = Pick<Principal, "tenant" | "ospace" | "user" | "traceparent">;
 
 /**
- * What an entry of a host keeps of it: names of all hosts in each of them would be a million where there are a thousand,
- * and so would rights. These are with the only host of a run, else where `RunRights` finds them.
+ * The part of the order that the entry of a host stores. Names of all hosts in every entry would be a million names for
+ * a thousand hosts, and the rights would be in every entry, too. A run with one host stores the rights in its entry;
+ * otherwise `RunRights` finds them.
  */
 export interface HostOrder extends Omit<RunOrder, "hosts" | "behind" | "principal"> {
   readonly principal: RunCaller | Principal;
@@ -87,25 +91,28 @@ export interface HostOrder extends Omit<RunOrder, "hosts" | "behind" | "principa
 export interface RunEnd {
   readonly state: FinalState;
   readonly code?: number;
-  /** The name of the signal that ended the command; absent: none did, or its host does not tell. */
+  /** Name of the signal that ended the command; absent: none did, or its host does not report it. */
   readonly signal?: string;
-  /** Of the last command's process on its host; absent: none was started, or its host does not tell. */
+  /** Process id of the last command on its host; absent: none was started, or its host does not report it. */
   readonly pid?: number;
   readonly message: string;
-  /** Absent: the run had one, or none. */
+  /** Number of tries; absent: one or none. */
   readonly tries?: number;
   readonly out: string;
   readonly err: string;
-  /** Of its last try, in their order; absent: none ended, or the run is of a controller that did not tell them. */
+  /**
+   * Ends of the commands of the last try, in order; absent: none ended, or the controller that ran it did not report
+   * them.
+   */
   readonly commands?: readonly CommandEnd[];
   readonly outputSize: number;
-  /** By the clock of the host, when it said so. */
+  /** By the clock of the host, if it reported the time. */
   readonly endedMs: number;
   /** By the clock of the controller that decided it. */
   readonly decidedMs: number;
 }
 
-/** How one command of a run ended. */
+/** The end of one command of a run. */
 export interface CommandEnd {
   readonly state: FinalState;
   readonly code?: number;
@@ -115,7 +122,7 @@ export interface CommandEnd {
   /** By the clock of the host. */
   readonly startedMs: number;
   readonly endedMs: number;
-  /** Characters of the run's `out` and `err` up to its end. */
+  /** Characters of the run's `out` and `err` up to the end of this command. */
   readonly out: number;
   readonly err: number;
 }
@@ -125,7 +132,7 @@ export type RunJournal = Journal<OpenRun>;
 
 export const OPEN_RUNS = "jobs/open/";
 
-/** An entry and the note whose output is to be read change together. */
+/** An entry, and the note that names the output to read, change together. */
 export function runJournal(dependencies: JournalDependencies): RunJournal {
   return new Journal(dependencies, {
     prefix: OPEN_RUNS,
@@ -134,20 +141,20 @@ export function runJournal(dependencies: JournalDependencies): RunJournal {
   });
 }
 
-/** Whether the run is not wholly over, for readers that carry out nothing. */
+/** True if the run is not completely over; for readers that carry out no runs. */
 export async function isOpen(stores: Stores, tenant: string, run: RunName): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.get(OPEN_RUNS + nameOf(run))) !== undefined;
 }
 
-/** Of one execution on one host; undefined once it is wholly over, or when there was none. */
+/** One execution on one host; undefined if it is completely over or never existed. */
 export async function runOnHost(stores: Stores, tenant: string, run: RunName): Promise<OpenRun | undefined> {
   const { kv } = await stores.tenant(tenant);
   const entry = await kv.get(OPEN_RUNS + nameOf(run));
   return entry && decodeStored<OpenRun>(entry.value);
 }
 
-/** Of one execution, those that are not wholly over. */
+/** The hosts of one execution that are not completely over. */
 export async function openRunsOf(stores: Stores, tenant: string, runId: string): Promise<readonly OpenRun[]> {
   const { kv } = await stores.tenant(tenant);
   const found: OpenRun[] = [];
@@ -155,7 +162,7 @@ export async function openRunsOf(stores: Stores, tenant: string, runId: string):
   return found;
 }
 
-/** Whether any host of an execution is not wholly over. */
+/** True if any host of an execution is not completely over. */
 export async function hasOpenHosts(stores: Stores, tenant: string, runId: string): Promise<boolean> {
   const { kv } = await stores.tenant(tenant);
   return (await kv.list(`${OPEN_RUNS}${runId}/`, { limit: 1 })).entries.length > 0;

@@ -8,7 +8,7 @@ it("ends although more came after a write that failed", async () => {
   output.take({ stderr: false, data: Buffer.from("before") });
   await new Promise((resolve) => setImmediate(resolve));
   output.take({ stderr: false, data: Buffer.from(" after") });
-  // A loop that never lets go would hold up everything: told by a flag instead of a hanging test.
+  // An endless loop would block everything, so the test checks a flag instead of hanging.
   expect(output.writing).toBe(false);
   expect(await output.finish()).toBe(failure);
   expect(output.text).toBe("before after");

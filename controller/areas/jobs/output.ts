@@ -12,15 +12,15 @@ import type { CommandEnd } from "./open-runs.ts";
 /** Writes bytes at an offset of the run's stream; repeating is safe. */
 export type AppendOutput = (offset: number, bytes: Uint8Array) => Promise<unknown>;
 
-/** Bytes of earlier tries, and those of them that are stored. */
+/** Bytes that earlier tries wrote, and those of them that are stored. */
 export interface OutputBefore {
   readonly written: number;
   readonly kept: number;
 }
 
 /**
- * Output of one run as it comes: everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order, the first parts
- * are kept for the run's row and for the answer. What is beyond a bound is counted.
+ * Output of one run as it arrives. Everything up to `JOB_OUTPUT_MAX_BYTES` goes to the stream in order; the first parts
+ * are kept for the run's row and for the answer. Bytes beyond a limit are only counted.
  */
 export class RunOutput {
   readonly #append: AppendOutput;
@@ -35,7 +35,7 @@ export class RunOutput {
   #failure: unknown;
   readonly #commands: CommandEnd[] = [];
 
-  /** What tries before this one wrote stands before its output, and is not in its first parts. */
+  /** Output of earlier tries precedes this output in the stream, but is not in its first parts. */
   constructor(append: AppendOutput, before: OutputBefore = { written: 0, kept: 0 }) {
     this.#append = append;
     this.#before = before;
@@ -49,12 +49,15 @@ export class RunOutput {
     const kept = piece.data.subarray(0, JOB_OUTPUT_MAX_BYTES - this.#accepted);
     if (kept.length === 0 || this.#failure !== undefined) return;
     this.#accepted += kept.length;
-    // The sender may use its buffer again.
+    // Copied, because the sender may reuse its buffer.
     this.#waiting.push(kept.slice());
     this.#writing ??= this.#write();
   }
 
-  /** What came since the end of the command before is of this one; what its host did not send is counted with it. */
+  /**
+   * Output since the end of the last command belongs to this command. Bytes that its host did not send are counted with
+   * it.
+   */
   ended({ host: _host, message, outDropped = 0, errDropped = 0, ...how }: CommandOutcome): void {
     this.#out.total += outDropped;
     this.#err.total += errDropped;
@@ -63,7 +66,7 @@ export class RunOutput {
     this.#commands.push({ ...how, message: beginningOf(message, JOB_TRY_MESSAGE_MAX_CHARACTERS), out, err });
   }
 
-  /** The commands that ended. */
+  /** The finished commands. */
   get commands(): readonly CommandEnd[] {
     return this.#commands;
   }
@@ -76,17 +79,17 @@ export class RunOutput {
     return this.#err.text();
   }
 
-  /** Both streams as they came. */
+  /** Both streams in the order of arrival. */
   get text(): string {
     return this.#both.text();
   }
 
-  /** Bytes the command wrote, kept or not. */
+  /** Bytes that the commands wrote, stored or not. */
   get bytes(): number {
     return this.#before.written + this.#both.total;
   }
 
-  /** Bytes of it that are stored. */
+  /** Number of stored bytes. */
   get kept(): number {
     return this.#written;
   }
@@ -95,7 +98,7 @@ export class RunOutput {
     return this.#writing !== undefined;
   }
 
-  /** Resolves when all that is kept is written; answers why not, when it could not be. */
+  /** Resolves when all kept output is written; answers the error if that failed. */
   async finish(): Promise<unknown> {
     while (this.#writing) await this.#writing;
     return this.#failure;
@@ -143,7 +146,7 @@ class FirstPart {
   #decoded(): string {
     const stream = new TextStream();
     const text = stream.take(Buffer.concat(this.#pieces));
-    // The bound may lie within a character.
+    // The limit may be inside a character.
     return this.total > this.#kept ? text : text + stream.end();
   }
 

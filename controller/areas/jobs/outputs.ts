@@ -21,9 +21,9 @@ const MS_PER_DAY = 86_400_000;
 const OUTPUT = "jobs/output/";
 
 /**
- * How outputs of runs lie in the stores. KvStore: `jobs/output/<day>/<run>/<host>` for every run, by the day it may go,
- * names the attempt that counts. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
- * `jobs/<run>/<host>/<n>` of the n-th that took it over.
+ * Storage of outputs of runs. KvStore: `jobs/output/<day>/<run>/<host>` for every run, by the day from which it may be
+ * removed; it names the valid attempt. BlobStore: stream `jobs/<run>/<host>` of the controller that began the run,
+ * `jobs/<run>/<host>/<n>` of the n-th controller that took it over.
  */
 export class JobOutputs {
   readonly #stores: Stores;
@@ -38,7 +38,7 @@ export class JobOutputs {
       await blobs.append(streamOf(run), piece.offset + at, piece.bytes.subarray(at, at + BLOB_CHUNK_MAX_BYTES));
   }
 
-  /** The attempt of the controller that works on the run, or that ended it. */
+  /** Reads the attempt of the controller that works on the run or ended it. */
   async read(tenant: string, run: RunName, part: { offset: number; maxBytes: number }) {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     const entry = ulidTimeMs(run.runId) === undefined ? undefined : await kv.get(outputKey(run));
@@ -46,7 +46,7 @@ export class JobOutputs {
     return blobs.readStream(streamOf({ ...run, attempt }), part.offset, part.maxBytes);
   }
 
-  /** Gives an attempt the first `size` bytes of the output of an earlier one; safe to repeat. */
+  /** Copies the first `size` bytes of the output of an earlier attempt to an attempt; safe to repeat. */
   async copy(tenant: string, run: Attempt, { attempt, size }: { attempt: number; size: number }): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
     for (let offset = 0; offset < size; ) {
@@ -61,13 +61,13 @@ export class JobOutputs {
     }
   }
 
-  /** Whether there is or was such a run on this host, as long as its output is kept. */
+  /** True if there is or was such a run on this host, as long as its output is kept. */
   async knows(tenant: string, run: RunName): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     return ulidTimeMs(run.runId) !== undefined && (await kv.get(outputKey(run))) !== undefined;
   }
 
-  /** Removes outputs whose day is past; answers how many. */
+  /** Removes outputs whose day has passed. Answers their number. */
   async sweep(tenant: string, nowMs: number): Promise<number> {
     const { kv, blobs } = await this.#stores.tenant(tenant);
     let removed = 0;
@@ -90,7 +90,7 @@ export class JobOutputs {
   }
 }
 
-/** Those of all attempts. */
+/** Removes the streams of all attempts. */
 async function removeAll(blobs: Pick<BlobStore, "removeStream">, last: Attempt): Promise<void> {
   for (let attempt = last.attempt; attempt >= 0; attempt--) await blobs.removeStream(streamOf({ ...last, attempt }));
 }
@@ -104,7 +104,7 @@ export function outputNote({ runId, host, attempt }: Attempt): KvOperation {
   };
 }
 
-/** Kept a day longer than the row. */
+/** Outputs are kept one day longer than the row. */
 function outputKey(run: RunName): string {
   const keepUntilMs = (ulidTimeMs(run.runId) ?? 0) + (JOB_RUN_TTL_DAYS + 1) * MS_PER_DAY;
   return `${OUTPUT}${day(keepUntilMs)}/${nameOf(run)}`;
@@ -114,7 +114,7 @@ export function nameOf({ runId, host }: RunName): string {
   return `${runId}/${encodeURIComponent(host)}`;
 }
 
-/** Names a run within this process. */
+/** Identifies a run within this process. */
 export function keyOf({ runId, host }: RunName): string {
   return `${runId}/${host}`;
 }

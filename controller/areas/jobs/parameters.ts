@@ -4,28 +4,28 @@ import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../com
 import { requireWellFormed } from "../../well-formed.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
-/** What the `param` of one execution says. */
+/** Parsed `param` of one execution. */
 export interface Parameters {
-  /** Hosts of `HOST!`; absent: the job's own. */
+  /** Hosts from `HOST!`; absent: the job's own. */
   readonly hosts?: readonly string[];
-  /** Groups of `GROUP!`; absent: the job's own. */
+  /** Groups from `GROUP!`; absent: the job's own. */
   readonly groups?: readonly string[];
   readonly timeoutSeconds?: number;
   readonly cmd?: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Of those that are given to the command. */
+  /** Names of the parameters passed to the command. */
   readonly names: readonly string[];
 }
 
 const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
-/** Names by which the shell and programs are steered: a parameter must not be able to run something else. */
+/** Variables that control the shell and programs: a parameter must not be able to run something else. */
 const STEERING =
   /^(PATH|IFS|ENV|HOME|SHELL|USER|LOGNAME|PWD|OLDPWD|TERM|TMPDIR|CDPATH|PS\d|PROMPT_COMMAND|EDITOR|PAGER|COMSPEC|SYSTEMROOT|PATHEXT|LD_.*|DYLD_.*|BASH.*|NODE_.*|NPM_.*|PYTHON.*|PERL.*|RUBY.*|JAVA_.*|JDK_.*|GIT_.*|SSH_.*|GCONV_PATH|LOCPATH|NLSPATH|HOSTALIASES|ODP_.*)$/i;
 
 /**
- * Members whose name ends in `!` override the job. Every other member is given to the command as the environment
- * variable `ODP_PARAM_<NAME>` (upper case, other characters as `_`), and as a variable of its own name when it can be
- * one and steers nothing. The text never becomes part of a command line.
+ * Members whose name ends in `!` override the job. Every other member is passed to the command as the environment
+ * variable `ODP_PARAM_<NAME>` (upper case, other characters as `_`). It is also passed under its own name, if that is a
+ * valid variable name and controls no program. The text never becomes part of a command line.
  */
 export function parseParameters(param: string | undefined): Parameters {
   if (param === undefined || param.trim() === "") return { environment: {}, names: [] };
@@ -46,7 +46,7 @@ export function parseParameters(param: string | undefined): Parameters {
   };
 }
 
-/** The members of a `param` and the names of those that are given to the command. */
+/** The members of a `param`, and the names of those passed to the command. */
 export function givenNames(param: string | undefined): {
   readonly members: Readonly<Record<string, unknown>>;
   readonly names: readonly string[];
@@ -55,7 +55,7 @@ export function givenNames(param: string | undefined): {
   return { members: param === undefined || param.trim() === "" ? {} : object(param), names };
 }
 
-/** Sealed for one run, so that what reads the store does not read what callers gave. */
+/** Sealed for one run, so that a reader of the store cannot read the callers' values. */
 export function sealedEnvironment(secrets: Pick<SecretBox, "seal">, of: Sealed): string {
   return secrets.seal(JSON.stringify(of.environment), contextOf(of));
 }
@@ -90,7 +90,7 @@ function object(param: string): Readonly<Record<string, unknown>> {
   return { ...value };
 }
 
-/** `undefined` when there is no such member. */
+/** `undefined` if there is no such member. */
 function namesOf(
   members: Readonly<Record<string, unknown>>,
   member: string,

@@ -1,20 +1,20 @@
 import { JOB_TAIL_MAX_BYTES } from "../../../common/limits.ts";
 import type { StreamPart } from "../../store/blobs.ts";
 
-/** What of an output is read. */
+/** The part of an output to read. */
 export interface OutputPart {
-  /** Bytes of the output that the reader has. */
+  /** Position to begin at: bytes that the reader already has. */
   readonly from: number;
-  /** Ends before this byte; absent: with the run. */
+  /** Position to end before; absent: ends with the run. */
   readonly to?: number;
-  /** Begins so many bytes, or lines, before the end of what is there; never before `from`. */
+  /** Begins this many bytes (`tail`) or `lines` before the end of the stored output; never before `from`. */
   readonly tail?: number;
   readonly lines?: number;
 }
 
 const NEWLINE = 0x0a;
 
-/** The byte to begin with, by what is stored now. */
+/** The first byte to read, by the output stored now. */
 export async function beginningOf(
   { from, tail, lines }: OutputPart,
   read: (offset: number, maxBytes: number) => Promise<StreamPart>,
@@ -26,7 +26,7 @@ export async function beginningOf(
   return Math.max(from, byBytes, byLines);
 }
 
-/** Where the last lines begin; a newline at the end ends the last of them. */
+/** Start of the last lines; a newline at the end belongs to the last line. */
 async function lastLines(
   size: number,
   lines: number,

@@ -16,18 +16,18 @@ const LIMITED = { code: "limited" };
 
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let controllers = 0;
-/** Controllers that are there. */
+/** Controllers that are alive. */
 let present: Set<string>;
 let one: JobRuns;
 let other: JobRuns;
-/** Lets the commands end that were sent and are to be sent. */
+/** Lets present and future commands end. */
 let letGo: () => void;
 
 const controller = (own: string, stores: Stores = monitoring.engine): JobRuns =>
   new JobRuns({
     secrets: TEST_SECRETS,
     stores,
-    // Of its own, so that no two controllers give a run the same id.
+    // A seed of its own, so that no two controllers give a run the same id.
     runtime: { ...testRuntime(realClock), random: seededRandom(++controllers) },
     jobs: monitoring.jobs,
     hosts: monitoring.hosts,
@@ -154,7 +154,7 @@ test("in mode one an execution counts until its last host, and a neighbour's job
   await (await start(other)).finished;
 });
 
-// Last: it leaves a run open.
+// Must be last: it leaves a run open.
 test("an execution whose controller lets go of it keeps its place", async () => {
   await limit(1);
   await start(one);

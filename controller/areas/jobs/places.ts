@@ -8,22 +8,22 @@ import type { KvStore, KvTxn } from "../../store/kv.ts";
 import { hasOpen } from "./executions.ts";
 import type { Run } from "./plan.ts";
 
-/** An execution that counts. */
+/** An execution that counts towards the limit. */
 interface Place {
   readonly runId: string;
 }
 
-/** Opens the first run of an execution in one transaction with a change; `undefined`: its condition does not hold. */
+/** Opens the first run of an execution in one transaction with a change; `undefined`: a condition does not hold. */
 type Open<T> = (within: KvTxn) => Promise<T | undefined>;
-/** An execution, as far as its place is concerned. */
+/** The part of an execution that its place needs. */
 type Placed = Pick<Run, "id" | "order">;
 
 const PLACES = "jobs/places/";
 
 /**
- * How many executions of a job with a `limit` there are at once. A place is taken in the transaction that opens the first
- * run, so that no controller, however slow, begins one too many. It is given back at the end; one that was not is free
- * as soon as nothing of its execution is open.
+ * Limits how many executions of a job with a `limit` run at once. A place is taken in the transaction that opens the
+ * first run, so that no controller, however slow, begins one too many. It is given back at the end. A place that was
+ * not given back is free as soon as nothing of its execution is open.
  */
 export class JobPlaces {
   readonly #stores: Stores;
@@ -35,7 +35,7 @@ export class JobPlaces {
     this.#log = runtime.log;
   }
 
-  /** `AppError("limited")` when as many executions of the job go on as there may be: then nothing was opened. */
+  /** `AppError("limited")` if the job already has as many executions as its limit: then nothing was opened. */
   take<T>(run: Run, open: Open<T>): Promise<T> {
     return this.#queue.run([queueOf(run)], async () => {
       const { kv } = await this.#stores.tenant(run.order.principal.tenant);
@@ -55,7 +55,7 @@ export class JobPlaces {
     });
   }
 
-  /** Never fails: a place that could not be given back is found free. */
+  /** Never fails: a place that could not be given back is later found to be free. */
   giveBack(run: Placed): Promise<void> {
     return this.#queue.run([queueOf(run)], async () => {
       try {

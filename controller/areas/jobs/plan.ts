@@ -17,7 +17,7 @@ import { systemJobOf } from "./system-jobs.ts";
 import { NO_TARGETS, type Asked, type Targets } from "./targets.ts";
 import type { ExecutionRequest } from "./types.ts";
 
-/** One execution: what is the same for all its hosts. */
+/** One execution: the data that all its hosts share. */
 export interface Run {
   /** The caller that waits for it here; absent for a run that was taken over. */
   readonly watcher?: Pick<ExecutionRequest, "onOutput" | "signal">;
@@ -25,10 +25,10 @@ export interface Run {
   readonly order: RunOrder;
   /** Most executions of the job at once; 0: any number. */
   readonly limit: number;
-  /** Executions of one queue go one after another; empty: it waits for none. */
+  /** Executions in the same queue run one after the other; empty: no queue. */
   readonly queue: string;
   readonly scripts?: RunScripts;
-  /** By the wall clock and by the monotonic one. */
+  /** By the wall clock; `deadlineMonotonicMs` by the monotonic clock. */
   readonly startedMs: number;
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
@@ -38,15 +38,15 @@ export interface Planning {
   readonly request: ExecutionRequest;
   readonly runtime: Runtime;
   readonly secrets: Pick<SecretBox, "seal">;
-  /** When its schedule was due; absent: a caller asked for it. */
+  /** Time at which its schedule was due; absent: a caller asked for it. */
   readonly dueMs?: number | undefined;
-  /** Where the job is to run. */
+  /** Answers the hosts that the job runs on. */
   readonly targets: (job: StoredJob, asked: Asked) => Promise<Targets>;
-  /** In the order in which mode one tries them. */
+  /** Answers the hosts in the order in which mode one tries them. */
   readonly ordered: (job: StoredJob, hosts: readonly string[]) => Promise<readonly string[]>;
 }
 
-/** What the request makes of the job; refuses what cannot be executed. */
+/** Plans the run of a request; throws for a job that cannot be executed. */
 export async function plannedRun(
   principal: Principal,
   job: StoredJob,
@@ -64,7 +64,7 @@ export async function plannedRun(
     );
   refuseTooMany(hosts.length);
   const commands = isOnHosts ? commandsOf(job, parameters) : [];
-  // Stored by a controller that took any name of an encoding.
+  // Definitions stored by former versions may name an unknown encoding.
   for (const line of commands) encodedLine(line, job.argenc === "" ? "utf-8" : job.argenc);
   const seconds = timeoutSeconds([request.timeoutSeconds, parameters.timeoutSeconds, job.timeout]);
   const mostMs = 1_000 * Math.min(request.mostSeconds ?? JOB_MAX_S, JOB_MAX_S);
@@ -105,7 +105,7 @@ export async function plannedRun(
   };
 }
 
-/** As it was begun elsewhere; what is left of its time is what this wall clock says. */
+/** A run that was begun elsewhere; the remaining time is computed by this controller's wall clock. */
 export function resumedRun(runs: readonly OpenRun[], principal: Principal, clock: Clock): Run | undefined {
   const [first] = runs;
   if (!first) return undefined;
@@ -115,17 +115,17 @@ export function resumedRun(runs: readonly OpenRun[], principal: Principal, clock
   return { id: runId, order, limit: 0, queue: "", startedMs, deadlineMs, deadlineMonotonicMs };
 }
 
-/** The hosts in the order of the execution. */
+/** Sorts the hosts into the order of the execution. */
 export function inOrder(held: readonly VersionedRun[]): readonly VersionedRun[] {
   return [...held].sort((a, b) => a.open.place - b.open.place);
 }
 
-/** So many hosts at once as an execution has under way; a script of the controller counts as one. */
+/** Number of hosts that an execution has under way at once; a script of the controller counts as one. */
 export function roomOf({ hosts, groupmode }: Pick<RunOrder, "hosts" | "groupmode">): number {
   return groupmode === "one" ? 1 : Math.max(1, hosts.length);
 }
 
-/** Whether it needs an entry of its own, by which another controller goes on with it between two of its steps. */
+/** True if the run needs an entry of its own, so that another controller can continue between two of its steps. */
 export function isWhole({ queue, scripts, order }: Pick<Run, "queue" | "scripts" | "order">): boolean {
   return queue !== "" || scripts !== undefined || order.groupmode === "one";
 }
@@ -149,7 +149,7 @@ function commandsOf(job: StoredJob, { cmd }: Parameters): readonly string[] {
   return [cmd];
 }
 
-/** The first that is more than nothing. */
+/** The first positive number. */
 function timeoutSeconds(candidates: readonly (number | undefined)[]): number {
   const chosen = candidates.find((seconds) => seconds !== undefined && seconds > 0) ?? JOB_DEFAULT_S;
   return Math.min(chosen, JOB_MAX_S);

@@ -163,7 +163,7 @@ test("whoever takes a run over reaches its hosts by the same group", async () =>
   await held.asleep;
   const heir = scene.controller("heir", { dispatch: (each) => (sent.push(each), { code: 0 }) });
   await heir.maintain("matrix");
-  // The heir carries on the host that the closed controller had begun; this run follows its decision.
+  // The second controller carries on the host that the closed one had begun; this run follows its decision.
   held.release();
   expect(await execution.finished).toMatchObject([{ host: "db1", state: "ok" }]);
   await heir.close();

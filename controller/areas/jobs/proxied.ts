@@ -23,7 +23,7 @@ export interface ProxiedDependencies {
 }
 
 interface Member {
-  /** Of type proxy. */
+  /** Group of type proxy. */
   readonly group: string;
   readonly host: string;
 }
@@ -34,7 +34,7 @@ interface Found {
   readonly member: StoredGroupHost;
 }
 
-/** Hosts of groups of type proxy: each is reached through its jump host, by what the group says when it is used. */
+/** Hosts of groups of type proxy. Each is reached through its jump host, by the group's data at the time of use. */
 export class ProxiedHosts {
   readonly #with: ProxiedDependencies;
 
@@ -42,7 +42,7 @@ export class ProxiedHosts {
     this.#with = dependencies;
   }
 
-  /** Of a group; `undefined` when there is none of that name for the principal, who uses its credentials. */
+  /** Members of a group, for a principal who uses its credentials; `undefined` if there is none of that name for it. */
   async members(principal: Principal, name: string): Promise<readonly StoredGroupHost[] | undefined> {
     requirePermission(principal, "jobs:run");
     const read = await (await this.#store(principal.tenant)).read({ gtype: "proxy", name });
@@ -51,7 +51,7 @@ export class ProxiedHosts {
     return filter.sees(groupRow(principal, read.group)) ? read.group.hosts : undefined;
   }
 
-  /** Never throws for what may happen to a host; `unreachable` where the group does not say how it is reached. */
+  /** Never throws for a host's failure; `unreachable` if the group does not say how the host is reached. */
   async dispatch(
     principal: Principal,
     of: Member,
@@ -64,13 +64,13 @@ export class ProxiedHosts {
     return { host: of.host, state: "unreachable", message: way, startedMs: atMs, endedMs: atMs };
   }
 
-  /** Whether the group still says that the place is behind the host. */
+  /** True if the group still says that the address is behind the host. */
   async leads({ tenant, host, group, address, port }: TunnelPlace): Promise<boolean> {
     const found = await this.#find(tenant, { group, host: address });
     return found?.member.proxy === host && portOf(found.member.port) === port;
   }
 
-  /** A text says why there is none. */
+  /** The way to a host, or a text that says why there is none. */
   async #way(tenant: string, of: Member): Promise<HostBehind | string> {
     const found = await this.#find(tenant, of);
     if (!found) return `The group ${of.group} of type proxy has no host ${of.host} any more.`;
@@ -89,7 +89,7 @@ export class ProxiedHosts {
     return read && member && { ...read, member };
   }
 
-  /** The first key that a host shows is on its group before anything else is sent to it. */
+  /** Stores the first key that a host shows in its group, before anything else is sent to the host. */
   async #noteKey(
     tenant: string,
     of: Member,

@@ -13,7 +13,7 @@ const QUEUE = "jobs/queue/named/q";
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let controllers = 0;
 let present: Set<string>;
-/** Hosts whose command was sent and has not ended, by host. */
+/** Ends the command of each host that was sent one and has not finished it, by host. */
 let going: Map<string, () => void>;
 let order: string[];
 

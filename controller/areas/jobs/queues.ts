@@ -13,31 +13,31 @@ import { Appends } from "../../store/tail.ts";
 
 const QUEUES = "jobs/queue/";
 
-/** The queue that jobs name. */
+/** Key of a queue that jobs name. */
 export function namedQueue(name: string): string {
   return `${QUEUES}named/${name}`;
 }
 
-/** The queue of a job whose schedule says `overlap=queue`. */
+/** Key of the queue of a job whose schedule says `overlap=queue`. */
 export function queueOfSchedule(fullName: string): string {
   return `${QUEUES}schedule/${fullName}`;
 }
 
 interface Place {
   readonly tenant: string;
-  /** Of the queue. */
+  /** Key of the queue. */
   readonly key: string;
   readonly runId: string;
 }
 
 /**
- * Executions that go one after another: the first of a queue goes on, those behind it wait. KvStore:
- * `jobs/queue/named/<queue>` and `jobs/queue/schedule/<name>@<dir>`, the ids of runs in their order.
+ * Executions that run one after the other: the first of a queue runs, the others wait. KvStore:
+ * `jobs/queue/named/<queue>` and `jobs/queue/schedule/<name>@<dir>`, the ids of runs in order.
  */
 export class JobQueues {
   readonly #stores: Stores;
   readonly #clock: Clock;
-  /** Told when the head of a queue left it here. */
+  /** Notified when a run leaves a queue through this controller. */
   readonly #moved = new Appends();
 
   constructor({ stores, clock }: { readonly stores: Stores; readonly clock: Clock }) {
@@ -46,8 +46,8 @@ export class JobQueues {
   }
 
   /**
-   * Puts a run behind all others in the transaction of `begin`, which answers `undefined` when a condition did not
-   * hold. `undefined`: another condition than that of the queue. `AppError("limited")`: the queue is full.
+   * Adds a run to the end of the queue in the transaction of `begin`, which answers `undefined` if a condition did not
+   * hold. `undefined`: a condition other than the queue's did not hold. `AppError("limited")`: the queue is full.
    */
   async enter<T>(
     { tenant, key, runId }: Place,
@@ -65,12 +65,12 @@ export class JobQueues {
     throw new AppError("limited", `Others enter the queue ${nameOf(key)} all the time; try again later.`);
   }
 
-  /** Resolves true when the run is the first of its queue; false when the signal fires or `untilMs` comes before. */
+  /** Resolves true when the run is first in its queue; false if the signal fires or `untilMs` comes before. */
   async turn(place: Place, { signal, untilMs, goesOn }: Waiting): Promise<boolean> {
     const { tenant, key, runId } = place;
     while (!signal.aborted && this.#clock.nowMs() < untilMs) {
       const woken = new AbortController();
-      // Before the look, so that a move right after it is not missed.
+      // Subscribed before the read, so that a change right after it is not missed.
       const leave = this.#moved.on(`${tenant}/${key}`, () => woken.abort());
       try {
         const { ids } = await this.#read(tenant, key);
@@ -114,7 +114,7 @@ export class JobQueues {
 interface Waiting {
   readonly signal: AbortSignal;
   readonly untilMs: number;
-  /** Whether an execution is not over; one that is over and left no queue is taken out of it. */
+  /** True if an execution is not over. One that is over but still in the queue is removed from it. */
   readonly goesOn: (runId: string) => Promise<boolean>;
 }
 

@@ -62,7 +62,7 @@ test("of a job the newest runs stay that it keeps, with their outputs; those of 
   const notes = (await kv.list("jobs/output/")).entries.map(({ key }) => key.split("/").at(-2));
   for (const id of ids) expect(notes.filter((note) => note === id)).toHaveLength(ids.indexOf(id) < 4 ? 0 : 2);
 
-  // One that never ran the job looks after it with its first run, and does what another does at the same time.
+  // A controller that never ran the job checks it at its first run, and may remove the same runs at the same time.
   const b = scene.controller("b", { dispatch: speaking });
   const more = [...ids, ...(await run(a, "kept", 2)), ...(await run(b, "kept", 2))].sort();
   await Promise.all([a.retention.sweep("matrix"), b.retention.sweep("matrix")]);
@@ -133,7 +133,7 @@ const DAY_MS = 86_400_000;
 const keptFor = (name: string, keepdays: number, host: readonly string[] = ["h1"]) =>
   scene.jobs.save(ADMIN, { name, exec: ["x"], host: [...host], keepdays });
 
-/** What looks after days, by a clock that stands; `step` moves it on to the next time that all jobs are looked at. */
+/** Removes old runs, with a clock that stands still; `step` advances it to the next check of all jobs. */
 function agesAt(nowMs: number, more: Partial<ConstructorParameters<typeof RunAges>[0]> = {}) {
   const clock = new TestClock(nowMs);
   const { engine: stores, objects } = scene;

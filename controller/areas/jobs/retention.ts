@@ -19,14 +19,14 @@ export interface RunRetentionDependencies extends RunRemovalDependencies {
 
 interface Kept extends JobOfTenant {
   readonly keep: number;
-  /** Runs that this controller began since it last looked. */
+  /** Runs that this controller began since its last check. */
   fresh: number;
 }
 
 /**
- * Of a job with `keep` the newest so many runs stay, with their outputs; older ones go before their days are over. Each
- * controller looks after the jobs that it ran: when it runs one for the first time, and whenever a part of `keep` has
- * come anew. Safe on several controllers, and to repeat; what goes on stays.
+ * Keeps the newest `keep` runs of a job that has that setting, with their outputs, and removes older ones before their
+ * days are over. Each controller checks the jobs that it ran: at its first run of the job, and again whenever it has
+ * begun a certain part of `keep` new runs. Safe on several controllers and to repeat; unfinished runs stay.
  */
 export class RunRetention {
   readonly #removal: RunRemoval;
@@ -40,7 +40,7 @@ export class RunRetention {
     this.#removal = new RunRemoval(where);
   }
 
-  /** A run of the job begins. */
+  /** To be called when a run of the job begins. */
   ran({ tenant, ospace }: Pick<Principal, "tenant" | "ospace">, job: StoredJob): void {
     const { keep = 0 } = job;
     const name = formatJobName(job);
@@ -53,7 +53,7 @@ export class RunRetention {
     if (this.#jobs.size > JOB_RETENTION_JOBS_MAX && oldest !== undefined) this.#jobs.delete(oldest);
   }
 
-  /** A bounded step for some of the jobs that are due; what is left is done the next time. */
+  /** One bounded step for some of the due jobs; the rest follows next time. */
   async sweep(tenant: string): Promise<void> {
     const due = [...this.#jobs.values()].filter((job) => job.tenant === tenant && isDue(job));
     for (const job of due.slice(0, JOB_RETENTION_JOBS_PER_SWEEP)) {
@@ -67,7 +67,7 @@ export class RunRetention {
     }
   }
 
-  /** False: there is more to remove. */
+  /** False: there are more runs to remove. */
   async #prune(job: Kept): Promise<boolean> {
     const oldest = await this.#oldestKept(job);
     if (oldest === undefined) return true;
@@ -76,7 +76,7 @@ export class RunRetention {
     return !old.isMore;
   }
 
-  /** The id of a run, older than which none stays; `undefined`: there are not too many. Ids are in the order of time. */
+  /** The id of the oldest run to keep; `undefined`: there are not too many. Ids are ordered by time. */
   async #oldestKept(job: Kept): Promise<string | undefined> {
     let newest = new Set<string>();
     let oldest = "";

@@ -15,13 +15,13 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** A job on these hosts that tries each of them up to `retry` times again. */
+/** Defines a job on these hosts that tries each of them again, up to `retry` times. */
 async function define(name: string, host: string[], retry: number, more: object = {}): Promise<string> {
   await scene.jobs.save(ADMIN, { name, exec: ["x"], host, retry, retrydelay: 5, ...more });
   return name;
 }
 
-/** Hosts that fail so many times each, then do well; a command that is sent again under its id answers the same. */
+/** Hosts that fail so many times, then succeed. A command that is sent again with the same id gets the same answer. */
 function flaky(times: Readonly<Record<string, number>>) {
   const answers = new Map<string, Partial<CommandOutcome>>();
   const sent: string[] = [];
@@ -56,7 +56,7 @@ test("a host that failed is tried again, others are not; the run tells the tries
     { status: "failed", code: 3, tries: 3, failures: [failure, failure] },
   ]);
   expect(rows[0]).not.toHaveProperty("failures.0");
-  // Everything it wrote is kept in order; the row has what the try wrote that counts.
+  // All its output is stored in order; the row has the output of the last try only.
   expect(await scene.outputOf(runId, "h2")).toBe("0 0.1 0.2 ");
   expect(await scene.openKeys(runId)).toEqual([]);
 });
@@ -70,7 +70,7 @@ test("the signal that ended a command is told of each try, for callers and in MQ
   expect(await scene.query.rows(ADMIN, `SELECT * FROM /matrix/jobs/jobrun WHERE ${where}`, [runId])).toMatchObject([
     { status: "failed", code: 137, signal: "SIGKILL", failures: ["failed 137 SIGKILL: ended by SIGKILL"] },
   ]);
-  // The run that tries again the host has a row of its own, without what ended the one before.
+  // The new run on the host has a row of its own, without the signal of the earlier run.
   const again = await scene.controller("a").retrying.retry(ADMIN, runId, {});
   expect(await again.finished).toMatchObject([{ host: "h1", state: "ok" }]);
   expect((await scene.rowsOf(again.runId))[0]).not.toMatchObject({ signal: "SIGKILL" });
@@ -89,7 +89,7 @@ test("each try has the time of the job, the run that of all; what was cancelled 
   const name = await define("long", ["h1"], 5, { timeout: 30 });
   const { runId, finished } = await runs.execute(ADMIN, name, { signal: caller.signal });
   expect(await finished).toMatchObject([{ state: "cancelled", tries: 3 }]);
-  // In one time for all tries, the pauses between them would be missing.
+  // With one limit for all tries, later tries would lack the time of the pauses.
   for (const timeoutMs of left) expect(timeoutMs).toBeGreaterThan(30_000 - 5_000);
   expect(Math.max(...left)).toBeLessThanOrEqual(30_000);
   const [row] = await scene.rowsOf(runId);

@@ -6,7 +6,7 @@ import type { OpenRun, RunOrder, RunRetry, RunTries } from "./open-runs.ts";
 import type { RunOutput } from "./output.ts";
 import type { StoredJob } from "./store.ts";
 
-/** What a try ends as that another one may follow. */
+/** Outcomes after which a host may be tried again. */
 const FAILED: readonly FinalState[] = ["failed", "timeout", "unreachable"];
 
 /** `undefined`: hosts are tried once. */
@@ -15,12 +15,12 @@ export function retryOf({ retry = 0, retrydelay = 0 }: StoredJob, timeoutMs: num
   return { count: retry, delayMs: 1_000 * Math.min(Math.max(0, retrydelay), JOB_RETRY_DELAY_MAX_S), timeoutMs };
 }
 
-/** How long all tries of a host take at the most, and the pauses between them. */
+/** Maximum time of all tries of a host, with the pauses between them. */
 export function wholeTimeMs(retry: RunRetry | undefined, timeoutMs: number): number {
   return retry ? timeoutMs * (retry.count + 1) + retry.delayMs * retry.count : timeoutMs;
 }
 
-/** Tries of the host that are over. */
+/** Number of finished tries of the host. */
 export function triesOf({ tries }: Pick<OpenRun, "tries">): number {
   return tries?.failures.length ?? 0;
 }
@@ -30,14 +30,14 @@ interface Timed {
   readonly deadlineMonotonicMs: number;
 }
 
-/** Of the time of a run with tries, what the one that begins now has. */
+/** The run with the time limit of the try that begins now. */
 export function tryOf<R extends Timed>(run: R, clock: Clock): R {
   const { retry } = run.order;
   if (!retry) return run;
   return { ...run, deadlineMonotonicMs: Math.min(run.deadlineMonotonicMs, clock.monotonicMs() + retry.timeoutMs) };
 }
 
-/** Of a try that is over: what is noted where another one follows; `undefined`: none does. */
+/** The tries to store if another try follows; `undefined`: none does. */
 export function anotherTry(
   open: OpenRun,
   { outcome, output, nowMs }: { readonly outcome: CommandOutcome; readonly output: RunOutput; readonly nowMs: number },
@@ -45,7 +45,7 @@ export function anotherTry(
   const { retry, groupmode } = open.order;
   const made = triesOf(open);
   if (!retry || made >= retry.count || !FAILED.includes(outcome.state)) return undefined;
-  // In this mode the next host is tried.
+  // Mode one tries the next host instead.
   if (groupmode === "one" && outcome.state === "unreachable") return undefined;
   const dueMs = nowMs + retry.delayMs;
   if (dueMs >= open.deadlineMs) return undefined;

@@ -16,10 +16,10 @@ export interface RetryingDependencies {
   readonly query: Pick<Query, "rows">;
 }
 
-/** Names that need not be given again: the row has the command, and the time is that of the new run. */
+/** Parameters that need not be given again: the row has the command, and the new run has its own time. */
 const BESIDE: readonly string[] = ["cmd", "timeout"];
 
-/** Tries the hosts again on which a run did not end well, by a new run that names it. */
+/** Tries the hosts on which a run did not end well again, in a new run that names the first one. */
 export class RunRetrying {
   readonly #with: RetryingDependencies;
 
@@ -28,8 +28,9 @@ export class RunRetrying {
   }
 
   /**
-   * The job as it is defined now, on those hosts of the run that the principal may see. `AppError("not_found")` without
-   * such a run, `conflict` while it goes on, `invalid` where no host failed or parameters are missing, which are not kept.
+   * Runs the job, as it is defined now, on the failed hosts of the run that the principal may see.
+   * `AppError("not_found")` without such a run, `conflict` while it continues, `invalid` if no host failed or if
+   * parameters are missing: these are not stored.
    */
   async retry(principal: Principal, runId: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");

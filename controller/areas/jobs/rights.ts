@@ -10,9 +10,9 @@ import type { Run } from "./plan.ts";
 const PREFIX = "jobs/rights/";
 
 /**
- * The rights of who asked for a run, kept once however many hosts it has: in the entry of its execution where it has
- * one, in that of its host where it has only that, else under KvStore `jobs/rights/<run>`, written with the entry of the
- * first host and there for as long as one of its hosts is open.
+ * The rights of the user who asked for a run, stored once for all its hosts. They are in the entry of its execution if
+ * it has one, or in the entry of its only host. Otherwise they are in KvStore `jobs/rights/<run>`, written with the
+ * entry of the first host and kept while one of its hosts is open.
  */
 export class RunRights {
   readonly #stores: Stores;
@@ -21,7 +21,7 @@ export class RunRights {
     this.#stores = stores;
   }
 
-  /** `undefined`: they are not kept any more. */
+  /** `undefined`: they are no longer stored. */
   async of({ runId, order: { principal } }: Pick<OpenRun, "runId" | "order">): Promise<Principal | undefined> {
     if (isWhole(principal)) return principal;
     const { kv } = await this.#stores.tenant(principal.tenant);
@@ -31,14 +31,14 @@ export class RunRights {
     return entry && decodeStored<Principal>(entry.value);
   }
 
-  /** Removes them where no host of the run is open. */
+  /** Removes them if no host of the run is open. */
   async end(tenant: string, runId: string): Promise<void> {
     if (await hasOpenHosts(this.#stores, tenant, runId)) return;
     const { kv } = await this.#stores.tenant(tenant);
     await kv.delete(rightsKey(runId));
   }
 
-  /** Removes what runs left whose controller went away. */
+  /** Removes the rights of finished runs whose controller stopped. */
   async sweep(tenant: string): Promise<void> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const { key } of entriesUnder(kv, PREFIX)) await this.end(tenant, key.slice(PREFIX.length));

@@ -75,7 +75,7 @@ function outputRoute({ following }: JobRouteDependencies): Endpoint {
     handler: async ({ principal, input: { runid: runId, host, ...part }, client, signal, present }) => {
       const position = positionOf(client.lastEventId, part.from);
       if (position === undefined) return { empty: 204 };
-      // Who comes back goes on where he was, wherever he began.
+      // A client that reconnects continues at its last position, wherever it first began.
       const reader = client.lastEventId ? { ...toOf(part), from: position } : { ...part, from: position };
       const parts = await following.follow(principal, { runId, host }, { ...reader, signal, present });
       return { events: followedEvents(parts) };
@@ -243,7 +243,7 @@ function waitsFor({ stream, receive_output, timeout = 0 }: Static<typeof JobExec
   return Math.max(HTTP_CALL_DEADLINE_MS, runMs + JOB_CALL_GRACE_MS);
 }
 
-/** A client that goes away before the end cancels the commands. */
+/** If the client disconnects before the end, the commands are cancelled. */
 async function streamed(runs: JobRuns, { principal, input, signal }: ExecutionCall): Promise<Answer<unknown>> {
   const output = new OutputStream();
   const execution = await runs.execute(principal, input["*"], {
@@ -262,7 +262,7 @@ function requestOf(input: Pick<Static<typeof JobExecution>, "param" | "timeout">
   };
 }
 
-/** The output when it was asked for, else the run's id at once. */
+/** Answers the output if it was asked for, otherwise the run's id at once. */
 async function execute(runs: JobRuns, call: ExecutionCall): Promise<Answer<unknown>> {
   const { principal, input, signal } = call;
   if (input.stream) return streamed(runs, call);
@@ -323,7 +323,9 @@ function cancelRoute(cancelling: RunCancelling): Endpoint {
   });
 }
 
-/** This route reads by its permission, so that no other place writes the record of what it makes happen. */
+/**
+ * Writes the audit entry of an execution: this route needs only a permission to read, so no other code writes one.
+ */
 async function audited(
   audit: Pick<Audit, "ready" | "record">,
   { principal, input, client }: ExecutionCall,

@@ -35,7 +35,7 @@ afterAll(async () => {
   await scene[Symbol.asyncDispose]();
 });
 
-/** A run that stands still on its hosts, and what its commands were given. */
+/** A run whose commands wait on their hosts, and the environment given to each of them. */
 async function standing(own = "one", more: Parameters<typeof scene.controller>[1] = {}) {
   const held = heldWork({ code: 0 });
   const given = new Map<string, Readonly<Record<string, string>>>();
@@ -146,7 +146,7 @@ test("at a controller that takes the run over the token of a command goes on, un
   const run = await standing("dying");
   const token = tokenOf(run.given.get("h1"));
   const [path, held] = [pathOf(run.given.get("h1")), heldWork({ code: 0 })];
-  // The first one sees its entries taken, as one does that was paused.
+  // The first controller finds its entries taken, like one that was paused.
   const heir = scene.controller("heir", { address: ADDRESS, dispatch: () => held.wait() });
   const taken = heir.maintain("matrix");
   await held.asleep;

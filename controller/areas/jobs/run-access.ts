@@ -7,7 +7,7 @@ import type { Principal } from "../permissions/index.ts";
 import { runOnHost } from "./open-runs.ts";
 import type { RunName } from "./outputs.ts";
 
-/** A run on one host, and for whom it goes on. */
+/** A run on one host, and the user it runs for. */
 export interface RunOnHost extends RunName, Pick<Principal, "tenant" | "ospace" | "user"> {
   /** Id of its context. */
   readonly sid: string;
@@ -17,19 +17,21 @@ export interface RunAccessDependencies {
   readonly stores: Stores;
   readonly runtime: Pick<Runtime, "clock">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
-  /** Where hosts reach the HTTP interface, without a path; absent: commands are told that nobody said. */
+  /**
+   * Address at which hosts reach the HTTP interface, without a path; absent: commands are told that none is configured.
+   */
   readonly address?: string | undefined;
 }
 
-/** No token of a user begins so. */
+/** No token of a user has this prefix. */
 const PREFIX = "odprun.";
 const SEALED_FOR = "token for the context of a job run";
 const WITHOUT_ADDRESS =
   "Commands do not reach the context of their run: the controller was not told where hosts reach it (ODP_HTTP_URL).";
 
 /**
- * How commands of a run reach its context, and nothing else: by a token that is good for one run on one host, from its
- * start to its end there. It is kept nowhere; who reads the store can make none.
+ * Gives commands of a run access to its context, and to nothing else. The token is valid for one run on one host, from
+ * its start to its end there. It is not stored, so a reader of the store cannot make one.
  */
 export class RunAccess {
   readonly #with: RunAccessDependencies;
@@ -39,8 +41,8 @@ export class RunAccess {
   }
 
   /**
-   * Variables of a command: the id, `ODP_CONTEXT_ID`, with `ODP_CONTEXT_URL` and the token, or with `ODP_CONTEXT_PROBLEM`,
-   * which says what is missing.
+   * Environment of a command: the id as `ODP_CONTEXT_ID`, and either `ODP_CONTEXT_URL` and the token, or
+   * `ODP_CONTEXT_PROBLEM`, which says what is missing.
    */
   environmentOf(run: RunOnHost): Readonly<Record<string, string>> {
     const { address, secrets } = this.#with;
@@ -54,7 +56,9 @@ export class RunAccess {
     };
   }
 
-  /** Without any right but to the context; undefined for what is no such token, and for one of a run that is over there. */
+  /**
+   * A principal with access to the context only; undefined for an invalid token, or if the run is over on that host.
+   */
   async byRun(token: string, traceparent: string): Promise<Principal | undefined> {
     const named = this.#named(token);
     const open = named && (await this.#goesOn(named)) ? named : undefined;
@@ -79,7 +83,7 @@ export class RunAccess {
       const open = await runOnHost(stores, run.tenant, run);
       return open !== undefined && open.end === undefined && runtime.clock.nowMs() < open.deadlineMs;
     } catch (error) {
-      // Of a tenant that was deleted.
+      // The tenant was deleted.
       if (isAppError(error, "not_found")) return false;
       throw error;
     }

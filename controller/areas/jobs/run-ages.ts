@@ -14,16 +14,16 @@ export interface RunAgesDependencies extends RunRemovalDependencies {
   readonly rowsPerSweep?: number;
 }
 
-/** Where the next step goes on in the definitions of a tenant. */
+/** Where the next step continues in the definitions of a tenant. */
 interface Place {
-  /** Absent: at the first. */
+  /** Absent: begins at the first. */
   readonly after?: string;
   readonly fromMs: number;
 }
 
 interface Step {
   readonly entries: KvPage["entries"];
-  /** The key before them. */
+  /** The key before the entries. */
   readonly after: string;
   readonly nowMs: number;
 }
@@ -31,9 +31,9 @@ interface Step {
 const MS_PER_DAY = 86_400_000;
 
 /**
- * Of a job with `keepdays` runs go that began longer ago, also of one that runs no more. All definitions are looked at in
- * turn, a page in each step, and again `JOB_RETENTION_LOOK_MS` after the last of them. Safe on several controllers, and
- * to repeat; what goes on stays.
+ * Removes runs of jobs with `keepdays` that began longer ago than that, also if the job no longer runs. It checks all
+ * definitions in turn, one page per step, and starts again `JOB_RETENTION_LOOK_MS` after the last one. Safe on several
+ * controllers and to repeat; unfinished runs stay.
  */
 export class RunAges {
   readonly #with: RunAgesDependencies;
@@ -45,7 +45,7 @@ export class RunAges {
     this.#removal = new RunRemoval(dependencies);
   }
 
-  /** A bounded step; what is left is done the next time. */
+  /** One bounded step; the rest follows next time. */
   async sweep(tenant: string): Promise<void> {
     const nowMs = this.#with.runtime.clock.nowMs();
     const { after, fromMs } = this.#places.get(tenant) ?? { fromMs: nowMs };
@@ -60,7 +60,7 @@ export class RunAges {
     );
   }
 
-  /** The key behind which there is more to remove than one step does; `undefined`: it did all. */
+  /** The key after which more has to be removed than one step does; `undefined`: everything is done. */
   async #removeOld(tenant: string, { entries, after, nowMs }: Step): Promise<string | undefined> {
     const { ospaceOf, rowsPerSweep = JOB_RETENTION_ROWS_PER_SWEEP } = this.#with;
     const ospace = await ospaceOf(tenant);
@@ -79,7 +79,7 @@ export class RunAges {
     return undefined;
   }
 
-  /** How many rows it removed; `undefined`: there are more. A failure is left to the next time that all are looked at. */
+  /** Number of removed rows; `undefined`: there are more. After a failure the next check of all jobs tries again. */
   async #prune(
     job: JobOfTenant,
     { beforeMs, most }: { readonly beforeMs: number; readonly most: number },

@@ -2,7 +2,7 @@ import { AppError, type ErrorCode } from "../../../common/errors.ts";
 import type { FinalState } from "../hosts/index.ts";
 import type { HostRun } from "./types.ts";
 
-/** What a caller is told of an execution that ended. */
+/** The end of an execution as a caller gets it. */
 export function endOf({ output: _output, ...end }: HostRun): Omit<HostRun, "output"> {
   return end;
 }
@@ -15,7 +15,7 @@ const CODE_OF_STATE: Readonly<Record<Exclude<FinalState, "ok">, ErrorCode>> = {
   expired: "deadline",
 };
 
-/** The output of one host as it is, also of a command that ended with an exit code; one block for each of several. */
+/** The output of one host as it is, even if a command ended with an exit code; one block for each of several hosts. */
 export function outputOf(runs: readonly HostRun[]): string {
   const [only] = runs;
   if (only === undefined || runs.length > 1)
@@ -27,7 +27,7 @@ export function outputOf(runs: readonly HostRun[]): string {
   );
 }
 
-/** What `work` answers, unless the call ends before; `left` says what becomes of the work then. */
+/** Answers the result of `work`, unless the call ends first; `left` says what happens to the work then. */
 export function untilAborted<T>(work: Promise<T>, signal: AbortSignal, left: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const gone = (): void => reject(new AppError("deadline", `${left}, but this call no longer waits for its output.`));

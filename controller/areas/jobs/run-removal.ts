@@ -12,7 +12,7 @@ export interface RunRemovalDependencies {
   readonly objects: Pick<Objects, "read" | "remove">;
 }
 
-/** Whose runs they are. */
+/** The job whose runs are removed. */
 export interface JobOfTenant {
   readonly tenant: string;
   readonly ospace: string;
@@ -27,11 +27,11 @@ export interface RunRow extends RunName {
 
 export interface OldRuns {
   readonly rows: readonly RunRow[];
-  /** There are more of them than were asked for. */
+  /** True if there are more rows than asked for. */
   readonly isMore: boolean;
 }
 
-/** Finds rows of the runs of a job and removes them, with all that belongs to them. */
+/** Finds rows of the runs of a job and removes them, with all related data. */
 export class RunRemoval {
   readonly #stores: Stores;
   readonly #objects: RunRemovalDependencies["objects"];
@@ -43,7 +43,7 @@ export class RunRemoval {
     this.#outputs = new JobOutputs(stores);
   }
 
-  /** In no order; with `beforeMs` those that began before. */
+  /** Unordered; with `beforeMs` only runs that began before it. */
   async *rows(job: JobOfTenant, beforeMs = Infinity): AsyncGenerator<RunRow> {
     const pages = this.#objects.read(platformOf(job), {
       class: job.ospace + JOB_RUN_PATH,
@@ -63,7 +63,7 @@ export class RunRemoval {
       }
   }
 
-  /** Up to `most` of those whose run is over. */
+  /** Up to `most` of the rows whose run is over. */
   async ended({ tenant }: JobOfTenant, rows: AsyncIterable<RunRow>, most: number): Promise<OldRuns> {
     const found: RunRow[] = [];
     const goesOn = new Map<string, boolean>();
@@ -77,7 +77,7 @@ export class RunRemoval {
     return { rows: found, isMore: false };
   }
 
-  /** With their commands and outputs; safe to repeat. */
+  /** Removes the rows with their commands and outputs; safe to repeat. */
   async remove(job: JobOfTenant, rows: readonly RunRow[]): Promise<void> {
     const hosts = new Map<string, Set<string>>();
     for (const { runId, host } of rows) hosts.set(runId, (hosts.get(runId) ?? new Set()).add(host));
@@ -85,7 +85,7 @@ export class RunRemoval {
     await mapLimited(rows, JOB_RETENTION_PARALLEL, (row) => this.#remove(job, row));
   }
 
-  /** Those of one run on some of its hosts. */
+  /** Removes the commands of one run on some of its hosts. */
   async #removeCommands(job: JobOfTenant, [runId, hosts]: readonly [string, ReadonlySet<string>]): Promise<void> {
     const path = job.ospace + COMMAND_RUN_PATH;
     const pages = this.#objects.read(platformOf(job), {
@@ -104,7 +104,7 @@ export class RunRemoval {
     }
   }
 
-  /** The row last: while it is there, all of the run is found again. */
+  /** Removes the row last: while it exists, the rest of the run can be found again. */
   async #remove(job: JobOfTenant, { id, runId, host }: RunRow): Promise<void> {
     await this.#outputs.remove(job.tenant, { runId, host });
     await this.#objects.remove(platformOf(job), [{ id, class: job.ospace + JOB_RUN_PATH }]);

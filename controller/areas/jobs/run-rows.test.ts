@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => scene[Symbol.asyncDispose]());
 
-/** Rows, and what was written in each write. */
+/** Rows, and the run ids of each write. */
 function rows(before: (names: readonly unknown[]) => void = () => undefined) {
   const writes: string[][] = [];
   const insert: Objects["insert"] = async (principal, path, given, options) => {
@@ -32,7 +32,7 @@ function rows(before: (names: readonly unknown[]) => void = () => undefined) {
 }
 
 const NOW_MS = Date.now();
-/** `atMs` after now. */
+/** `atMs`: milliseconds after now. */
 const timed = (runid: string, atMs: number, status = "running") => ({
   row: { runid, host: "h1", name: "j", status, stime: NOW_MS },
   atMs: NOW_MS + atMs,
@@ -52,7 +52,7 @@ test("rows that are asked for while others are written go together, each with th
     ...Array.from({ length: JOB_ROW_WRITES_AT_ONCE }, () => 1),
     6 - JOB_ROW_WRITES_AT_ONCE,
   ]);
-  // An end that is older than the beginning of its run changes nothing, a later one does: by their own times.
+  // By its own time, an end that is older than the start of its run changes nothing; a later one does.
   await Promise.all(runs.map((runid, n) => of.write(ADMIN, JOB_RUN_PATH, [timed(runid, 10_003, `end ${n}`)])));
   expect(await states("tick")).toEqual([
     ...runs.slice(0, 3).map((runid, n) => `${runid} end ${n}`),

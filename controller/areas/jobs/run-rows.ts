@@ -14,8 +14,8 @@ interface TimedRow {
 }
 
 /**
- * Writes rows of runs: those that are asked for while others of the tenant are written go together. Each bears the time
- * that was settled with its run, so that one that is written twice changes nothing.
+ * Writes rows of runs. Rows requested while other rows of the tenant are being written are written together. Each has
+ * the time stored with its run, so writing a row twice changes nothing.
  */
 export class RunRows {
   readonly #objects: Pick<Objects, "insert">;
@@ -26,10 +26,13 @@ export class RunRows {
     this.#objects = objects;
   }
 
-  /** Resolves when the rows are durable, each by itself. `path` is relative to the tenant's ospace. */
+  /**
+   * Resolves when the rows are durable; each row succeeds or fails by itself. `path` is relative to the tenant's
+   * ospace.
+   */
   async write(of: RunCaller, path: string, rows: readonly TimedRow[]): Promise<void> {
     if (rows.length === 0) return;
-    // A call has a time of its own to wait for the stores.
+    // A call waits for the stores only until its own deadline.
     if (CallDeadline.current() !== undefined) return this.#insert(of, path, rows);
     const key = `${of.tenant}\n${of.ospace}${path}\n${of.traceparent}`;
     const writes = this.#writes.get(key) ?? this.#together(of, path);

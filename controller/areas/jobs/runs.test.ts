@@ -26,7 +26,7 @@ async function define(job: object = {}): Promise<string> {
   return `${name}@d`;
 }
 
-/** Hosts whose commands go on until they are let go. */
+/** Hosts whose commands run until they are released. */
 function patient() {
   const sent: SentCommand[] = [];
   const held = new Map<string, ReturnType<typeof heldWork<Partial<CommandOutcome>>>>();
@@ -48,7 +48,7 @@ async function keysUnder(prefix: string): Promise<readonly string[]> {
   return (await kv.list(prefix)).entries.map(({ key }) => key);
 }
 
-/** Stores of which some calls do not succeed. */
+/** Stores with some calls that fail. */
 function failing(instead: (kv: KvStore) => Partial<KvStore>): Stores {
   return {
     system: () => scene.engine.system(),
@@ -87,7 +87,7 @@ test("while it waits in its queue all of its hosts are those on which it is to g
   const first = await runs.execute(ADMIN, await define({ queue: "states" }), {});
   await expect.poll(() => hosts.sent.length, PATIENCE).toBe(2);
   const second = await runs.execute(ADMIN, await define({ queue: "states" }), {});
-  // Of no queue: though it came later it does not wait.
+  // In no queue: it came later, but does not wait.
   const third = await runs.execute(ADMIN, await define({ groupmode: "one", host: ["h3"] }), {});
   await expect.poll(() => hosts.sent.map(({ host }) => host).sort(), PATIENCE).toEqual(["h1", "h2", "h3"]);
   expect(await runs.openState("matrix", second.runId)).toMatchObject({ begun: [], open: ["h1", "h2"] });

@@ -43,26 +43,27 @@ export interface RunDependencies {
   readonly jobs: Pick<JobService, "visible" | "requireVisible">;
   readonly secrets: Pick<SecretBox, "seal" | "open">;
   readonly hosts: Pick<Hosts, "dispatch">;
-  /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
+  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
   readonly stored: Pick<StoredCommands, "outcome">;
   readonly objects: Pick<Objects, "insert" | "get" | "catalog">;
   readonly notifications: Pick<Notifications, "publish">;
   readonly controllers: Controllers;
-  /** What runs serverJS; absent: this controller runs no scripts. */
+  /** Runs serverJS; absent: this controller runs no scripts. */
   readonly scripts?: ServerScripts;
   readonly authors?: Authors;
-  /** What lets commands reach the context of their run; absent: nothing does. */
+  /** Gives commands access to the context of their run; absent: they have none. */
   readonly access?: RunAccess;
-  /** Keeps of each job as many runs as it says; absent: all, for their days. */
+  /** Keeps as many runs of each job as it says; absent: all, for their days. */
   readonly retention?: Pick<RunRetention, "ran">;
-  /** Hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
+  /** Maximum number of hosts of all executions at the same time; `JOB_RUNS_IN_FLIGHT_MAX` when absent. */
   readonly runsInFlightMax?: number;
 }
 
 /**
- * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. A run
- * whose controller is gone is taken over: its commands are sent again under their ids, which runs none of them twice.
+ * Executes jobs. Every host of an execution ends in exactly one final state, decided once for all controllers. If a
+ * controller stops, another one takes its runs over: it sends their commands again with the same ids, so no command
+ * runs twice.
  */
 export class JobRuns {
   readonly #with: RunDependencies;
@@ -113,18 +114,18 @@ export class JobRuns {
     });
   }
 
-  /** Tells of stored output and of ended runs, by `keyOf` of the run. */
+  /** Notifies of stored output and of ended runs, by `keyOf` of the run. */
   get appends(): Appends {
     return this.#carrying.appends;
   }
 
-  /** Whether a run gave this command to the host; known for as long as the run's output is kept. */
+  /** True if a run gave this command to the host; known as long as the run's output is kept. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const run = runOf(commandId);
     return run?.host === host && this.#outputs.knows(tenant, run);
   }
 
-  /** Resolves when the execution is on record and begun; it goes on when the caller does not wait for its end. */
+  /** Resolves when the execution is stored and begun. It continues even if the caller does not wait for its end. */
   async execute(principal: Principal, fullName: string, request: ExecutionRequest): Promise<Execution> {
     requirePermission(principal, "jobs:run");
     const run = await this.#planned(principal, fullName, request);
@@ -133,8 +134,8 @@ export class JobRuns {
   }
 
   /**
-   * As `execute`, several side by side, answered in their order. Where one of them is not there or not asked for as it
-   * must be, or where there is no room for all, none is begun. What fails afterwards fails alone.
+   * Like `execute`, for several jobs in parallel, answered in their order. None is begun if a job does not exist, if a
+   * request is invalid, or if there is no room for all. Later failures affect only their own job.
    */
   async executeAll(principal: Principal, requests: readonly NamedRequest[]): Promise<readonly Begun[]> {
     requirePermission(principal, "jobs:run");
@@ -158,9 +159,9 @@ export class JobRuns {
   }
 
   /**
-   * Begins the run of a schedule in one transaction with its ticket; false: a condition of that does not hold, nothing
-   * was begun. The job is as it was read with what the ticket is conditional on. Where another controller must go on with it, all of its hosts are run: the entry of an only host is enough
-   * for that, else the execution has one of its own.
+   * Begins the run of a schedule in one transaction with its ticket; false: a condition of the ticket does not hold,
+   * nothing was begun. `job` must be read together with the ticket's conditions. If this controller stops, another one
+   * runs all remaining hosts: for a single host its entry is enough, otherwise the execution has an entry of its own.
    */
   async fire(principal: Principal, job: StoredJob, { dueMs, ticket, waits }: Firing): Promise<boolean> {
     requirePermission(principal, "jobs:run");
@@ -173,12 +174,12 @@ export class JobRuns {
     return held !== undefined;
   }
 
-  /** Whether an execution is not over on all of its hosts. */
+  /** True if an execution is not over on all of its hosts. */
   goesOn(tenant: string, runId: string): Promise<boolean> {
     return hasOpen(this.#with.stores, tenant, runId);
   }
 
-  /** Of a run that is not over; for services that look whether the caller may know of it. */
+  /** State of an unfinished run; for services that check if the caller may see it. */
   async openState(tenant: string, runId: string, host?: string): Promise<OpenState | undefined> {
     const [execution, open] = await Promise.all([
       this.#executions.find(tenant, runId),
@@ -196,7 +197,7 @@ export class JobRuns {
     return { user: principal.user, job: name, ...known };
   }
 
-  /** Puts on record that a run, or its part on one host, is to be cancelled. */
+  /** Stores the wish to cancel a run or its part on one host. */
   askToEnd(tenant: string, runId: string, wish: { readonly by: string; readonly host?: string }): Promise<void> {
     return this.#cancels.request(tenant, { runId, ...wish });
   }
@@ -206,7 +207,7 @@ export class JobRuns {
     const { tenant } = run.order.principal;
     const held = await this.#places.take<VersionedExecution | "used">(run, async ({ if: conditions, then }) => {
       const within = { if: [...conditions, ...ticket.if], then: [...then, ...ticket.then] };
-      // Else the place would be tried again and again for a ticket that is not good any more.
+      // Otherwise the place would be tried again and again with an outdated ticket.
       return (
         (await this.#whole.begin(run, queueKey, within)) ?? ((await this.#holds(tenant, ticket)) ? undefined : "used")
       );
@@ -254,7 +255,7 @@ export class JobRuns {
     return execution;
   }
 
-  /** What its caller cancels stays cancelled when another controller takes the run over. */
+  /** Stores the caller's cancel, so that it also holds after another controller takes the run over. */
   #keepCancel({ id, order: { principal }, watcher }: Run, { finished }: Execution): void {
     const signal = watcher?.signal;
     if (!signal) return;
@@ -281,7 +282,7 @@ export class JobRuns {
       return { runId: run.id, finished: this.#untilEnd(run, this.#carrying.start(run, open, room)) };
     } catch (error) {
       this.#carrying.leave(room);
-      // Maintenance ends the runs that were opened before the failure, or are being opened still.
+      // Maintenance ends runs that were opened before the failure or are still being opened.
       throw error;
     }
   }
@@ -305,7 +306,7 @@ export class JobRuns {
     return [first, ...opened];
   }
 
-  /** An execution that is let go of keeps its place and its rights: its runs are open. */
+  /** If this controller lets go of an execution, its place and rights stay, because its runs are open. */
   #untilEnd<T>(run: Run, finished: Promise<T>): Promise<T> {
     const { limit, order } = run;
     if (limit === 0 && order.hosts.length === 1) return finished;
@@ -314,7 +315,7 @@ export class JobRuns {
       if (order.hosts.length > 1) await this.#endRights(run);
       return told;
     });
-    // A failure is logged where the execution is carried out, and not every caller waits for it.
+    // A failure is logged where the execution is carried out; not every caller waits for it.
     ended.catch(() => undefined);
     return ended;
   }
@@ -328,9 +329,9 @@ export class JobRuns {
   }
 
   /**
-   * Takes over runs whose controller is gone, ends those that no controller ended well past their deadline, puts
-   * decided ends on record, and removes outputs that are too old. Called at the start, from time to time and when a
-   * controller went; safe on several controllers.
+   * Takes over runs whose controller is gone, ends runs that no controller ended well past their deadline, records
+   * decided ends, and removes old outputs. Called at the start, from time to time, and when a controller has stopped.
+   * Safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     await this.#takeover.attend(tenant);
@@ -341,9 +342,9 @@ export class JobRuns {
   }
 
   /**
-   * Lets go of what is under way: commands go on, and the next controller takes the runs over as after a crash. Known
-   * ends are put on record. Call it while the agents are still connected, so that a lost connection is not taken for an
-   * end.
+   * Stops without ending runs: their commands continue, and another controller takes the runs over as after a crash.
+   * Known ends are recorded. Call it while the agents are still connected, so that a lost connection does not count as
+   * an end.
    */
   async close(): Promise<void> {
     await Promise.all([this.#journal.underWay.close(), this.#executions.underWay.close()]);
@@ -351,30 +352,30 @@ export class JobRuns {
   }
 }
 
-/** A run that is not over. */
+/** State of a run that is not over. */
 export interface OpenState {
-  /** Who asked for it. */
+  /** The user who asked for it. */
   readonly user: string;
   /** `<name>@<dir>` */
   readonly job: string;
-  /** Those on which it goes on or is to, and the one that was asked for if it is over there. */
+  /** Hosts on which it continues or will run, and the host that was asked for if the run is over there. */
   readonly hosts: readonly string[];
-  /** Hosts on which it goes on, or has an end that is not on record everywhere yet; they have rows. */
+  /** Hosts on which it continues, or whose end is not recorded everywhere yet; they have rows. */
   readonly begun: readonly string[];
-  /** Hosts on which it has no end, with those that it has not come to yet. */
+  /** Hosts on which it has no end, and hosts that it has not reached yet. */
   readonly open: readonly string[];
 }
 
 /** The run of a schedule. */
 export interface Firing {
   readonly dueMs: number;
-  /** What is written with it, and on which conditions. */
+  /** The transaction written together with the run. */
   readonly ticket: (runId: string) => KvTxn;
-  /** Whether it waits for the run before it. */
+  /** True if it waits for the run before it. */
   readonly waits: boolean;
 }
 
-/** Whether it is over with the run of its only host, and was begun with it. */
+/** True if the execution begins and ends with the run on its only host. */
 function isOneHost(run: Run): boolean {
   return run.limit === 0 && run.order.hosts.length === 1 && !isWhole(run);
 }

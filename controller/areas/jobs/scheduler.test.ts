@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => monitoring[Symbol.asyncDispose]());
 
-/** A scheduler that tells which jobs it attends to; each is due again at once, as long as it is defined. */
+/** A scheduler that records the jobs it attends to. Each job is due again at once, as long as it is defined. */
 function scheduler(own: string, attended: string[], work: () => Promise<void> = () => Promise.resolve()): JobScheduler {
   return new JobScheduler({
     stores: monitoring.engine,

@@ -30,8 +30,9 @@ export interface SchedulerDependencies {
 }
 
 /**
- * Fires schedules while this controller is the one that does: it holds a key under its lease, and any other takes it
- * when the lease is over. That spares work and nothing depends on it: what is due is decided by `Firings`, in the store.
+ * Fires schedules while this controller is the leader: it holds a key under its lease, and another one takes the key
+ * when the lease is over. The leader only saves work: `Firings` decides in the store what is due, so two leaders do no
+ * harm.
  */
 export class JobScheduler {
   readonly #with: SchedulerDependencies;
@@ -46,7 +47,7 @@ export class JobScheduler {
     this.#running = this.#run();
   }
 
-  /** Begins no firing any more; resolves when those under way are decided. */
+  /** Begins no more firings; resolves when those under way are decided. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -120,7 +121,7 @@ export class JobScheduler {
     }
   }
 
-  /** Until the next is due, something changes, or the time of day is to be looked at. */
+  /** Waits until the next job is due, something changes, or the wall clock has to be checked. */
   async #pause(agenda: Agenda, firing: ReadonlySet<Promise<void>>, signal: AbortSignal): Promise<void> {
     const { clock } = this.#with.runtime;
     if (firing.size >= SCHEDULE_PARALLEL) return Promise.race(firing);
@@ -152,13 +153,13 @@ export class JobScheduler {
       });
       followed.set(tenant, keys);
       await keys.start();
-      // Later changes are attended to too early by an old state, and wait then.
+      // For later changes the states are missing: such a job is attended to too early, and then waits.
       states.clear();
     }
   }
 }
 
-/** An answer that is lost is no harm: the lease ends by itself. */
+/** A failure does no harm: the lease ends by itself. */
 async function revoked(lease: KvLease): Promise<void> {
   await lease.revoke().catch(() => undefined);
 }

@@ -19,7 +19,7 @@ type Ran = Parameters<ServerScripts["runOfJob"]>[1] & { readonly principal: Prin
 let monitoring: Awaited<ReturnType<typeof openMonitoring>>;
 let controllers = 0;
 let present: Set<string>;
-/** What ran where, in its order. */
+/** The scripts and commands that ran, in order, and where they ran. */
 let told: string[];
 let ran: Ran[];
 let onScript: (script: Ran) => Promise<string | undefined>;
@@ -176,7 +176,7 @@ test("scripts run with what caller and author have in common, and not for an aut
 });
 
 describe("a controller that is gone", () => {
-  /** Begun at `a`, which is gone when it is at `asleep`; ended at `b`; then `a` wakes. */
+  /** Begins a run at `a`, which stops at `asleep`; `b` ends the run; then `a` continues. */
   const takenOver = async (asleep: ReturnType<typeof gate>) => {
     const { runId, finished } = await controller("a").execute(admin, "scripted", {});
     await asleep.atIt;

@@ -21,7 +21,7 @@ import type { Run } from "./plan.ts";
 import { placeOf, type Stage } from "./stages.ts";
 import type { Authors, HostRun } from "./types.ts";
 
-/** Runs serverJS; offered by the area of scripts. */
+/** Runs serverJS; provided by the area of scripts. */
 export interface ServerScripts {
   runOfJob(principal: Principal, script: KeptScript): Promise<Value | undefined>;
 }
@@ -38,7 +38,7 @@ export interface ScriptDependencies {
   readonly endings: RunEndings;
 }
 
-/** A script that ran: the entry that has its end, and what callers are told of it. */
+/** A finished script: the entry with its end, and the end for callers. */
 export interface StageRun {
   readonly held: VersionedExecution;
   readonly told: HostRun;
@@ -50,13 +50,13 @@ interface Outcome {
 }
 
 const ERROR_LEVEL = levelOf("error");
-/** Stores and controllers that are away: the script is run again later. */
+/** Errors while stores or controllers are unavailable: the script runs again later. */
 const PASSING: readonly ErrorCode[] = ["unavailable", "unknown_outcome"];
 const STATE_OF_CODE: Readonly<Record<string, FinalState>> = { deadline: "timeout", cancelled: "cancelled" };
 
 /**
- * The scripts of an execution. The end of each is decided once, in the entry of the execution, and the next step is made
- * on condition of it; a script whose controller is gone before that runs again.
+ * The scripts of an execution. The end of each is decided once, in the entry of the execution, and the next step is
+ * conditional on that. If a controller stops before, the script runs again.
  */
 export class ExecutionScripts {
   readonly #with: ScriptDependencies;
@@ -68,8 +68,9 @@ export class ExecutionScripts {
   }
 
   /**
-   * Runs the script unless its end is decided. `undefined`: there is none of that stage. What is wrong with it is its
-   * end; `LetGo` when this controller ends, `Overtaken` when another one went on, and failures of the stores are thrown.
+   * Runs the script unless its end is decided. `undefined`: there is none of that stage. An error in the script is its
+   * end. Thrown are `LetGo` when this controller stops, `Overtaken` when another one has continued, and failures of the
+   * stores.
    */
   async run(run: Run, held: VersionedExecution, stage: Stage, about: Value = {}): Promise<StageRun | undefined> {
     const text = held.open.scripts?.[stage];
@@ -100,7 +101,10 @@ export class ExecutionScripts {
     return this.#with.executions.underWay.stopping;
   }
 
-  /** Where its output is read from is written with it, so that one that was overtaken changes nothing. */
+  /**
+   * Writes the note that names the valid output in the same transaction, so that a controller that was overtaken
+   * changes nothing.
+   */
   async #begin(run: Run, held: VersionedExecution, stage: Stage): Promise<VersionedExecution> {
     const { executions, stores } = this.#with;
     const step = executions.stepWithin(held, { startedMs: run.startedMs });
@@ -124,7 +128,7 @@ export class ExecutionScripts {
     return next;
   }
 
-  /** Puts the end on record; what is written of the entry from then on is without the output. */
+  /** Records the end; from then on the entry is written without the output. */
   async #settled(
     run: Run,
     held: VersionedExecution,
@@ -171,7 +175,7 @@ export class ExecutionScripts {
     const { scripts } = this.#with;
     if (!scripts) throw new AppError("unsupported", "This controller runs no scripts.");
     const { order, watcher } = run;
-    // What undoes the work of a run that was cancelled must not be cancelled with it.
+    // A script that undoes the work of a cancelled run must not be cancelled itself.
     const isCancelled = stage !== "end" && watcher?.signal;
     return scripts.runOfJob(principal, {
       name: `${order.name}/${stage}`,
@@ -190,7 +194,7 @@ export class ExecutionScripts {
     return { runid: id, sid, name, dir, user: principal.user, hosts: [...hosts], stime: startedMs, env };
   }
 
-  /** Those that the caller, when he asked, and the author now have in common. */
+  /** The rights that the caller had when asking and the author has now. */
   async #rights(caller: Principal, author: string): Promise<Principal> {
     const present = await this.#with.authors?.present(caller.tenant, author);
     if (present) return sharedRights(caller, present);

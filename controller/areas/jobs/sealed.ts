@@ -7,7 +7,7 @@ import { passwordContext } from "./group-secrets.ts";
 import { GROUPS, type StoredGroup } from "./group-store.ts";
 import { OPEN_RUNS, type RunOrder } from "./open-runs.ts";
 
-/** Passwords of groups, and what runs that are not over were given: that goes with its run. */
+/** Passwords of groups, and parameters of unfinished runs; the latter are removed with their run. */
 export function sealedJobs(stores: Stores, secrets: Pick<KeyRing, "sealAnew">): readonly SealedKind[] {
   return [
     {

@@ -15,19 +15,19 @@ import { formatJobName, isSystemDir, jobName, parseJobName, type JobName } from 
 import { authorOf, JobStore, type StoredJob } from "./store.ts";
 import { SYSTEM_JOBS, systemJobOf } from "./system-jobs.ts";
 
-/** What stands in the place of a job's whole name in a path of the interface. */
+/** This word replaces the whole name of a job in a path of the interface. */
 const SYNC = "sync";
 
 export interface SavedJob {
   readonly job: JobRecord;
-  /** What of the definition has no effect. */
+  /** Parts of the definition without effect. */
   readonly warnings: readonly string[];
 }
 
 interface Change {
-  /** The definition to be, of the one that stands. */
+  /** Makes the new definition from the present one. */
   readonly make: (before: StoredJob | undefined) => StoredJob;
-  /** Whether the principal answers for what is executed from then on. */
+  /** True if the principal becomes responsible for what is executed from then on. */
   readonly adopts: boolean;
 }
 
@@ -42,7 +42,7 @@ export class JobService {
     readonly stores: Stores;
     readonly runtime: Runtime;
     readonly objects: Pick<Objects, "catalog">;
-    /** Of schedules that name none; UTC when absent. */
+    /** Time zone of schedules that name none; UTC when absent. */
     readonly zone?: string;
   }) {
     this.#objects = dependencies.objects;
@@ -51,7 +51,7 @@ export class JobService {
     this.#runtime = dependencies.runtime;
   }
 
-  /** Adds the job, or replaces the one of that name; `AppError("conflict")` when another writer was first. */
+  /** Adds the job, or replaces the one of that name; `AppError("conflict")` if another writer was first. */
   async save(principal: Principal, input: JobInput): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(input);
@@ -61,7 +61,7 @@ export class JobService {
     return saved;
   }
 
-  /** Changes the members that are given; `AppError("not_found")` when there is no such job for the principal. */
+  /** Changes the given members; `AppError("not_found")` if there is no such job for the principal. */
   async edit(principal: Principal, change: JobChange): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
@@ -73,7 +73,7 @@ export class JobService {
     return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
-  /** As `edit`; a job that is not there is added, for which it takes an `exec`. */
+  /** Like `edit`, but adds a missing job; this needs an `exec`. */
   async merge(principal: Principal, change: JobChange): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const name = definableName(change);
@@ -81,14 +81,14 @@ export class JobService {
     return this.#change(principal, name, { make, adopts: saysWhatIsExecuted(change) });
   }
 
-  /** Whether schedules start the job; on request it starts in any case. */
+  /** Sets if schedules start the job; it can always be started on request. */
   async enable(principal: Principal, fullName: string, enable: boolean): Promise<SavedJob> {
     requirePermission(principal, "jobs:write");
     const { name, dir } = await this.visible(principal, fullName);
     return this.edit(principal, { name, dir, enable: enable ? 1 : 0 });
   }
 
-  /** Whether there is such a job for the principal. */
+  /** True if there is such a job for the principal. */
   async exists(principal: Principal, fullName: string): Promise<boolean> {
     requirePermission(principal, "jobs:read");
     try {
@@ -100,20 +100,20 @@ export class JobService {
     }
   }
 
-  /** Those there are for the principal, without what is hidden from it. */
+  /** The jobs that the principal may see, without hidden members. */
   async list(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((job) => sees(job)).map(shown);
   }
 
-  /** For the class of jobs, over which the rules for rows and columns are laid where it is queried. */
+  /** For the class of jobs; queries apply the rules for rows and columns. */
   async all(principal: Principal): Promise<readonly JobRecord[]> {
     requirePermission(principal, "jobs:read");
     return [...(await this.#store.definitions(principal.tenant)), ...SYSTEM_JOBS].map((job) => record(principal, job));
   }
 
-  /** What stops when the user goes, as far as the principal may see it. */
+  /** Schedules that stop when the user is deleted, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "jobs:read")) return [];
@@ -131,7 +131,7 @@ export class JobService {
     return this.#withNext(shown(record(principal, await this.visible(principal, fullName))));
   }
 
-  /** Beside others that do; `AppError("not_found")`. */
+  /** Works beside other changes of the same job; `AppError("not_found")`. */
   async retag(
     principal: Principal,
     fullName: string,
@@ -157,7 +157,9 @@ export class JobService {
       throw changedMeanwhile(parseJobName(name));
   }
 
-  /** As it is stored, for reading, changing and executing. `AppError("not_found")` also when it is none for the principal. */
+  /**
+   * The stored job, for reading, changing and executing. `AppError("not_found")` also if the principal does not see it.
+   */
   async visible(principal: Principal, fullName: string): Promise<StoredJob> {
     requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
     const job = await this.#find(principal.tenant, fullName);
@@ -165,14 +167,14 @@ export class JobService {
     return job;
   }
 
-  /** As `visible`, for a job as it was read. */
+  /** Like `visible`, for a job that was already read. */
   async requireVisible(principal: Principal, job: StoredJob): Promise<void> {
     requireOneOf(principal, ["jobs:read", "jobs:write", "jobs:run"]);
     const { sees } = await this.#filter(principal);
     if (!sees(record(principal, job))) throw unknownJob(formatJobName(job));
   }
 
-  /** Again while others change the same job, so that of several changes to different members none is lost. */
+  /** Repeats while others change the same job, so that no change to another member is lost. */
   async #change(principal: Principal, name: JobName, change: Change): Promise<SavedJob> {
     for (let attempt = 0; attempt < JOB_CHANGE_ATTEMPTS_MAX; attempt++) {
       const saved = await this.#write(principal, name, change);
@@ -256,7 +258,7 @@ function isOnce(schedule: string): boolean {
   return /^\s*at\s/.test(schedule);
 }
 
-/** `undefined` also for what was stored before it had to be readable. */
+/** `undefined` also for a text stored before schedules had to be valid. */
 function readable(text: string, zone: string): Schedule | undefined {
   try {
     return parseSchedule(text, zone);
@@ -266,7 +268,7 @@ function readable(text: string, zone: string): Schedule | undefined {
   }
 }
 
-/** `undefined` for what cannot be a job's name. */
+/** `undefined` for a text that cannot be a job's name. */
 function formatted(fullName: string): string | undefined {
   try {
     return formatJobName(parseJobName(fullName));
@@ -300,7 +302,7 @@ function record(
   };
 }
 
-/** Refuses names under which the job could not be reached, and those of the platform. */
+/** Throws for names under which the job could not be reached, and for those of the platform. */
 function definableName(input: Pick<JobChange, "name" | "dir">): JobName {
   const name = jobName(input.name, input.dir ?? "");
   refuseSystem(name);

@@ -1,4 +1,4 @@
-/** What of a job the controller itself runs. */
+/** The scripts of a job, which the controller itself runs. */
 export const STAGES = ["begin", "serverjs", "end"] as const;
 export type Stage = (typeof STAGES)[number];
 
@@ -7,7 +7,7 @@ export interface RunScripts {
   /** serverJS texts; empty: none. */
   readonly begin: string;
   readonly end: string;
-  /** In the place of hosts: the path of a script, or its text; empty: the job has hosts. */
+  /** Instead of hosts: the path of a script, or its text; empty: the job has hosts. */
   readonly serverjs: string;
   /** The user who saved them. */
   readonly author: string;
@@ -15,13 +15,13 @@ export interface RunScripts {
 
 const SERVERJS = /^\s*serverjs\s+/;
 
-/** The script of a job that no host runs; empty for one of hosts. */
+/** The script of a job without hosts; empty for a job with hosts. */
 export function serverScriptOf(exec: readonly string[]): string {
   const [line = ""] = exec;
   return exec.length === 1 && SERVERJS.test(line) ? line.replace(SERVERJS, "").trim() : "";
 }
 
-/** Stands for the host in the row of a script and in the name of its output: no host has such a name. */
+/** The host name in the row of a script and in the name of its output: no real host has such a name. */
 export function placeOf(stage: Stage): string {
   return `-${stage}`;
 }

@@ -3,7 +3,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import { putOnce } from "../../store/once.ts";
 
-/** How a job lies in the KvStore: `jobs/definition/<name>@<dir>`. */
+/** A stored job. KvStore: `jobs/definition/<name>@<dir>`. */
 export interface StoredJob {
   readonly name: string;
   readonly dir: string;
@@ -23,10 +23,10 @@ export interface StoredJob {
   readonly limit: number;
   readonly enable: number;
   readonly queue: string;
-  /** How often a host that failed is tried again, and the seconds before; absent: never. */
+  /** How often a failed host is tried again, and the seconds before (`retrydelay`); absent: never. */
   readonly retry?: number;
   readonly retrydelay?: number;
-  /** Most runs that are kept of it; 0 or absent: those of so many days. */
+  /** Maximum number of its runs to keep; 0 or absent: all, for `keepdays`. */
   readonly keep?: number;
   /** Days for which its runs are kept; 0 or absent: `JOB_RUN_TTL_DAYS`. */
   readonly keepdays?: number;
@@ -34,9 +34,9 @@ export interface StoredJob {
   readonly createdMs: number;
   readonly changedMs: number;
   readonly creator: string;
-  /** The user who saved what is executed; its schedule runs with the rights that user has then. */
+  /** The user who saved what is executed; the schedule runs with that user's rights at that time. */
   readonly savedBy?: string;
-  /** Times of the schedule count after this moment: it was set, or switched on, then. */
+  /** Start of the schedule: when it was set or enabled. Only later times count. */
   readonly scheduledMs?: number;
 }
 
@@ -48,7 +48,7 @@ export function definitionKey(fullName: string): string {
 
 export const SCHEDULES = "jobs/schedule/";
 
-/** Where the state of its schedule lies. */
+/** Key of the state of its schedule. */
 export function scheduleKey(fullName: string): string {
   return SCHEDULES + fullName;
 }
@@ -76,7 +76,7 @@ export class JobStore {
     return found;
   }
 
-  /** False when the definition was changed since `ifRevision` was read; 0: it is new. */
+  /** False if the definition has changed since `ifRevision` was read; 0: it is new. */
   async putDefinition(
     tenant: string,
     fullName: string,
@@ -87,7 +87,7 @@ export class JobStore {
     return (await putOnce(kv, { key: DEFINITIONS + fullName, value: encodeJson(job), ifRevision })).ok;
   }
 
-  /** False when it was changed or removed meanwhile. */
+  /** False if it was changed or removed meanwhile. */
   async removeDefinition(tenant: string, fullName: string, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     const then = [definitionKey(fullName), scheduleKey(fullName)].map((key) => ({ kind: "delete", key }) as const);
@@ -95,7 +95,7 @@ export class JobStore {
   }
 }
 
-/** With whose rights a schedule runs. */
+/** The user with whose rights a schedule runs. */
 export function authorOf({ savedBy, creator }: StoredJob): string {
   return savedBy ?? creator;
 }

@@ -19,7 +19,7 @@ beforeEach(async () => {
   });
 });
 afterEach(async () => {
-  // A client that was aborted may have opened a connection that it never uses.
+  // An aborted client may have opened a connection that it never used.
   world.http.app.server.closeAllConnections();
   await world[Symbol.asyncDispose]();
 });
@@ -27,7 +27,7 @@ afterEach(async () => {
 const query = { param: JSON.stringify({ cmd: "work", "HOST!": "h1" }), stream: "true", timeout: "130" };
 const PATH = "/job/remote_command@system/common";
 
-/** What the host does is up to the test: it gets the options of the command, and answers how it ended. */
+/** Sets the host's behaviour: `work` gets the options of the command and answers its outcome. */
 function onHost(work: (options: DispatchOptions) => Promise<Partial<CommandOutcome>>): void {
   world.hosts.dispatch = async (_principal, host, _command, options) => {
     return { host, state: "ok", code: 0, message: "", startedMs: 1, endedMs: Date.now(), ...(await work(options)) };
@@ -40,7 +40,7 @@ test("output is answered as it comes, each stream by its name, and the end with 
   onHost(async ({ onOutput, timeoutMs }) => {
     expect(timeoutMs).toBeGreaterThan(120_000);
     onOutput?.({ stderr: false, data: Buffer.from("first\n") });
-    // The command writes no more before its caller has read this.
+    // The command writes nothing more until its caller has read this.
     await read;
     onOutput?.({ stderr: true, data: Buffer.from("second\n") });
     return { state: "failed", code: 3, message: "The command ended with code 3." };
@@ -50,7 +50,7 @@ test("output is answered as it comes, each stream by its name, and the end with 
     lines.push(line);
     goOn();
   }
-  // When it is told is not promised, only that it is told before the end.
+  // The run id may come at any time before the end.
   const told = lines.findIndex((line) => Object.keys(line as object).join() === "runid");
   expect(lines.splice(told, 1)).toEqual([{ runid: expect.any(String) as string }]);
   expect(lines).toEqual([

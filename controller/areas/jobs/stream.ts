@@ -6,13 +6,12 @@ import { endOf } from "./run-answers.ts";
 import type { Execution } from "./types.ts";
 
 /**
- * What a run writes, as lines of JSON for one caller: `{host, stream, data}` as it comes, `{runid}` once it
- * is known, at last `{runid, runs,
- * skipped}`.
+ * Output of a run as lines of JSON for one caller: `{host, stream, data}` as it arrives, `{runid}` once it is known,
+ * and at the end `{runid, runs, skipped}`.
  */
 export class OutputStream {
   readonly content = new Readable({ read: () => undefined });
-  /** Bytes that were left out because the caller read too slowly. They are on record all the same. */
+  /** Bytes that were omitted because the caller read too slowly. They are stored anyway. */
   #skipped = 0;
 
   take(host: string, { stderr, data }: OutputPiece): void {
@@ -21,7 +20,7 @@ export class OutputStream {
     else this.#line({ host, stream: stderr ? "stderr" : "stdout", data: Buffer.from(data).toString("base64") });
   }
 
-  /** Ends the content with the end of the execution. */
+  /** Ends the content when the execution ends. */
   follow({ runId, finished }: Execution): void {
     if (!this.content.destroyed) this.#line({ runid: runId });
     finished.then(

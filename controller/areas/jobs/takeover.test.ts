@@ -52,16 +52,16 @@ type Used = Pick<Objects, "insert" | "get">;
 
 interface ControllerOptions {
   readonly dispatch?: Dispatch;
-  /** The other controllers it sees. */
+  /** The other controllers that it sees. */
   readonly sees?: readonly string[];
   readonly aheadMs?: number;
   readonly objects?: Used;
   readonly stores?: Stores;
-  /** Takes the states that are published. */
+  /** Gets the published states. */
   readonly published?: (status: string) => void;
 }
 
-/** One controller's runs over the shared stores. */
+/** The runs of one controller on the shared stores. */
 function controller(own: string, options: ControllerOptions = {}): JobRuns {
   const hosts: Pick<Hosts, "dispatch"> = {
     dispatch: async (_principal, host, _command, dispatched) => ({
@@ -89,7 +89,7 @@ function controller(own: string, options: ControllerOptions = {}): JobRuns {
   });
 }
 
-/** Pauses of a second and less are over at once, though they count; deadlines are as long as they are. */
+/** Pauses of up to a second end at once, but count; deadlines keep their length. */
 function hastyClock(aheadMs: () => number): Clock {
   let skippedMs = 0;
   return {
@@ -108,7 +108,7 @@ const used: Used = {
   get: (...call) => objects.get(...call),
 };
 
-/** Work that stands still until it is let go. */
+/** Work that waits until it is released. */
 function held<T>(answer: T) {
   let release: () => void = () => undefined;
   let reached: () => void = () => undefined;
@@ -150,7 +150,7 @@ const outputOf = async (runId: string, host: string) =>
 const openKeys = async (runId: string) =>
   (await (await engine.tenant("matrix")).kv.list(`jobs/open/${runId}/`)).entries.map(({ key }) => key);
 
-/** Resolves when the end of the run is on record. */
+/** Resolves when the end of the run is recorded. */
 const closed = (runId: string) => expect.poll(() => openKeys(runId)).toEqual([]);
 
 test("a run whose controller is gone is taken over under the same command ids, with its whole output; when that one wakes it tells its caller the same end, and nobody a second time", async () => {
@@ -261,7 +261,7 @@ test("whoever wakes and finds a host unreachable leaves the next host to the con
   asleep.release();
   taken.release();
   await closed(runId);
-  // Whoever waits at the one that slept is told what the other did.
+  // The caller that waits at the paused controller gets the other controller's result.
   expect(await finished).toMatchObject([
     { host: "h1", state: "unreachable" },
     { host: "h2", state: "ok" },
@@ -360,7 +360,7 @@ test.each([
   asleep.release();
   expect(await finished).toMatchObject([{ state }]);
   expect(await rowsOf(runId)).toMatchObject([{ status: state }]);
-  // The deadline is the one of the start, seen by the other clock; one clock shows whole milliseconds only.
+  // The deadline is that of the start, read by the other clock; one of the clocks shows whole milliseconds only.
   expect(left[0]).toBeLessThanOrEqual(60_000 - aheadMs);
   expect(left[0]).toBeGreaterThanOrEqual(60_000 - aheadMs - tookMs - 1);
 });
@@ -462,7 +462,7 @@ test("what the agent said decides, not that the controller was gone; without a w
 test("what is opened although its execution failed is ended, also by the controller that opened it", async () => {
   const [others, last, allOpening] = [held(undefined), held(undefined), held(undefined)];
   let opening = 0;
-  // After the first, as many as are opened at once: behind one that failed none is begun.
+  // After the first, as many as are opened at once: none is begun after a failed one.
   const hosts = ["first", "broken", ...Array.from({ length: JOB_PARALLEL_HOSTS - 1 }, (_, at) => `h${at}`)];
   const lastHost = hosts.at(-1);
   let runId = "";
@@ -493,7 +493,7 @@ test("a controller that stalls while it opens hosts opens none of a run that is 
   const insert: Used["insert"] = async (principal, path, rows, options) => {
     if (runId === "") {
       runId = String(rows[0]?.["runid"]);
-      // As the controller leaves it that ended the only host there was.
+      // The state after a controller has ended the only host.
       const { kv } = await engine.tenant("matrix");
       await Promise.all([kv.delete(`jobs/open/${runId}/h1`), kv.delete(`jobs/rights/${runId}`)]);
     }
@@ -529,7 +529,7 @@ test("in mode one a host that could not be opened after another was not reached 
 });
 
 test("in sequence goes on in order and one after the other, in mode one with the hosts that were not tried yet", async () => {
-  // The pauses that one of the runs skips take from the time of the other.
+  // Time that one of the runs skips in pauses also passes for the other run.
   const long = { dir: "", exec: ["x"], timeout: 3_600 };
   await jobs.save(ADMIN, { ...long, name: "one", host: ["h1", "h2", "h3"], groupmode: "one" });
   await jobs.save(ADMIN, { ...long, name: "sequence", host: ["h3", "h1", "h2"], groupmode: "sequence" });
@@ -577,7 +577,7 @@ test("in sequence goes on in order and one after the other, in mode one with the
 /** Seeds that once found a fault. */
 const KEPT_SEEDS: readonly number[] = [];
 const HISTORIES = onCluster ? 12 : 300;
-/** When the first ones had no take-over. */
+/** Maximum number, if the first histories had no take-over. */
 const HISTORIES_MAX = 400;
 const SIDE_BY_SIDE = 16;
 
@@ -587,7 +587,7 @@ test(`a run has one final state, which every caller is told and no row ever leav
   const seeds = [...KEPT_SEEDS, ...Array.from({ length: HISTORIES }, (_, at) => base + at)];
   const histories = await mapLimited(seeds, SIDE_BY_SIDE, (seed) => new History(seed).run());
   const takeOvers = (): number => histories.reduce((sum, { takenOver: count }) => sum + count, 0);
-  // About one history in three has a take-over, so twelve seeds in a row may have none: more are drawn until one has.
+  // About one history in three has a take-over, so twelve seeds in a row may have none: more are run until one has.
   for (let next = base + HISTORIES; takeOvers() === 0 && histories.length < HISTORIES_MAX; next += 1)
     histories.push(await new History(next).run());
   const takenOver = takeOvers();
@@ -601,8 +601,8 @@ test(`a run has one final state, which every caller is told and no row ever leav
 }, 240_000);
 
 /**
- * One run among three controllers that come and go for each other as the seed says; each may sleep before any of its
- * calls. The host does the command once, however many controllers send it, and not every sender learns how it ended.
+ * One run with three controllers, which appear and disappear for each other as the seed says. Each may pause before any
+ * call. The host does the command once, however often it is sent, and not every sender learns the outcome.
  */
 class History {
   readonly #seed: number;
@@ -661,7 +661,7 @@ class History {
   }
 
   async #maintain(at: number): Promise<void> {
-    // The one ahead by an hour finds every run past its deadline.
+    // The controller that is an hour ahead finds every run past its deadline.
     for (let rounds = 0; rounds < 4 || (!this.#over && rounds < 40); rounds++) {
       const pause = this.#random.next() * 12;
       for (let turns = 0; turns < pause; turns++) await this.#pause();
@@ -691,7 +691,7 @@ class History {
     return this.#turns.turn(() => Promise.resolve());
   }
 
-  /** The call that begins the run is repeated when it was refused; the run of the last one counts. */
+  /** Repeats a refused call to begin the run; the last run counts. */
   async #patiently<T>(work: () => Promise<T>): Promise<T> {
     for (;;) {
       try {
@@ -702,7 +702,7 @@ class History {
     }
   }
 
-  /** Only runs of this history are there for its controllers. */
+  /** Its controllers see only runs of this history. */
   #stores(): Stores {
     return {
       system: () => engine.system(),

@@ -19,7 +19,7 @@ export interface TakeoverDependencies {
   readonly runtime: Runtime;
 }
 
-/** Goes on with runs that no controller carries out. */
+/** Continues runs that no controller carries out. */
 export class RunTakeover {
   readonly #with: TakeoverDependencies;
 
@@ -27,7 +27,7 @@ export class RunTakeover {
     this.#with = dependencies;
   }
 
-  /** Looks once at all that is open; one execution that fails does not keep the others from it. */
+  /** Checks everything open once; an execution that fails does not stop the others. */
   async attend(tenant: string): Promise<void> {
     const { journal, runtime } = this.#with;
     const executions = new Map<string, VersionedRun[]>();
@@ -54,7 +54,10 @@ export class RunTakeover {
     if (orphans.length > 0) await this.#takeOver(orphans);
   }
 
-  /** What this controller began and did not carry out failed for its caller: it is not executed behind his back. */
+  /**
+   * A run that this controller began but does not carry out has failed for its caller, so it must not be executed
+   * later.
+   */
   #isOrphan(open: OpenRun): boolean {
     const { journal, controllers } = this.#with;
     const hasNoCaller = open.owner !== controllers.own || open.attempt > 0 || open.order.dueMs !== undefined;
@@ -65,7 +68,7 @@ export class RunTakeover {
     const { carrying, runtime } = this.#with;
     const [first] = orphans;
     const principal = first && (await this.#with.rights.of(first.open));
-    // Then its hosts' word ends it, after its deadline.
+    // Without rights the run ends after its deadline, by the outcome that its host has stored.
     if (!principal)
       return runtime.log.warn({ run: first?.open.runId }, "the rights of a job run are not there any more");
     if (!carrying.enter(orphans.length)) return;
@@ -83,7 +86,7 @@ export class RunTakeover {
     if (run) void carrying.start(run, taken, taken.length);
   }
 
-  /** One that cannot be taken now is taken the next time, and keeps none of the others. */
+  /** A run that cannot be taken now is taken next time, and does not stop the others. */
   async #take(orphan: VersionedRun): Promise<VersionedRun | undefined> {
     try {
       return await this.#with.journal.take(orphan);
@@ -94,7 +97,7 @@ export class RunTakeover {
     }
   }
 
-  /** What the agent said decides, if it said something; the controller that ran it does not matter. */
+  /** If the agent stored an outcome, that decides the end, whichever controller sent the command. */
   async #endLate(run: VersionedRun): Promise<void> {
     const { journal } = this.#with;
     const mine = await journal.take(run);

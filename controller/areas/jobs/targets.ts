@@ -12,10 +12,10 @@ import type { Parameters } from "./parameters.ts";
 import type { ProxiedHosts } from "./proxied.ts";
 import type { StoredJob } from "./store.ts";
 
-/** Where an execution runs. */
+/** The hosts of an execution. */
 export interface Targets {
   readonly hosts: readonly string[];
-  /** The group of type proxy of each host that is reached by one. */
+  /** Group of type proxy of each host that is reached through one. */
   readonly behind: Readonly<Record<string, string>>;
 }
 
@@ -25,20 +25,20 @@ export interface TargetDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "catalog">;
-  /** What reaches hosts of groups of type proxy; absent: there are no such groups. */
+  /** Reaches hosts of groups of type proxy; absent: there are no such groups. */
   readonly proxied?: ProxiedHosts;
 }
 
-/** What executions are asked for instead of what the job says. */
+/** Hosts and groups in a request that replace those of the job. */
 export type Asked = Pick<Parameters, "hosts" | "groups">;
 
 interface Member {
   readonly host: string;
-  /** Absent: its own record says how it is reached. */
+  /** Absent: the host's own record says how it is reached. */
   readonly group?: string;
 }
 
-/** What the definitions of jobs say of where they run. */
+/** Finds the hosts that the definitions of jobs run on. */
 export class JobTargets {
   readonly #with: TargetDependencies;
 
@@ -47,10 +47,11 @@ export class JobTargets {
   }
 
   /**
-   * The hosts that are asked for, else the job's own and then those its groups have now, each once; groups that are asked
-   * for take the place of the job's hosts and groups. A host that a group of type proxy has, and the job itself has not, is
-   * reached by that group, also when it is asked for. `AppError("not_found")` for a group that is not there for the
-   * principal, unless the hosts are asked for; `invalid` for hosts that are in none of the groups that are asked for.
+   * Answers each host once: the requested hosts, or the job's own hosts followed by the present hosts of its groups.
+   * Requested groups replace the job's hosts and groups. A host that is in a group of type proxy, but not in the job
+   * itself, is reached through that group, also if it is requested. `AppError("not_found")` for a group that does not
+   * exist for the principal, unless hosts are requested; `invalid` for requested hosts that are in none of the
+   * requested groups.
    */
   async of(principal: Principal, job: StoredJob, asked: Asked): Promise<Targets> {
     const names = asked.groups ?? namesIn(job.group.split(","));
@@ -64,7 +65,7 @@ export class JobTargets {
         `The job ${formatJobName(job)} runs on the group ${missing}, which is not there.`,
       );
     const members = [...own, ...found.flatMap((some) => some ?? [])];
-    // Of a host in several places the first one counts.
+    // If a host is in several places, the first one counts.
     const first = new Map(members.toReversed().map((member) => [member.host, member]));
     const hosts = asked.hosts ?? [...new Set(members.map(({ host }) => host))];
     const stranger = asked.groups && hosts.find((host) => !first.has(host));

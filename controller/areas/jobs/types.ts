@@ -7,18 +7,18 @@ export interface ExecutionRequest {
   readonly timeoutSeconds?: number;
   /** The run whose failed hosts are tried again. */
   readonly origin?: string;
-  /** The execution takes no longer, whatever says how long it may. */
+  /** Maximum time of the execution, whatever other settings allow. */
   readonly mostSeconds?: number;
-  /** Told of what commands write, as it comes. */
+  /** Called with output of commands as it arrives. */
   readonly onOutput?: (host: string, piece: OutputPiece) => void;
-  /** Ends the commands on their hosts; the runs are `cancelled`. */
+  /** Cancels the commands on their hosts; the runs end as `cancelled`. */
   readonly signal?: AbortSignal;
 }
 
-/** One execution, begun: its rows can be queried. */
+/** An execution that has begun: its rows can be queried. */
 export interface Execution {
   readonly runId: string;
-  /** A host's failure is its state: this fails only when the stores fail. Need not be waited for. */
+  /** Rejects only if the stores fail: a host's failure is in its state. Need not be awaited. */
   readonly finished: Promise<readonly HostRun[]>;
 }
 
@@ -27,24 +27,24 @@ export interface NamedRequest extends ExecutionRequest {
   readonly name: string;
 }
 
-/** Of several executions one, or why it could not be begun. */
+/** One of several executions, or the error that prevented its start. */
 export type Begun = { readonly execution: Execution } | { readonly error: unknown };
 
-/** How an execution ended on one host. */
+/** The end of an execution on one host. */
 export interface HostRun {
   readonly host: string;
   readonly state: FinalState;
   readonly code?: number;
-  /** The name of the signal that ended the command; absent: none did, or its host does not tell. */
+  /** Name of the signal that ended the command; absent: none did, or its host does not report it. */
   readonly signal?: string;
   readonly message: string;
-  /** Absent: one, or none. */
+  /** Number of tries; absent: one or none. */
   readonly tries?: number;
-  /** Standard output and error as they came, cut after `JOB_ANSWER_MAX_BYTES`. */
+  /** Standard output and error in order of arrival, cut after `JOB_ANSWER_MAX_BYTES`. */
   readonly output: string;
 }
 
-/** Users with the rights they have now. */
+/** Looks up users with their current rights. */
 export interface Authors {
   /** `undefined`: there is no such user any more, or not an active one. */
   present(tenant: string, username: string): Promise<Principal | undefined>;

@@ -45,7 +45,7 @@ export interface WholeDependencies {
   readonly cancels: RunCancels;
 }
 
-/** An entry of a run: its condition, itself and the note of its output; beside the entry of the execution. */
+/** Hosts per transaction: each needs a condition, its entry and its note; the execution needs two operations. */
 const PORTION = Math.floor((KV_TXN_MAX_OPERATIONS - 2) / 3);
 const NOTHING: KvTxn = { if: [], then: [] };
 
@@ -54,7 +54,7 @@ interface Carried {
   readonly hasRoom?: boolean;
 }
 
-/** What callers are told, and the entry as it stands then. */
+/** The ends for callers, and the latest entry. */
 interface Worked {
   readonly told: readonly HostRun[];
   readonly now: VersionedExecution;
@@ -66,9 +66,10 @@ interface Opened {
 }
 
 /**
- * Carries out executions that have an entry of their own, each as a whole: it waits for its turn in its queue, opens its
- * hosts, and is over when the last of them has ended. Hosts are opened in transactions on condition of the entry, in
- * which it notes how many: the controller that takes the execution over opens the others, and the one that wakes none.
+ * Carries out executions that have an entry of their own: each waits for its turn in its queue, opens its hosts, and is
+ * over when the last of them has ended. Hosts are opened in transactions conditional on the entry, which also stores
+ * how many are open. So after a take-over the new controller opens the other hosts, and the former one opens none if it
+ * continues.
  */
 export class WholeExecutions {
   readonly #with: WholeDependencies;
@@ -82,7 +83,7 @@ export class WholeExecutions {
   }
 
   /**
-   * Puts it on record in one transaction with `within`, behind all others of its queue; `undefined`: a condition of
+   * Stores the execution in one transaction with `within`, behind all others in its queue; `undefined`: a condition of
    * `within` does not hold, nothing was written.
    */
   begin(run: Run, queueKey: string, within: KvTxn = NOTHING): Promise<VersionedExecution | undefined> {
@@ -98,7 +99,7 @@ export class WholeExecutions {
     return queueKey === "" ? write(NOTHING) : this.#queues.enter({ tenant, key: queueKey, runId: id }, write);
   }
 
-  /** Goes on whether or not it is awaited. `hasRoom`: it was taken, and is left with its end. */
+  /** Continues even if the answer is not awaited. `hasRoom`: room was reserved, and is left at its end. */
   carry(held: VersionedExecution, { watcher, hasRoom = false }: Carried = {}): Promise<readonly HostRun[]> {
     const { executions, runtime } = this.#with;
     const cancels = this.#with.cancels.enter(held.open.order.principal.tenant, held.open.id);
@@ -121,12 +122,12 @@ export class WholeExecutions {
     return told;
   }
 
-  /** Goes on with those whose controller is gone. Safe on several controllers. */
+  /** Continues executions whose controller is gone. Safe on several controllers. */
   async attend(tenant: string): Promise<void> {
     const { executions, controllers } = this.#with;
     for await (const found of executions.abandoned(tenant)) {
       const { owner, attempt, order, opened } = found.open;
-      // What failed for its caller is not executed behind his back.
+      // An execution that failed for its caller must not be executed later.
       const failed = owner === controllers.own && attempt === 0 && order.dueMs === undefined;
       if (failed && opened === 0 && !found.open.scripts) await this.#end(found.open);
       else {
@@ -137,7 +138,7 @@ export class WholeExecutions {
     }
   }
 
-  /** What it began is undone by its last script, and nothing else is done. */
+  /** Marks it as given up: only its last script runs, to undo what it began. */
   async #givenUp(mine: VersionedExecution): Promise<VersionedExecution | undefined> {
     const { executions } = this.#with;
     try {
@@ -168,7 +169,7 @@ export class WholeExecutions {
     }
   }
 
-  /** Everything but the last script. */
+  /** Runs everything except the last script. */
   async #work(run: Run, held: VersionedExecution): Promise<Worked> {
     if (held.open.isGivenUp) return { told: [], now: held };
     const { scripts } = this.#with;
@@ -180,7 +181,7 @@ export class WholeExecutions {
     return run.order.groupmode === "one" ? this.#firstReachable(run, now) : this.#allHosts(run, now);
   }
 
-  /** False: it did not come in time, or the run was cancelled before. */
+  /** False: its turn did not come in time, or the run was cancelled before. */
   async #turn(
     { id, order, queueKey, askedMs, startedMs }: OpenExecution,
     cancelled: AbortSignal | undefined,
@@ -238,7 +239,7 @@ export class WholeExecutions {
     return { told, now };
   }
 
-  /** One host after the other, until one could be reached; the one that was open at another controller comes first. */
+  /** Tries one host after the other until one is reachable, first the host that another controller had opened. */
   async #firstReachable(run: Run, held: VersionedExecution): Promise<Worked> {
     const { carrying, ends } = this.#with;
     const { hosts } = run.order;
@@ -257,7 +258,7 @@ export class WholeExecutions {
     return { told, now };
   }
 
-  /** Those that were not opened yet, up to so many. */
+  /** Opens the hosts that are not open yet, up to `upTo` in total. */
   async #open(run: Run, held: VersionedExecution, upTo: number): Promise<Opened> {
     const { journal, endings } = this.#with;
     const opened: VersionedRun[] = [];
@@ -289,7 +290,7 @@ export class WholeExecutions {
       opened: held.open.opened + hosts.length,
     });
     const { kv } = await stores.tenant(run.order.principal.tenant);
-    // Else maintenance would find them with no work going on, and take them.
+    // Otherwise maintenance would find entries without work under way and take them over.
     for (const { id } of opens) journal.underWay.hold(id);
     try {
       const { ok, revision } = await txnOnce(
@@ -308,7 +309,7 @@ export class WholeExecutions {
     }
   }
 
-  /** Hosts that were opened before this controller took the execution over are gone on with one by one. */
+  /** Waits for hosts opened before this controller took the execution over; they are taken over separately. */
   async #othersEnded({ id, order, deadlineMs }: Run): Promise<void> {
     const { stores, runtime, executions } = this.#with;
     const { stopping } = executions.underWay;
@@ -320,7 +321,7 @@ export class WholeExecutions {
     }
   }
 
-  /** Its entry last: what is left of it then is done by the controller that finds it. */
+  /** Removes the entry last: a controller that finds it does the remaining steps. */
   async #end(open: OpenExecution): Promise<void> {
     const { id, order, queueKey, limit } = open;
     const { tenant } = order.principal;
@@ -330,7 +331,7 @@ export class WholeExecutions {
   }
 }
 
-/** What the script at the end finds of the run: the worst state, and that of each host. */
+/** Input of the script at the end: the worst state, and the state of each host. */
 function statusOf(ends: readonly HostRun[]): { readonly status: string; readonly runs: Value } {
   const status = ends.find(({ state }) => state !== "ok")?.state ?? (ends.length === 0 ? "failed" : "ok");
   const runs = ends.map(({ host, state, code = null, signal = null, message }) => {

@@ -5,13 +5,13 @@ import { entriesUnder } from "../../store/entries.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvStore } from "../../store/kv.ts";
 
-/** `keys/parts/<key id>` in the system's KvStore: context to what is derived of the key by it, base64, sealed. */
+/** `keys/parts/<key id>` in the system's KvStore: context to the secret derived from the key for it, base64, sealed. */
 type StoredParts = Readonly<Record<string, string>>;
 
 const PARTS = "keys/parts/";
 
 export interface KeptPartsDependencies {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly secrets: KeyRing;
   readonly runtime: Pick<Runtime, "log">;
@@ -20,8 +20,8 @@ export interface KeptPartsDependencies {
 }
 
 /**
- * What was derived of former keys, kept under the present one: so what it proves is proved after the key itself is gone.
- * A few hundred bytes a key, for good.
+ * Keeps the secrets derived from former keys, sealed by the present key. Proofs that use them still verify after the
+ * former key is removed. Takes a few hundred bytes for each key; they are never deleted.
  */
 export class KeptParts {
   readonly #with: KeptPartsDependencies;
@@ -30,7 +30,7 @@ export class KeptParts {
     this.#with = dependencies;
   }
 
-  /** Keeps what is derived of the keys that do not seal any more, where it is not kept yet. */
+  /** Stores the derived secrets of keys that no longer seal, unless they are stored already. */
   async keep(): Promise<void> {
     const { kv, secrets, contexts } = this.#with;
     for (const id of secrets.opening.filter((one) => one !== secrets.keyId)) {
@@ -43,12 +43,12 @@ export class KeptParts {
         return [context, secrets.seal(part, contextOf(id, context))];
       });
       const value = encodeJson({ ...before, ...Object.fromEntries(added) });
-      // Whoever was first kept the same.
+      // If another controller was first, it stored the same secrets.
       await kv.put(PARTS + id, value, { ifRevision: found?.revision ?? 0 });
     }
   }
 
-  /** From now on they are derived as if the keys were there. */
+  /** Loads the stored secrets: from now on the key ring derives them as if the former keys were present. */
   async load(): Promise<void> {
     const { kv, secrets, runtime } = this.#with;
     for await (const { key, value } of entriesUnder(kv, PARTS)) {

@@ -17,14 +17,14 @@ const idOf = (key: Uint8Array): string => secretBox([key]).keyId;
 let world: KeyWorld;
 beforeAll(async () => (world = await KeyWorld.open([OLD])));
 afterAll(() => world[Symbol.asyncDispose]());
-/** Every test begins with all of it under the old key alone. */
+/** Every test begins with everything sealed by the old key only. */
 beforeEach(async () => {
   world.use([OLD, NEW]);
   await sealAll();
   world.use([OLD]);
 }, 60_000);
 
-/** A pass over what is sealed, by a controller that is alone or thinks so. */
+/** A resealing pass by a controller that is alone or takes itself for the only one. */
 function pass(kinds: readonly SealedKind[] = world.kinds): Resealing {
   const { secrets } = world;
   const self = { id: "one", addresses: [], url: "", version: "", sinceMs: 0 };
@@ -44,7 +44,7 @@ async function sealAll(resealing = pass()): Promise<void> {
   while ((await resealing.round()) > 0);
 }
 
-/** How many things need the key. */
+/** Number of sealed things that need the key. */
 async function needing(key: Uint8Array): Promise<number> {
   const { keys } = await world.assembly.keys.status(admin);
   return keys.find(({ id }) => id === idOf(key))?.total ?? 0;
@@ -52,7 +52,7 @@ async function needing(key: Uint8Array): Promise<number> {
 
 const set = (key: string, text: string) => world.assembly.config.set(admin, { key, value: text, secret: true });
 
-/** The kinds with each sealing as `instead` has it. */
+/** The kinds, with `instead` around the `sealAnew` of each item. */
 function withSealing(instead: (seal: () => Promise<boolean>, item: SealedItem) => Promise<boolean>): SealedKind[] {
   return world.kinds.map((kind) => ({
     ...kind,
@@ -93,7 +93,7 @@ test("two controllers that seal anew at the same time lose nothing", async () =>
   expect(await needing(OLD)).toBe(0);
 });
 
-// Killed before a write is killed after the one before: on the cluster, where each look costs, the one stands for both.
+// A stop before one write is a stop after the write before it. On the cluster each check is slow, so one covers both.
 describe("killed between any two steps", () => {
   test("whoever goes on seals the rest, and everything opens at every moment", async () => {
     await world.sealOne("killed");
@@ -155,7 +155,7 @@ test("many entries are sealed anew in one pass, and the next finds nothing to do
   }
 });
 
-/** By file: the kind it seals, or why what it seals need not be sealed anew. */
+/** By file: the kind it seals, or the reason why its sealed data need not be resealed. */
 const SEALED: Readonly<Record<string, string>> = {
   "config/values.ts": "configuration",
   "hosts/authority/authority.ts": "authority",
@@ -169,7 +169,7 @@ const SEALED: Readonly<Record<string, string>> = {
   "users/second-factor.ts": "second factors",
   "users/tickets.ts": "(a form of minutes)",
 };
-/** The same for what is derived: how it holds when the key is gone. */
+/** The same for derived secrets: how each works after the key is gone. */
 const DERIVED: Readonly<Record<string, string>> = {
   "audit/chain.ts": "audit/chain",
   "hosts/enrolment.ts": "join tokens",
@@ -186,7 +186,7 @@ test("whatever an area seals or derives is known here", () => {
   expect(named.filter((name) => !known.includes(name))).toEqual([]);
 });
 
-/** Files of areas, apart from tests. */
+/** Files of areas, except tests, whose text matches the pattern. */
 function using(pattern: RegExp): readonly string[] {
   const root = "controller/areas";
   const files = readdirSync(root, { recursive: true, encoding: "utf8" }).sort();

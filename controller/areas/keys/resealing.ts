@@ -22,32 +22,32 @@ export interface ResealingDependencies {
   readonly parts: Pick<KeptParts, "keep" | "load">;
   /** `Area.sealed` of all areas. */
   readonly kinds: () => readonly SealedKind[];
-  /** Whether the keys are read again by themselves; not where a command is asked for them. */
+  /** True if each round reads the keys again; false where only a command does. */
   readonly rereads: boolean;
   /** `KEY_SETTLE_MS` when absent. */
   readonly settleMs?: number | undefined;
 }
 
-/** Of what belongs to no tenant. */
+/** Name that stands for data of no tenant. */
 const INSTALLATION = "";
 
 /**
- * Follows the keys while the controller runs, and seals anew what former keys sealed. A key seals when every controller
- * opens with it; the oldest controller seals the rest anew when every controller seals with it, one thing after the
- * other, each over just the state that was read. What is sealed anew is found by its key, so that whoever goes on after
- * a crash needs no note of how far it was, and two who do it at once disturb nothing.
+ * Follows the keys while the controller runs, and reseals what former keys sealed. A key starts to seal when every
+ * controller opens with it. When every controller seals with it, the oldest controller reseals the rest, one item after
+ * the other, each only if it is unchanged since it was read. Items that still need resealing are found by their key id,
+ * so a controller that resumes after a crash needs no stored progress, and two that reseal at the same time do no harm.
  */
 export class Resealing {
   readonly #with: ResealingDependencies;
   readonly #stopping = new AbortController();
-  /** When a tenant is looked at again; `Infinity`: nothing of it needs a former key. */
+  /** When a tenant is checked again; `Infinity`: none of its data needs a former key. */
   readonly #dueMs = new Map<string, number>();
   #cleanFor = "";
   #settledMs: number | undefined;
   #soon = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #fault: string | undefined;
-  /** What went wrong at the last look at a tenant. */
+  /** The error of the last pass over a tenant. */
   readonly #faults = new Map<string, string>();
 
   constructor(dependencies: ResealingDependencies) {
@@ -63,12 +63,12 @@ export class Resealing {
     await this.#running;
   }
 
-  /** What would be looked at later is looked at now. */
+  /** Makes the next round start now instead of later. */
   soon(): void {
     this.#soon.abort();
   }
 
-  /** Why nothing is sealed anew, if it is not; also what went wrong last. */
+  /** Why nothing is resealed, if so; otherwise the last error. */
   get waiting(): string | undefined {
     return this.#obstacle() ?? this.#fault ?? [...this.#faults.values()][0];
   }
@@ -84,7 +84,7 @@ export class Resealing {
     this.#with.runtime.log.info({ key: secrets.keyId, keys: secrets.ids }, "the keys that seal secrets changed");
   }
 
-  /** One round: follows the keys, and looks through what is due. Answers how many things were sealed anew. */
+  /** One round: follows the keys and passes over the tenants that are due. Answers the number of items resealed. */
   async round(): Promise<number> {
     try {
       await this.follow({ reread: this.#with.rereads });
@@ -106,7 +106,7 @@ export class Resealing {
     }
   }
 
-  /** Why the things of former keys have to wait. */
+  /** Why resealing has to wait. */
   #obstacle(): string | undefined {
     const { secrets, controllers } = this.#with;
     const [wanted] = secrets.ids;
@@ -155,7 +155,7 @@ export class Resealing {
         if (await this.#sealAnew(tenant, item)) done++;
         else left++;
       }
-      // What is copied from where it was to where it is now may have been read before: a look that finds nothing ends it.
+      // Data copied from one place to another may have been missed, so only a pass that finds nothing is the last.
       if (done === 0) this.#dueMs.set(tenant, left === 0 ? Infinity : runtime.clock.monotonicMs() + KEY_LOOK_AGAIN_MS);
     } catch (error) {
       this.#failed(tenant, error);
@@ -173,7 +173,7 @@ export class Resealing {
     try {
       return (await item.sealAnew?.()) ?? false;
     } catch (error) {
-      // What does not open keeps no other from its turn.
+      // An item that does not open must not stop the others.
       this.#failed(tenant, new AppError("unavailable", `${item.name}: ${errorText(error)}`, { cause: error }));
       return false;
     }

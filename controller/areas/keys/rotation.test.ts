@@ -25,7 +25,7 @@ afterAll(() => engine[Symbol.asyncDispose]());
 const statusOf = ({ assembly }: KeyWorld): Promise<KeyStatus> => assembly.keys.status(admin);
 const sealedWith = (status: KeyStatus, key: Uint8Array) => status.keys.find(({ id }) => id === idOf(key))?.sealed;
 
-/** Each seals with the key, and knows that the other does. */
+/** Waits until each controller seals with the key and knows that the other does, too. */
 async function settled(controllers: readonly KeyWorld[], key: Uint8Array): Promise<void> {
   for (const { assembly, secrets } of controllers)
     await expect
@@ -55,7 +55,7 @@ test("a new key becomes current while controllers run, and all that is kept is s
     authority: 1,
   });
 
-  // One knows it, the other does not: the one goes on with the old one, and says why.
+  // Only one controller has the new key: it keeps sealing with the old one and says why.
   one.use([NEW, OLD]);
   expect(await one.assembly.resealing.round()).toBe(0);
   expect([one.secrets.keyId, one.secrets.ids[0]]).toEqual([idOf(OLD), idOf(NEW)]);
@@ -75,7 +75,7 @@ test("a new key becomes current while controllers run, and all that is kept is s
   for (const name of ["first", "second"]) await one.opensAll(name);
   for (const world of [one, two]) await world[Symbol.asyncDispose]();
 
-  // Without the old key everything opens, and what it proved is proved.
+  // Without the old key everything still opens, and old proofs still verify.
   await using alone = await KeyWorld.open([NEW], engine);
   for (const name of ["first", "second"]) await alone.opensAll(name);
   expect(alone.secrets.opening).toEqual([idOf(NEW)]);

@@ -16,11 +16,11 @@ export interface KeyDependencies {
   readonly controllers: Pick<Membership, "all">;
   readonly tenants: Pick<Tenants, "list">;
   readonly companies: Pick<CompanyService, "list">;
-  /** Whether administrators of the tenant manage those of others. */
+  /** True for the first tenant, whose administrators manage the other tenants. */
   readonly isFirst: (tenant: string) => Promise<boolean>;
 }
 
-/** What is counted: by key id, by kind. */
+/** Numbers of sealed items, by key id and kind. */
 class Count {
   readonly byKey = new Map<string, Map<string, number>>();
   left = 0;
@@ -37,7 +37,7 @@ class Count {
   }
 }
 
-/** The keys of the installation, for administrators of its first tenant. Keys themselves are never told. */
+/** The keys of the installation, for administrators of its first tenant. The keys themselves are never shown. */
 export class KeyService {
   readonly #with: KeyDependencies;
   #counting: Promise<Count> | undefined;
@@ -46,7 +46,7 @@ export class KeyService {
     this.#with = dependencies;
   }
 
-  /** Looks at all that is sealed, now; those who ask at the same time share the look. */
+  /** Counts everything that is sealed, now. Calls at the same time share one count. */
   async status(principal: Principal): Promise<KeyStatus> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);
@@ -73,7 +73,7 @@ export class KeyService {
     };
   }
 
-  /** Reads the keys again where they come from, on this controller. */
+  /** Reads the keys from their source again, on this controller. */
   async reload(principal: Principal): Promise<void> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);

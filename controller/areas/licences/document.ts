@@ -3,15 +3,15 @@ import { AppError } from "../../../common/errors.ts";
 import { LICENCE_MAX_BYTES } from "../../../common/limits.ts";
 import type { LicenceDocument } from "./types.ts";
 
-/** Begins a document, and is signed with it: a signature made for anything else is none of a licence. */
+/** Prefix of a document, covered by its signature: a signature made for another purpose is not valid for a licence. */
 const FORM = "odp-licence-1";
-/** Before the 32 bytes of an Ed25519 key in the form that Node reads (RFC 8410). */
+/** Prefix of the 32 bytes of an Ed25519 public key in the form that Node reads (RFC 8410). */
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 const DOCUMENT = /^odp-licence-1\.([A-Za-z0-9_-]{1,16384})\.([A-Za-z0-9_-]{86})$/;
 const TENANT = /^[a-z][a-z0-9_]{0,47}$/;
 
-/** The public half of a key pair, as the settings have it: base64 of 32 bytes. */
+/** The public key from its text in the settings: base64 of 32 bytes. `AppError("invalid")` for any other text. */
 export function licenceKey(text: string): KeyObject {
   if (!KEY.test(text))
     throw new AppError("invalid", "A key of licences is the base64 of the 32 bytes of an Ed25519 public key.");
@@ -23,9 +23,9 @@ export function licenceKey(text: string): KeyObject {
 }
 
 /**
- * `odp-licence-1.<payload>.<signature>`, base64url: the payload is the JSON of a `LicenceDocument`, the signature by
- * one of the keys over `odp-licence-1.<payload>`. Nothing of it is read before the signature holds.
- * `AppError("invalid")`, `too_large`, or `denied` for a signature of another.
+ * Reads `odp-licence-1.<payload>.<signature>`, base64url. The payload is the JSON of a `LicenceDocument`. The signature
+ * is made with one of the keys over `odp-licence-1.<payload>`; the payload is read only after the signature is
+ * verified. Throws `AppError("invalid")`, `too_large`, or `denied` for a signature of another key.
  */
 export function readDocument(text: string, keys: readonly KeyObject[]): LicenceDocument {
   if (text.length > LICENCE_MAX_BYTES)
@@ -41,7 +41,7 @@ export function readDocument(text: string, keys: readonly KeyObject[]): LicenceD
   return checked(Buffer.from(payload, "base64url").toString("utf8"));
 }
 
-/** What a signature is made over. */
+/** The text that the signature covers. */
 export function signedText(payload: string): string {
   return `${FORM}.${payload}`;
 }

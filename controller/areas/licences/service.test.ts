@@ -43,7 +43,7 @@ function licence(wish: Partial<LicenceWish> = {}, key = keys.privateKey): string
   return makeLicence({ tenant: "second", serial: 1, expire: -1, server: 20, agent: 10, ...wish }, key);
 }
 
-/** Any payload, signed rightly. */
+/** A document of any payload, with a valid signature. */
 function signed(payload: string): string {
   const text = `odp-licence-1.${Buffer.from(payload).toString("base64url")}`;
   return `${text}.${sign(null, Buffer.from(text), createPrivateKey(keys.privateKey)).toString("base64url")}`;

@@ -11,7 +11,7 @@ import type { Licence, LicenceDocument, LicenceInfo, Licences } from "./types.ts
 const DAY_MS = 24 * 3_600_000;
 const UNLIMITED: Licence = { expire: -1, server: -1, agent: -1 };
 
-/** How many hosts a tenant has. */
+/** Number of hosts of a tenant. */
 export interface HostCounts {
   readonly agents: (tenant: string) => Promise<number>;
   readonly servers: (tenant: string) => Promise<number>;
@@ -22,7 +22,7 @@ export interface LicenceDependencies {
   readonly runtime: Runtime;
   /** Public keys, see `licenceKey`; without one nothing can be imported. */
   readonly keys: readonly string[];
-  /** Whether administrators of the tenant manage those of others. */
+  /** True for the first tenant, whose administrators manage the other tenants. */
   readonly isFirst: (tenant: string) => Promise<boolean>;
   /** `AppError("not_found")` when there is no such tenant. */
   readonly requireTenant: (tenant: string) => Promise<void>;
@@ -30,17 +30,17 @@ export interface LicenceDependencies {
 }
 
 /**
- * What each tenant may have. Only new hosts are refused when a limit is reached or the licence has ended: nothing that
+ * Limits of each tenant. When a limit is reached or the licence has ended, only new hosts are refused: nothing that
  * runs stops.
  */
 export class LicenceService implements Licences {
   readonly #with: LicenceDependencies;
   readonly #store: LicenceStore;
   readonly #keys: readonly KeyObject[];
-  /** What was logged last of a tenant. */
+  /** The last text logged for each tenant. */
   readonly #told = new Map<string, string>();
 
-  /** `AppError("invalid")` for a key that is none. */
+  /** `AppError("invalid")` for a key that is not valid. */
   constructor(dependencies: LicenceDependencies) {
     this.#with = dependencies;
     this.#store = new LicenceStore(dependencies.stores);
@@ -72,13 +72,13 @@ export class LicenceService implements Licences {
     return this.#infoOf(tenant);
   }
 
-  /** For what shows a tenant: JSON of expire, server and agent. */
+  /** JSON of expire, server and agent, for views of a tenant. */
   async shownOf(tenant: string): Promise<string> {
     const { expire, server, agent } = (await this.#found(tenant)) ?? UNLIMITED;
     return JSON.stringify({ expire, server, agent });
   }
 
-  /** For what makes new hosts: `AppError("denied")` when there may be none, as the licence is over or does not hold. */
+  /** For code that adds hosts. `AppError("denied")` if none may be added: the licence has ended or is not valid. */
   async limits(tenant: string): Promise<{ readonly agents: number; readonly servers: number }> {
     const text = await this.#store.text(tenant);
     if (text === undefined) return { agents: Infinity, servers: Infinity };
@@ -91,14 +91,14 @@ export class LicenceService implements Licences {
     return { agents: limitOf(licence.agent), servers: limitOf(licence.server) };
   }
 
-  /** Logs what is about to end, once for each change of it. */
+  /** Logs warnings of the licence, once until they change. */
   async maintain(tenant: string): Promise<void> {
     const told = (await this.#infoOf(tenant)).warnings.join(" ");
     if (told !== "" && this.#told.get(tenant) !== told) this.#with.runtime.log.warn({ tenant }, told);
     this.#told.set(tenant, told);
   }
 
-  /** The tenant is there no more. */
+  /** Forgets a deleted tenant. */
   leave(tenant: string): void {
     this.#told.delete(tenant);
   }
@@ -107,7 +107,7 @@ export class LicenceService implements Licences {
     yield await Promise.resolve(licenceKeyOf(tenant));
   }
 
-  /** The document that stands, also one that ended; `undefined` without one that holds. */
+  /** The valid document of the tenant, also one that has ended; `undefined` without one. */
   async #found(tenant: string): Promise<LicenceDocument | undefined> {
     const text = await this.#store.text(tenant);
     try {
@@ -146,7 +146,7 @@ export class LicenceService implements Licences {
     return warnings;
   }
 
-  /** `AppError("denied")`: what is stored was signed by none of the keys, or for another tenant. */
+  /** `AppError("denied")` if the stored document is signed by none of the keys, or for another tenant. */
   #read(tenant: string, text: string): LicenceDocument {
     try {
       const document = readDocument(text, this.#keys);

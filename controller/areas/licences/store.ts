@@ -5,7 +5,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import { putOnce } from "../../store/once.ts";
 
 interface Stored {
-  /** As it was imported: its signature is looked at whenever it is read. */
+  /** The text as imported: its signature is verified on every read. */
   readonly text: string;
   readonly serial: number;
 }
@@ -23,7 +23,7 @@ export class LicenceStore {
     return entry && decodeStored<Stored>(entry.value).text;
   }
 
-  /** `AppError("conflict")` when a newer one, or another one of the same serial, is there. */
+  /** `AppError("conflict")` if a newer document, or another one with the same serial, is stored. */
   async put(tenant: string, document: Stored): Promise<void> {
     const { kv } = await this.#stores.system();
     const key = licenceKeyOf(tenant);

@@ -1,19 +1,19 @@
 import type { Principal } from "../permissions/index.ts";
 
-/** What a licence allows one tenant. -1 is no limit, in `expire` no end. */
+/** Limits of one tenant. -1 is no limit, in `expire` no end. */
 export interface Licence {
   /** Milliseconds since 1970. */
   readonly expire: number;
-  /** Hosts on record. */
+  /** Maximum number of hosts. */
   readonly server: number;
-  /** Hosts with an agent. */
+  /** Maximum number of hosts with an agent. */
   readonly agent: number;
 }
 
-/** What is signed. */
+/** The signed content of a licence. */
 export interface LicenceDocument extends Licence {
   readonly tenant: string;
-  /** Rises with every document for a tenant: an older one never takes the place of a newer one. */
+  /** Rises with every document of a tenant: an older document never replaces a newer one. */
   readonly serial: number;
 }
 
@@ -24,12 +24,12 @@ export interface LicenceView extends Licence {
 
 export interface LicenceInfo {
   readonly licence: LicenceView;
-  /** What is about to end, or has. */
+  /** Parts of the licence that are about to end or have ended. */
   readonly warnings: readonly string[];
 }
 
 export interface Licences {
-  /** Takes the place of the licence of the tenant the document names. The same one again changes nothing. */
+  /** Replaces the licence of the tenant that the document names. Importing the same document again changes nothing. */
   importDocument(principal: Principal, text: string): Promise<LicenceInfo>;
   info(principal: Principal, tenant: string): Promise<LicenceInfo>;
 }

@@ -3,7 +3,7 @@ import type { Notifications } from "./types.ts";
 
 const SUBJECT = "datachange";
 
-/** A frame for each changed object that a trigger wants told, for receivers of `datachange`. */
+/** Publishes a frame for each changed object that a trigger announces, for receivers of `datachange`. */
 export function publishChanges(
   notifications: Pick<Notifications, "publish" | "wanted">,
   changes: readonly ObjectChange[],
@@ -34,7 +34,7 @@ export function publishChanges(
   }
 }
 
-/** Whether changes of the tenant's objects are to be told. */
+/** True if the tenant has a receiver of `datachange`. */
 export function wantsChanges(notifications: Pick<Notifications, "wanted">, tenant: string): boolean {
   return notifications.wanted(tenant, SUBJECT);
 }

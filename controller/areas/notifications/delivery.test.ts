@@ -6,7 +6,7 @@ import type { Principal } from "../permissions/index.ts";
 import { Delivery, type DeliveryDependencies } from "./delivery.ts";
 import type { Notification, NotifiedObject } from "./types.ts";
 
-/** Makes a frame that tells of an object, or of none. */
+/** Makes a frame, with or without an object. */
 function frame(msg: string, isAbout = false): Notification {
   const told = { vtimeMs: 0, ctimeMs: 0, told: [] };
   const about: NotifiedObject = { permission: "objects:read", class: "/m", id: "1", values: {}, ...told };
@@ -35,12 +35,12 @@ function open(more: Partial<DeliveryDependencies> = {}) {
   return { delivery, told, closing };
 }
 
-/** All that can go on without anything else has gone on. */
+/** Waits until all work that can continue by itself is done. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
 
-/** Rights that are read when a test lets them be. */
+/** Rights whose reads end when the test says so. */
 function slowRights() {
   let asked = 0;
   let answer: (principal: Principal | undefined) => void = () => undefined;

@@ -14,16 +14,13 @@ export interface ReceiverLine {
 export interface DeliveryDependencies {
   readonly log: Logger;
   readonly line: ReceiverLine;
-  /** With the rights of now; `undefined` when it may not listen any more. */
+  /** Reads the current rights; `undefined` when the receiver may no longer listen. */
   readonly present: () => Promise<Principal | undefined>;
   readonly visible: (principal: Principal, notification: Notification) => Promise<Notification | undefined>;
   readonly textOf: (notification: Notification) => string;
 }
 
-/**
- * The way of notifications to one socket: in their order, each as the rights allow that its user has after it was
- * published.
- */
+/** Delivers notifications to one socket, in order. Each is narrowed by rights that are read after it was published. */
 export class Delivery {
   readonly #with: DeliveryDependencies;
   #waiting: Notification[] = [];
@@ -56,7 +53,7 @@ export class Delivery {
     this.#isBusy = false;
   }
 
-  /** While the rights cannot be read nothing is told of objects; the rest needs none. */
+  /** If the rights cannot be read, frames about objects are dropped; other frames need no rights. */
   async #send(batch: readonly Notification[]): Promise<void> {
     const { line, log, present } = this.#with;
     let principal: Principal | undefined;

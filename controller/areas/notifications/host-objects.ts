@@ -4,7 +4,7 @@ import { hostFunction, type HostObject } from "../../scripting/index.ts";
 import { sendFrame } from "./sending.ts";
 import type { Notifications } from "./types.ts";
 
-/** The channels of `/websocket/<subject>`, as `message` and, for scripts that know it by that name, as `nats`. */
+/** The channels of `/websocket/<subject>` as `message`, and as `nats` for scripts that use that name. */
 export function messageHostObjects(notifications: Pick<Notifications, "publish">): readonly HostObject[] {
   const summary = "Frames to those who listen at /websocket/<subject>";
   return [

@@ -75,7 +75,7 @@ describe("the hub", () => {
     first();
     second();
     const again = listen("alerts");
-    // The end of an earlier one takes nothing from those that came later.
+    // The end of an earlier subscription removes no later one.
     second();
     other();
     again();
@@ -302,7 +302,7 @@ describe("sockets", () => {
     quick.on("message", () => received++);
     const msg = "x".repeat(100_000);
     let sent = 0;
-    // The kernel takes some megabytes before anything queues here.
+    // The kernel buffers some megabytes before anything queues here.
     await expect
       .poll(
         () => {
@@ -342,7 +342,7 @@ describe("sockets", () => {
     const echo = once(live, "pong");
     live.ping();
     await echo;
-    // Both lines have taken their next turn when the store has answered whether their session lasts.
+    // Both sockets wait for their next ping once the store has answered that their session is still valid.
     await expect.poll(() => clock.waiting).toBeGreaterThanOrEqual(2);
     const again = once(live, "ping");
     clock.advance(WEBSOCKET_PING_MS);

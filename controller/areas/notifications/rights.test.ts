@@ -103,7 +103,7 @@ function mql(text: string): Promise<unknown> {
 interface Listener {
   readonly username: string;
   readonly socket: WebSocket;
-  /** What was told until now, after what was published before. */
+  /** The object frames received since the last call. */
   readonly heard: () => Promise<readonly unknown[]>;
 }
 

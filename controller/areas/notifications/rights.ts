@@ -6,12 +6,12 @@ import type { Notification, NotifiedObject } from "./types.ts";
 
 type Seen = Promise<Notification | undefined>;
 
-/** What each receiver may see of a frame that tells of an object: what it could query of it. */
+/** The part of a frame about an object that a receiver may see: the same that it could query. */
 export class NotificationRights {
   readonly #objects: Pick<Objects, "catalog" | "get">;
   /**
-   * Receivers with the same rights see the same, so each frame is looked through once for all of them, unless the
-   * owner of a class closes some of its objects to them.
+   * Receivers with the same rights see the same, so each frame is checked once for all of them, unless the owner of a
+   * class hides some of its objects from them.
    */
   readonly #seen = new WeakMap<Notification, WeakMap<Principal["data"], Map<string, Seen>>>();
 
@@ -19,7 +19,7 @@ export class NotificationRights {
     this.#objects = objects;
   }
 
-  /** The frame without what does not exist for the principal; `undefined` when it is told nothing. */
+  /** The frame without anything that the principal may not see; `undefined` if it may see nothing of it. */
   async visible(principal: Principal, notification: Notification): Promise<Notification | undefined> {
     const { about } = notification;
     if (about === undefined) return notification;
@@ -67,7 +67,7 @@ export class NotificationRights {
     };
   }
 
-  /** Ids of objects that there are for the principal. */
+  /** Keeps the ids of objects that the principal may see. */
   async #seenIds(principal: Principal, value: Value | undefined): Promise<Value> {
     const ids = Array.isArray(value) ? (value as readonly Value[]).map(String) : [];
     const catalog = await this.#objects.catalog(principal);
@@ -88,7 +88,7 @@ function idOf({ class: path, id, values }: NotifiedObject, catalog: ClassCatalog
   return id ?? (view && idFromColumns(view, values)) ?? "";
 }
 
-/** Whether what is seen of the object, or of those it is related to, follows from more than rules. */
+/** True if the visible part of the object or of its related objects depends on more than rules. */
 function isLimited(principal: Principal, { class: path, relations = [] }: NotifiedObject, catalog: ClassCatalog) {
   if (relations.length > 0) return isAnyLimited(principal, catalog);
   return rowLimit(principal, catalog.get(path)) !== undefined;

@@ -35,7 +35,7 @@ export function notificationSockets({
   ];
 }
 
-/** Made once, however many receive it. */
+/** Encoded once for all receivers. */
 function frameOf(frames: WeakMap<Notification, string>, notification: Notification): string {
   let text = frames.get(notification);
   if (text === undefined) {

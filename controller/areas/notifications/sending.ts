@@ -3,7 +3,7 @@ import { SCRIPT_MESSAGE_MAX_CHARACTERS } from "../../../common/limits.ts";
 import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { Notification, Notifications } from "./types.ts";
 
-/** Frames of these tell of objects, each receiver what he may see: nobody else sends them. */
+/** Subjects about objects; each receiver sees only permitted parts. Only the platform sends to them. */
 const OWN_SUBJECTS = new Set(["datachange", "deployment", "jobrun", "transfer"]);
 
 /** Sends a frame of a user or a script. `AppError("invalid")` for a subject of the platform's own. */
@@ -21,7 +21,7 @@ export function sendFrame(
   notifications.publish(tenant, { ...frame, keyspace: ospace, reply: "", about: undefined });
 }
 
-/** Refuses who may send no frames to the subject. */
+/** Throws `AppError("denied")` without the permission, `invalid` for a subject of the platform. */
 export function requireSending(principal: Principal, subject: string): void {
   requirePermission(principal, "notifications:write");
   if (OWN_SUBJECTS.has(subject))

@@ -9,12 +9,12 @@ interface Receiver {
 }
 
 /**
- * Brings notifications to receivers here, and once to each other controller that has receivers.
- * Keeps nothing: a receiver that comes later misses them.
+ * Delivers notifications to receivers on this controller, and once to each other controller that has receivers. Stores
+ * nothing: later receivers miss earlier notifications.
  */
 export class NotificationHub implements Notifications {
   readonly #log: Logger;
-  /** Tenant to subject to receivers; empty ones are taken away. */
+  /** Tenant to subject to receivers; empty sets and maps are removed. */
   readonly #receivers = new Map<string, Map<string, Set<Receiver>>>();
   readonly #outlets = new Set<Outlet>();
   readonly #listeners = new Set<() => void>();
@@ -29,7 +29,7 @@ export class NotificationHub implements Notifications {
       if (outlet.wants(tenant, notification.subject)) outlet.send(tenant, notification);
   }
 
-  /** Published on another controller: for receivers here, and not passed on. */
+  /** Delivers a notification of another controller to receivers here, without passing it on. */
   receive(tenant: string, notification: Notification): void {
     const receivers = this.#receivers.get(tenant)?.get(notification.subject);
     for (const receiver of receivers ?? []) {
@@ -45,20 +45,20 @@ export class NotificationHub implements Notifications {
     return false;
   }
 
-  /** The answer ends it. */
+  /** The returned function detaches it. */
   attach(outlet: Outlet): () => void {
     this.#outlets.add(outlet);
     return () => void this.#outlets.delete(outlet);
   }
 
-  /** What receivers here listen to. */
+  /** Tenants and subjects with receivers here. */
   interests(): readonly Interest[] {
     return [...this.#receivers].flatMap(([tenant, subjects]) =>
       [...subjects.keys()].map((subject) => ({ tenant, subject })),
     );
   }
 
-  /** Told whenever `interests` changed. The answer ends it. */
+  /** Calls the listener whenever `interests` has changed. The returned function removes it. */
   onInterests(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -79,7 +79,7 @@ export class NotificationHub implements Notifications {
     if (receivers.size === 1) this.#interestsChanged();
     return () => {
       if (!receivers.delete(receiver) || receivers.size > 0) return;
-      // A set that is empty is never filled again: who comes later begins another one.
+      // An empty set is never used again: the next receiver gets a new one.
       subjects.delete(subject);
       if (subjects.size === 0) this.#receivers.delete(tenant);
       this.#interestsChanged();
@@ -90,7 +90,7 @@ export class NotificationHub implements Notifications {
     for (const listener of this.#listeners) listener();
   }
 
-  /** A failure of one receiver does not reach the others. */
+  /** A failing receiver does not affect the others. */
   #deliver(receiver: Receiver, notification: Notification): void {
     try {
       receiver.receive(notification);

@@ -10,40 +10,40 @@ export interface Notification {
   readonly reply: string;
   readonly msg: string;
   /**
-   * The object that the frame tells of: each receiver gets what he may see of it. `undefined`: it tells of none. No
-   * part of the frame.
+   * The object that the frame is about: each receiver gets the part that it may see. `undefined`: about no object. Not
+   * sent with the frame.
    */
   readonly about: NotifiedObject | undefined;
 }
 
-/** Plain data, as it also goes from controller to controller. */
+/** Plain data, because it is also sent between controllers. */
 export interface NotifiedObject {
-  /** Without it nothing is told. */
+  /** Receivers without this permission get nothing. */
   readonly permission: Permission;
   /** Class path. */
   readonly class: string;
-  /** Whole; `undefined`: made of its key columns, or not known yet. */
+  /** The full id; `undefined`: computed from the key columns, or not known yet. */
   readonly id: string | undefined;
   /**
-   * As far as it is known, without sealed columns: row conditions are asked of it, and what is not there does not
-   * fulfil them.
+   * Known values without sealed columns. Row conditions are checked against them; a condition on a missing value is not
+   * fulfilled.
    */
   readonly values: Row;
   readonly vtimeMs: number;
   readonly ctimeMs: number;
-  /** Before the change: what was otherwise, and `msg` for receivers that may see the object no more. */
+  /** State before the change: the old values, and `msg` for receivers that may no longer see the object. */
   readonly before?: { readonly values: Row; readonly vtimeMs: number; readonly msg: string };
-  /** Columns that source and title show: a user from whom one of them is hidden is told nothing. */
+  /** Columns shown in source and title: a user from whom one of them is hidden gets nothing. */
   readonly told: readonly string[];
-  /** The member of `msg` that has columns and relations of the object by name; `msg` itself when absent. */
+  /** The member of `msg` that has the object's columns and relations by name; absent: `msg` itself. */
   readonly member?: string;
-  /** Column of each member in there that is called otherwise. */
+  /** Column of each member whose name differs from its column. */
   readonly columns?: Readonly<Record<string, string>>;
-  /** Members in there that are relations: lists of whole ids, of which those are told that the receiver may see. */
+  /** Members that are relations: lists of full ids. A receiver gets only the ids of objects it may see. */
   readonly relations?: readonly string[];
 }
 
-/** Empty text, or nothing at all, narrows nothing. */
+/** A filter that is empty or absent matches everything. */
 export interface Subscription {
   readonly subject: string;
   readonly source?: string;
@@ -55,23 +55,21 @@ export interface Interest {
   readonly subject: string;
 }
 
-/** Another controller, whose sockets are to hear what is published here. */
+/** Another controller whose sockets receive what is published here. */
 export interface Outlet {
   wants(tenant: string, subject: string): boolean;
-  /** Must not wait; may lose it. */
+  /** Must not wait; may lose the notification. */
   send(tenant: string, notification: Notification): void;
 }
 
 export interface Notifications {
-  /**
-   * To all receivers subscribed now, on any controller, without waiting for them. `keyspace` is the tenant's ospace.
-   */
+  /** Sends to all current receivers on all controllers, without waiting. `keyspace` is the tenant's ospace. */
   publish(tenant: string, notification: Notification): void;
-  /** Whether there is a receiver, so that costly frames are made only when one is. */
+  /** True if there is a receiver. Lets callers skip making costly frames. */
   wanted(tenant: string, subject: string): boolean;
   /**
-   * What is published for the principal's tenant, whole: the receiver narrows it to what the principal may see
-   * (`NotificationRights`). The answer ends it. The receiver must not wait.
+   * Receives whole notifications of the principal's tenant. The receiver narrows each to what the principal may see
+   * (`NotificationRights`). It must not wait. The returned function ends the subscription.
    */
   subscribe(
     principal: Principal,

@@ -11,7 +11,7 @@ import { testPrincipal, TestClock, testRuntime } from "../../../test/helpers/run
 import { OPENID_TICKET_MS } from "../../../common/limits.ts";
 import { openIdSettings } from "../../openid-settings.ts";
 
-/** Through a real provider, over the whole way of redirects and forms. */
+/** Against a real provider, through all redirects and forms. */
 
 const OWN = "http://odp.example:8080";
 const CALLBACK = `${OWN}/user/openid/callback`;
@@ -210,7 +210,7 @@ describe("nobody is signed in", () => {
     expect(await who()).toBe("matrix.hans");
     browser.cookies.delete("matrixSession");
     await refusedWith(back, "/user/login?error=deadline");
-    // Whoever kept the cookie as well has a code that the provider gave out for once.
+    // With the cookie kept as well, the code is refused: the provider accepts each code once.
     browser.cookies.set("odpTicket", ticket);
     await refusedWith(back);
   });
@@ -323,7 +323,7 @@ describe("while the provider is away", () => {
     expect(await later.signIn("admin")).toMatch(/^[\w-]{43}$/);
     const { body } = await later.app.inject({ url: "/user/openid" });
     expect(JSON.parse(body)).toMatchObject({ code: "unavailable", message: "The OpenID provider does not answer." });
-    // Asked once: what failed is not tried again for each who comes.
+    // One request only: a failed request is not repeated for each caller.
     expect(provider.requests.filter((one) => one.endsWith("/openid-configuration")).length).toBeLessThanOrEqual(3);
   });
 

@@ -1,6 +1,6 @@
 import { escape, page, type Page } from "../users/index.ts";
 
-/** A link, because a form of a page of ours leads to our own addresses only. */
+/** Uses a link: forms on our pages may submit to our own addresses only. */
 export function departurePage(address: string): Page {
   return page(
     "Link an account",

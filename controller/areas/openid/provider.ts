@@ -12,7 +12,10 @@ import type { OpenIdSettings } from "../../openid-settings.ts";
 import { serviceFetch, type ServiceFetch } from "../../outbound/index.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** What only the browser that began brings back; the verifier it never sees in the open. */
+/**
+ * Values that prove that a browser began this sign-in. Only the browser that began brings them back; it cannot read the
+ * verifier.
+ */
 export interface Proofs {
   readonly state: string;
   readonly nonce: string;
@@ -24,15 +27,15 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface ProviderOptions {
   readonly settings: OpenIdSettings;
   readonly runtime: Runtime;
-  /** Where the provider may live besides public addresses and its issuer's host. */
+  /** Networks the provider may be in, besides public addresses and the host of its issuer. */
   readonly networks: readonly string[];
-  /** Whether it may live at a public address; true when absent. */
+  /** True if the provider may have a public address; true when absent. */
   readonly isPublicOpen?: boolean | undefined;
 }
 
 /**
- * The provider as this installation knows it: what it says of itself is read when it is first needed, and again from
- * time to time. Keys are read anew when a token names one that is unknown, so that the provider may change them.
+ * The provider as this installation knows it. Its configuration is read on first use, and again from time to time. The
+ * signing keys are read again when a token names an unknown one, so the provider may change them.
  */
 export class Provider {
   readonly #settings: OpenIdSettings;
@@ -56,7 +59,7 @@ export class Provider {
     });
   }
 
-  /** Where the browser signs in. `AppError("unavailable")` while the provider does not answer. */
+  /** The address where the browser signs in. `AppError("unavailable")` while the provider does not answer. */
   async address({ state, nonce, verifier }: Proofs): Promise<string> {
     const url = client.buildAuthorizationUrl(await this.#configuration(), {
       redirect_uri: this.#callback().href,
@@ -70,9 +73,9 @@ export class Provider {
   }
 
   /**
-   * The claims of who signed in, of an ID token whose signature, issuer, audience, nonce and time hold, and of the
-   * provider's answer about that user where the token lacks some of `wanted`. `AppError("denied")` for anything that does
-   * not hold, `unavailable` while the provider does not answer.
+   * Claims of the signed-in user, from an ID token with valid signature, issuer, audience, nonce and time. If the token
+   * lacks some of `wanted`, they come from the provider's answer about that user. `AppError("denied")` for anything
+   * that is not valid, `unavailable` while the provider does not answer.
    */
   async claims(
     answer: Readonly<Record<string, string>>,
@@ -100,7 +103,9 @@ export class Provider {
     return new URL("/user/openid/callback", this.#settings.publicUrl);
   }
 
-  /** Calls at the same time share the reading. What was read before goes on while the provider is away. */
+  /**
+   * Calls at the same time share one reading. While the provider does not answer, the last configuration stays in use.
+   */
   async #configuration(): Promise<client.Configuration> {
     const { clock, log } = this.#runtime;
     if (clock.monotonicMs() < this.#readAgainMs) {
@@ -148,7 +153,7 @@ export class Provider {
   }
 }
 
-/** No answer came, or one that says that none can be given now. */
+/** True if no answer came, or one that says that the provider cannot answer now. */
 function isOutage(error: unknown): boolean {
   if (isAppError(error)) return true;
   if (!(error instanceof Error)) return false;
@@ -158,7 +163,7 @@ function isOutage(error: unknown): boolean {
   return /^E[A-Z]+$/.test(code) || (error.cause !== undefined && isOutage(error.cause));
 }
 
-/** Its cause is for the log: addresses inside are nothing for who is not signed in. */
+/** The cause is for the log only: it may have addresses that callers without a sign-in must not see. */
 function away(cause: unknown): AppError {
   return new AppError("unavailable", "The OpenID provider does not answer.", { cause });
 }

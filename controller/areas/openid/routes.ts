@@ -32,7 +32,7 @@ function signInRoutes(openid: OpenIdService): readonly Endpoint[] {
       input: OpenIdBeginInput,
       output: Type.String(),
       handler: async (call) => {
-        // Where the provider remembers the person, a link of another site would sign in without a click.
+        // If the provider remembers the person, a link of another site would sign in without a click.
         if (!call.client.maySignIn && call.client.browser) return { redirect: LOGIN_PATH };
         try {
           const { address, ticket, lastingMs } = await openid.begin(call.input);
@@ -156,7 +156,7 @@ function adminRoutes(openid: OpenIdService): readonly Endpoint[] {
   ];
 }
 
-/** By the ticket it is known who began: `maySignIn` is not asked, because it is another site that sends the browser. */
+/** The ticket proves who began. `maySignIn` is not checked, because the provider's site sends the browser. */
 function arrivalOf({
   input,
   client: { ticket, session, remote },
@@ -173,7 +173,7 @@ function arrived(signedIn: SignedIn | undefined): Answer<string> {
   return { redirect: home, session: { id, ...(lastingMs !== undefined && { lastingMs }) }, ticket: {} };
 }
 
-/** A person reads what went wrong on the form, where the password still signs in; a program gets its error. */
+/** Sends a browser to the sign-in form with the problem, where the password still works; a program gets the error. */
 function backToForm({ client }: Call<unknown>, error: unknown): Answer<string> {
   if (!client.browser || !isAppError(error) || error.code === "internal") throw error;
   return { redirect: `${LOGIN_PATH}?error=${problemOf(error)}`, ticket: {} };

@@ -18,29 +18,29 @@ export interface OpenIdDependencies {
   readonly runtime: Runtime;
   readonly secrets: SecretBox;
   readonly users: ProviderSignIns;
-  /** Absent: there is no provider, and nobody signs in by one. */
+  /** Absent: there is no provider, and sign-in through one is not possible. */
   readonly settings: OpenIdSettings | undefined;
-  /** Where the provider may live besides public addresses and its issuer's host. */
+  /** Networks the provider may be in, besides public addresses and the host of its issuer. */
   readonly networks: readonly string[];
-  /** Whether it may live at a public address; true when absent. */
+  /** True if the provider may have a public address; true when absent. */
   readonly isPublicOpen?: boolean | undefined;
 }
 
-/** A browser that is to go to the provider. */
+/** A browser on its way to the provider: the address to go to, and the ticket to keep. */
 export interface Departure {
   readonly address: string;
-  /** For the browser to bring back. */
+  /** The browser brings it back. */
   readonly ticket: string;
   readonly lastingMs: number;
 }
 
-/** A browser that came back. */
+/** A browser that came back from the provider. */
 export interface Arrival {
-  /** What the provider sent along with it. */
+  /** Parameters that the provider added. */
   readonly answer: Readonly<Record<string, string>>;
   readonly ticket: string | undefined;
   readonly principal: Principal;
-  /** The session that the browser came with. */
+  /** The session of the browser. */
   readonly session: string | undefined;
   readonly remote: string;
 }
@@ -50,7 +50,7 @@ interface Known {
   readonly provider: Provider;
 }
 
-/** Signing in by an OpenID provider: authorization code with PKCE. */
+/** Sign-in through an OpenID provider: authorization code with PKCE. */
 export class OpenIdService {
   readonly #runtime: Runtime;
   readonly #tickets: Tickets;
@@ -65,14 +65,14 @@ export class OpenIdService {
     this.#known = settings && { settings, provider: new Provider({ settings, runtime, networks, isPublicOpen }) };
   }
 
-  /** `AppError("invalid")` for a `redirect` that leads away from here, `unavailable` while the provider is away. */
+  /** `AppError("invalid")` for a `redirect` to another site, `unavailable` while the provider does not answer. */
   async begin({ remember = false, redirect = "" }: Partial<Pick<Ticket, "remember" | "redirect">>): Promise<Departure> {
     if (redirect !== "" && !isOwnPath(redirect))
       throw new AppError("invalid", "redirect must be the path of a page of this site.");
     return this.#depart({ remember, redirect });
   }
 
-  /** The caller's own, with the password: whoever has the account of the provider signs in as the caller then. */
+  /** Begins to link the caller to an account, with the password. From then on that account signs in as the caller. */
   async beginLink(principal: Principal, password: string): Promise<Departure> {
     const { tenant } = this.#required().settings;
     if (principal.tenant !== tenant) throw otherTenant();
@@ -80,9 +80,9 @@ export class OpenIdService {
   }
 
   /**
-   * What came back from the provider: `undefined` when an account is linked by it. `AppError("deadline")` when this
-   * browser did not begin it or began too long ago, `denied` for what does not hold, `unavailable` while the provider is
-   * away; besides those of `ProviderSignIns.signIn`.
+   * Ends a sign-in or a link with the provider's answer; `undefined` after a link. `AppError("deadline")` if this
+   * browser did not begin it or began too long ago, `denied` for anything that is not valid, `unavailable` while the
+   * provider does not answer; also the errors of `ProviderSignIns.signIn`.
    */
   async finish({ answer, ticket: text, principal, session, remote }: Arrival): Promise<SignedIn | undefined> {
     const { settings } = this.#required();
@@ -109,23 +109,23 @@ export class OpenIdService {
     });
   }
 
-  /** The caller's own account; undefined without one. */
+  /** The caller's own account; `undefined` without one. */
   own(principal: Principal): Promise<ProviderAccount | undefined> {
     return this.#users.own(principal);
   }
 
-  /** The caller's own, with the password. */
+  /** Removes the link of the caller, with the password. */
   unlinkOwn(principal: Principal, password: string): Promise<void> {
     return this.#users.unlinkOwn(principal, password);
   }
 
-  /** Of a user; undefined without one. */
+  /** The account of a user; `undefined` without one. */
   async of(principal: Principal, userId: string): Promise<ProviderAccount | undefined> {
     requirePermission(principal, "users:read");
     return this.#users.of(principal, userId);
   }
 
-  /** Whoever has that account at the provider signs in as the user then. */
+  /** Links a user to an account at the provider. From then on that account signs in as the user. */
   async link(principal: Principal, userId: string, subject: string): Promise<void> {
     requirePermission(principal, "users:write");
     if (principal.tenant !== this.#required().settings.tenant) throw otherTenant();
@@ -150,7 +150,7 @@ export class OpenIdService {
 
   async #checked(answer: Arrival["answer"], ticket: Ticket): Promise<Claims> {
     const { provider, settings } = this.#required();
-    // Asked before anything is sent: strangers make this controller send nothing.
+    // Checked before any request, so that strangers cannot make this controller send requests.
     if (answer["state"] !== ticket.state) throw new AppError("denied", "The answer belongs to another sign-in.");
     if (this.#checks >= OPENID_CHECKS_AT_ONCE_MAX)
       throw new AppError("limited", "Too many sign-ins by the provider at once; come back later.");
@@ -162,12 +162,12 @@ export class OpenIdService {
     }
   }
 
-  /** By the issuer as it is set: the claim was compared with what the provider found there says of itself. */
+  /** Uses the configured issuer: its metadata has the same value, and the claim was compared with that. */
   #account(subject: string): ProviderAccount {
     return { issuer: this.#required().settings.issuer.href, subject };
   }
 
-  /** Without the claim a user is in none: what the provider does not say it does not give. */
+  /** Without the claim a user is in no group: groups that the provider does not name are not given. */
   #groupsOf(claims: Claims): readonly string[] {
     const { settings } = this.#required();
     const given = [claims[settings.groupsClaim] ?? []].flat().slice(0, OPENID_GROUPS_MAX);

@@ -5,11 +5,11 @@ import type { SecretBox } from "../../secrets/index.ts";
 import type { PendingLink } from "../users/index.ts";
 import type { Proofs } from "./provider.ts";
 
-/** What a browser keeps while it is at the provider. */
+/** State that a browser keeps while it is at the provider. */
 export interface Ticket extends Proofs {
   readonly remember: boolean;
   readonly redirect: string;
-  /** Present when an account is linked to a user who is signed in. */
+  /** Present when the account is to be linked to a signed-in user. */
   readonly link?: PendingLink;
 }
 
@@ -19,7 +19,7 @@ interface Sealed extends Ticket {
 
 const CONTEXT = "openid/ticket";
 
-/** Sealed, not stored: any controller takes those of any other, and the browser cannot read the verifier. */
+/** Sealed, not stored: every controller accepts tickets of any other, and the browser cannot read the verifier. */
 export class Tickets {
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
@@ -34,7 +34,7 @@ export class Tickets {
     return this.#secrets.seal(JSON.stringify(sealed), CONTEXT);
   }
 
-  /** `AppError("deadline")` for one that is too old, or none at all. */
+  /** `AppError("deadline")` for a ticket that is too old, absent or not valid. */
   open(text: string | undefined): Ticket {
     const { untilMs, ...ticket } = this.#read(text ?? "");
     if (untilMs <= this.#clock.nowMs()) throw tooLate();

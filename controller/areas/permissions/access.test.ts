@@ -11,7 +11,7 @@ const CLASSES = ["/", "/m", "/m/ent", "/m/entry", "/m/ent/box"];
 const COLUMNS = ["name", "load", "secret", "id"];
 const CONDITIONS = ["a = 1", "b = 2"];
 
-/** All ways in which the conditions are true of a row or false. */
+/** All combinations of fulfilled and unfulfilled conditions. */
 const ROWS: readonly ReadonlySet<string>[] = [[], ["a = 1"], ["b = 2"], CONDITIONS].map((held) => new Set(held));
 
 describe("what several groups open adds up, value by value", () => {
@@ -214,7 +214,7 @@ function opens(access: ClassAccess, row: ReadonlySet<string>, column: string, ve
   );
 }
 
-/** Of conditions as they are joined: `a`, or `(a) OR (b)`. */
+/** True if the row fulfils a condition: `a`, or joined ones as in `(a) OR (b)`. */
 function holds(where: string | undefined, row: ReadonlySet<string>): boolean {
   return where === undefined || where.split(" OR ").some((text) => row.has(text.replace(/[()]/g, "")));
 }
@@ -230,7 +230,7 @@ interface Value {
   readonly verb: "read" | "write";
 }
 
-/** The documented meaning of a group's rules, without any of the shortcuts. */
+/** The documented meaning of the rules of a group, without any shortcut. */
 function groupOpens(data: readonly DataRule[], index: number, { target, row, column, verb }: Value): boolean {
   const deciding = data
     .filter(({ group, class: path }) => group === data[index]?.group && isInside(path, target.path))

@@ -11,22 +11,22 @@ import type {
   RowTest,
 } from "./types.ts";
 
-/** A class as far as rules ask of it. */
+/** The parts of a class that rules are checked against. */
 interface RuledClass {
   readonly path: string;
-  /** Absent: which fields it has is not known here, and it is taken to have those that a condition asks for. */
+  /** Absent: the columns are not known here. The class then counts as having every field that a condition names. */
   readonly columns?: readonly { readonly name: string }[];
-  /** Absent: nobody closes objects beside the rules. */
+  /** Absent: the owner of the class hides no objects. */
   readonly guard?: { readonly limit?: RowLimit; readonly reading?: ClassReading } | undefined;
 }
 
 type Rights = Pick<Principal, "data">;
-/** Classes of the platform ask for grants as well. */
+/** Classes of the platform need grants as well. */
 type ReadingRights = Pick<Principal, "data" | "grants" | "byToken">;
 
 /**
- * What the principal may do with objects of a class. A path alone stands for a class of the tenant, or for one of the
- * platform whose permission the caller has asked for.
+ * Rights of the principal on objects of a class. A path alone names a class of the tenant, or a class of the platform
+ * whose permission the caller has already checked.
  */
 export function classAccess(rights: ReadingRights, target: string | RuledClass): ClassAccess {
   const view = typeof target === "string" ? { path: target } : target;
@@ -46,7 +46,7 @@ export function classAccess(rights: ReadingRights, target: string | RuledClass):
   return accessOf(parts);
 }
 
-/** Finds the missing permission that closes a class to the principal. `undefined`: rules alone decide. */
+/** Finds the missing permission that closes a class to the principal. `undefined`: only the rules decide. */
 export function closingOf(
   rights: Omit<ReadingRights, "data">,
   { guard }: Pick<RuledClass, "guard">,
@@ -56,35 +56,37 @@ export function closingOf(
   return reading.isOpenToGroups && rights.byToken !== "part" ? undefined : reading;
 }
 
-/** Principals of the same data rules (the same list) and the same key have the same access to every class. */
+/**
+ * Key of the grants: principals with the same key and the same list of data rules have the same access to every class.
+ */
 export function accessKey({ grants, byToken }: Omit<ReadingRights, "data">): string {
   return `${byToken === "part" ? "part " : ""}${grants.join()}`;
 }
 
 /**
- * Whether the rules open every value of the class for reading. One part alone has to open them all: several may have
- * all rows between them, and all columns, and still leave out cells.
+ * True if the rules let the principal read every value of the class. One part must open all of them: several parts may
+ * together have all rows and all columns and still miss some cells.
  */
 export function seesWhole({ parts }: Pick<ClassAccess, "parts">): boolean {
   return parts.some(({ where, hidden }) => where === undefined && hidden.size === 0);
 }
 
-/** `seesWhole` of each of these classes, of which their owners close nothing. */
+/** True if `seesWhole` holds for each of these classes and their owners hide nothing. */
 export function seesAll(principal: Principal, views: readonly RuledClass[]): boolean {
   return views.every((view) => seesWhole(classAccess(principal, view)) && rowLimit(principal, view) === undefined);
 }
 
-/** What the owner of the class leaves of it to the principal, beside the rules; `undefined`: all. */
+/** The test that the owner of the class applies to objects in addition to the rules; `undefined`: none. */
 export function rowLimit(principal: Principal, view: Pick<RuledClass, "guard"> | undefined): RowTest | undefined {
   return view?.guard?.limit?.of(principal);
 }
 
-/** Of each group, and of the user's own rules, the one that decides for the class, if there is one. */
+/** The rules that decide for the class: at most one of each group, and one of the user's own rules. */
 export function decidingRules({ data }: Rights, path: string): readonly DataRule[] {
   return ruleSets(data).flatMap((rules) => decidingRule(rules, path) ?? []);
 }
 
-/** Whether one group alone opens all rows and columns of the class and of those below it for writing. */
+/** True if one group alone opens all rows and columns of the class, and of the classes below it, for writing. */
 export function isUnrestricted({ data }: Rights, path: string): boolean {
   return ruleSets(data).some((rules) => {
     const deciding = decidingRule(rules, path);
@@ -104,7 +106,7 @@ function isWhole({ access, where, hidden = [], shown, anywhere = [] }: DataRule)
   );
 }
 
-/** By group, in the order in which the groups come. */
+/** Rules by group, in the order of the groups. */
 const sets = new WeakMap<Principal["data"], readonly (readonly DataRule[])[]>();
 
 function ruleSets(data: Principal["data"]): readonly (readonly DataRule[])[] {
@@ -133,10 +135,10 @@ function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = 
   return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld) };
 }
 
-/** Fields that every object has, whatever its class. */
+/** Fields of every object, whatever its class. */
 export const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
-/** As names in conditions are found: in any case. */
+/** Field names in conditions are matched without regard to case. */
 function isField({ columns }: RuledClass, name: string): boolean {
   const lower = name.toLowerCase();
   if (columns === undefined || FIELDS_OF_ALL.has(lower)) return true;
@@ -163,13 +165,13 @@ class AllBut implements HiddenColumns {
     return !this.#shown.has(column) && !FIELDS_OF_ALL.has(column);
   }
 
-  /** Whether every column that the other one shows is shown by this, too. */
+  /** True if every column that the other one shows is shown here, too. */
   showsAllOf(other: HiddenColumns): boolean {
     return other instanceof AllBut && [...other.#shown].every((name) => this.#shown.has(name));
   }
 }
 
-/** Whether the other part opens nothing that this one does not. */
+/** True if the other part opens nothing that this part does not open. */
 function covers(part: AccessPart, other: AccessPart): boolean {
   const hasRows = part.where === undefined || part.where === other.where;
   return hasRows && (part.writable || !other.writable) && hasColumns(part.hidden, other.hidden);

@@ -27,7 +27,7 @@ test("work that goes on is checked again when the rights of its user changed, an
   refuses = true;
   now = testPrincipal("viewer");
   await expect(isCurrent()).rejects.toThrow("refused");
-  // A refusal is not remembered as a check.
+  // A refusal is not cached as a successful check.
   await expect(isCurrent()).rejects.toThrow("refused");
   now = undefined;
   await expect(isCurrent()).rejects.toMatchObject({ code: "denied" });

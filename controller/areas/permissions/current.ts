@@ -2,9 +2,9 @@ import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "./types.ts";
 
 /**
- * For work that goes on after its call was admitted. The answered function reads the present principal, and asks
- * `check` again when the rights changed; it throws what `check` throws, and `AppError("denied")` when the user may not
- * listen any more.
+ * For work that continues after its call was admitted. The returned function reads the current principal and runs
+ * `check` again when the rights have changed. It throws what `check` throws, and `AppError("denied")` when the user may
+ * no longer listen.
  */
 export function currentRights(
   present: () => Promise<Principal | undefined>,

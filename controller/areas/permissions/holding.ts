@@ -3,12 +3,12 @@ import { isInside } from "../../../common/paths.ts";
 import { decidingRules, isUnrestricted } from "./access.ts";
 import type { DataRule, Principal } from "./types.ts";
 
-/** What a user, a group, an API permission or a role gives. Without `paths`: all of them. */
+/** Rights of a user, a group, an API permission or a role. Without `paths`: all paths. */
 export type GivenRights = Pick<Principal, "grants" | "data" | "paths">;
 
 /**
- * Whether the holder may do all that `wanted` opens. Rights that cannot be compared, such as two row conditions, count
- * as missing.
+ * True if the holder has all rights in `wanted`. Rights that cannot be compared, such as two row conditions, count as
+ * missing.
  */
 export function holds(holder: GivenRights, wanted: GivenRights): boolean {
   if (!wanted.grants.every((grant) => hasGrant(holder, grant))) return false;
@@ -16,8 +16,8 @@ export function holds(holder: GivenRights, wanted: GivenRights): boolean {
 }
 
 /**
- * Throws `AppError("denied")` unless the principal has all that `wanted` gives. Every call that gives rights or changes
- * somebody who has them asks this, so that no user gains rights by way of another user, a group or a tenant.
+ * Throws `AppError("denied")` unless the principal has all rights in `wanted`. Every call that gives rights, or changes
+ * a user who has them, checks this. So no user gains rights through another user, a group or a tenant.
  */
 export function requireHolding(principal: Principal, wanted: GivenRights, what = ""): void {
   if (holds(principal, wanted)) return;
@@ -25,14 +25,14 @@ export function requireHolding(principal: Principal, wanted: GivenRights, what =
   throw new AppError("denied", `${principal.user} may not give or change rights beyond the own ones${more}.`);
 }
 
-/** Throws `AppError("denied")` for a token with a part of its user's rights: it changes the rights of nobody. */
+/** Throws `AppError("denied")` for a token with a part of its user's rights: it may change no rights. */
 export function requireNoPartToken(principal: Principal): void {
   if (principal.byToken !== "part") return;
   const text = `This changes rights, which a token with a part of the rights of ${principal.user} may not: sign in, or use a token with all of them.`;
   throw new AppError("denied", text);
 }
 
-/** Whether the grants include this one, which may stand for several by `*`. */
+/** True if the grants include this one, directly or by `*`. */
 export function hasGrant({ grants }: Pick<Principal, "grants">, grant: string): boolean {
   const [area = "", verb = ""] = grant.split(":");
   const verbs = verb === "*" ? ["read", "write", "run"] : [verb];
@@ -48,10 +48,10 @@ function hasPaths(open: Principal["paths"], wanted: Principal["paths"]): boolean
 }
 
 function hasData(holder: GivenRights, wanted: GivenRights): boolean {
-  // What rules open changes at these paths alone.
+  // The access that rules give changes only at these paths.
   const paths = new Set([...holder.data, ...wanted.data].map((rule) => rule.class));
   return [...paths].every((path) => {
-    // Defining classes takes one group that opens all of a tree: what several open together is less.
+    // Defining classes needs one group that opens the whole tree: rules of several groups together are less.
     if (isUnrestricted(wanted, path) && !isUnrestricted(holder, path)) return false;
     const own = decidingRules(holder, path);
     const asked = decidingRules(wanted, path).filter(({ access }) => access !== "none");

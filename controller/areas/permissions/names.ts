@@ -1,6 +1,6 @@
 /**
- * Every permission there is, as `area:verb`: `read` looks, `write` changes what is kept, `run` makes something happen
- * on hosts. A name that does not stand here does not compile.
+ * Every permission, as `area:verb`: `read` reads, `write` changes stored data, `run` starts actions on hosts. A name
+ * that is not listed here does not compile.
  */
 export const PERMISSIONS = [
   "appcontext:read",

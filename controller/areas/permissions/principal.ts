@@ -18,14 +18,14 @@ export const ROLES = {
 
 export type RoleName = keyof typeof ROLES;
 
-/** The controller acting for a tenant by itself: demonstrations, ingest, schedules. */
+/** The principal of the controller itself in a tenant: for demonstrations, ingest and schedules. */
 export function systemPrincipal(tenant: string, ospace: string, traceparent: string): Principal {
   return { tenant, ospace, user: "system", groups: [], ...ROLES.administrator, traceparent };
 }
 
 /**
- * The same user without any right to change or run something: grants and data rules are narrowed, so that every check
- * of them, now or later, refuses. The caller gets `reason`.
+ * The same user without any right to change or run something. Grants and data rules are reduced to reading, so every
+ * check, now or later, refuses. The error message is `reason`.
  */
 export function readingOnly(principal: Principal, reason: string): Principal {
   return {
@@ -42,26 +42,26 @@ function readingPart(grant: string): readonly string[] {
 }
 
 /**
- * Throws `AppError("denied")` for a principal that reads only: for changes that need no permission, such as ending
+ * Throws `AppError("denied")` for a principal that reads only. For changes that need no permission, such as ending
  * one's own session.
  */
 export function requireMayChange(principal: Principal): void {
   if (principal.readsOnlyBecause !== undefined) throw new AppError("denied", principal.readsOnlyBecause);
 }
 
-/** The same user with nothing but what is his duty, which takes no permission. */
+/** The same user with an open duty and without any rights. The actions that fulfil the duty need no permission. */
 export function owing(principal: Principal, duty: NonNullable<Principal["owes"]>): Principal {
   return { ...principal, grants: [], data: [], paths: [], groups: [], owes: duty };
 }
 
-/** Throws `AppError("denied")` for a user who has something to do first: for what takes no permission. */
+/** Throws `AppError("denied")` for a user with an open duty. For actions that need no permission. */
 export function requireNoDuty({ owes, user }: Pick<Principal, "owes" | "user">): void {
   if (owes === undefined) return;
   throw new AppError("denied", `${dutyText(user, owes)}.`, { details: { owes } });
 }
 
 /**
- * As `requireNoDuty`, for a program that signs in by a token or by Basic. The code `action_required` tells it that no
+ * Like `requireNoDuty`, for a program that signs in by a token or by Basic. The code `action_required` tells it that no
  * permission is missing and that a person has to act.
  */
 export function requireNoDutyOfProgram({ owes, user }: Pick<Principal, "owes" | "user">): void {
@@ -76,8 +76,8 @@ function dutyText(user: string, owes: NonNullable<Principal["owes"]>): string {
 }
 
 /**
- * For what runs later with the rights that its author has then: throws `AppError("denied")` for a token that has only a
- * part of them, as it would have the others by what it leaves behind.
+ * For work that runs later with the rights its author has then. Throws `AppError("denied")` for a token with a part of
+ * its user's rights: that work would have the other rights, too.
  */
 export function requireAllOwnGrants(principal: Principal): void {
   if (principal.byToken !== "part") return;
@@ -86,8 +86,8 @@ export function requireAllOwnGrants(principal: Principal): void {
 }
 
 /**
- * The gate of every service function that a caller reaches: its first line. Throws `AppError("denied")` that names the
- * missing permission.
+ * The first line of every service function that callers reach. Throws `AppError("denied")` that names the missing
+ * permission.
  */
 export function requirePermission(principal: Principal, permission: Permission): void {
   if (allows(principal, permission)) return;
@@ -97,8 +97,8 @@ export function requirePermission(principal: Principal, permission: Permission):
 }
 
 /**
- * As `requirePermission`, for what is a part of several calls: one of their permissions is enough. The error names the
- * first.
+ * Like `requirePermission`, for a function that several calls share: one of their permissions is enough. The error
+ * names the first.
  */
 export function requireOneOf(
   principal: Principal,
@@ -108,9 +108,9 @@ export function requireOneOf(
 }
 
 /**
- * Throws `AppError("denied")` unless the principal may define the class at `path`: make, alter or drop it. A definition
- * reaches every row and every column of the class and of those below it, so it takes reading and writing them all
- * without a restriction.
+ * Throws `AppError("denied")` unless the principal may define the class at `path`: create, alter or drop it. A
+ * definition affects every row and column of the class and of the classes below it, so it needs unrestricted read and
+ * write access to all of them.
  */
 export function requireDefining(principal: Principal, path: string): void {
   requirePermission(principal, "objects:write");
@@ -120,17 +120,19 @@ export function requireDefining(principal: Principal, path: string): void {
   throw new AppError("denied", text, { details: { class: path } });
 }
 
-/** Whether the path of a script or a file, absolute and normalised, is open to the principal. */
+/** True if the principal may use the path of a script or file; the path is absolute and normalised. */
 export function pathAllowed({ paths }: Pick<Principal, "paths">, path: string): boolean {
   return paths === undefined || paths.some((open) => isInside(open, path));
 }
 
-/** Whether the path is open to the principal, or a folder on the way to one that is: such a folder shows that way only. */
+/**
+ * True if the path is open to the principal or is a folder above an open path. Such a folder shows only the way there.
+ */
 export function pathVisible(principal: Pick<Principal, "paths">, path: string): boolean {
   return pathAllowed(principal, path) || (principal.paths ?? []).some((open) => isInside(path, open));
 }
 
-/** As `pathAllowed`; `AppError("denied")` where it is closed. */
+/** Like `pathAllowed`, but throws `AppError("denied")` for a closed path. */
 export function requirePath(principal: Principal, path: string): void {
   if (pathAllowed(principal, path)) return;
   throw new AppError("denied", `The path ${path} is not open to ${principal.user}.`, { details: { path } });

@@ -4,8 +4,8 @@ import { isUnrestricted } from "./access.ts";
 import type { DataRule, Principal } from "./types.ts";
 
 /**
- * The caller with those rights only that the author has as well, for what one stored and another one runs.
- * `AppError("denied")` where both see and write objects by different rules: no rule says what is open to both.
+ * The rights that the caller and the author both have. For content that one user stored and another one runs.
+ * `AppError("denied")` if both see or write objects by different rules: no rule can express what is open to both.
  */
 export function sharedRights(caller: Principal, author: Principal): Principal {
   const paths = sharedPaths(caller.paths, author.paths);
@@ -17,7 +17,7 @@ export function sharedRights(caller: Principal, author: Principal): Principal {
   };
 }
 
-/** What two grants have in common: one or none. */
+/** The grant that both grants include; empty if there is none. */
 export function sharedGrant(one: string, other: string): readonly string[] {
   const [area = "", verb = ""] = one.split(":");
   const [otherArea = "", otherVerb = ""] = other.split(":");

@@ -1,7 +1,7 @@
 import type { Row } from "../../../common/value.ts";
 import type { Permission } from "./names.ts";
 
-/** The caller. Every service function takes one; there is no other source of rights. */
+/** The caller. Every service function takes one; rights have no other source. */
 export interface Principal {
   readonly tenant: string;
   /** The tenant's name space, such as `/matrix`. */
@@ -11,16 +11,17 @@ export interface Principal {
   /** `area:verb` each; `*` stands for any area or any verb, as in `*:read`. */
   readonly grants: readonly string[];
   /**
-   * What may be seen and changed of objects. Among the rules of one group, and among those of none, the one of the
-   * longest matching class path decides; without one: nothing. What the groups open adds up, value by value.
+   * Rules for reading and changing objects. Among the rules of one group, and among the user's own rules, the rule with
+   * the longest matching class path decides; without a match, nothing is open. The groups' rights add up, value by
+   * value.
    */
   readonly data: readonly DataRule[];
   /**
-   * Paths of scripts and files, each with all below it, that are open to the user; absent: no path is closed. Asked by
-   * `pathAllowed`.
+   * Paths of scripts and files that are open to the user, each with everything below it; absent: no path is closed.
+   * Checked by `pathAllowed`.
    */
   readonly paths?: readonly string[];
-  /** The zone of calendars in statements that name none; absent: that of the class, or else UTC. */
+  /** Time zone of calendars in statements that name none; absent: the zone of the class, or UTC. */
   readonly timeZone?: string;
   /** W3C trace context of the call, carried into every message, record and log line it causes. */
   readonly traceparent: string;
@@ -28,34 +29,34 @@ export interface Principal {
   readonly remote?: string;
   /** How many scripts wait for this call, each in a host call; absent: none. */
   readonly scriptDepth?: number;
-  /** The triggers whose work this is; absent for the work of others. */
+  /** The triggers that caused this work; absent if none did. */
   readonly chain?: TriggerChain;
   /**
-   * A token signed the call in, with all grants of its user or with a part of them: it manages no sessions and tokens of
-   * its user, and with a part it leaves nothing that runs later with all of them.
+   * Present if a token signed the call in: with all grants of its user, or with a part of them. Such a call manages no
+   * sessions and tokens of its user. With a part it creates nothing that runs later with all grants.
    */
   readonly byToken?: "whole" | "part";
   /**
-   * The id of the one job context that is open to a command of a run, which signed in by the token of its run and has no
+   * Id of the only job context open to this principal: a command of a run that signed in by the run's token. It has no
    * other rights.
    */
   readonly context?: string;
   /**
-   * What the user has to do before anything else, by the policy of the tenant: such a principal has no other rights.
-   * `undefined`: nothing.
+   * The duty of the user under the tenant's policy. Until it is done, the principal has no other rights. `undefined`:
+   * none.
    */
   readonly owes?: "password" | "second factor" | undefined;
-  /** Why this principal reads only, whatever the user may do otherwise: `readingOnly` made it. */
+  /** Why this principal only reads, whatever other rights the user has: set by `readingOnly`. */
   readonly readsOnlyBecause?: string;
 }
 
-/** Triggers that run one by the other: a write, its trigger, what that writes, and so on. */
+/** Triggers that cause one another: a write runs its trigger, which writes and runs the next one, and so on. */
 export interface TriggerChain {
   /** Unique in the controller. */
   readonly id: string;
   /** Number of triggers so far. */
   readonly steps: number;
-  /** Objects that its writes wait for the end of, and those its triggers were called for: it may not write them. */
+  /** Objects whose end its writes wait for, and objects its triggers were called for: the chain may not write them. */
   readonly holds: readonly string[];
 }
 
@@ -69,43 +70,45 @@ export interface DataRule {
   readonly hidden?: readonly string[];
   /** The only columns that exist for this principal; absent: all but the hidden ones. */
   readonly shown?: readonly string[];
-  /** Conditions that are asked of classes which have all their fields; a row of these fulfils `where` or one of them. */
+  /**
+   * Conditions for all classes that have all their fields. A row of such a class must fulfil `where` or one of these.
+   */
   readonly anywhere?: readonly FieldCondition[];
-  /** The rule opens the rows of its conditions, and no class for which it has none. */
+  /** The rule opens only rows that fulfil its conditions, and no class without a condition. */
   readonly rowsOnly?: true;
-  /** Whose rule it is: rules of different groups add up. Absent: the user's own. */
+  /** The group that the rule belongs to; rules of different groups add up. Absent: the user's own rule. */
   readonly group?: string;
 }
 
-/** An MQL condition with the fields it is about. */
+/** An MQL condition and the fields it uses. */
 export interface FieldCondition {
   readonly where: string;
   readonly fields: readonly string[];
 }
 
-/** Objects of a class that its owner closes to some principals, whatever rules open: they do not exist for these. */
+/** Objects of a class that its owner hides from some principals, whatever the rules open. */
 export interface RowLimit {
-  /** The columns it follows from. */
+  /** The columns that the test needs. */
   readonly columns: readonly string[];
-  /** Whether an object of these values exists for the principal; `undefined`: all of them do. */
+  /** The test for objects the principal may see; `undefined`: it may see all of them. */
   of(principal: Principal): RowTest | undefined;
 }
 
 export type RowTest = (values: Row) => boolean;
 
 /**
- * A class of the platform says by it who reads its objects. It holds for every way: MQL, search, export, `MATCH`,
+ * Who may read objects of a class of the platform. It applies to every way of reading: MQL, search, export, `MATCH`,
  * scripts and notifications.
  */
 export interface ClassReading {
-  /** The endpoint that answers such objects asks for the same. */
+  /** Permission of the endpoint that answers the same objects. */
   readonly permission: Permission;
   /**
-   * Operational data: a group of the tenant that opens the class opens it to its members without the permission. A token
-   * with a part of its user's rights always takes the permission.
+   * Operational data: if a group of the tenant opens the class, its members read it without the permission. A token
+   * with a part of its user's rights always needs the permission.
    */
   readonly isOpenToGroups?: true;
-  /** Without the permission these columns stay closed. */
+  /** Columns that stay hidden without the permission. */
   readonly withheld?: readonly string[];
 }
 
@@ -116,7 +119,7 @@ export interface HiddenColumns {
   readonly size: number;
 }
 
-/** What one group opens of one class: its columns of its rows. */
+/** Rights of one group on one class: columns of the rows it opens. */
 export interface AccessPart {
   readonly writable: boolean;
   /** The rows; absent: all. */
@@ -124,18 +127,18 @@ export interface AccessPart {
   readonly hidden: HiddenColumns;
 }
 
-/** What one principal may do with one class: the rules that decide, made definite. */
+/** Rights of one principal on one class, computed from the deciding rules. */
 export interface ClassAccess {
   readonly readable: boolean;
-  /** At least some columns of some rows. */
+  /** True if at least some columns of some rows are writable. */
   readonly writable: boolean;
   /** The rows that exist for the principal at all. */
   readonly where: string | undefined;
-  /** Columns that exist for the principal in no row. */
+  /** Columns that are hidden in every row. */
   readonly hidden: HiddenColumns;
   /**
-   * A value is seen when one part has its row and its column, and written when such a part is writable, before and
-   * after. None that another one covers.
+   * A value is readable if one part has its row and its column. It is writable if such a part is writable, both before
+   * and after the write. No part is covered by another one.
    */
   readonly parts: readonly AccessPart[];
 }

@@ -4,11 +4,11 @@ import { checkQuota } from "./quotas.ts";
 import type { CompanyChange } from "./types.ts";
 
 const REPLICATION_FACTOR = /^[1-9]$/;
-/** A data URI, an address, or nothing. */
+/** A data URI, an address, or an empty text. */
 const IMAGE = /^(data:image\/[\w.+-]{1,64};base64,[A-Za-z0-9+/=]*|(https?:\/)?\/[^\s\p{Cc}]*)?$/u;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}]/u;
 
-/** `AppError("invalid")` or `too_large` names the member. */
+/** Throws `AppError("invalid")` or `too_large`; the error names the member. */
 export function checkChange(change: CompanyChange): void {
   const { fullname, title, web, icon, logo, config } = change;
   for (const [member, text] of Object.entries({ fullname, title, web })) checkText(member, text);
@@ -20,7 +20,7 @@ export function checkChange(change: CompanyChange): void {
   checkQuota(config);
 }
 
-/** Replicas of the tenant's data; `undefined` as the engine sees fit. */
+/** Number of replicas of the tenant's data; `undefined`: the engine decides. */
 export function replicationFactorOf(config: CompanyChange["config"]): number | undefined {
   const text = config?.replication_factor;
   if (text === undefined || text === "") return undefined;

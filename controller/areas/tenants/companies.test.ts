@@ -38,7 +38,7 @@ class Installation {
   readonly controllers: Controller[] = [];
   clock: Clock = realClock;
   after: Clock["after"] = (...of) => realClock.after(...of);
-  /** Keys of the system that belong to tenants. */
+  /** Keys in the system store that belong to tenants. */
   readonly keys: string[] = [];
 
   constructor(engine: TestEngine) {
@@ -389,9 +389,9 @@ describe("a deleted tenant", () => {
   });
 });
 
-// Every step makes tables anew on the cluster; the steps are writes of the registry, which the contract of stores proves.
+// Every step creates tables on the cluster; the steps are writes of the registry, which the store contract proves.
 describe.skipIf(onCluster)("killed between any two steps", () => {
-  /** The engine of a process that dies at one of its writes. */
+  /** The engine of a process that is killed at one of its writes. */
   function mortalEngine(inner: TestEngine, mortality: Mortality): Engine {
     const step = mortality.mortal({ put: (work: () => Promise<void>) => work() });
     const stores = (store: TenantStores): TenantStores => ({ ...store, kv: mortality.mortal(store.kv) });
@@ -409,7 +409,7 @@ describe.skipIf(onCluster)("killed between any two steps", () => {
     at: number,
     isWritten: boolean,
   ): Promise<boolean> {
-    // Its own place among the controllers, and the first tenant, are written before.
+    // Written before the test: the controller's own entry, and the first tenant.
     const mortality = { now: new Mortality(Infinity, false) };
     const engine = mortalEngine(installation.engine, new Mortality(Infinity, false));
     const mortal = await installation.controller(

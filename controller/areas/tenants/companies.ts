@@ -18,7 +18,7 @@ import { TenantStore, type Noted } from "./store.ts";
 import type { TenantUse } from "./use.ts";
 import type { Companies, Company, CompanyChange, NewAdministrator, NewCompany, TenantRecord } from "./types.ts";
 
-/** What a new tenant needs of the area `users`. */
+/** The part of the area `users` that a new tenant needs. */
 export interface Administrators {
   ensureAdministrator(wanted: {
     readonly tenant: string;
@@ -34,13 +34,13 @@ export interface CompanyDependencies {
   readonly runtime: Runtime;
   readonly gate: TenantGate;
   readonly users: Administrators;
-  /** The controllers whose work is not abandoned, and this one. */
+  /** This controller, and a test for controllers that are still alive. */
   readonly controllers: { readonly own: string; has(id: string): boolean };
-  /** The licence of a tenant as the interface shows it: JSON. */
-  /** Why a password is refused; empty when it is taken. `known` are words that do not make it any better. */
+  /** Why a password is refused; empty if it is accepted. `known` are words that do not make it stronger. */
   readonly passwordFault: (password: string, known: readonly string[]) => string;
-  /** Data of a deleted tenant is due for removal. */
+  /** Called when data of a deleted tenant may be due for removal. */
   readonly onDue: () => void;
+  /** The licence of a tenant as the interface shows it: JSON. */
   readonly licenseOf: (tenant: string) => Promise<string>;
   readonly use: Pick<TenantUse, "shown" | "measureSoon">;
 }
@@ -50,13 +50,13 @@ const STORE_BYTES = 8;
 const STORE_NAME_MAX = 24;
 
 /**
- * Tenants for callers. Administrators of the first tenant manage all of them, others see their own. What is begun is on
- * record in the registry, so that it can be repeated after any failure.
+ * Tenants for callers. Administrators of the first tenant manage all tenants, others see only their own. Every
+ * operation is first stored in the registry, so it can be repeated after any failure.
  */
 export class CompanyService implements Companies {
   readonly #with: CompanyDependencies;
   readonly #store: TenantStore;
-  /** Names of tenants that this controller is making. */
+  /** Names of tenants that this controller is creating. */
   readonly #making = new Set<string>();
 
   constructor(dependencies: CompanyDependencies) {
@@ -73,7 +73,7 @@ export class CompanyService implements Companies {
     }
   }
 
-  /** `AppError("not_found")` also for one that the caller may not see. A deleted one is not there. */
+  /** `AppError("not_found")` also for a tenant that is deleted or that the caller may not see. */
   async get(principal: Principal, name: string): Promise<Company> {
     requirePermission(principal, "tenants:read");
     if (name !== principal.tenant && !(await this.#manages(principal))) throw tenantNotFound(name);
@@ -81,13 +81,13 @@ export class CompanyService implements Companies {
   }
 
   /**
-   * The tenant with its stores and its administrator. Where it fails in between, nothing of it is reached, and the same
-   * call goes on.
+   * Creates the tenant with its stores and its administrator. If that fails midway, the tenant cannot be used, and the
+   * same call resumes.
    */
   async create(principal: Principal, wanted: NewCompany): Promise<NewAdministrator> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);
-    // The caller names, or is told, the password of an administrator.
+    // The caller chooses or receives the password of an administrator.
     requireNoPartToken(principal);
     requireHolding(principal, ROLES.administrator, "an administrator");
     const { name, ospace = `/${name}` } = wanted;
@@ -106,7 +106,7 @@ export class CompanyService implements Companies {
     }
   }
 
-  /** Members that are absent stay as they are. */
+  /** Absent members stay as they are. */
   async update(principal: Principal, change: CompanyChange): Promise<Company> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);
@@ -131,9 +131,9 @@ export class CompanyService implements Companies {
   }
 
   /**
-   * From now on the tenant is absent for every call. Its data is kept for `TENANT_GRACE_MS`; with `purge` it goes with
-   * the next maintenance. Repeating it is safe. `AppError("deadline")`: it is deleted, and a controller has not said yet
-   * that it serves it no more.
+   * From now on the tenant does not exist for calls. Its data is kept for `TENANT_GRACE_MS`; with `purge` the next
+   * maintenance removes it. Safe to repeat. `AppError("deadline")`: the tenant is deleted, but a controller has not yet
+   * confirmed that it no longer serves it.
    */
   async remove(
     principal: Principal,
@@ -156,7 +156,7 @@ export class CompanyService implements Companies {
     if (purgeAtMs <= nowMs) this.#with.onDue();
   }
 
-  /** Within the grace: all that was there is there again. */
+  /** Restores a deleted tenant within the grace period, with all its data. */
   async restore(principal: Principal, name: string): Promise<Company> {
     requirePermission(principal, "tenants:write");
     await this.#requireFirst(principal);
@@ -187,7 +187,7 @@ export class CompanyService implements Companies {
     return { username: ADMINISTRATOR, ...(password !== undefined && { password }) };
   }
 
-  /** On record before anything is made. What an earlier attempt left is gone on with. */
+  /** Stored in the registry before anything is created. Resumes an earlier attempt. */
   async #begin(wanted: NewCompany & { readonly ospace: string }): Promise<Noted> {
     const { name, ospace, fullname = name, title = fullname, web, config } = wanted;
     const known = await this.#store.find(name);
@@ -209,7 +209,7 @@ export class CompanyService implements Companies {
     return this.#write(known ?? { record, revision: 0 }, record);
   }
 
-  /** The administrator of an attempt whose caller was told no password. */
+  /** Sets a new password: the administrator exists from an attempt whose caller received none. */
   async #newPassword({ name, ospace }: TenantRecord, given: string | undefined): Promise<string | undefined> {
     const { users } = this.#with;
     if (given === undefined) return users.resetPassword(name, ADMINISTRATOR);
@@ -217,7 +217,7 @@ export class CompanyService implements Companies {
     return undefined;
   }
 
-  /** Never the name of other stores, those of an earlier tenant of this name included. */
+  /** Never the name of other stores, not even those of an earlier tenant of this name. */
   #storeName(name: string): string {
     const own = Buffer.from(this.#with.runtime.random.bytes(STORE_BYTES)).toString("hex");
     return `${name.slice(0, STORE_NAME_MAX)}_${own}`;
@@ -301,7 +301,7 @@ export class CompanyService implements Companies {
   }
 }
 
-/** There for calls. */
+/** The record without `life`: open for calls. */
 function openAgain({ life: _, ...record }: TenantRecord): TenantRecord {
   return record;
 }
@@ -310,7 +310,6 @@ function inPhase(name: string, phase: keyof typeof PHASES): AppError {
   return new AppError("conflict", `The tenant ${name} is ${PHASES[phase]}.`);
 }
 
-/** Without the members that are undefined. */
 function present<T extends object>(members: T): { readonly [member in keyof T]?: NonNullable<T[member]> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
 }

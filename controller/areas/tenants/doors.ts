@@ -4,12 +4,12 @@ import type { KvStore } from "../../store/kv.ts";
 import type { ObjectStore } from "../../store/objects.ts";
 import type { ScrubStore } from "../../store/scrub.ts";
 
-/** Throws when the stores are closed. A promise where that has to be looked up first. */
+/** Throws when the stores are closed. Returns a promise if it has to look that up. */
 export type Check = () => void | Promise<void>;
 
 /**
- * The same stores for as long as `closed` has not fired; from then on every call throws what `check` throws, whoever
- * holds them, and watches end.
+ * The same stores until `closed` fires. After that every call throws what `check` throws, also for callers that already
+ * hold the stores, and watches end.
  */
 export function closable(store: TenantStore, closed: AbortSignal, check: Check): TenantStore {
   return {

@@ -8,19 +8,19 @@ import type { KvLease, KvStore } from "../../store/kv.ts";
 
 const PREFIX = "tenant-followers/";
 
-/** The entry of one controller, under its lease: of all changes up to that revision nothing is left to be done there. */
+/** Entry of one controller, under its lease: the controller has handled all changes up to that revision. */
 interface Acknowledgement {
   readonly revision: number;
 }
 
 export interface FollowerOptions {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
   readonly controllerId: string;
 }
 
-/** The controllers that follow the registry of tenants, and how far each of them is. */
+/** The controllers that follow the registry of tenants, and the revision each of them has handled. */
 export class TenantFollowers {
   readonly #with: FollowerOptions;
   readonly #stop = new AbortController();
@@ -33,13 +33,15 @@ export class TenantFollowers {
     this.#with = options;
   }
 
-  /** Before the registry is read: from then on a deletion waits for this controller. */
+  /** To be called before the registry is read: from then on a deletion waits for this controller. */
   async join(): Promise<void> {
     await this.#write();
     this.#keeping = this.#keep();
   }
 
-  /** Whether deletions wait for this controller now, by the clock: else what it knows of the tenants may be old. */
+  /**
+   * True while deletions wait for this controller, by the clock. If false, its view of the tenants may be out of date.
+   */
   held(): boolean {
     return this.#lease?.held() ?? false;
   }
@@ -54,7 +56,7 @@ export class TenantFollowers {
   async acknowledged(revision: number, signal: AbortSignal): Promise<boolean> {
     const { kv } = this.#with;
     while (!signal.aborted) {
-      // Read before the list, so that the watch misses nothing.
+      // Read before the list, so that the watch misses no change.
       const { revision: sinceRevision } = await kv.list(PREFIX, { limit: 1 });
       if (await this.#areAllPast(revision)) return true;
       await this.#nextChange(sinceRevision, signal);
@@ -85,7 +87,7 @@ export class TenantFollowers {
     }
   }
 
-  /** One write after the other; never fails: a place that is not there is taken again. */
+  /** Writes one after the other. Never fails: a missing entry is written again later. */
   #written(): Promise<void> {
     this.#writing = this.#writing
       .then(() => this.#write())
@@ -104,7 +106,7 @@ export class TenantFollowers {
     await kv.put(PREFIX + controllerId, value, { lease: lease.id });
   }
 
-  /** Takes the place again whenever the lease is lost. */
+  /** Writes the entry again whenever the lease is lost. */
   async #keep(): Promise<void> {
     const { runtime } = this.#with;
     const { signal } = this.#stop;

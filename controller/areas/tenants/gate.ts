@@ -16,20 +16,19 @@ export interface GateOptions {
   readonly controllerId: string;
 }
 
-/** A tenant whose stores were handed out, until it is left. */
+/** The stores of a tenant, open until the tenant is left. */
 interface Door {
   readonly closed: AbortController;
   readonly stores: Promise<TenantStores>;
 }
 
-/** Ends what goes on for a tenant on this controller, and forgets what is known of it. Idempotent. */
+/** Ends the work for a tenant on this controller and drops its cached data. Idempotent. */
 export type LeaveListener = (tenant: string) => Promise<void> | void;
 
 /**
- * What stands between the services and the stores of tenants. It follows the registry: when a tenant is deleted, on
- * this controller or another one, every call on its stores is refused from then on, whoever holds them, what is open
- * is ended, and only then the deletion is acknowledged. A restored tenant, or a new one of the same name, gets stores
- * of its own.
+ * Guards the stores of tenants and follows the registry. When a tenant is deleted, here or on another controller, every
+ * later call on its stores is refused, also for callers that already hold them. Open work is ended, and only then the
+ * deletion is acknowledged. A restored tenant, or a new one of the same name, gets new stores.
  */
 export class TenantGate implements Stores {
   readonly #with: GateOptions;
@@ -86,23 +85,25 @@ export class TenantGate implements Stores {
       .then((inner) => closable(inner, closed.signal, check));
     const door = { closed, stores };
     this.#doors.set(name, door);
-    // The next caller tries a failed one again.
+    // The next caller tries again.
     stores.catch(() => this.#doors.get(name) === door && this.#doors.delete(name));
     return stores;
   }
 
-  /** As this controller heard of it last. */
+  /** The config as this controller knows it. */
   configOf(name: string): Noted["record"]["config"] {
     return this.#known.get(name)?.record.config;
   }
 
-  /** Whether calls of the tenant are served: false from the moment this controller hears that it is deleted. */
+  /** True if calls of the tenant are served; false as soon as this controller knows that the tenant is deleted. */
   async isOpen(name: string): Promise<boolean> {
     await this.#lookUp(name);
     return this.#known.get(name)?.record.life === undefined;
   }
 
-  /** What is opened for a tenant that is deleted meanwhile is left with the rest of it. */
+  /**
+   * Opens something for a tenant. If the tenant is deleted meanwhile, that is ended, too, and the call throws `denied`.
+   */
   async whileOpen<T>(name: string, open: () => Promise<T>): Promise<T> {
     if (!(await this.isOpen(name))) throw new AppError("denied", `There is no tenant ${name} any more.`);
     const opened = await open();
@@ -111,7 +112,7 @@ export class TenantGate implements Stores {
     throw new AppError("denied", `There is no tenant ${name} any more.`);
   }
 
-  /** What was read or written of the registry. What is older than what is known is left out. */
+  /** Takes a record that was read from or written to the registry. A record older than the known one is ignored. */
   note(noted: Noted): void {
     const { record, revision } = noted;
     const before = this.#known.get(record.name);
@@ -123,22 +124,22 @@ export class TenantGate implements Stores {
     if (record.life === undefined && !wasOpen) for (const entered of this.#entering) entered(record.name);
   }
 
-  /** Called for each tenant that is deleted from now on, in order, before the deletion is acknowledged. */
+  /** Called for each tenant deleted from now on, in order, before the deletion is acknowledged. */
   onLeave(listener: LeaveListener): void {
     this.#leaving.push(listener);
   }
 
-  /** Called for each tenant that begins to be there from now on: new, or restored. */
+  /** Called for each tenant that is created or restored from now on. */
   onEnter(listener: (tenant: string) => void): void {
     this.#entering.push(listener);
   }
 
-  /** True once no controller serves what the registry said before `revision`; false when the signal fires before. */
+  /** True once no controller works with a registry state before `revision`; false when the signal fires first. */
   acknowledged(revision: number, signal: AbortSignal): Promise<boolean> {
     return this.#followers.acknowledged(revision, signal);
   }
 
-  /** Resolves when nothing of the tenants left so far goes on here. */
+  /** Resolves when the work for all tenants left so far has ended here. */
   async settled(): Promise<void> {
     await this.#left;
   }
@@ -149,7 +150,7 @@ export class TenantGate implements Stores {
     await this.#followers.close();
   }
 
-  /** Reads the registry where what is known may be old, or nothing is. */
+  /** Reads the registry if this controller knows nothing of the tenant or may be out of date. */
   async #lookUp(name: string): Promise<void> {
     if (this.#known.has(name) && this.#followers.held()) return;
     const noted = await this.#registry.find(name);
@@ -165,8 +166,8 @@ export class TenantGate implements Stores {
   }
 
   /**
-   * At once: a tenant that is made later may have stores of the same name, and opens them anew. Nobody calls these: they
-   * were refused from the deletion on.
+   * Not awaited: a later tenant may have stores of the same name and then opens them again. The old stores get no
+   * calls, because all were refused since the deletion.
    */
   #release({ name, store = name }: Noted["record"]): void {
     this.#with.stores.releaseTenant(store).catch((error: unknown) => {
@@ -183,12 +184,12 @@ export class TenantGate implements Stores {
     });
   }
 
-  /** After everything that is left before. */
+  /** Acknowledges after all tenants left before. */
   #acknowledge(revision: number): void {
     this.#left = this.#left.then(() => this.#followers.acknowledge(revision));
   }
 
-  /** A listener that hangs holds up neither the deletion nor the next tenant's. */
+  /** A listener that hangs blocks neither the deletion nor the next tenant's. */
   async #told(tenant: string, listener: LeaveListener): Promise<void> {
     const { clock, log } = this.#with.runtime;
     try {
@@ -196,7 +197,7 @@ export class TenantGate implements Stores {
       if (!(await withinTime(clock, ending, TENANT_LEAVE_STEP_MS)))
         log.warn({ tenant, timeoutMs: TENANT_LEAVE_STEP_MS }, "something of a deleted tenant has not ended in time");
     } catch (error) {
-      // Its stores are closed to it all the same.
+      // The tenant's stores are closed to the listener anyway.
       log.warn({ tenant, reason: errorText(error) }, "something of a deleted tenant did not end in good order");
     }
   }

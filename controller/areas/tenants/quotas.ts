@@ -3,7 +3,7 @@ import { TENANT_CALLS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import type { Growth } from "../objects/index.ts";
 import type { Tenant } from "./types.ts";
 
-/** How much of each a tenant may have; `Infinity` is no limit. */
+/** Limits of a tenant; `Infinity` is no limit. */
 export type Quota = Growth;
 export type Measure = keyof Quota;
 
@@ -22,10 +22,10 @@ export function isLimit(quota: Quota): boolean {
   return quota.objects < Infinity || quota.bytes < Infinity;
 }
 
-/** Hosts with an agent and calls at once that a tenant may have, besides what its licence and the platform allow. */
+/** Limits on hosts with an agent and on concurrent calls, in addition to those of the licence and the platform. */
 export interface CountQuota {
   readonly agents: number;
-  /** At least 1, or the tenant could not be used any more. */
+  /** At least 1; with 0 the tenant could not be used. */
   readonly calls: number;
 }
 
@@ -33,7 +33,7 @@ export function countQuotaOf(config: Tenant["config"]): CountQuota {
   return { agents: count(config?.[COUNTED.agents]), calls: Math.max(1, count(config?.[COUNTED.calls])) };
 }
 
-/** `AppError("invalid")` names the member. An empty text is no limit. */
+/** Throws `AppError("invalid")`, which names the member. An empty text is no limit. */
 export function checkQuota(config: NonNullable<Tenant["config"]>): void {
   checkCalls(config[COUNTED.calls]);
   for (const member of [...Object.values(MEMBERS), COUNTED.agents]) {
@@ -45,12 +45,12 @@ export function checkQuota(config: NonNullable<Tenant["config"]>): void {
   }
 }
 
-/** Of which there is more than the quota allows. */
+/** The measures that exceed the quota. */
 export function beyond(has: Growth, quota: Quota): readonly Measure[] {
   return MEASURES.filter((measure) => has[measure] > quota[measure]);
 }
 
-/** What does not grow is never refused. */
+/** The first measure that grows beyond the quota. A measure that does not grow is never refused. */
 export function refusedOf(growth: Growth, has: Growth, quota: Quota): Measure | undefined {
   return MEASURES.find((measure) => growth[measure] > 0 && has[measure] + growth[measure] > quota[measure]);
 }
@@ -71,7 +71,7 @@ function checkCalls(text = ""): void {
   });
 }
 
-/** What was kept there before it was a quota is none. */
+/** A text that is no number was stored before this was a quota, and means no limit. */
 function count(text = ""): number {
   return AMOUNT.test(text) ? Number(text) : Infinity;
 }

@@ -7,7 +7,7 @@ import { txnOnce } from "../../store/once.ts";
 import type { TenantGate } from "./gate.ts";
 import { imageKeys, TENANTS_PREFIX, TenantStore, type Noted } from "./store.ts";
 
-/** Keys of the system's KvStore that an area keeps for a tenant. */
+/** Keys in the system's KvStore that an area stores for a tenant. */
 type KeysOfTenant = (tenant: string) => AsyncIterable<string>;
 
 export interface RemovalDependencies {
@@ -15,15 +15,15 @@ export interface RemovalDependencies {
   readonly runtime: Runtime;
   readonly gate: TenantGate;
   readonly controllers: { readonly own: string; has(id: string): boolean };
-  /** What areas keep there. */
+  /** The keys that areas store there. */
   readonly keysOf: () => readonly KeysOfTenant[];
 }
 
 /**
- * Removes the data of deleted tenants whose grace is over. Each step is on record or can be repeated: whatever the
- * controller was killed in, the next maintenance of any controller goes on. Stores have names that are never used
- * again, and keys of the system go only while the registry still says that this tenant is being removed; so a
- * controller that comes late does no harm to a new tenant of the same name.
+ * Removes the data of deleted tenants whose grace period is over. Each step is stored or can be repeated: after a crash
+ * at any point the next maintenance of any controller continues. Store names are never used again, and keys of the
+ * system are removed only while the registry still says that this tenant is being removed. So a late controller cannot
+ * harm a new tenant of the same name.
  */
 export class TenantRemoval {
   readonly #with: RemovalDependencies;
@@ -37,12 +37,12 @@ export class TenantRemoval {
     this.#store = new TenantStore(dependencies.engine);
   }
 
-  /** Begins to look for what is due, every `MAINTENANCE_INTERVAL_MS`, until `stop`. */
+  /** Starts to check for due tenants every `MAINTENANCE_INTERVAL_MS`, until `stop`. */
   start(): void {
     this.#running = this.#recur();
   }
 
-  /** The next time is now, or right after what is being done. */
+  /** Checks again now, or right after the present run. */
   soon(): void {
     this.#soon.abort();
   }
@@ -65,7 +65,7 @@ export class TenantRemoval {
     }
   }
 
-  /** Ends with what is due, or when the signal fires. What fails is tried again the next time. */
+  /** Ends when all due tenants are handled or the signal fires. Failures are retried in the next run. */
   async run(signal: AbortSignal): Promise<void> {
     for await (const noted of this.#store.all()) {
       if (signal.aborted) return;
@@ -86,7 +86,7 @@ export class TenantRemoval {
       ...found.record,
       life: { phase: "purging", owner: controllers.own },
     });
-    // Restored, or another controller was first.
+    // It was restored, or another controller was first.
     if (noted === undefined) return;
     gate.note(noted);
     await gate.settled();
@@ -96,7 +96,7 @@ export class TenantRemoval {
     await this.#store.remove(noted);
   }
 
-  /** Only while the registry stands as `noted`. */
+  /** Removes keys only while the registry has the record `noted`. */
   async #removeKeys(noted: Noted, keys: AsyncIterable<string> | Iterable<string>): Promise<void> {
     const { kv } = await this.#with.engine.system();
     const condition = { key: TENANTS_PREFIX + noted.record.name, revision: noted.revision };

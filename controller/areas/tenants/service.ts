@@ -13,11 +13,11 @@ export interface TenantDependencies {
 const NAME = /^[a-z][a-z0-9_]{0,47}$/;
 const OSPACE = /^\/[\p{L}_][\p{L}\p{N}_]{0,63}$/u;
 
-/** The tenants there are for calls, and those the settings ask for. `CompanyService` is what manages them. */
+/** The tenants that are open for calls, and those the settings ask for. `CompanyService` manages them. */
 export class TenantService implements Tenants {
   readonly #dependencies: TenantDependencies;
   readonly #store: TenantStore;
-  /** A name space never changes while the tenant is there. */
+  /** The name space of a tenant never changes. */
   readonly #ospaces = new Map<string, string>();
 
   constructor(dependencies: TenantDependencies) {
@@ -57,7 +57,7 @@ export class TenantService implements Tenants {
     }
   }
 
-  /** As `Engine.ready`, with the names of tenants where the engine knows those of their stores. */
+  /** Like `Engine.ready`, with names of tenants instead of names of their stores. */
   async ready(): Promise<Readiness> {
     const { lost } = await this.#dependencies.engine.ready();
     if (lost.length === 0) return { lost };
@@ -90,12 +90,12 @@ export class TenantService implements Tenants {
     return record.ospace;
   }
 
-  /** Whether administrators of the tenant manage the others. */
+  /** True for the tenant whose administrators manage the others. */
   async isFirst(name: string): Promise<boolean> {
     return name === (await this.#store.first());
   }
 
-  /** What is known of a tenant that is no longer there. */
+  /** Drops the cached data of a deleted tenant. */
   forget(name: string): void {
     this.#ospaces.delete(name);
   }
@@ -124,7 +124,7 @@ export class TenantService implements Tenants {
   }
 }
 
-/** As errors call them. */
+/** Words for the phases in errors. */
 export const PHASES = {
   making: "being made",
   deleted: "deleted, and its data is kept: restore it, or have the data removed, before",
@@ -135,7 +135,7 @@ export function isTenantName(name: string): boolean {
   return NAME.test(name);
 }
 
-/** `AppError("invalid")`: names are what both engines can keep. */
+/** `AppError("invalid")` for a name that one of the engines cannot store. */
 export function checkTenantName(name: string): void {
   if (!isTenantName(name))
     throw new AppError(

@@ -9,7 +9,7 @@ export interface SizesDependencies {
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** All that a tenant has: its objects, and contents of files and depots, each once. */
+/** Sizes of all data of a tenant: its objects, and contents of files and depots, each counted once. */
 export async function* tenantSizes(
   { stores, objects, actAs }: SizesDependencies,
   tenant: string,
@@ -24,7 +24,7 @@ export async function* tenantSizes(
   } while (cursor !== undefined);
 }
 
-/** Keeps a content for which there is room; `keep` reads the bytes it is given. */
+/** Stores a content if there is room; `keep` reads the given bytes. */
 export async function keepInRoom<T>(
   { room, tenant }: { readonly room: TenantRoom | undefined; readonly tenant: string },
   bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,

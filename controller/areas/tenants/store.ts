@@ -11,19 +11,19 @@ export const TENANTS_PREFIX = "tenants/";
 const FIRST = "installation/first-tenant";
 const IMAGES = "tenant-images/";
 
-/** A record as it was read or written; what is written next is conditional on its revision. */
+/** A record as read or written; the next write is conditional on its revision. */
 export interface Noted {
   readonly record: TenantRecord;
   readonly revision: number;
 }
 
-/** Data URIs or addresses; empty when there is none. */
+/** Data URIs or addresses; empty if there is none. */
 export interface Images {
   readonly icon: string;
   readonly logo: string;
 }
 
-/** The registry of tenants in the system store, whatever phase of their life they are in. */
+/** The registry of tenants in the system store, with tenants in all phases of their life. */
 export class TenantStore {
   readonly #stores: Pick<Stores, "system">;
   #first: string | undefined;
@@ -37,7 +37,7 @@ export class TenantStore {
     return entry && notedOf(entry);
   }
 
-  /** The tenant as registered: the given one, or the one that was there already. */
+  /** Registers a tenant. Answers the given record, or the existing one. */
   async register(record: TenantRecord): Promise<Noted> {
     for (let attempt = 1; attempt <= TENANT_REGISTER_ATTEMPTS_MAX; attempt++) {
       const written = await (await this.#kv()).put(TENANTS_PREFIX + record.name, encodeJson(record), { ifRevision: 0 });
@@ -47,7 +47,7 @@ export class TenantStore {
     throw new AppError("conflict", `Others register and remove the tenant ${record.name} all the time.`);
   }
 
-  /** `undefined`: it is not as it was read any more, nothing was written. Revision 0: there must be none. */
+  /** `undefined`: the record has changed, nothing was written. Revision 0: there must be no record. */
   async replace(revision: number, record: TenantRecord): Promise<Noted | undefined> {
     const put = { key: TENANTS_PREFIX + record.name, value: encodeJson(record), ifRevision: revision };
     const written = await putOnce(await this.#kv(), put);
@@ -64,14 +64,14 @@ export class TenantStore {
     for await (const entry of entriesUnder(await this.#kv(), TENANTS_PREFIX)) yield notedOf(entry);
   }
 
-  /** The tenant whose administrators manage the others: the first that was ever made, which stays the first. */
+  /** The tenant whose administrators manage the others: the first one ever created. It never changes. */
   async first(): Promise<string | undefined> {
     if (this.#first !== undefined) return this.#first;
     const entry = await (await this.#kv()).get(FIRST);
     return (this.#first = entry && decodeStored<string>(entry.value));
   }
 
-  /** Unless there is one. */
+  /** Only the first call has an effect. */
   async noteFirst(name: string): Promise<void> {
     await (await this.#kv()).put(FIRST, encodeJson(name), { ifRevision: 0 });
   }
@@ -82,7 +82,7 @@ export class TenantStore {
     return { icon: icon ? decodeStored<string>(icon.value) : "", logo: logo ? decodeStored<string>(logo.value) : "" };
   }
 
-  /** Those that are named. An empty one is removed. */
+  /** Stores the named images. An empty text removes an image. */
   async putImages(name: string, images: { readonly [kind in keyof Images]?: string | undefined }): Promise<void> {
     const kv = await this.#kv();
     for (const kind of ["icon", "logo"] as const) {

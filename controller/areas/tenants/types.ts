@@ -24,54 +24,56 @@ export interface NewTenant {
 
 export interface Tenants {
   /**
-   * Makes the tenant with its stores when there is none of that name; `AppError("conflict")` when it has another name
-   * space, or is deleted and kept.
+   * Creates the tenant with its stores if none has that name. `AppError("conflict")` if it has another name space, or
+   * is deleted and its data is kept.
    */
   ensureTenant(tenant: NewTenant): Promise<Tenant>;
   /** `AppError("unavailable")` names a tenant whose store is missing or damaged. */
   requireStores(): Promise<void>;
-  /** As all below: one that is being made, or was deleted, is not there. */
+  /** As for all functions below, a tenant that is being created or was deleted does not exist. */
   get(name: string): Promise<Tenant | undefined>;
   /** In the order of names. */
   list(): Promise<readonly Tenant[]>;
   /** The installation's only tenant; undefined when there are several or none. */
   only(): Promise<Tenant | undefined>;
-  /** `AppError("not_found")` when there is no such tenant. Known of one that is being made, for what makes it. */
+  /**
+   * `AppError("not_found")` if there is no such tenant. Works for a tenant that is being created, because its creation
+   * needs it.
+   */
   ospaceOf(name: string): Promise<string>;
 }
 
 /**
- * Where a tenant is in its life. `making`: its stores or its administrator are not all there; `deleted`: nothing of it
- * is reached, its data is kept; `purging`: its data is being removed, and cannot be had back.
+ * Phase of a tenant's life. `making`: its stores or its administrator are not complete; `deleted`: it cannot be used,
+ * its data is kept; `purging`: its data is being removed and cannot be restored.
  */
 export type Life =
   | { readonly phase: "making"; readonly owner: string }
   | { readonly phase: "deleted"; readonly atMs: number; readonly purgeAtMs: number }
   | { readonly phase: "purging"; readonly owner: string };
 
-/** A tenant as it lies in the registry. Without `life` it is there for calls. */
+/** A tenant as stored in the registry. Without `life` it is open for calls. */
 export interface TenantRecord extends Tenant {
   readonly life?: Life;
-  /** What the engine calls its stores: never used again for another tenant. Absent: its name. */
+  /** Name of its stores in the engine, never used again for another tenant. Absent: the tenant's name. */
   readonly store?: string;
 }
 
-/** A tenant as the interface shows it. */
 export interface Company extends Required<Tenant> {
   readonly icon: string;
   readonly logo: string;
   readonly license: string;
-  /** Of a deleted one: when its data goes. */
+  /** Time when the data of a deleted tenant is removed. */
   readonly purgeAtMs?: number;
-  /** Of one with a quota, once it is counted. */
+  /** Present for a tenant with a quota, once it is counted. */
   readonly use?: ShownUse;
 }
 
-/** What a tenant with a quota has. */
+/** Current use of a tenant with a quota. */
 export interface ShownUse extends Growth {
-  /** When it was counted; what was written and removed since is added. */
+  /** Time of the count; writes and removals since then are added. */
   readonly measuredMs: number;
-  /** Of which there is more than the quota allows. */
+  /** The measures that exceed the quota. */
   readonly beyond: (keyof Growth)[];
 }
 
@@ -90,7 +92,7 @@ export interface NewCompany extends CompanyChange {
   readonly password?: string | undefined;
 }
 
-/** The administrator of a new tenant; `password` only when it was generated. */
+/** The administrator of a new tenant; `password` is present only if it was generated. */
 export interface NewAdministrator {
   readonly username: string;
   readonly password?: string;

@@ -6,15 +6,15 @@ import type { Measure } from "./quotas.ts";
 
 export const USES_PREFIX = "tenant-use/";
 
-/** What a tenant with a quota has, as all controllers know it. */
+/** Use of a tenant with a quota, shared by all controllers. */
 export interface StoredUse {
-  /** Absent while it is counted for the first time. */
+  /** Absent during the first count. */
   readonly measured?: Growth & { readonly atMs: number };
-  /** What controllers told since the counting of `measured` began. */
+  /** Growth that controllers have reported since the count in `measured` began. */
   readonly grown: Growth;
-  /** The quotas that are exceeded, as it was told last. */
+  /** The exceeded quotas at the last write. */
   readonly beyond: readonly Measure[];
-  /** Unlike that of any other write. */
+  /** Unique for each write. */
   readonly writer: string;
 }
 

@@ -20,7 +20,7 @@ const NO_QUOTA: Quota = quotaOf({});
 
 let engine: TestEngine;
 let classes = 0;
-/** By tenant, as every controller knows them. */
+/** Quotas by tenant, known to every controller. */
 const quotas = new Map<string, Quota>();
 const told: AuditEntry[] = [];
 
@@ -59,7 +59,7 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-/** A class of the tenant, which has a quota from then on, counted by `one`. */
+/** A class of the tenant. From then on the tenant has a quota, and `one` has counted it. */
 async function limited(
   { objects, use }: Controller,
   room: Partial<Quota>,
@@ -71,7 +71,7 @@ async function limited(
   const named = kind === "entity" ? { keys: ["name"] } : { kind };
   const columns = ["name", "text"].map((name) => ({ name, type: "varchar" as const }));
   await objects.createClass(admin, { path, columns, ...named });
-  // Enough to be counted: what was there before is not part of the test.
+  // Large limits, so that the use is counted first; earlier data is not part of the test.
   quotas.set("matrix", { objects: 1e15, bytes: 1e15 });
   const { objects: had, bytes } = await counted(use);
   quotas.set("matrix", {
@@ -100,7 +100,7 @@ test("beyond its quota of objects a tenant inserts nothing, changes and removes 
     message: expect.stringMatching(/may have \d+ objects and has about \d+.*raise config\.max_objects of matrix/s),
     details: { limit: "max_objects" },
   });
-  // As it is there already, nothing grows.
+  // The rows exist already, so nothing grows.
   await one.objects.insert(admin, path, rows(3));
   const label = path.slice(path.lastIndexOf("/") + 1);
   await one.objects.update(admin, { id: `${label}:row0`, class: path }, []);
@@ -235,7 +235,7 @@ test("a second controller keeps the quota too, and both together exceed it by no
   const bound = TENANT_USE_UNTOLD_MAX_OBJECTS + 250;
   expect(byOne + byTwo).toBeGreaterThan(room - bound);
   expect(byOne + byTwo).toBeLessThanOrEqual(room + bound);
-  // What one of them removes the other has room for, once it is told.
+  // Rows that one controller removes give room to the other, once that is reported.
   const label = path.slice(path.lastIndexOf("/") + 1);
   for (let at = 0; at * 250 < byOne; at++)
     await one.objects.remove(
@@ -300,7 +300,7 @@ test("contents need room in bytes, and are counted once each", async () => {
   expect((await counted(one.use)).bytes).toBe(bytes);
 });
 
-/** Methods of a store that may be a class. */
+/** Methods of a store, which may be a class instance. */
 function bound<T extends object>(store: T): Partial<T> {
   const names = [...Object.keys(store), ...Object.getOwnPropertyNames(Object.getPrototypeOf(store))];
   return Object.fromEntries(

@@ -24,24 +24,24 @@ export interface TenantUseDependencies {
   readonly runtime: Runtime;
   readonly controllerId: string;
   readonly quotaOf: (tenant: string) => Quota;
-  /** All that a tenant has, in parts. */
+  /** Sizes of all data of a tenant, in parts. */
   readonly sizes: (tenant: string) => AsyncIterable<Growth>;
   readonly audit: (entry: AuditEntry) => Promise<void>;
-  /** Whether this controller is the one that counts. */
+  /** True on the controller that counts. */
   readonly isFirst: () => boolean;
 }
 
-/** What this controller knows of one tenant. */
+/** State of one tenant on this controller. */
 interface Known {
   noted: NotedUse | undefined;
-  /** Growth that the others do not know of. */
+  /** Growth that is not reported to the other controllers yet. */
   untold: Growth;
-  /** The part of it that is being told. */
+  /** The report that is under way. */
   telling: Promise<void> | undefined;
   rereadMs: number;
 }
 
-/** What is to stand there, and which growth it tells; `undefined`: nothing is written. */
+/** The next stored use, and the growth that it reports; `undefined`: nothing is written. */
 type NextUse = (
   use: StoredUse | undefined,
 ) => { readonly use: Omit<StoredUse, "writer">; readonly told: Growth } | undefined;
@@ -49,11 +49,11 @@ type NextUse = (
 const NOTHING: Growth = { objects: 0, bytes: 0 };
 
 /**
- * What tenants with a quota have, and whether there is room for more. It is counted now and then by one controller; in
- * between each controller adds what it writes, and tells it to the others before it knows of more than
- * `TENANT_USE_UNTOLD_MAX_OBJECTS` or `_BYTES` alone, besides the call that brings it there. So one controller keeps a
- * quota exactly, as far as the count is right, and several exceed it by no more than that for each of the others. Nobody
- * is refused before the first count.
+ * Current use of tenants with a quota, and checks for room. One controller counts now and then. In between each
+ * controller adds its own writes and reports them to the others before its unreported growth exceeds
+ * `TENANT_USE_UNTOLD_MAX_OBJECTS` or `_BYTES`; only the call that reaches the limit may go over it. So a single
+ * controller keeps a quota exactly, as far as the count is right. Several may exceed it by at most that amount for each
+ * other controller. No call is refused before the first count.
  */
 export class TenantUse implements TenantRoom {
   readonly #with: TenantUseDependencies;
@@ -78,7 +78,7 @@ export class TenantUse implements TenantRoom {
     });
   }
 
-  /** Resolves when what was counted before is known. */
+  /** Resolves when the stored counts are known. */
   static async open(dependencies: TenantUseDependencies): Promise<TenantUse> {
     const use = new TenantUse(dependencies, (await dependencies.stores.system()).kv);
     await use.#followed.start();
@@ -93,7 +93,7 @@ export class TenantUse implements TenantRoom {
     await this.require(tenant, growth);
     const known = this.#of(tenant);
     if (isMuch(sum(known.untold, growth))) await this.#tell(tenant);
-    // Others may have taken the room meanwhile.
+    // Other controllers may have used the room meanwhile.
     this.#check(tenant, growth);
     known.untold = sum(known.untold, growth);
   }
@@ -110,7 +110,7 @@ export class TenantUse implements TenantRoom {
     if (isMuch(known.untold)) this.#tellSoon(tenant);
   }
 
-  /** `undefined`: it was not counted yet. */
+  /** `undefined`: not counted yet. */
   shown(tenant: string): ShownUse | undefined {
     const known = this.#known.get(tenant);
     const measuredMs = known?.noted?.use.measured?.atMs;
@@ -119,7 +119,7 @@ export class TenantUse implements TenantRoom {
     return { ...has, measuredMs, beyond: [...beyond(has, this.#with.quotaOf(tenant))] };
   }
 
-  /** For metrics: what is known of each tenant that has a quota. */
+  /** Known use of each tenant with a quota, for metrics. */
   *all(): Generator<readonly [string, ShownUse]> {
     for (const tenant of this.#known.keys()) {
       const shown = this.shown(tenant);
@@ -127,7 +127,7 @@ export class TenantUse implements TenantRoom {
     }
   }
 
-  /** Tells what is untold, and begins to count the tenant where that is due. */
+  /** Reports growth, and starts a count of the tenant if one is due. */
   async maintain(tenant: string): Promise<void> {
     if (!this.isLimited(tenant)) return;
     if (this.#known.has(tenant)) await this.#tell(tenant);
@@ -136,14 +136,14 @@ export class TenantUse implements TenantRoom {
     if (isDue && this.#with.isFirst()) this.measureSoon(tenant);
   }
 
-  /** The tenant is counted as soon as those before it are; all controllers know the count then. */
+  /** Counts the tenant as soon as those before it are done; then all controllers know the count. */
   measureSoon(tenant: string): void {
     if (!this.isLimited(tenant)) return;
     this.#due.add(tenant);
     this.#measuring ??= this.#measureDue();
   }
 
-  /** Resolves when nothing is being counted or told. */
+  /** Resolves when no count or report is under way. */
   async settled(): Promise<void> {
     await this.#measuring;
     await Promise.all([...this.#known.values()].flatMap(({ telling }) => telling ?? []));
@@ -158,7 +158,7 @@ export class TenantUse implements TenantRoom {
     yield await Promise.resolve(USES_PREFIX + tenant);
   }
 
-  /** Tells the rest. What cannot be told is counted later. */
+  /** Reports the rest. Growth that cannot be reported is found by a later count. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#measuring;
@@ -181,7 +181,7 @@ export class TenantUse implements TenantRoom {
     return measure && full(tenant, measure, { has, quota });
   }
 
-  /** Another controller may have removed some. */
+  /** Another controller may have removed data. */
   async #reread(tenant: string): Promise<void> {
     const known = this.#of(tenant);
     const nowMs = this.#with.runtime.clock.monotonicMs();
@@ -195,7 +195,7 @@ export class TenantUse implements TenantRoom {
     this.#tell(tenant).catch((error: unknown) => this.#warn(tenant, error));
   }
 
-  /** Who comes while it is told waits for that. */
+  /** Callers during a report wait for that report. */
   #tell(tenant: string): Promise<void> {
     const known = this.#of(tenant);
     known.telling ??= this.#told(tenant, known).finally(() => (known.telling = undefined));
@@ -205,7 +205,7 @@ export class TenantUse implements TenantRoom {
   async #told(tenant: string, known: Known): Promise<void> {
     if (known.untold.objects === 0 && known.untold.bytes === 0) return;
     await this.#change(tenant, (use) => {
-      // Who counts the tenant for the first time sees what was written before.
+      // The first count of the tenant will include these writes.
       if (use === undefined) {
         known.untold = NOTHING;
         return undefined;
@@ -236,13 +236,13 @@ export class TenantUse implements TenantRoom {
     if (sizes === undefined) return;
     await this.#change(tenant, (use) => {
       const told = this.#of(tenant).untold;
-      // What was written meanwhile may be counted already: better too much than too little, until the next time.
+      // Writes during the count may be counted twice: safer than missing them, and the next count corrects it.
       const grown = noLess(sum(sum(use?.grown ?? NOTHING, told), minus(before)));
       return { use: { beyond: [], ...use, measured: { ...sizes, atMs }, grown }, told };
     });
   }
 
-  /** At a bounded rate; `undefined` when the controller stops or the tenant went. */
+  /** Counts at a bounded rate; `undefined` if the controller stops or the tenant has no quota any more. */
   async #sum(tenant: string): Promise<Growth | undefined> {
     const { clock } = this.#with.runtime;
     const { signal } = this.#stopping;
@@ -258,8 +258,8 @@ export class TenantUse implements TenantRoom {
   }
 
   /**
-   * Writes what `next` makes of what stands there; what it says was told is untold no more. Answers what stands then. The
-   * write by which a quota begins or ends to be exceeded puts that on record.
+   * Writes the use that `next` computes from the stored one. The growth it reports is then no longer unreported.
+   * Answers the stored use. If a write exceeds a quota or ends that, an audit entry says so.
    */
   #change(tenant: string, next: NextUse): Promise<StoredUse | undefined> {
     return this.#queue.run([tenant], () => this.#changeNow(tenant, next));
@@ -312,7 +312,7 @@ export class TenantUse implements TenantRoom {
     return known;
   }
 
-  /** What this controller wrote is noted when it knows that: until then it is untold. */
+  /** Own writes are noted after they succeed; until then their growth counts as unreported. */
   #heard(tenant: string, noted: NotedUse): void {
     if (!noted.use.writer.startsWith(`${this.#with.controllerId}/`)) this.#note(tenant, noted);
   }

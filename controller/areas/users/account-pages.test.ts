@@ -25,7 +25,7 @@ const open = (url: string, headers: Readonly<Record<string, string>> = { ...OWN,
 const post = (url: string, payload: object, others: Readonly<Record<string, string>> = {}) =>
   http.app.inject({ method: "POST", url, payload, headers: { ...OWN, cookie, ...others } });
 
-/** The text of the picture on a page, as a camera reads it. */
+/** The text of the QR code on a page, as a camera reads it. */
 function pictured(page: string): string {
   const [, side = "", path = ""] = /<svg viewBox="0 0 (\d+) \d+"[^>]*><path d="([^"]+)"/.exec(page) ?? [];
   const fieldPixels = 4;

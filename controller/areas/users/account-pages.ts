@@ -2,7 +2,7 @@ import encodeQR from "qr";
 import { escape, page, type Page } from "./pages.ts";
 import type { NewSecondFactor, SessionView } from "./types.ts";
 
-/** Texts for the codes these pages may come back with. */
+/** Texts for the error codes of these pages. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "The password is wrong.",
   invalid: "The new password is too easy to guess, or was the first one. Take a longer one.",
@@ -23,13 +23,13 @@ const SIGN_OUT = `<p class="aside"><a href="/user/logout">Sign out</a></p>`;
 
 export interface AccountView {
   readonly user: string;
-  /** What has to be done before anything else. */
+  /** The duty to be done before anything else. */
   readonly owes?: "password" | "second factor" | undefined;
   readonly error: string | undefined;
   readonly sessions: readonly SessionView[];
   /** Recovery codes that are left; absent without a second factor. */
   readonly recoveryCodes: number | undefined;
-  /** What the OpenID provider is called, and whether an account there signs in as this user. */
+  /** Name of the OpenID provider; `isLinked` is true if an account there signs in as this user. */
   readonly provider?: { readonly name: string; readonly isLinked: boolean } | undefined;
 }
 
@@ -50,7 +50,7 @@ ${SIGN_OUT}`,
   );
 }
 
-/** The secret is told here and nowhere again. */
+/** The only page that shows the secret. */
 export function enrolPage({ uri, secret }: NewSecondFactor): Page {
   return page(
     "Second factor",
@@ -63,7 +63,7 @@ ${SIGN_OUT}`,
   );
 }
 
-/** After a wrong code; the secret is on the device. */
+/** Shown after a wrong code; the secret is on the device already. */
 export function confirmPage(): Page {
   return page("Second factor", `<h1>Second factor</h1>\n${codeForm(true)}\n${SIGN_OUT}`);
 }
@@ -91,7 +91,7 @@ function changeForm(): string {
 </form>`;
 }
 
-/** One of them, or all but the one the page came by. */
+/** Form that ends one session, or all except the one that shows the page. */
 function sessionsForm(sessions: readonly SessionView[]): string {
   const others = sessions.filter(({ current }) => !current);
   const here = sessions.length > others.length ? "<p>You are signed in here" : "<p>You are signed in";

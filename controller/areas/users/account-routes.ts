@@ -20,7 +20,7 @@ const page = {
   output: Type.String(),
 } as const;
 
-/** The pages by which people manage how they sign in; programs have `/user/secondfactor`. */
+/** Pages where people manage their sign-in; programs use `/user/secondfactor`. */
 export function accountRoutes(users: UserService, provider: string | undefined): readonly Endpoint[] {
   return [
     endpoint({
@@ -155,7 +155,7 @@ function factorPages(users: UserService): readonly Endpoint[] {
   ];
 }
 
-/** What went wrong is read on the page it came from. */
+/** Sends an error back to the page it came from. */
 async function back(work: () => Promise<Answer<string>>): Promise<Answer<string>> {
   try {
     return await work();

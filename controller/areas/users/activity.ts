@@ -4,7 +4,7 @@ import type { TreeStore } from "./tree-store.ts";
 
 type Placed = Pick<UserRecord, "tenant" | "parent" | "active" | "epoch">;
 
-/** Whether users may sign in and go on: they, and every organisation above them, are active. */
+/** Decides if users may sign in and stay signed in: they and every organisation above them must be active. */
 export class Activity {
   readonly #tree: Pick<TreeStore, "recent">;
 
@@ -13,8 +13,8 @@ export class Activity {
   }
 
   /**
-   * What sessions of the user carry, and are over without: it changes when the user's epoch does, and whenever an
-   * organisation above the user is made inactive. Undefined for a user who is not active. As old as `TreeStore.recent`.
+   * The epoch that sessions of the user must carry to be valid. It changes with the user's own epoch, and whenever an
+   * organisation above the user is made inactive. Undefined for an inactive user. As old as `TreeStore.recent`.
    */
   async epochOf({ tenant, parent, active, epoch }: Placed): Promise<string | undefined> {
     if (!active) return undefined;

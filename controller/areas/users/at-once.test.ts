@@ -15,8 +15,8 @@ import type { KvStore } from "../../store/kv.ts";
 import { UserService } from "./service.ts";
 
 /**
- * The clock of both controllers stands still: nothing is asked again because time passes, no ping and no heartbeat is
- * sent. What ends, ends because the watch told.
+ * The clocks of both controllers stand still, so nothing is read again after a time, and no ping or heartbeat is sent.
+ * Whatever ends here ends because of the watch.
  */
 
 const admin = testPrincipal();
@@ -87,10 +87,10 @@ async function session(username = "ann"): Promise<string> {
   return (await http.users.signIn(request)).session;
 }
 
-/** A socket, a stream and a long call of one session, all of them under way; and how they end. */
+/** Starts a socket, a stream and a long call with one session; answers how each of them ends. */
 const standing = async (id: string) => (await begun({ query: `?sessionid=${id}` })).over;
 
-/** Resolves when all of them are under way. */
+/** Resolves when all three are under way. */
 async function begun({ query = "", authorization }: { readonly query?: string; readonly authorization?: string }) {
   const headers = authorization === undefined ? {} : { authorization };
   const socket = new WebSocket(`ws://127.0.0.1:${String(port)}/socket${query}`, { headers });
@@ -172,14 +172,14 @@ describe("at another controller", () => {
     await once(socket, "open");
     await started();
     await other.directory.change(admin, await idOf("ann"), { details: { remark: "seen" } });
-    // The sign-out of another session comes after it on the same way.
+    // The change of another user follows on the same watch.
     await other.update(admin, "viewer", { active: false });
     await expect.poll(async () => http.users.bySession(id, "")).toMatchObject({ user: "ann" });
     expect(socket.readyState).toBe(WebSocket.OPEN);
     socket.terminate();
   });
 
-  /** Resolves when the watch of this controller tells of what the other one writes. */
+  /** Resolves when the watch of this controller reports a write of the other one. */
   async function started(): Promise<void> {
     let isTold = false;
     http.users.onChange(({ user }) => (isTold ||= user === "admin"));
@@ -266,7 +266,7 @@ test("what a broken watch may have missed is asked again when it is there again"
   users.onChange((change) => changes.push(change));
   users.start();
   await users.bySession(await session(), "");
-  // Those of users, of organisations and of the sign-in policy.
+  // The watches of users, of organisations and of the sign-in policy.
   await expect.poll(() => watches.length).toBe(3);
   const before = changes.length;
   await http.users.update(admin, "ann", { active: false });

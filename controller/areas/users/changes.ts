@@ -8,7 +8,7 @@ import { SIGN_IN_POLICY } from "./duties.ts";
 import { signInOf, SIGN_INS, USERS } from "./store.ts";
 import { ORGANIZATIONS } from "./tree-store.ts";
 
-/** A user, or all of a tenant when that is not known. */
+/** A changed user; without `user`, any user of the tenant may have changed. */
 export interface ChangedUser {
   readonly tenant: string;
   readonly user?: string;
@@ -28,15 +28,15 @@ interface Watched {
 interface ChangesOptions {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  /** Called for every change, here or at another controller. */
+  /** Called for every change, here or on another controller. */
   readonly told: (change: ChangedUser) => void;
   /** Any session may have ended. */
   readonly missed: () => void;
 }
 
 /**
- * Watches users, organisations and sign-in policies of the tenants that are used here, and sessions and tokens of all, from `start` to
- * `stop`. What a broken watch misses is told as a change of all.
+ * Watches sessions and tokens of all tenants, and users, organisations and sign-in policies of the tenants used here,
+ * from `start` to `stop`. Changes that a broken watch may miss are reported as a change of everything.
  */
 export class UserChanges {
   readonly #options: ChangesOptions;
@@ -66,7 +66,7 @@ export class UserChanges {
     });
   }
 
-  /** Begins to watch a tenant, unless it is watched. */
+  /** Starts to watch a tenant, unless it is watched already. */
   follow(tenant: string): void {
     const { stores, told } = this.#options;
     const name = `${USERS}${tenant}`;
@@ -110,7 +110,8 @@ export class UserChanges {
         for await (const events of kv.watch(watched.prefix, { sinceRevision: revision, signal }))
           for (const event of events) watched.tell(event);
       } catch (error) {
-        // A tenant that was deleted: told once, or those who then ask would have it watched, and told, again.
+        // The tenant was deleted. Only a watch that had begun reports that: otherwise every later read would start a
+        // new watch and a new report.
         if (isAppError(error, "not_found")) return isBegun ? watched.missed() : undefined;
         if (!isAppError(error, "compacted") && !signal.aborted)
           runtime.log.warn({ reason: errorText(error), prefix: watched.prefix }, "a watch of users broke");

@@ -4,12 +4,12 @@ import type { Principal } from "../permissions/index.ts";
 import type { UserNode } from "./types.ts";
 import { objectIdOf, USER_CLASS_PATH } from "./visible.ts";
 
-/** What the class of users needs of their service. */
+/** The part of the user service that the class of users needs. */
 interface NodeOwner {
   nodes(principal: Principal): AsyncIterable<readonly UserNode[]>;
 }
 
-/** Users and organisations, provided from where they are kept: nothing of a password is among it. */
+/** Users and organisations as objects, read from the user service; passwords are not part of them. */
 export function userClass(owner: NodeOwner): SystemClass {
   return {
     path: USER_CLASS_PATH,

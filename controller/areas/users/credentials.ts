@@ -27,10 +27,10 @@ interface Dependencies {
   readonly users: UserStore;
   readonly passwords: Passwords;
   readonly factors: SecondFactors;
-  /** Absent: a code is taken with the password only. */
+  /** Absent: a code is accepted only together with the password. */
   readonly tickets: Tickets | undefined;
   readonly activity: Activity;
-  /** The user while active and unchanged since `epoch`. */
+  /** The user if active and unchanged since `epoch`. */
   readonly current: (tenant: string, username: string, epoch: string) => Promise<UserRecord | undefined>;
 }
 
@@ -57,7 +57,7 @@ interface Named {
   readonly username: string;
 }
 
-/** Somebody who is who he says. */
+/** A user whose identity is verified. */
 export interface Verified {
   readonly tenant: Tenant;
   readonly user: UserRecord;
@@ -73,8 +73,8 @@ interface CachedLogin {
 const WRONG = "Company, user name or password are wrong.";
 
 /**
- * Who somebody is, by password and code. Guessing is slowed down, every attempt that is checked is on record, and
- * nothing is opened here.
+ * Verifies users by password and code. Guessing is slowed down, and every checked attempt gets an audit entry. Opens no
+ * session.
  */
 export class Credentials {
   readonly #runtime: Runtime;
@@ -88,7 +88,7 @@ export class Credentials {
   readonly #current: Dependencies["current"];
   readonly #sessions: Dependencies["sessions"];
   readonly #slowdown: SignInSlowdown;
-  /** Verified Basic credentials by a digest only this process can make. */
+  /** Verified Basic credentials, by a digest that only this process can compute. */
   readonly #logins = new Map<string, CachedLogin>();
   readonly #checks = new Map<string, Promise<Verified | undefined>>();
   readonly #digestKey: Uint8Array;
@@ -109,7 +109,7 @@ export class Credentials {
     this.#digestKey = runtime.random.bytes(32);
   }
 
-  /** Throws as `Users.signIn`. */
+  /** Throws the errors of `Users.signIn`. */
   async ofSignIn(request: SignInRequest): Promise<Verified> {
     const { password, remote, traceparent } = request;
     const { tenant, username } = await this.#named(request);
@@ -120,7 +120,10 @@ export class Credentials {
     return verified;
   }
 
-  /** By the ticket of `CodeNeeded`. `AppError("deadline")` when that is too old or the user changed since. */
+  /**
+   * Verifies the code for the ticket of `CodeNeeded`. `AppError("deadline")` if the ticket is too old or the user has
+   * changed since.
+   */
   async ofCode(request: CodeRequest): Promise<Verified & { readonly ticket: Ticket }> {
     const { ticket: text, code, remote, traceparent } = request;
     const ticket = this.#tickets?.open(text);
@@ -132,7 +135,7 @@ export class Credentials {
     return { tenant, user, ticket };
   }
 
-  /** As after the password, for a user who proved elsewhere who he is. */
+  /** Requires the second factor of a user verified elsewhere, as after a right password. */
   async requireSecondFactor(verified: Verified, request: FactorRequest): Promise<void> {
     const { tenant, username, epoch, secondFactor } = verified.user;
     const { remember = false, redirect = "", remote, traceparent, code } = request;
@@ -140,7 +143,7 @@ export class Credentials {
       await this.#requireCode(verified, { tenant, username, epoch, remember, redirect }, { code, remote, traceparent });
   }
 
-  /** Undefined for anything wrong; `AppError("denied")` for a user with a second factor. */
+  /** Undefined for wrong credentials; `AppError("denied")` for a user with a second factor. */
   async ofBasic({ login, password, remote }: BasicCredentials, traceparent: string): Promise<Verified | undefined> {
     const digest = this.#digest(login, password);
     const known = await this.#cachedLogin(digest);
@@ -152,7 +155,7 @@ export class Credentials {
     return verified;
   }
 
-  /** Passwords of the tenant's users are checked again. */
+  /** Drops cached logins of the tenant, so that passwords are checked again. */
   forget(tenant: string): void {
     for (const [digest, login] of this.#logins) if (login.tenant.name === tenant) this.#logins.delete(digest);
   }
@@ -162,7 +165,7 @@ export class Credentials {
     return this.#check({ tenant, username, password, remote, traceparent, action: "basic sign-in" });
   }
 
-  /** Of the caller himself. The password is guessed here as slowly as in signing in. */
+  /** Verifies the caller's own password again. Guessing is slowed down as in a sign-in. */
   async again(principal: Principal, password: string): Promise<UserRecord> {
     const { tenant: name, user: username, remote = "", traceparent } = principal;
     const tenant = await this.#tenants.get(name);
@@ -173,7 +176,7 @@ export class Credentials {
     return verified.user;
   }
 
-  /** User names may have dots, company names may not; where there is only one company its name may be left out. */
+  /** User names may contain dots, company names may not. If there is only one company, its name may be omitted. */
   async split(login: string): Promise<Named> {
     const dot = login.indexOf(".");
     const named = dot > 0 ? await this.#tenants.get(login.slice(0, dot)) : undefined;
@@ -181,7 +184,7 @@ export class Credentials {
     return { tenant: await this.#tenants.only(), username: login };
   }
 
-  /** Asked of every attempt by itself: of equal ones at the same time one alone may have the code. */
+  /** Checked for every attempt separately: of equal attempts at the same time only one may use the code. */
   async #requireCode(
     { tenant, user }: Verified,
     ticket: Ticket,
@@ -200,7 +203,8 @@ export class Credentials {
   }
 
   /**
-   * Equal attempts at the same time are one: a page that loads with many Basic calls costs one check and counts once.
+   * Equal attempts at the same time share one check: a page that loads with many Basic calls costs one check and counts
+   * once.
    */
   #check(attempt: Attempt): Promise<Verified | undefined> {
     const key = this.#digest(`${attempt.remote} ${attempt.tenant?.name ?? ""} ${attempt.username}`, attempt.password);
@@ -216,7 +220,7 @@ export class Credentials {
     const { tenant, username, password, remote } = attempt;
     const verified = await this.#slowdown.during(this.#guess(tenant, username, remote), async () => {
       const value = await this.#matching(attempt);
-      // The password is one of two: who has it alone is not in yet.
+      // For a user with a second factor the right password alone is not enough.
       const outcome = value === undefined ? "wrong" : value.user.secondFactor ? "half" : "right";
       return { outcome, value };
     });
@@ -246,7 +250,9 @@ export class Credentials {
     };
   }
 
-  /** The epoch stays: what was verified with the old hash holds. A lost race leaves it to the next sign-in. */
+  /**
+   * Keeps the epoch: sign-ins verified with the old hash stay valid. After a lost race the next sign-in tries again.
+   */
   async #renewHash(user: UserRecord, password: string): Promise<void> {
     const hash = await this.#passwords.renewed(password, user.hash);
     if (hash === undefined) return;
@@ -270,7 +276,7 @@ export class Credentials {
       traceparent,
       ...outcome,
     };
-    // Signing in stays possible without it, so that users can inspect the fault; the gate refuses changes.
+    // Sign-in works even without this entry, so that users can inspect the fault; the gate refuses changes.
     await this.#audit.record(entry);
   }
 
@@ -314,7 +320,7 @@ export class Credentials {
   }
 }
 
-/** Programs repeat what they send, which a code does not allow: they sign in by a token. */
+/** Programs repeat their credentials, but a code works only once: for users with a second factor they need a token. */
 function requireOneFactor(user: UserRecord): void {
   if (user.secondFactor)
     throw new AppError("denied", "This user has a second factor: a program sends a token in place of the password.");

@@ -17,12 +17,12 @@ export const NO_DETAILS: Details = {
   config: {},
 };
 
-/** Member of `config` that names the zone of the user, for calendars in statements that name none. */
+/** Member of `config` with the user's time zone, for calendars in statements that name none. */
 export const TIME_ZONE = "time_zone";
 
 /**
- * `AppError("invalid")` for a zone that there is not, by which the user's statements would count days. An empty name is
- * none, and one that the user has already stays, as clients send back what they have read.
+ * `AppError("invalid")` for an unknown zone, because the user's statements would count days by it. An empty name is no
+ * zone. The present value may stay, because clients send back values they have read.
  */
 export function requireTimeZone(config: Details["config"] | undefined, present: Details["config"] = {}): void {
   const name = config?.[TIME_ZONE] ?? "";

@@ -14,13 +14,13 @@ import { nodeFilter } from "./visible.ts";
 export interface DirectoryReaderDependencies {
   readonly users: UserStore;
   readonly tree: TreeStore;
-  /** For what rules say of users; absent: nothing. */
+  /** Needed to apply rules about users; absent: such rules are not applied. */
   readonly objects?: Pick<Objects, "catalog"> | undefined;
 }
 
 type Located = Pick<UserNode, "id" | "otype" | "username">;
 
-/** The tree of users and organisations, as far as its caller may see it. */
+/** The tree of users and organisations, limited to what the caller may see. */
 export class DirectoryReader {
   readonly #users: UserStore;
   readonly #tree: TreeStore;
@@ -33,7 +33,7 @@ export class DirectoryReader {
   }
 
   /**
-   * The node at that path with all below it that the caller may see. `AppError("not_found")` when there is none.
+   * The node at that path with all nodes below it that the caller may see. `AppError("not_found")` if there is none.
    */
   async subtree(principal: Principal, fullname: string): Promise<UserNode> {
     requirePermission(principal, "users:read");
@@ -54,7 +54,7 @@ export class DirectoryReader {
     return userNode(user, tree);
   }
 
-  /** The caller, or a user that the caller may see; `undefined` when there is none. */
+  /** The caller, or a user whom the caller may see; `undefined` if there is none. */
   async find(principal: Principal, username: string): Promise<User | undefined> {
     requirePermission(principal, "users:read");
     const stored = isName(username) ? await this.#users.get(principal.tenant, username) : undefined;
@@ -66,7 +66,7 @@ export class DirectoryReader {
     return isSeen ? shown(record) : undefined;
   }
 
-  /** Which names are those of users that the caller may see; any name where no rule hides a user. */
+  /** Answers a test for names of users whom the caller may see; it accepts any name if no rule hides a user. */
   async seenNames(principal: Principal): Promise<(username: string) => boolean> {
     requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
     const { seesName, seesAllNames } = await nodeFilter(principal, this.#objects);
@@ -78,7 +78,7 @@ export class DirectoryReader {
     return (username) => names.has(username);
   }
 
-  /** Answers those of the names that are names of users whom the caller may see. */
+  /** Answers those of the names that belong to users whom the caller may see. */
   async knownNames(principal: Principal, names: ReadonlySet<string>): Promise<ReadonlySet<string>> {
     requireOneOf(principal, ["users:read", "perms:read", "perms:write"]);
     const { tenant } = principal;
@@ -99,7 +99,7 @@ export class DirectoryReader {
     return known;
   }
 
-  /** The name of a user whom the caller may see that this one was probably meant to be. Reads all users. */
+  /** A similar name of a user whom the caller may see. Reads all users. */
   async likeName(principal: Principal, name: string): Promise<string | undefined> {
     const sees = await this.seenNames(principal);
     let like: string | undefined;
@@ -110,13 +110,13 @@ export class DirectoryReader {
     return like;
   }
 
-  /** The caller's own node, which takes no permission; undefined for the platform itself. */
+  /** The caller's own node, without a permission; undefined for the platform itself. */
   async self(principal: Principal): Promise<UserNode | undefined> {
     const stored = await this.#users.get(principal.tenant, principal.user);
     return stored && userNode(stored.record, await this.#tree.organizations(principal.tenant));
   }
 
-  /** Every node but the root, a page at a time; the caller's own alone without the permission. */
+  /** Every node except the root, page by page; only the caller's own without the permission. */
   async *nodes(principal: Principal): AsyncGenerator<readonly UserNode[]> {
     const { tenant } = principal;
     try {
@@ -131,7 +131,7 @@ export class DirectoryReader {
     for await (const page of this.#users.pages(tenant)) yield page.map(({ record }) => userNode(record, tree));
   }
 
-  /** What has that id; `AppError("not_found")` where there is nothing that the caller may see. */
+  /** The node with that id; `AppError("not_found")` if there is none that the caller may see. */
   async located(principal: Principal, id: string): Promise<Omit<Located, "id">> {
     requireOneOf(principal, ["users:read", "users:write"]);
     if (id === ROOT_ID) throw new AppError("invalid", "The root of the tree is not changed.");
@@ -149,7 +149,7 @@ export class DirectoryReader {
   }
 }
 
-/** `AppError("not_found")` where there is none. */
+/** `AppError("not_found")` if there is none. */
 export async function required(users: UserStore, tenant: string, username: string): Promise<StoredUser> {
   const stored = isName(username) ? await users.get(tenant, username) : undefined;
   if (stored === undefined) throw new AppError("not_found", `There is no user ${username}.`);

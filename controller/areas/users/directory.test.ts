@@ -17,7 +17,7 @@ const admin = testPrincipal();
 const viewer = testPrincipal("viewer");
 
 let http: TestHttp;
-/** So that no two controllers draw the same. */
+/** Random seed of the last controller, so that no two controllers draw the same values. */
 let controllers = 0;
 beforeEach(async () => {
   http = await openTestHttp();
@@ -35,7 +35,7 @@ async function paths(fullname = "/", service = http.users): Promise<readonly str
   return all(await service.directory.reader.subtree(admin, fullname));
 }
 
-/** Another controller's users, on the stores of this one unless `kv` is put in their place. */
+/** The users of another controller on the same stores; `change` may wrap the key-value store. */
 async function otherController(change: (kv: KvStore) => KvStore = (kv) => kv): Promise<UserService> {
   const stores = {
     system: () => http.engine.system(),
@@ -162,7 +162,7 @@ describe("the tree", () => {
 });
 
 describe("two controllers", () => {
-  /** Runs the other's change between what this one read and its first write. */
+  /** Runs the other controller's change between this controller's read and its first write. */
   function overtaken(by: () => Promise<unknown>): (kv: KvStore) => KvStore {
     let isOpen = true;
     return (kv) =>

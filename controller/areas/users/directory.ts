@@ -48,12 +48,12 @@ export interface DirectoryDependencies extends DirectoryReaderDependencies {
   /** See `Credentials.again`. */
   readonly again: (principal: Principal, password: string) => Promise<UserRecord>;
   readonly recorded: Recorded;
-  /** Until when a password that is set now by another than its user signs in; undefined: for good. */
+  /** Time until which a password works that another user sets now; undefined: no limit. */
   readonly firstPasswordUntilMs: (tenant: string) => Promise<number | undefined>;
   readonly endTokens: (user: Pick<UserRecord, "tenant" | "username">) => Promise<unknown>;
 }
 
-/** Makes a change that is on record by this name, with the user it is made to. */
+/** Makes a change and writes an audit entry with this action and the affected user. */
 export type Recorded = <T>(
   principal: Principal,
   entry: { readonly action: string; readonly permission: string; readonly object: string },
@@ -100,7 +100,7 @@ export class UserDirectory {
     this.#recorded = recorded;
   }
 
-  /** `AppError("conflict")` when a user or a neighbour in the tree has that name. */
+  /** `AppError("conflict")` if the name belongs to a user, or to an organisation in the same place. */
   async create(principal: Principal, user: NewUser): Promise<User> {
     requirePermission(principal, "users:write");
     const { username, rights, groups = [], openId } = user;
@@ -108,7 +108,7 @@ export class UserDirectory {
     requireRights(principal, rights);
     requireGrouping(principal, { groups: [] }, groups);
     await this.#powers.requireMaking(principal, { tenant: principal.tenant, username, rights, groups });
-    // A provider names groups by its own list.
+    // Groups that a provider names are not checked: the provider has a list of its own.
     if (!openId) await this.#powers.requireGroups(principal, [], groups);
     const nowMs = this.#runtime.clock.nowMs();
     const record: UserRecord = {
@@ -122,7 +122,7 @@ export class UserDirectory {
       active: user.active ?? true,
       createdMs: nowMs,
       changedMs: nowMs,
-      // Nobody knows the password of a user who comes by a provider.
+      // Not a first password: no person knows the password of a user who signs in through a provider.
       ...(openId ? { openId, hash: await this.#hash(principal, user) } : await this.#firstPassword(principal, user)),
       epoch: this.#newEpoch(),
     };
@@ -148,7 +148,7 @@ export class UserDirectory {
     return this.#organizations.create(principal, wanted);
   }
 
-  /** As `Users.update`. */
+  /** Like `Users.update`. */
   async update(principal: Principal, username: string, change: UserChange): Promise<User> {
     requirePermission(principal, "users:write");
     const { details, ...others } = change;
@@ -161,7 +161,7 @@ export class UserDirectory {
     });
   }
 
-  /** Puts the user into `groups` and out of the other governed ones; groups that are not governed stay. */
+  /** Puts the user into `groups` and out of the other governed groups; groups that are not governed stay. */
   async govern(
     principal: Principal,
     username: string,
@@ -186,8 +186,8 @@ export class UserDirectory {
   }
 
   /**
-   * Sets the password of a user who just gave the present one, and ends the tokens. `AppError("conflict")` when the user
-   * was changed since.
+   * Sets the password of a user who has just given the present one, and ends the user's tokens. `AppError("conflict")`
+   * if the user has changed since.
    */
   async setOwnPassword(principal: Principal, own: UserRecord, password: string): Promise<void> {
     const { username, epoch, firstPasswordUntilMs } = own;
@@ -202,9 +202,9 @@ export class UserDirectory {
   }
 
   /**
-   * Of a user or an organisation; `AppError("not_found")` for an unknown id. The caller's own password takes the present
-   * one; one that is set for another is on record as that. Answers warnings: what goes on with the rights that the user
-   * loses, members that an organisation does not have and that were ignored.
+   * Changes a user or an organisation; `AppError("not_found")` for an unknown id. A new password of the caller needs
+   * the present one; a new password for another user has its own audit action. Answers warnings: work that continues
+   * with rights the user loses, and members that were ignored because organisations do not have them.
    */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
@@ -259,8 +259,8 @@ export class UserDirectory {
   }
 
   /**
-   * Removes a user, or an organisation with nothing in it. Answers what stops with the user, and what
-   * goes on. `AppError("conflict")` for the last active administrator and for an organisation that is not empty.
+   * Removes a user, or an empty organisation. Answers the work that stops with the user, and the work that continues.
+   * `AppError("conflict")` for the last active administrator and for an organisation that is not empty.
    */
   async remove(principal: Principal, id: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
@@ -277,7 +277,7 @@ export class UserDirectory {
         if (record.id !== id) throw unknownNode(id);
         await this.#powers.requireAtLeast(principal, record);
         await this.#requireOther(record, tree);
-        // First: `directory.test.ts`, "that cannot leave its groups stays".
+        // Must be first: see the test "that cannot leave its groups stays" in `directory.test.ts`.
         await this.#groups?.forget(principal.tenant, username);
         const own = [factorKey(id), ...(record.openId ? [linkKey(record.openId)] : [])];
         const keys = [USERS + username, idKey(id), memberKey(record.parent, username), ...own];
@@ -288,8 +288,8 @@ export class UserDirectory {
   }
 
   /**
-   * Moves a user or an organisation with all below it into another organisation, by id or path. Answers the id, which
-   * stays. `AppError("conflict")` when the name is taken there, or the target lies in what is moved.
+   * Moves a user, or an organisation with everything below it, to another organisation, by id or path. Answers the id,
+   * which stays. `AppError("conflict")` if the name is taken there, or the target is inside the moved organisation.
    */
   async move(principal: Principal, id: string, to: string): Promise<string> {
     requirePermission(principal, "users:write");
@@ -309,7 +309,7 @@ export class UserDirectory {
   }
 
   /**
-   * For an operator: where no administrator can sign in, the organisations above this one are made active. Answers their
+   * For operators: if no administrator can sign in, makes the organisations above this user active. Answers their
    * paths.
    */
   reopen(principal: Principal, username: string): Promise<readonly string[]> {
@@ -320,7 +320,7 @@ export class UserDirectory {
     });
   }
 
-  /** The page that signing in leads the caller to; an empty path: the tenant's. Takes no permission, and no token. */
+  /** Sets the start page of the caller; an empty path: the tenant's. Needs no permission; refuses tokens. */
   async setOwnHome(principal: Principal, home: string): Promise<void> {
     requireOwnSignIn(principal, "The start page is not set");
     requireNoDuty(principal);
@@ -330,7 +330,7 @@ export class UserDirectory {
     );
   }
 
-  /** Gives users of before the tree an id and a place. Idempotent. */
+  /** Gives users stored before there was a tree an id and a place. Idempotent. */
   async repair(tenant: string): Promise<void> {
     for await (const page of this.#users.pages(tenant)) {
       for (const { record } of page) if (record.id === "") await this.#place(tenant, record.username);
@@ -350,7 +350,7 @@ export class UserDirectory {
   }
 
   async #edit({ tenant }: Principal, username: string, edit: Edit): Promise<User> {
-    // After a lost race the edit is made again, on what the other write left.
+    // After a lost race the edit is made again on the new state.
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
       const { record, revision } = await required(this.#users, tenant, username);
       const changed = { ...(await edit(record)), changedMs: this.#runtime.clock.nowMs() };
@@ -360,7 +360,7 @@ export class UserDirectory {
     throw new AppError("conflict", `Others change the user ${username} all the time.`);
   }
 
-  /** A change of the tree, so that of two administrators who take each other's role at once one is left. */
+  /** A change of the tree: if two administrators demote each other at the same time, one of them stays. */
   #demote(tenant: string, username: string, edit: Edit): Promise<User> {
     return this.#users.written({ tenant, username }, () =>
       this.#tree.restructure(tenant, async (tree) => {
@@ -401,7 +401,7 @@ export class UserDirectory {
     return { hash: await this.#hash(principal, password) };
   }
 
-  /** Set by another than its user. */
+  /** Hash of a password that another user sets, marked as a first password if the policy says so. */
   async #firstPassword(
     principal: Principal,
     password: ChosenPassword,
@@ -420,7 +420,7 @@ export class UserDirectory {
   }
 }
 
-/** Without the mark of a first password. */
+/** The record without the mark of a first password. */
 function lasting({ firstPasswordUntilMs: _, ...record }: UserRecord): UserRecord {
   return record;
 }

@@ -86,7 +86,8 @@ test("a factor that only administrators need leaves others alone, and is theirs 
   const [plain, granted] = [await signIn("plain"), await signIn("granted")];
   expect(await call(plain.session, "GET", "/admin/users")).toMatchObject({ status: "ok" });
   expect(await call(granted.session, "GET", "/admin/users")).toMatchObject(OWES_FACTOR);
-  // Whoever required it is held to it, too, and loses no way in: the password still leads to where it is set up.
+  // The administrator who required it must have it, too, and is not locked out: the password still leads to the page
+  // that sets it up.
   expect(await call(admin, "POST", "/admin/signinpolicy", { secondfactor: "optional" })).toMatchObject(OWES_FACTOR);
   await enrol(admin);
   expect(await call(admin, "POST", "/admin/signinpolicy", { secondfactor: "optional" })).toMatchObject({
@@ -144,7 +145,7 @@ test("before the switch it is told which tokens and Basic users stop, and nothin
   expect((await asked("firstpasswords=once")).message).toMatchObject({ stops: { users: [], tokens: [] } });
   expect(await http.users.signInPolicy(principal)).toMatchObject({ secondFactor: "optional" });
   expect(await setPolicy({ secondFactor: "administrators" })).toMatchObject({ stops: { users: stops.users } });
-  // Who stopped before is not told of again.
+  // Users who were stopped before are not reported again.
   expect((await http.users.previewSignInPolicy(principal, { secondFactor: "everybody" })).stops.users).not.toContain(
     before.username,
   );

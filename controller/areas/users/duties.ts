@@ -8,15 +8,15 @@ import { allows, type Principal } from "../permissions/index.ts";
 import { RecentReads } from "./recent.ts";
 import { repeated, type UserRecord } from "./store.ts";
 
-/** What a tenant asks of its users besides a password. */
+/** Sign-in requirements of a tenant besides a password. */
 export interface SignInPolicy {
-  /** Whom a second factor is required of. Administrators are those who may change groups, by whatever right. */
+  /** Users who need a second factor. Administrators are users who may change groups, by whatever right. */
   readonly secondFactor: "optional" | "administrators" | "everybody";
-  /** `once`: a password that somebody else set signs in to its change only, and for `FIRST_PASSWORD_MS`. */
+  /** `once`: a password set by another user only permits its own change, and only for `FIRST_PASSWORD_MS`. */
   readonly firstPasswords: "lasting" | "once";
 }
 
-/** Members that are absent stay as they are. */
+/** Absent members stay as they are. */
 export type PolicyChange = { readonly [member in keyof SignInPolicy]?: SignInPolicy[member] | undefined };
 
 interface StoredPolicy {
@@ -24,18 +24,18 @@ interface StoredPolicy {
   readonly revision: number;
 }
 
-/** Of a tenant's policy in its KvStore. */
+/** Key of the policy in the tenant's KvStore. */
 export const SIGN_IN_POLICY = "signinpolicy";
 const NO_POLICY: StoredPolicy = { policy: { secondFactor: "optional", firstPasswords: "lasting" }, revision: 0 };
 
-/** What users have to do before anything else, by the policy of their tenant. */
+/** Duties of users under the policy of their tenant, to be done before anything else. */
 export class Duties {
   readonly #stores: Stores;
   readonly #clock: Clock;
   readonly #mayEnrol: boolean;
   readonly #recent: RecentReads<StoredPolicy>;
 
-  /** `mayEnrol`: there is a key to seal second factors with; without it none is required. */
+  /** `mayEnrol`: true if there is a key to seal second factors with; without it none is required. */
   constructor(stores: Stores, clock: Clock, mayEnrol: boolean) {
     this.#stores = stores;
     this.#clock = clock;
@@ -47,7 +47,7 @@ export class Duties {
     return (await this.#read(tenant)).policy;
   }
 
-  /** As it is, and as `change` would leave it. */
+  /** The present policy, and the policy after `change`. */
   async previewed(
     tenant: string,
     change: PolicyChange,
@@ -56,7 +56,7 @@ export class Duties {
     return { before: policy, after: this.#changed(policy, change) };
   }
 
-  /** Members that are absent stay. */
+  /** Absent members stay as they are. */
   async setPolicy(tenant: string, change: PolicyChange): Promise<SignInPolicy> {
     const { policy, revision } = await this.#read(tenant);
     const next = this.#changed(policy, change);
@@ -67,13 +67,13 @@ export class Duties {
     return next;
   }
 
-  /** Until when a password that is set now by another than its user signs in; undefined: for good. */
+  /** Time until which a password works that another user sets now; undefined: no limit. */
   async firstPasswordUntilMs(tenant: string): Promise<number | undefined> {
     const { firstPasswords } = await this.policy(tenant);
     return firstPasswords === "once" ? this.#clock.nowMs() + FIRST_PASSWORD_MS : undefined;
   }
 
-  /** Asked for every call: the policy is as it was at most `SIGN_IN_CACHE_MS` ago. */
+  /** For every call: the policy is at most `SIGN_IN_CACHE_MS` old. */
   async of(user: UserRecord, powers: Pick<Principal, "grants">): Promise<Principal["owes"]> {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
@@ -81,7 +81,7 @@ export class Duties {
     return this.under(policy, user, powers);
   }
 
-  /** What the user would have to do under that policy. */
+  /** The duty that the user would have under that policy. */
   under(policy: SignInPolicy, user: UserRecord, powers: Pick<Principal, "grants">): Principal["owes"] {
     if (user.firstPasswordUntilMs !== undefined) return "password";
     if (user.secondFactor || !this.#mayEnrol) return undefined;
@@ -91,7 +91,7 @@ export class Duties {
     return isRequired ? "second factor" : undefined;
   }
 
-  /** What another controller changed is read again. */
+  /** Drops the cached policy, because another controller may have changed it. */
   forget(tenant: string): void {
     this.#recent.forget(tenant);
   }
@@ -112,7 +112,7 @@ export class Duties {
   }
 }
 
-/** Throws `AppError("denied")` for a first password that is over. Told to who has it only. */
+/** Throws `AppError("denied")` for an expired first password. To be called only after that password was verified. */
 export function requireFresh({ firstPasswordUntilMs = Infinity }: UserRecord, nowMs: number): void {
   if (nowMs < firstPasswordUntilMs) return;
   const day = new Date(firstPasswordUntilMs).toISOString().slice(0, 10);

@@ -13,7 +13,7 @@ import type { UserService } from "./service.ts";
 
 const PATH = "/user/secondfactor";
 
-/** One's own second factor, which takes no permission, and the end of another user's. */
+/** The caller's own second factor, which needs no permission, and the removal of another user's. */
 export function factorRoutes(users: UserService): readonly Endpoint[] {
   return [
     endpoint({

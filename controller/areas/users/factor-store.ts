@@ -6,21 +6,21 @@ import type { KvOperation, KvStore } from "../../store/kv.ts";
 import { putOnce, txnOnce } from "../../store/once.ts";
 import { repeated, USERS, type UserRecord, type UserStore } from "./store.ts";
 
-/** The second factor of one user as kept. */
+/** The stored second factor of one user. */
 export interface FactorRecord {
   /** The shared secret, sealed. */
   readonly sealed: string;
   readonly isConfirmed: boolean;
-  /** Until when it may be confirmed: stores drop what expired later than that. */
+  /** End of the time to confirm it. Needed because stores drop expired entries later than that. */
   readonly untilMs: number;
-  /** Latest time step of which a code was taken: no code of it or of one before is good any more. */
+  /** Latest time step with an accepted code: codes of this step and of earlier ones are refused. */
   readonly lastStep: number;
   /** Digests of the recovery codes that are left. */
   readonly recovery: readonly string[];
   /** Wrong codes since the last right one. */
   readonly failures: number;
   readonly blockedUntilMs: number;
-  /** New with every write: of two writers of the same change one is refused. */
+  /** New with every write, so that of two equal changes by two writers one is refused. */
   readonly change: string;
 }
 
@@ -35,7 +35,7 @@ export const factorKey = (userId: string): string => FACTORS + userId;
 
 type Whose = Pick<UserRecord, "tenant" | "username" | "id">;
 
-/** Second factors lie in their tenant's key-value store, by the id of their user: a new user of that name has no part in it. */
+/** Second factors in their tenant's key-value store, by user id: a new user of the same name does not get them. */
 export class FactorStore {
   readonly #stores: Stores;
   readonly #users: UserStore;
@@ -50,7 +50,7 @@ export class FactorStore {
     return entry && { record: decodeStored<FactorRecord>(entry.value), revision: entry.revision };
   }
 
-  /** False when another writer was first. `revision` 0: there must be none. */
+  /** False if another write was first. `revision` 0: there must be none. */
   async put(
     { tenant, id }: Whose,
     record: FactorRecord,
@@ -61,7 +61,7 @@ export class FactorStore {
     return (await putOnce(await this.#kv(tenant), put, repeated)).ok;
   }
 
-  /** False when the factor is not as it was stored any more. From here on signing in asks for it. */
+  /** False if the factor is no longer at `revision`. From here on sign-in asks for it. */
   confirm(whose: Whose, record: FactorRecord, revision: number): Promise<boolean> {
     const put = { kind: "put", key: factorKey(whose.id), value: encodeJson(record) } as const;
     return this.#withUser(whose, true, { change: put, revision });
@@ -71,7 +71,7 @@ export class FactorStore {
     await this.#withUser(whose, false, { change: { kind: "delete", key: factorKey(whose.id) } });
   }
 
-  /** Together with the mark on the user; again while others change the user. */
+  /** Changes the factor together with the mark on the user; repeats while others change the user. */
   async #withUser(
     whose: Whose,
     secondFactor: boolean,

@@ -6,32 +6,32 @@ import {
 } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 
-/** A check of a password or code: right, wrong, or right and not enough, which forgives nothing but itself. */
+/** Result of a check of a password or code. `half`: right but not sufficient; only this attempt is forgiven. */
 export type CheckOutcome = "right" | "half" | "wrong";
 
-/** Waiting time after so many failures, of which some cost nothing. */
+/** Waiting time after `count` failures, of which the first `free` cost nothing. */
 export function delayMs(count: number, free: number): number {
   const over = count - free;
   return over <= 0 ? 0 : Math.min(SIGN_IN_DELAY_MAX_MS, SIGN_IN_DELAY_MIN_MS * 2 ** Math.min(over - 1, 30));
 }
 
 interface Failures {
-  /** Those under way among them. */
+  /** Attempts under way are included. */
   count: number;
   underWay: number;
   lastMs: number;
-  /** By failures; while others are under way as if these had failed. */
+  /** Set by failures; `underWayUntilMs` counts attempts under way as if they had failed. */
   blockedUntilMs: number;
   underWayUntilMs: number;
 }
 
 /**
- * Failures of this controller by name. An attempt counts as failed from its begin, so that many at once count as many.
- * Bounded; the oldest is forgotten first.
+ * Failures on this controller by name. An attempt counts as failed from its start, so that many attempts at once count
+ * as many. Bounded: the oldest entry is dropped first.
  */
 export class LocalFailures {
   readonly #clock: Clock;
-  /** In the order of the latest attempt. */
+  /** Ordered by the latest attempt. */
   readonly #table = new Map<string, Failures>();
 
   constructor(clock: Clock) {
@@ -51,7 +51,7 @@ export class LocalFailures {
     return this.#table.get(name)?.underWay ?? 0;
   }
 
-  /** The function ends it. */
+  /** Starts an attempt. The returned function ends it. */
   begin(name: string, free: number): (outcome: CheckOutcome, forgivesAll: boolean) => void {
     const nowMs = this.#clock.monotonicMs();
     const failures = this.#table.get(name) ?? {

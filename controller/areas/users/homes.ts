@@ -28,14 +28,14 @@ export class Homes {
 }
 
 /**
- * Whether a browser that is sent there stays on this site. A browser takes `//host` and `/\host` for another one, and
- * drops tabs and line breaks on the way.
+ * True if a browser that is sent to the path stays on this site. Browsers take `//host` and `/\host` for another site,
+ * and remove tabs and line breaks from addresses.
  */
 export function isOwnPath(path: string): boolean {
   return path.length <= USER_HOME_MAX_CHARACTERS && /^\/(?![/\\])[\x21-\x7e]*$/.test(path) && !path.includes("\\");
 }
 
-/** Throws `AppError("invalid")` for what is no start page; the pages of signing in and out are none. */
+/** Throws `AppError("invalid")` for a path that cannot be a start page, such as the pages of signing in and out. */
 export function checkHome(home: string): void {
   if (home === "" || (isOwnPath(home) && !/^\/user(\/|$)/.test(home))) return;
   throw new AppError("invalid", "home must be the path of a page of this site, such as /static/app/index.html.");

@@ -11,7 +11,7 @@ const USER = (description: string) => ({ name: "user", schema: Type.Object({}, {
 const MADE = (name: string) =>
   `var uid = webcontext.addUser({ parent: "/", username: "${name}", passwd: "a long way to the sea" }); `;
 
-/** Users, of `webcontext`. */
+/** The functions of `webcontext` for users. */
 export function usersHostObject(directory: UserDirectory): HostObject {
   return {
     name: "webcontext",

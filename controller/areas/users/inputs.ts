@@ -15,7 +15,7 @@ interface CreatedNode {
   readonly warnings: readonly string[];
 }
 
-/** A user or an organisation as a client gives it. */
+/** Creates a user or an organisation from a client's input. */
 export async function createNode(directory: UserDirectory, principal: Principal, input: Input): Promise<CreatedNode> {
   const { username, parent, otype, passwd = "", grpset = [], isadmin = false, isactive = true } = input;
   const common = { username, parent, details: detailsOf(input), active: isactive };
@@ -30,7 +30,7 @@ export async function createNode(directory: UserDirectory, principal: Principal,
   return { id: await directory.createOrganization(principal, common), warnings };
 }
 
-/** Changes the members that a client gives; answers what goes on with rights that are lost by it. */
+/** Changes the members that a client sends; answers the work that continues with rights that are lost. */
 export async function changeUser(
   directory: UserDirectory,
   principal: Principal,
@@ -52,7 +52,7 @@ function groupWarnings({ grpset = [], isadmin }: Pick<Partial<Input>, "grpset" |
   return ["grpset: being in /administrators has no effect: isadmin makes a user an administrator."];
 }
 
-/** The details that are sent. */
+/** The details that the client sent. */
 function detailsOf(input: Partial<Input>): Partial<Details> {
   const { auth, lastname, firstname, gender, address, email, mobile, telephone, remark, status, config } = input;
   const imaccount = input.imaccount ?? input.wechat;

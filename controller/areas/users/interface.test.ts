@@ -132,7 +132,7 @@ describe("users by HTTP", () => {
     const zoned = { config: { time_zone: "Europe/Berlin" } };
     const told = ["config.time_zone of an organisation has no effect: it is for users."];
     expect(await call({ method: "POST", url, payload: zoned })).toMatchObject({ status: "ok", warnings: told });
-    // As clients send it, with nothing in them.
+    // Empty members, as clients send them.
     const empty = { passwd: "", grpset: [], isadmin: false, config: { time_zone: "" } };
     expect(await make({ ...sent, username: "office", ...empty })).not.toHaveProperty("warnings");
     expect(await call({ method: "POST", url, payload: empty })).not.toHaveProperty("warnings");
@@ -143,7 +143,7 @@ describe("users by HTTP", () => {
     const url = `/admin/users/${String(id)}`;
     const sent = (zone: string) => ({ method: "POST", url, payload: { config: { time_zone: zone } } }) as const;
     expect(await call(sent("GMT+8"))).toMatchObject({ code: "invalid" });
-    // As former versions took it.
+    // Former versions accepted this zone.
     await http.users.update(testPrincipal(), ann.username, { details: { config: { time_zone: "GMT+8" } } });
     expect(await call(sent("GMT+8"))).toMatchObject({ status: "ok" });
     expect(await call(sent("GMT+9"))).toMatchObject({ code: "invalid" });

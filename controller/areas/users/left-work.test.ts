@@ -18,11 +18,11 @@ const admin = testPrincipal();
 const runtime = testRuntime(realClock);
 const PATIENCE = { timeout: 30_000 };
 
-/** Work that is under way, of a controller that goes away; another one then goes on with it. */
+/** Work under way on a controller that stops; another controller then finishes it. */
 interface UnderWay {
-  /** As it is told, between the kind and the end of the sentence. */
+  /** Matches the sentence that reports the work. */
   readonly told: RegExp;
-  /** Another controller does the rest; answers what came of it. */
+  /** Lets another controller finish the work; answers its result. */
   goOn(): Promise<unknown>;
 }
 
@@ -30,7 +30,7 @@ let scene: Awaited<ReturnType<typeof openJobRuns>>;
 let http: TestHttp;
 let second: TestTransfer;
 let secondQuery: QueryService;
-/** Controllers whose leases last. */
+/** Controllers that are alive: their leases last. */
 const present = new Set(["first", "second"]);
 
 beforeAll(async () => {
@@ -71,7 +71,7 @@ const users = (...more: readonly BegunWork[]): UserService =>
   });
 
 let made = 0;
-/** An administrator in a group, with the rights of its start. */
+/** Creates an administrator in a group; `principal` has the rights of that time. */
 async function newUser(): Promise<{ readonly id: string; readonly username: string; readonly principal: Principal }> {
   const username = `ann${(made += 1)}`;
   const rights = { role: "administrator" } as const;
@@ -105,7 +105,7 @@ async function run(principal: Principal): Promise<UnderWay> {
   return { told: new RegExp(`^These job runs go on with the rights of their start: ${runId} \\(sweep\\)\\.$`), goOn };
 }
 
-/** What `begin` writes is held before its first object, and made by another controller. */
+/** Holds the writes of `begin` before the first object, and lets another controller finish them. */
 async function written(
   begin: (first: TestTransfer, stores: StoppableStores) => Promise<unknown>,
   told: RegExp,
@@ -166,7 +166,7 @@ const WORKS = [
   ["a batch of MQL", batch, ["a", "b"]],
   ["an import", imported, ["a", "b"]],
 ] as const;
-/** Every work of a user who is removed, and each narrowing once. */
+/** All kinds of work for a removed user, and one kind for each other loss of rights. */
 const CASES = LOSSES.flatMap(([loss, lose], at) =>
   WORKS.filter((_, place) => at === 0 || place === at - 1).map(([work, begin, whole]) => ({
     loss,
@@ -233,7 +233,7 @@ describe("a group that is changed", () => {
   afterAll(() => groups.close());
 
   const OPEN = { readonly: ["/matrix/box"], writable: ["/matrix/jobs"], readexps: [], fields: {} };
-  /** Each with the group as it was before, and back to it afterwards. */
+  /** Each starts with the group as it was and restores it afterwards. */
   const NARROWED: readonly (readonly [string, (crew: string, member: string) => Promise<unknown>])[] = [
     ["loses a member", (crew) => groups.update(admin, { id: crew, member: [] })],
     [
@@ -266,7 +266,7 @@ describe("a group that is changed", () => {
     }
     const wider = { readonly: ["/matrix"], writable: ["/matrix/jobs", "/matrix/box"], tags: ["t"] };
     expect((await groups.update(admin, { id: crew, ...wider })).warnings).toEqual([]);
-    // Another group opens the same.
+    // Another group gives the same rights.
     const { id: twin } = await groups.create(admin, { name: `twin${made}`, member, ...wider });
     expect((await groups.update(admin, { id: crew, ...OPEN })).warnings).toEqual([]);
     const others = await groups.create(admin, { name: `others${made}`, member: ["U/viewer"], ...OPEN });

@@ -5,9 +5,9 @@ import type { Principal } from "../permissions/index.ts";
 import type { UserRecord } from "./store.ts";
 import type { BegunWork } from "./types.ts";
 
-/** Who lost rights, of whose work is told. */
+/** The users who lost rights, for reports of their work. */
 export interface Narrowed {
-  /** The user, the group or the organisation that was changed. */
+  /** Name of the changed user, group or organisation. */
   readonly name: string;
   readonly what: "user" | "group" | "organisation";
   readonly includes: (username: string) => Promise<boolean>;
@@ -18,7 +18,7 @@ export interface LeftWorkDependencies {
   readonly audit: Pick<Audit, "record">;
 }
 
-/** What goes on with rights that its user has no more. */
+/** Reports work that continues with rights its user no longer has. */
 export class LeftWork {
   readonly #with: LeftWorkDependencies;
 
@@ -27,8 +27,8 @@ export class LeftWork {
   }
 
   /**
-   * A sentence for each kind of work that goes on, which is put on record, too. To be called when the rights are lost:
-   * what is not told began with those that are left. Never throws, for the rights are lost by then.
+   * Answers a sentence for each kind of work that continues, and writes an audit entry. Call it when the rights are
+   * lost: work that begins later has only the remaining rights. Never throws, because the rights are already lost.
    */
   async told(principal: Principal, whose: Narrowed): Promise<readonly string[]> {
     const found = await Promise.all(this.#with.begun.map((work) => goingOn(work, principal, whose)));
@@ -76,7 +76,7 @@ async function goingOn({ kind, goesOn }: BegunWork, principal: Principal, whose:
   }
 }
 
-/** Whether the user may do less after the change. */
+/** True if the user has fewer rights after the change. */
 export function isNarrower(before: UserRecord, after: Pick<UserRecord, "active" | "rights" | "groups">): boolean {
   const isRoleLost = "role" in before.rights && !("role" in after.rights);
   const isGroupLost = before.groups.some((group) => !after.groups.includes(group));

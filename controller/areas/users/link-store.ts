@@ -26,8 +26,8 @@ export function putLink(account: ProviderAccount, username: string): KvOperation
 type Whose = Pick<UserRecord, "tenant" | "username" | "id">;
 
 /**
- * Which user an account of an OpenID provider belongs to. The user's record says it; a key finds that record by the
- * account, and changes with it in one transaction, so that an account has one user at most.
+ * Links accounts of an OpenID provider to users. The user's record has the link, and a key finds that record by the
+ * account. Both change in one transaction, so that an account has at most one user.
  */
 export class LinkStore {
   readonly #stores: Stores;
@@ -44,7 +44,7 @@ export class LinkStore {
     return user && isSame(user.openId, account) ? user : undefined;
   }
 
-  /** In place of another account of that user. `AppError("conflict")` when the account belongs to another user. */
+  /** Replaces another account of that user. `AppError("conflict")` if the account belongs to another user. */
   async link(whose: Whose, account: ProviderAccount, epoch?: string): Promise<void> {
     await this.#change(whose, async (user, kv) => {
       const key = linkKey(account);
@@ -68,7 +68,7 @@ export class LinkStore {
     });
   }
 
-  /** Again while others change the user; nothing when `plan` answers nothing. */
+  /** Repeats while others change the user; does nothing if `plan` answers `undefined`. */
   async #change(
     whose: Whose,
     plan: (user: UserRecord, kv: KvStore) => Promise<PlannedChange | undefined>,

@@ -18,8 +18,8 @@ export class Members {
   }
 
   /**
-   * As `UserPowers.requireAtLeast`, for all users below an organisation: it is changed only by one who may change each
-   * of them.
+   * Like `UserPowers.requireAtLeast`, for all users below an organisation: only a caller who may change each of them
+   * may change the organisation.
    */
   async requireAtLeast(principal: Principal, tree: Tree, id: string): Promise<void> {
     if (holds(principal, ROLES.administrator)) return;
@@ -34,8 +34,8 @@ export class Members {
   }
 
   /**
-   * Throws `AppError("conflict")` unless an active administrator is left in that tree, not counting the user `without`:
-   * the tenant could not be managed any more.
+   * Throws `AppError("conflict")` unless an active administrator remains in that tree, not counting the user `without`.
+   * Otherwise the tenant could not be managed any more.
    */
   async requireAdministrator(tenant: string, tree: Tree, without = ""): Promise<void> {
     if (await this.hasAdministrator(tenant, tree, without)) return;
@@ -57,7 +57,7 @@ export class Members {
   }
 }
 
-/** Whether organisations above make the user inactive is asked beside it. */
+/** Checks the user only: an organisation above may still make the user inactive. */
 export function isActiveAdministrator({ active, rights }: Pick<UserRecord, "active" | "rights">): boolean {
   return active && isAdministrator(rights);
 }

@@ -68,8 +68,8 @@ export class OrganizationChanges {
   }
 
   /**
-   * Answers warnings, and what goes on of users that are inactive by it. `AppError("conflict")` where no active
-   * administrator would be left.
+   * Changes an organisation. Answers warnings, and the work that continues of users who become inactive.
+   * `AppError("conflict")` if no active administrator would remain.
    */
   async change(principal: Principal, id: string, change: NodeChange): Promise<readonly string[]> {
     const { tenant } = principal;
@@ -99,8 +99,8 @@ export class OrganizationChanges {
   }
 
   /**
-   * Where the tenant has no active administrator: makes the organisations active that the answered one is in, itself
-   * included. Answers their paths.
+   * If the tenant has no active administrator: makes the organisation that `find` answers, and those above it, active.
+   * Answers their paths.
    */
   reopenAbove(tenant: string, find: () => Promise<string | undefined>): Promise<readonly string[]> {
     return this.#tree.restructure(tenant, async ({ organizations }) => {
@@ -123,7 +123,7 @@ export class OrganizationChanges {
     });
   }
 
-  /** With all below it. Answers the id. */
+  /** Moves an organisation with everything below it. Answers the id. */
   move(principal: Principal, id: string, to: string): Promise<string> {
     const { tenant } = principal;
     return this.#tree.restructure(tenant, async (tree) => {
@@ -135,7 +135,9 @@ export class OrganizationChanges {
   }
 }
 
-/** Clients send organisations with the members of users: those that would do something to a user are named in a warning. */
+/**
+ * Clients send organisations with the members of users. A warning names those that would change a user and are ignored.
+ */
 export function ignoredMembers({
   password = "",
   groups = [],

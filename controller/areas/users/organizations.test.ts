@@ -8,7 +8,9 @@ import type { Principal } from "../permissions/index.ts";
 import type { CodeNeeded } from "./tickets.ts";
 import { organizationKey } from "./tree-store.ts";
 
-/** An organisation that is not active stops all users below it, and is changed by who may change each of them. */
+/**
+ * An inactive organisation stops all users below it. Only a caller who may change each of these users may change it.
+ */
 
 const admin = testPrincipal();
 const NO_RIGHTS = { grants: [], data: [] };
@@ -64,7 +66,7 @@ describe("an inactive organisation", () => {
     await expect(signIn()).rejects.toMatchObject(WRONG);
     expect(await http.users.bySession(other, "")).toMatchObject({ user: "viewer" });
     await open(plant);
-    // As for a user who was made active again: who was signed in has to sign in, and tokens go on.
+    // As for a user who is made active again: earlier sessions are over, tokens work again.
     expect(await ways.session()).toBeUndefined();
     expect(await ways.token()).toMatchObject({ user: "ann" });
     expect(await ways.basic()).toMatchObject({ user: "ann" });

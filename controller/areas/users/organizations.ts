@@ -4,7 +4,7 @@ import { USER_TREE_DEPTH_MAX } from "../../../common/limits.ts";
 export const ROOT_ID = "1000000000000000000";
 export const ROOT_PATH = "/";
 
-/** What places an organisation. */
+/** The place of an organisation in the tree. */
 export interface PlacedOrganization {
   readonly id: string;
   /** Id of the organisation it is in. */
@@ -12,7 +12,7 @@ export interface PlacedOrganization {
   readonly username: string;
 }
 
-/** The organisations of one tenant as one read found them. */
+/** The organisations of one tenant, as of one read. */
 export class Organizations<T extends PlacedOrganization> {
   readonly #byId: ReadonlyMap<string, T>;
   readonly #paths = new Map<string, string>([[ROOT_ID, ROOT_PATH]]);
@@ -37,12 +37,12 @@ export class Organizations<T extends PlacedOrganization> {
     return id === ROOT_ID || this.#byId.has(id);
   }
 
-  /** With that one in place of what has its id. */
+  /** A copy with this organisation in place of the one with the same id. */
   with(organization: T): Organizations<T> {
     return new Organizations([...this.#byId.values()].filter(({ id }) => id !== organization.id).concat(organization));
   }
 
-  /** The organisation and those it is in, from the lowest up, without the root. */
+  /** The organisation and those above it, from the lowest up, without the root. */
   above(id: string): readonly T[] {
     const found: T[] = [];
     for (let at = this.#byId.get(id); at !== undefined; at = this.#byId.get(at.parent)) {
@@ -52,7 +52,7 @@ export class Organizations<T extends PlacedOrganization> {
     return found;
   }
 
-  /** Undefined for one that is not there, or not below the root. */
+  /** Undefined for an organisation that does not exist, or is not below the root. */
   pathOf(id: string): string | undefined {
     const known = this.#paths.get(id);
     if (known !== undefined) return known;
@@ -74,7 +74,7 @@ export class Organizations<T extends PlacedOrganization> {
     return path === ROOT_PATH ? ROOT_PATH + name : `${path}/${name}`;
   }
 
-  /** By path, as in `/` or `/plant/night`, or by id. */
+  /** Finds an id by path, as in `/` or `/plant/night`, or by id. */
   find(text: string): string | undefined {
     if (text === "" || text === ROOT_PATH) return ROOT_ID;
     if (this.has(text)) return text;
@@ -83,7 +83,7 @@ export class Organizations<T extends PlacedOrganization> {
     return undefined;
   }
 
-  /** Whether `id` is `ancestor`, or below it. */
+  /** True if `id` is `ancestor` or below it. */
   isInside(id: string, ancestor: string): boolean {
     for (let at: string | undefined = id, steps = 0; at !== undefined; steps++) {
       if (at === ancestor) return true;
@@ -93,13 +93,13 @@ export class Organizations<T extends PlacedOrganization> {
     return false;
   }
 
-  /** Organisations from the root to `id`, itself included: 0 for the root. */
+  /** Number of organisations from below the root to `id`, itself included: 0 for the root. */
   depthOf(id: string): number {
     const path = this.pathOf(id);
     return path === undefined || path === ROOT_PATH ? 0 : path.split("/").length - 1;
   }
 
-  /** Levels of organisations from `id` downwards: 1 when there is none below. */
+  /** Levels of organisations from `id` downwards: 1 if there is none below. */
   heightOf(id: string): number {
     const own = this.depthOf(id);
     let deepest = own;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 
-/** The pages that are there before any console: they work without JavaScript. */
+/** Pages that need no console: they work without JavaScript. */
 
 const STYLE = `
 :root{color-scheme:light dark;--ink:#1c2430;--soft:#5b6675;--paper:#f4f6f9;--card:#fff;--line:#d5dbe3;--accent:#1f5fbf;--wrong:#a3262a}
@@ -30,7 +30,7 @@ dt{color:var(--soft)}dd{margin:0;overflow-wrap:anywhere}
 a{color:var(--accent)}
 ul{padding-left:1.25rem}`;
 
-/** Texts for the codes the sign-in form may come back with; nothing of the query is shown as it came. */
+/** Texts for the error codes of the sign-in form; nothing of the query is shown as it came. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   denied: "Company, user name or password are wrong.",
   limited: "Too many failed sign-ins. Please wait a little and try again.",
@@ -46,7 +46,7 @@ const PROBLEMS: Readonly<Record<string, string>> = {
 export function loginPage(options: {
   readonly error: string | undefined;
   readonly company: string;
-  /** What the provider is called by which one may sign in, too. */
+  /** Name of the OpenID provider that people may sign in through, too. */
   readonly provider?: string | undefined;
 }): Page {
   const { error, company, provider } = options;
@@ -72,7 +72,7 @@ ${provider === undefined ? "" : `<p class="or">or</p><a class="button other" hre
   );
 }
 
-/** The second step: the ticket stands for name and password. */
+/** The second step: the ticket replaces name and password. */
 export function codePage({ ticket, isWrong }: { readonly ticket: string; readonly isWrong: boolean }): Page {
   const problem = `<p class="wrong" role="alert" id="problem">This code is wrong, or was used before.</p>`;
   return page(
@@ -115,7 +115,7 @@ export interface Page {
   readonly policy: string;
 }
 
-/** Without scripts, and with nothing of other sites. */
+/** A page without scripts and without content of other sites. */
 export function page(title: string, body: string): Page {
   return { page: documentOf(title, body), policy: POLICY };
 }

@@ -9,7 +9,7 @@ import type { PasswordPolicy } from "./policy.ts";
 
 /** argon2id as OWASP recommends it: 19 MiB, two passes. */
 const COST = { memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const;
-/** How every hash of that cost begins. */
+/** Prefix of every hash of that cost. */
 const PREFIX = `$argon2id$v=19$m=${String(COST.memoryCost)},t=${String(COST.timeCost)},p=${String(COST.parallelism)}$`;
 
 /** Hashes and checks passwords, a bounded number at a time, because each takes memory and a core. */
@@ -23,19 +23,19 @@ export class Passwords {
     this.#policy = policy;
   }
 
-  /** `AppError("invalid")` for a password that is not accepted; `known` as of `passwordFault`. */
+  /** `AppError("invalid")` for a password that is not accepted; `known` as in `passwordFault`. */
   async hash(password: string, known: readonly string[]): Promise<string> {
     const fault = this.#policy(password, known);
     if (fault !== "") throw new AppError("invalid", fault);
     return this.hashGenerated(password);
   }
 
-  /** Of a password that no person chose. */
+  /** Hashes a password that no person chose. */
   hashGenerated(password: string): Promise<string> {
     return this.#bounded(() => hash(password, COST));
   }
 
-  /** A hash of the present cost in place of one of another; undefined when it has that already. */
+  /** A new hash if the known one has another cost; undefined if it has the present cost. */
   async renewed(password: string, known: string): Promise<string | undefined> {
     return known.startsWith(PREFIX) ? undefined : this.#bounded(() => hash(password, COST));
   }

@@ -7,7 +7,7 @@ import type { ChangedPolicy, UserService } from "./service.ts";
 
 const PATH = "/admin/signinpolicy";
 
-/** What a tenant asks of its users at sign-in, besides a password. */
+/** Sign-in requirements of a tenant besides a password. */
 export function policyRoutes(users: UserService): readonly Endpoint[] {
   return [
     endpoint({

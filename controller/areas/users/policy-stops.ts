@@ -7,7 +7,7 @@ import type { UserPowers } from "./powers.ts";
 import type { UserStore } from "./store.ts";
 import type { Tokens } from "./tokens.ts";
 
-/** What a policy stops: of each list at most `POLICY_STOPS_SHOWN_MAX`, beside how many there are. */
+/** Programs that a policy stops. Each list has at most `POLICY_STOPS_SHOWN_MAX` entries; the counts are complete. */
 export interface PolicyStops {
   /** Names of users whose Basic sign-in is refused until they have done what the policy requires. */
   readonly users: readonly string[];
@@ -28,7 +28,7 @@ interface Dependencies {
 
 const NOTHING: PolicyStops = { users: [], userCount: 0, tokens: [], tokenCount: 0 };
 
-/** Programs that work under a sign-in policy and stop under another one. */
+/** Finds programs that work under one sign-in policy and stop under another one. */
 export class StopsByPolicy {
   readonly #with: Dependencies;
 
@@ -36,12 +36,12 @@ export class StopsByPolicy {
     this.#with = dependencies;
   }
 
-  /** Of those users that the principal may see. */
+  /** Includes only users whom the principal may see. */
   async between(
     principal: Principal,
     { before, after }: { readonly before: SignInPolicy; readonly after: SignInPolicy },
   ): Promise<PolicyStops> {
-    // A first password is one by the policy of the moment when it is set: the switch itself makes none.
+    // A password becomes a first password by the policy at the time it is set: switching that setting affects none.
     if (before.secondFactor === after.secondFactor) return NOTHING;
     const { activity, duties, users, powers, tokens, reader } = this.#with;
     const sees = await reader.seenNames(principal);

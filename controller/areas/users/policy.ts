@@ -14,16 +14,16 @@ const ESTIMATE = new ZxcvbnFactory({
   maxLength: PASSWORD_ESTIMATED_MAX_CHARACTERS,
 });
 
-/** Answers as `passwordFault`. */
+/** Answers like `passwordFault`. */
 export type PasswordPolicy = (password: string, known?: readonly string[]) => string;
 
-/** With the words of an installation, which make no password here. */
+/** A policy that also knows the words of an installation, which do not make a password stronger. */
 export function passwordPolicy(words: readonly string[]): PasswordPolicy {
   return (password, known = []) => passwordFault(password, [...known, ...words]);
 }
 
 /**
- * Why a password is not accepted, as its author may read it; empty when it is. `known` are words that a guesser tries
+ * Why a password is not accepted, as text for its author; empty if it is accepted. `known` are words that attackers try
  * first, such as the names of the user and the company.
  */
 export function passwordFault(password: string, known: readonly string[] = []): string {

@@ -17,7 +17,7 @@ import {
 } from "../permissions/index.ts";
 import type { Rights, User } from "./types.ts";
 
-/** What a user has who was given nothing. */
+/** Rights of a user who was given none. */
 export const NO_RIGHTS: Rights = { grants: [], data: [] };
 const NO_RIGHTS_AT_ALL: GivenRights = { grants: [], data: [], paths: [] };
 
@@ -29,18 +29,18 @@ type Powers = Pick<Principal, "groups" | "grants" | "data" | "paths">;
 type Empowered = Pick<User, "tenant" | "username" | "rights" | "groups">;
 type OwningMember = Member & Required<Pick<Member, "own">>;
 
-/** What users may do: by what they were given themselves, and as members of groups. */
+/** Rights of users: those given to them directly, and those they have as members of groups. */
 export class UserPowers {
   readonly #groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined;
-  /** The same for a record that is kept, for which the rights are then found at once. */
+  /** One member object for each cached user record, so that the rights of the same object are computed once. */
   readonly #members = new WeakMap<Empowered, OwningMember>();
 
-  /** Absent: only what they were given themselves. */
+  /** Absent: users have only the rights given to them directly. */
   constructor(groups: Pick<GroupService, "rightsOf" | "requireGroups"> | undefined) {
     this.#groups = groups;
   }
 
-  /** Undefined where the tenant is not there any more. */
+  /** Undefined if the tenant does not exist any more. */
   async of(user: Empowered): Promise<Powers | undefined> {
     const member = this.memberOf(user);
     if (this.#groups === undefined) return { groups: user.groups, ...member.own };
@@ -48,9 +48,9 @@ export class UserPowers {
   }
 
   /**
-   * Throws `AppError("denied")` unless the principal has all that the user has: a user is made, changed or deleted only
-   * by one who can do at least as much, so that changing users is no way to rights of one's own. What every user has
-   * counts for nothing.
+   * Throws `AppError("denied")` unless the principal has all rights of the user. Only a caller with at least the same
+   * rights may create, change or delete a user, so that changing users gives the caller no new rights. Rights that
+   * every user has are not compared.
    */
   async requireAtLeast(principal: Principal, user: Empowered): Promise<void> {
     if (hasAll(principal)) return;
@@ -59,8 +59,8 @@ export class UserPowers {
   }
 
   /**
-   * As `requireAtLeast`, for a user who is about to be made: groups may name a user before there is one. A token with a
-   * part of its user's rights makes none who has more than everybody.
+   * Like `requireAtLeast`, for a user about to be created: groups may name a user before it exists. A token with a part
+   * of its user's rights cannot create a user with more rights than every user has.
    */
   async requireMaking(principal: Principal, user: Empowered): Promise<void> {
     await this.requireAtLeast(principal, user);
@@ -69,13 +69,13 @@ export class UserPowers {
     if (!holds(joined(everyones, everyones, user.username), powers)) requireNoPartToken(principal);
   }
 
-  /** Refuses groups that are not there with `AppError("invalid")`. Those that the user has already may stay. */
+  /** `AppError("invalid")` for groups that do not exist. Groups that the user has already may stay. */
   async requireGroups(principal: Principal, before: readonly string[], groups: readonly string[]): Promise<void> {
     const added = groups.filter((group) => !before.includes(group));
     await this.#groups?.requireGroups(principal, added);
   }
 
-  /** What the user has, and what everybody has. */
+  /** The rights of the user, and the rights that every user has. */
   async #compared(user: Empowered): Promise<{ readonly powers: Powers; readonly everyones: Powers }> {
     const { tenant } = user;
     const powers = await this.of(user);
@@ -85,7 +85,7 @@ export class UserPowers {
     return { powers, everyones };
   }
 
-  /** As groups ask for his rights; the same for a record that is kept. */
+  /** The user as a member, for groups to compute the rights of; the same object for the same record. */
   memberOf(user: Empowered): OwningMember {
     let member = this.#members.get(user);
     if (member === undefined) {
@@ -98,7 +98,7 @@ export class UserPowers {
   }
 }
 
-/** With what everybody has, and the home folder of that user. */
+/** Adds the rights that every user has, and the home folder of that user. */
 function joined<T extends GivenRights>(one: T, everyones: GivenRights, username: string): T {
   const grants = [...one.grants, ...everyones.grants];
   const data = [...one.data, ...everyones.data];
@@ -114,19 +114,24 @@ function hasAll(principal: Principal): boolean {
   return holds(principal, ROLES.administrator);
 }
 
-/** Throws `AppError("denied")` unless the principal may give these rights: has all of them, and not a part by a token. */
+/**
+ * Throws `AppError("denied")` unless the principal may give these rights: it must have all of them, and must not be a
+ * token with a part of its user's rights.
+ */
 export function requireRights(principal: Principal, rights: Rights): void {
   if (holds(NO_RIGHTS_AT_ALL, givenBy(rights))) return;
   requireNoPartToken(principal);
   requireHolding(principal, givenBy(rights));
 }
 
-/** Administrators are not narrowed by paths; other rights of one's own open none. */
+/** Paths do not limit administrators; other rights given to a user directly open no paths. */
 function givenBy(rights: Rights): GivenRights {
   return isAdministrator(rights) ? ROLES.administrator : { ...ownOf(rights), paths: [] };
 }
 
-/** Groups give rights as well. */
+/**
+ * Throws `AppError("denied")` if the principal may not change the groups of the user, because groups give rights, too.
+ */
 export function requireGrouping(principal: Principal, user: Pick<User, "groups">, groups: readonly string[]): void {
   const isSame = groups.length === user.groups.length && groups.every((group) => user.groups.includes(group));
   if (isSame) return;
@@ -135,12 +140,12 @@ export function requireGrouping(principal: Principal, user: Pick<User, "groups">
   throw new AppError("denied", `${principal.user} may not change groups: that is for administrators.`);
 }
 
-/** As read from them; the same list for the same rules, so that what is made of a list is made once. */
+/** The rules reduced to reading. The same list for the same rules, so that results cached by list are reused. */
 const readingRules = new WeakMap<readonly DataRule[], readonly DataRule[]>();
 
 /**
- * What a token of these scopes may: of the grants those that both have, and objects are written only where that was
- * granted.
+ * The principal limited to the scopes of a token: it keeps the grants that are in both, and writes objects only if the
+ * scopes include that.
  */
 export function confined(principal: Principal, scopes: readonly string[]): Principal {
   const grants = principal.grants.flatMap((grant) => scopes.flatMap((scope) => sharedGrant(grant, scope)));
@@ -158,7 +163,9 @@ function asReading(data: readonly DataRule[]): readonly DataRule[] {
   return rules;
 }
 
-/** A token that got into wrong hands ends no session, makes no other token and leads nobody elsewhere. */
+/**
+ * Throws `AppError("denied")` for tokens: a stolen token must not end sessions, create tokens or change the start page.
+ */
 export function requireOwnSignIn(principal: Principal, denied = "Sessions and tokens are not managed"): void {
   requireMayChange(principal);
   if (principal.byToken) throw new AppError("denied", `${denied} by a token: sign in.`);

@@ -30,8 +30,9 @@ interface Dependencies {
 const ACTION = "sign in by OpenID Connect";
 
 /**
- * Users of an OpenID provider as users here. An account and a user belong together because somebody who may say so has
- * said so, or because the user was made for the account: never because of a name or an address that both have.
+ * Users here who sign in through an OpenID provider. An account is linked to a user only because a person with the
+ * right to do so linked it, or because the user was created for it. A name or an address that both have never links
+ * them.
  */
 export class ProviderSignIns {
   readonly #runtime: Runtime;
@@ -60,8 +61,8 @@ export class ProviderSignIns {
   }
 
   /**
-   * Of an account that the provider vouches for. Sets the groups that the provider governs, and asks for the code of a
-   * second factor as a sign-in by password does. `AppError("denied")` for an account that is linked to no active user.
+   * Signs in an account that the provider has verified. Sets the groups that the provider governs, and asks for the
+   * code of a second factor as after a password. `AppError("denied")` for an account without an active user.
    */
   async signIn(request: ProviderSignIn): Promise<SignedIn> {
     const tenant = await this.#tenants.get(request.tenant);
@@ -78,7 +79,7 @@ export class ProviderSignIns {
     return this.#open(verified, request);
   }
 
-  /** The caller's own, and begun only with the password: a found session is not enough. */
+  /** Begins to link the caller's own account. Needs the password: a stolen session is not enough. */
   async beginLink(principal: Principal, password: string): Promise<PendingLink> {
     requireOwnSignIn(principal);
     requireNoDuty(principal);
@@ -87,8 +88,8 @@ export class ProviderSignIns {
   }
 
   /**
-   * The account belongs to the caller from here on. `principal` may be one that reads only: what was begun with the
-   * password is the right to it. `AppError("deadline")` when another is signed in by now, or the user changed since.
+   * From here on the account belongs to the caller. `principal` may be one that only reads: the password given at the
+   * beginning permits this. `AppError("deadline")` if another user is signed in by now, or the user has changed since.
    */
   async finishLink(principal: Principal, pending: PendingLink, account: ProviderAccount): Promise<void> {
     const { tenant, username, epoch } = pending;
@@ -99,12 +100,15 @@ export class ProviderSignIns {
     await this.#changing(principal, "link an account of the OpenID provider", () => this.#links.link(user, account));
   }
 
-  /** The caller's own; undefined without one. */
+  /** The caller's own account; undefined without one. */
   async own({ tenant, user }: Principal): Promise<ProviderAccount | undefined> {
     return (await this.#users.get(tenant, user))?.record.openId;
   }
 
-  /** The caller's own, with the password: without it nobody takes the only way in from himself. Every session ends. */
+  /**
+   * Removes the caller's own link. Needs the password, so that users without one cannot remove their only way in. Ends
+   * every session.
+   */
   async unlinkOwn(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
     requireNoDuty(principal);
@@ -114,13 +118,13 @@ export class ProviderSignIns {
     );
   }
 
-  /** Of a user; undefined without one. */
+  /** The account of a user; undefined without one. */
   async of(principal: Principal, id: string): Promise<ProviderAccount | undefined> {
     requirePermission(principal, "users:read");
     return (await this.#byId(principal, id)).openId;
   }
 
-  /** Whoever has the account may sign in as that user from here on; what was signed in as it ends. */
+  /** Links an account to a user: from here on it may sign in as that user. Ends the user's sessions. */
   async link(principal: Principal, id: string, account: ProviderAccount): Promise<void> {
     requirePermission(principal, "users:write");
     const user = await this.#byId(principal, id);
@@ -128,7 +132,7 @@ export class ProviderSignIns {
     await this.#links.link(user, account, this.#newEpoch());
   }
 
-  /** What was signed in as that user ends. */
+  /** Removes the link of a user and ends the user's sessions. */
   async unlink(principal: Principal, id: string): Promise<void> {
     requirePermission(principal, "users:write");
     const user = await this.#byId(principal, id);
@@ -151,13 +155,15 @@ export class ProviderSignIns {
     try {
       await this.#create(tenant, username, request);
     } catch (error) {
-      // A local user has that name, or another call of this account was first: the link tells.
+      // A local user has that name, or another call for this account was first: the link decides.
       if (!isAppError(error, "conflict")) throw error;
     }
     return this.#links.find(tenant.name, request.account);
   }
 
-  /** Groups may name a user before there is one: what is meant for that one is not for whoever takes the name. */
+  /**
+   * True if groups name a user who does not exist yet. These rights must not go to another person who takes the name.
+   */
   async #isClaimed(tenant: string, username: string): Promise<boolean> {
     const powersOf = (name: string) => this.#powers.of({ tenant, username: name, rights: NO_RIGHTS, groups: [] });
     const [one, everyone] = await Promise.all([powersOf(username), powersOf("")]);
@@ -187,7 +193,7 @@ export class ProviderSignIns {
     );
   }
 
-  /** Groups that the provider does not govern stay. A change ends what is signed in with the groups of before. */
+  /** Sets the governed groups; other groups stay. A change ends sessions that were opened with the old groups. */
   async #grouped(tenant: Tenant, user: UserRecord, request: ProviderSignIn): Promise<UserRecord> {
     const { groups, governed, traceparent } = request;
     const isSame = governed.every((group) => user.groups.includes(group) === groups.includes(group));
@@ -202,7 +208,7 @@ export class ProviderSignIns {
     return changed;
   }
 
-  /** What the platform changes by itself is on record like any change, and is not made while it could not be. */
+  /** Changes by the platform itself get an audit entry like all changes, and are refused while none can be written. */
   async #asSystem(
     tenant: Tenant,
     request: ProviderSignIn,
@@ -219,7 +225,7 @@ export class ProviderSignIns {
 
   async #record(request: ProviderSignIn, username: string, code: "ok" | "denied"): Promise<void> {
     const { tenant, account, remote, traceparent } = request;
-    // Of whom nobody knows here: the account is what an administrator links.
+    // Unknown here: the entry names the account, so that an administrator can link it.
     const whose = JSON.stringify(beginningOf(account.subject, OPENID_SUBJECT_MAX_CHARACTERS));
     const action = username === "" ? `${ACTION}: ${whose}` : ACTION;
     const user = beginningOf(username, USERNAME_MAX_CHARACTERS);
@@ -246,7 +252,10 @@ export class ProviderSignIns {
   }
 }
 
-/** The same for every reason: who is here is nobody's business at the provider. The trail tells. */
+/**
+ * The same for every reason, so that the provider's users do not learn which users exist here. The audit trail has the
+ * reason.
+ */
 function refused(): AppError {
   return new AppError("denied", "That account of the provider may not sign in here.", {
     details: { reason: "account" },

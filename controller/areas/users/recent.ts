@@ -7,9 +7,9 @@ interface Entry<T> {
 }
 
 /**
- * Answers what was read a moment ago, so that a program that calls often costs the store nothing. An answer is never
- * older than `SIGN_IN_CACHE_MS`, counted from before it was read, even while the store is away. What is written through
- * `written` is seen at once.
+ * Caches reads for a short time, so that a program that calls often does not load the store. A value is never older
+ * than `SIGN_IN_CACHE_MS`, counted from before its read, even while the store is unavailable. Writes made through
+ * `written` are visible at once.
  */
 export class RecentReads<T> {
   readonly #clock: Clock;
@@ -25,13 +25,15 @@ export class RecentReads<T> {
     if (known !== undefined && nowMs < known.untilMs) return known.value;
     const entry = { value: load(), untilMs: nowMs + SIGN_IN_CACHE_MS };
     this.#keep(key, entry);
-    // Only what is there is kept: strangers' keys would push it out.
+    // Only existing values are kept: unknown keys of strangers would push them out.
     const drop = (): void => void (this.#entries.get(key) === entry && this.#entries.delete(key));
     entry.value.then((value) => value === undefined && drop(), drop);
     return entry.value;
   }
 
-  /** A read that began before the write ended may have seen what was there before it. */
+  /**
+   * Drops the value before and after the write: a read that began before the write ended may have seen the old value.
+   */
   async written<R>(key: string, write: () => Promise<R>): Promise<R> {
     this.#entries.delete(key);
     try {
@@ -41,7 +43,7 @@ export class RecentReads<T> {
     }
   }
 
-  /** What another writer changed is read again. */
+  /** Drops a value, because another writer may have changed it. */
   forget(key: string): void {
     this.#entries.delete(key);
   }

@@ -28,7 +28,7 @@ const LOGIN_PATH = "/user/login";
 export interface UserRouteServices {
   readonly users: UserService;
   readonly tenants: Tenants;
-  /** What the OpenID provider is called; absent: nobody signs in by one. */
+  /** Name of the OpenID provider; absent: sign-in through one is not possible. */
   readonly provider?: string | undefined;
 }
 
@@ -162,7 +162,7 @@ function signInByForm(users: UserService, call: Call<Static<typeof LoginInput>>)
   return users.signIn({ ...call.input, username, password, ...originOf(call) });
 }
 
-/** A person goes back to the form and reads why, or on to the code; a program gets its error. */
+/** Sends a browser back to the form with the reason, or on to the code; a program gets the error. */
 function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   if (call.client.browser && !call.client.maySignIn) return { redirect: `${LOGIN_PATH}?error=foreign` };
   if (call.client.browser && error instanceof CodeNeeded) return codePage(error);
@@ -171,10 +171,10 @@ function backToForm(call: Call<unknown>, error: unknown): Answer<string> {
   throw error;
 }
 
-/** `AppError("denied")` for a call by which a page of another site would sign its reader in as somebody else. */
+/** `AppError("denied")` for a call by which a page of another site would sign its reader in as another user. */
 function originOf({ client, principal }: Call<unknown>): Pick<SignInRequest, "remote" | "replaced" | "traceparent"> {
   if (!client.maySignIn) throw new AppError("denied", "A page or link of another site signs nobody in here.");
-  // A program may go on with its older session beside the new one.
+  // A program may continue with its older session beside the new one.
   const replaced = client.browser ? client.session : undefined;
   return { remote: client.remote, replaced, traceparent: principal.traceparent };
 }

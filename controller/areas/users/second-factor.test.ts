@@ -38,7 +38,7 @@ const begin = async (password = PASSWORD) =>
 const codeOf = (secret: string, offMs = 0) =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: clock.nowMs() + offMs });
 
-/** The device's secret and the recovery codes. The code of the present step is spent. */
+/** Enrols; answers the device's secret and the recovery codes. The code of the present time step is used up. */
 async function enrolled(): Promise<{ readonly secret: string; readonly recovery: readonly string[] }> {
   const { secret } = await begin();
   const { message } = await post("/user/secondfactor/confirm", { code: codeOf(secret) });
@@ -75,7 +75,7 @@ describe("a second factor", () => {
     expect(await signIn()).toBe("in");
     const { message } = await post("/user/secondfactor/confirm", { code: codeOf(secret) });
     expect(new Set(message as string[]).size).toBe(RECOVERY_CODES);
-    // 128 bits, 5 to a character.
+    // 128 bits, 5 per character.
     for (const one of message as string[]) expect(one).toMatch(/^([a-z2-7]{4}-){6}[a-z2-7]{2}$/);
     expect((await call({ url: "/user/secondfactor" })).message).toEqual({
       active: true,

@@ -23,19 +23,19 @@ import type { NewSecondFactor } from "./types.ts";
 interface Dependencies {
   readonly store: FactorStore;
   readonly runtime: Runtime;
-  /** Absent: nobody enrols, and who has a second factor does not sign in by password. */
+  /** Absent: enrolling is not possible, and users with a second factor cannot sign in by password. */
   readonly secrets: SecretBox | undefined;
 }
 
-/** What a right code leaves of the record. */
+/** The parts of the record that an accepted code changes. */
 type Spent = Pick<FactorRecord, "lastStep" | "recovery">;
 
 const CODE = /^\d{6}$/;
 
 /**
- * One-time passwords by time (RFC 6238: SHA-1, 6 digits, 30 seconds, as every authenticator has them), and recovery
- * codes. Every code that is tried is one write under the revision of the record, so that on all controllers together a
- * code is good once and wrong ones count.
+ * One-time passwords by time (RFC 6238: SHA-1, 6 digits, 30 seconds, as every authenticator supports), and recovery
+ * codes. Every tried code is one write under the revision of the record, so that across all controllers a code is
+ * accepted once and wrong codes are counted.
  */
 export class SecondFactors {
   readonly #store: FactorStore;
@@ -48,7 +48,7 @@ export class SecondFactors {
     this.#secrets = secrets;
   }
 
-  /** Takes the place of one that was begun and not confirmed. `AppError("conflict")` when there is one already. */
+  /** Replaces one that was begun and not confirmed. `AppError("conflict")` if there is a confirmed one. */
   async begin(user: UserRecord): Promise<NewSecondFactor> {
     if (user.id === "") throw new AppError("unavailable", "The tree of users is being repaired; come back later.");
     const before = await this.#store.get(user);
@@ -71,7 +71,7 @@ export class SecondFactors {
     return { uri: totp(user, secret).toString(), secret: secret.base32 };
   }
 
-  /** From here on signing in takes a code. Answers the recovery codes, which are told once. */
+  /** From here on sign-in needs a code. Answers the recovery codes, which are shown once. */
   async confirm(user: UserRecord, code: string): Promise<readonly string[]> {
     const stored = await this.#store.get(user);
     const isLate = stored === undefined || stored.record.untilMs <= this.#runtime.clock.nowMs();
@@ -90,14 +90,14 @@ export class SecondFactors {
     return this.#store.remove(user);
   }
 
-  /** Recovery codes that are left; undefined without a second factor. */
+  /** Number of recovery codes left; undefined without a second factor. */
   async left(user: UserRecord): Promise<number | undefined> {
     return user.secondFactor ? ((await this.#store.get(user))?.record.recovery.length ?? 0) : undefined;
   }
 
   /**
-   * Whether the code is right; a right one is spent by it. `AppError("limited")`, uncounted, for some time after many
-   * wrong ones, wherever they came from: who tries them has the password.
+   * True if the code is right; it is then used up. After many wrong codes, from whatever address, `AppError("limited")`
+   * for some time, without counting the code: a person who tries codes has the password already.
    */
   async accepts(user: UserRecord, code: string): Promise<boolean> {
     for (let attempt = 1; attempt <= USER_CHANGE_ATTEMPTS_MAX; attempt++) {
@@ -106,7 +106,7 @@ export class SecondFactors {
       this.#refuseWhileBlocked(stored.record);
       const spent = this.#spent(user, stored.record, code);
       const record = spent === undefined ? this.#failed(stored.record) : this.#succeeded(stored.record, spent);
-      // After a lost race the code is looked at again: the other one may have spent it.
+      // After a lost race the code is checked again: the other call may have used it.
       if (await this.#store.put(user, record, stored)) return spent !== undefined;
     }
     throw new AppError("limited", "Too many codes at once; come back later.");
@@ -129,7 +129,7 @@ export class SecondFactors {
     return recovery.includes(digest) ? { lastStep, recovery: recovery.filter((one) => one !== digest) } : undefined;
   }
 
-  /** The time step that has this code, unless it is over or its code was taken. */
+  /** The time step of this code, unless it is over or a code of it was used. */
   #stepOf(user: UserRecord, { sealed, lastStep }: FactorRecord, text: string): number | undefined {
     const token = text.replace(/\s/g, "");
     if (!CODE.test(token)) return undefined;
@@ -177,7 +177,7 @@ export function factorContext({ tenant, id }: Pick<UserRecord, "tenant" | "id">)
   return `${tenant}/user/${id}/secondfactor`;
 }
 
-/** Of a recovery code in any way of writing it. Codes are random: a digest that takes long would protect nothing. */
+/** Digest of a recovery code, however it is typed. Codes are random, so a slow hash would add no protection. */
 function digestOf(code: string): string {
   return hash("sha256", code.replace(/[\s-]/g, "").toLowerCase());
 }

@@ -64,29 +64,29 @@ export interface UserDependencies {
   /** None when absent. */
   readonly authored?: readonly AuthoredWork[];
   readonly begun?: readonly BegunWork[];
-  /** What users may do as members of groups; absent: only what they were given themselves. */
+  /** Rights of users as members of groups; absent: users have only the rights given to them directly. */
   readonly groups?: Pick<GroupService, "rightsOf" | "forget" | "onChange" | "requireGroups">;
-  /** For what rules say of users; absent: nothing. */
+  /** Needed to apply rules about users; absent: such rules are not applied. */
   readonly objects?: Pick<Objects, "catalog">;
-  /** Seals second factors; absent: nobody enrols one. */
+  /** Seals second factors; absent: enrolling one is not possible. */
   readonly secrets?: SecretBox;
-  /** Words of this installation that make no password; none when absent. */
+  /** Words of this installation that do not make a password stronger; none when absent. */
   readonly passwordWords?: readonly string[];
 }
 
-/** A policy after a change, with the programs that stop by it. */
+/** A policy after a change, with the programs that it stops. */
 export interface ChangedPolicy extends SignInPolicy {
   readonly stops: PolicyStops;
 }
 
 export interface Administrator {
   readonly username: string;
-  /** The generated password of a new administrator: to be shown once. */
+  /** The generated password of a new administrator, to be shown once. */
   readonly generatedPassword?: string;
   readonly created: boolean;
 }
 
-/** Where people see to how they sign in. */
+/** The page where people manage their sign-in. */
 const ACCOUNT_PATH = "/user/account";
 
 export class UserService implements Users {
@@ -202,8 +202,8 @@ export class UserService implements Users {
   }
 
   /**
-   * What users go on with whose rights a change of a group left narrower. `isNarrower` says it of a member; a user who
-   * is gone lost nothing by the group.
+   * Reports work that users continue with rights that a change of a group took from them. `isNarrower` is true for a
+   * member with fewer rights; a deleted user lost none by the group.
    */
   async leftByGroup(
     principal: Principal,
@@ -223,7 +223,7 @@ export class UserService implements Users {
     return this.#left.told(principal, { name, what: "group", includes });
   }
 
-  /** Begins to watch for changes of other controllers, and to sweep away sessions that are over, until `stop`. */
+  /** Starts to watch for changes by other controllers, and to remove expired sessions, until `stop`. */
   start(): void {
     this.#changes.start();
     this.#sweepLater();
@@ -234,7 +234,7 @@ export class UserService implements Users {
     await this.#changes.stop();
   }
 
-  /** As of `SignIn`; tells nothing before `start`. */
+  /** Like `SignIn.onChange`; reports nothing before `start`. */
   onChange(listener: (change: ChangedUser) => void): void {
     this.#listeners.push(listener);
   }
@@ -249,7 +249,7 @@ export class UserService implements Users {
     for (const listener of this.#listeners) listener(user === undefined ? { tenant } : { tenant, user });
   }
 
-  /** Nothing that is kept in memory of who signed in is used any more: it is read, and passwords are checked, anew. */
+  /** Drops all cached sign-in data of the tenant: it is read again, and passwords are checked again. */
   #drop(tenant: string): void {
     this.#users.forget(tenant, undefined);
     this.#tree.forget(tenant);
@@ -277,8 +277,8 @@ export class UserService implements Users {
   }
 
   /**
-   * The second step of `signIn`, with the ticket of the error it ended with. `AppError("deadline")` when that is too old
-   * or the user changed since.
+   * The second step of `signIn`, with the ticket of its error. `AppError("deadline")` if the ticket is too old or the
+   * user has changed since.
    */
   async signInByCode(request: CodeRequest): Promise<SignedIn> {
     const { ticket, ...verified } = await this.#credentials.ofCode(request);
@@ -304,7 +304,7 @@ export class UserService implements Users {
     return this.#duties.policy(principal.tenant);
   }
 
-  /** The policy as the change would leave it, and which programs would stop. Changes nothing. */
+  /** The policy after the change, and the programs that would stop. Changes nothing. */
   async previewSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:read");
     const { before, after } = await this.#duties.previewed(principal.tenant, change);
@@ -312,8 +312,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Of the caller's tenant, for administrators: calls by open sessions, tokens and Basic are held to it as well. Members
-   * that are absent stay. Answers which programs stop by the change.
+   * Sets the policy of the caller's tenant, for administrators. It applies to calls by open sessions, tokens and Basic
+   * as well. Absent members stay. Answers the programs that the change stops.
    */
   async setSignInPolicy(principal: Principal, change: PolicyChange): Promise<ChangedPolicy> {
     requirePermission(principal, "perms:write");
@@ -326,8 +326,8 @@ export class UserService implements Users {
   }
 
   /**
-   * The caller's own, with the present one; every session and token of the caller ends. `AppError("invalid")` for one
-   * that is too easy to guess.
+   * Changes the caller's own password, with the present one; every session and token of the caller ends.
+   * `AppError("invalid")` for one that is too easy to guess.
    */
   async changeOwnPassword(principal: Principal, password: string, next: string): Promise<void> {
     requireOwnSignIn(principal);
@@ -337,8 +337,8 @@ export class UserService implements Users {
   }
 
   /**
-   * The caller's own, and begun only with the password: a found session is not enough. Without effect until it is
-   * confirmed. `AppError("conflict")` when there is one.
+   * Begins the caller's own second factor. Needs the password: a stolen session is not enough. It has no effect until
+   * it is confirmed. `AppError("conflict")` if there is one.
    */
   async beginSecondFactor(principal: Principal, password: string): Promise<NewSecondFactor> {
     requireOwnSignIn(principal);
@@ -347,7 +347,7 @@ export class UserService implements Users {
     );
   }
 
-  /** Signing in by password takes a code from here on. Answers recovery codes, told once and good once each. */
+  /** From here on signing in by password needs a code. Answers recovery codes, shown once and accepted once each. */
   async confirmSecondFactor(principal: Principal, code: string): Promise<readonly string[]> {
     requireOwnSignIn(principal);
     return this.#recorded(principal, "confirm a second factor", async () =>
@@ -355,7 +355,7 @@ export class UserService implements Users {
     );
   }
 
-  /** The caller's own, with the password. */
+  /** Removes the caller's own second factor, with the password. */
   async removeSecondFactor(principal: Principal, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "remove the second factor", async () =>
@@ -363,12 +363,12 @@ export class UserService implements Users {
     );
   }
 
-  /** Recovery codes the caller has left; undefined without a second factor. */
+  /** Number of recovery codes the caller has left; undefined without a second factor. */
   async secondFactor(principal: Principal): Promise<number | undefined> {
     return this.#factors.left(await this.#ownRecord(principal));
   }
 
-  /** Of another user, who lost the device. */
+  /** Removes the second factor of another user, who lost the device. */
   async dropSecondFactor(principal: Principal, id: string): Promise<void> {
     requirePermission(principal, "users:write");
     const username = await this.directory.usernameOf(principal, id);
@@ -397,7 +397,7 @@ export class UserService implements Users {
     return principal && duty ? owing(principal, duty) : principal;
   }
 
-  /** With the rights the user has now, for what was stored by it; `undefined` for one that is unknown or inactive. */
+  /** The user with current rights, for stored work of that user; `undefined` for an unknown or inactive user. */
   async present(tenant: string, username: string): Promise<Principal | undefined> {
     const record = (await this.#users.recent(tenant, username))?.record;
     if (record === undefined || !(await this.#activity.isActive(record))) return undefined;
@@ -406,8 +406,8 @@ export class UserService implements Users {
   }
 
   /**
-   * For the sign-in gate: the user who made the token, confined to its scopes. `AppError("action_required")` for a user
-   * who has something to do first.
+   * For the sign-in gate: the user who created the token, limited to its scopes. `AppError("action_required")` for a
+   * user with an open duty.
    */
   async byToken(token: string, traceparent: string): Promise<Principal | undefined> {
     const record = await this.#tokens.use(token);
@@ -418,7 +418,7 @@ export class UserService implements Users {
     return this.#programOf(user, record, traceparent);
   }
 
-  /** The rights of a program that signed in as the user. `AppError("action_required")` for a user who owes a duty. */
+  /** The rights of a program that signed in as the user. `AppError("action_required")` for a user with an open duty. */
   async #programOf(
     user: UserRecord,
     { ospace, scopes }: { readonly ospace: string; readonly scopes?: readonly string[] },
@@ -431,8 +431,8 @@ export class UserService implements Users {
   }
 
   /**
-   * For the caller himself, who need not have a permission: the token, told once, which may no more than its scopes, and
-   * never more than its maker at the time. It ends when its maker changes the own password.
+   * Creates a token for the caller, without a permission, and answers it; it is shown once. It never has more rights
+   * than its scopes, or than its owner has at the time. It ends when the owner changes the own password.
    */
   async makeToken(principal: Principal, wanted: NewToken): Promise<string> {
     requireOwnSignIn(principal);
@@ -445,12 +445,12 @@ export class UserService implements Users {
     );
   }
 
-  /** The caller's own. */
+  /** The caller's own tokens. */
   tokens({ tenant, user: username }: Principal): Promise<readonly TokenView[]> {
     return this.#tokens.list({ tenant, username });
   }
 
-  /** One of the caller's own; `AppError("not_found")` when it is not there. */
+  /** Removes one of the caller's own tokens; `AppError("not_found")` if it does not exist. */
   async removeToken(principal: Principal, id: string): Promise<void> {
     requireOwnSignIn(principal);
     const { tenant, user: username } = principal;
@@ -459,12 +459,12 @@ export class UserService implements Users {
       throw new AppError("not_found", "There is no such token.");
   }
 
-  /** The caller's own, at most a page; `session` is the one the call came by. */
+  /** The caller's own sessions, at most a page; `session` is the one of this call. */
   sessions({ tenant, user }: Principal, session?: string): Promise<readonly SessionView[]> {
     return this.#sessionsOf(tenant, user, session);
   }
 
-  /** One of the caller's own, with the password; `AppError("not_found")` when it is not there. */
+  /** Ends one of the caller's own sessions, with the password; `AppError("not_found")` if it does not exist. */
   async endSession(principal: Principal, id: string, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "end a session", async () => {
@@ -473,7 +473,7 @@ export class UserService implements Users {
     });
   }
 
-  /** All of the caller's own but `session`, with the password. */
+  /** Ends all of the caller's own sessions except `session`, with the password. */
   async endOtherSessions(principal: Principal, session: string | undefined, password: string): Promise<void> {
     requireOwnSignIn(principal);
     await this.#recorded(principal, "end all other sessions", async () => {
@@ -482,13 +482,13 @@ export class UserService implements Users {
     });
   }
 
-  /** Those of another user. */
+  /** The sessions of another user. */
   async sessionsOf(principal: Principal, id: string): Promise<readonly SessionView[]> {
     requirePermission(principal, "users:read");
     return this.#sessionsOf(principal.tenant, await this.directory.usernameOf(principal, id));
   }
 
-  /** Ends all sessions and tokens of a user; his password stays. Answers how many. */
+  /** Ends all sessions and tokens of a user; the password stays. Answers their number. */
   async endAll(principal: Principal, id: string): Promise<number> {
     requirePermission(principal, "users:write");
     const { tenant } = principal;
@@ -506,7 +506,7 @@ export class UserService implements Users {
     return found.map(({ digest: id, createdMs, remote }) => ({ id, createdMs, remote, current: id === own }));
   }
 
-  /** A change of one's own, for which no permission is asked, is on record like any other. */
+  /** A change of the caller's own data needs no permission, but gets an audit entry like any other. */
   #recorded<T>(principal: Principal, action: string, change: () => Promise<T>): Promise<T> {
     return this.#onRecord(principal, { action, permission: "signin", object: principal.user }, change);
   }
@@ -530,7 +530,7 @@ export class UserService implements Users {
     }
   }
 
-  /** For the sign-in gate: `login` is `<company>.<username>`. `AppError("action_required")` as `byToken`. */
+  /** For the sign-in gate: `login` is `<company>.<username>`. `AppError("action_required")` as in `byToken`. */
   async byPassword(credentials: BasicCredentials, traceparent: string): Promise<Principal | undefined> {
     const { login, password } = credentials;
     const token = await this.#byTokenOf(login, password, traceparent);
@@ -540,8 +540,8 @@ export class UserService implements Users {
   }
 
   /**
-   * Makes the tenant's administrator when there is no user of that name. Without a password one is generated and
-   * answered. An existing one stays as is.
+   * Creates the tenant's administrator if no user has that name. Without a password one is generated and answered. An
+   * existing user stays as it is.
    */
   async ensureAdministrator(wanted: {
     readonly tenant: string;
@@ -564,9 +564,9 @@ export class UserService implements Users {
   }
 
   /**
-   * For an operator with access to the store, not for the network: a lost password is replaced by a generated one,
-   * which is answered. Every session of the user ends, a second factor stays. Where the tenant has no active
-   * administrator, the organisations above this one are made active. Refused while it could not be put on record.
+   * For an operator with access to the store, not for the network: replaces a lost password by a generated one and
+   * answers it. Every session of the user ends, a second factor stays. If the tenant has no active administrator, the
+   * organisations above this user are made active. Refused while no audit entry can be written.
    */
   async resetPassword(tenant: string, username: string): Promise<string> {
     const principal = await this.#system(tenant);
@@ -579,7 +579,7 @@ export class UserService implements Users {
     return password;
   }
 
-  /** As `resetPassword`, for a second factor that is lost with its recovery codes; the password stays. */
+  /** Like `resetPassword`, for a second factor that was lost with its recovery codes; the password stays. */
   async resetSecondFactor(tenant: string, username: string): Promise<void> {
     await this.#system(tenant);
     await this.#audit.ready(tenant);
@@ -614,13 +614,13 @@ export class UserService implements Users {
     return this.directory.reader.find(principal, username);
   }
 
-  /** The start page of those users of the caller's tenant who have none of their own; an empty path: `/`. */
+  /** Sets the start page for users of the caller's tenant who have none of their own; an empty path: `/`. */
   async setTenantHome(principal: Principal, home: string): Promise<void> {
     requirePermission(principal, "users:write");
     return this.#homes.set(principal.tenant, home);
   }
 
-  /** A token in place of the password: of that user alone. */
+  /** Accepts a token in place of the password, if it belongs to that user. */
   async #byTokenOf(login: string, token: string, traceparent: string): Promise<Principal | undefined> {
     const principal = await this.byToken(token, traceparent);
     if (principal === undefined) return undefined;
@@ -633,7 +633,7 @@ export class UserService implements Users {
     return systemPrincipal(tenant, await this.#tenants.ospaceOf(tenant), "");
   }
 
-  /** The user while active and unchanged since `epoch`. */
+  /** The user if active and unchanged since `epoch`. */
   async #current(tenant: string, username: string, epoch: string): Promise<UserRecord | undefined> {
     this.#changes.follow(tenant);
     const record = (await this.#users.recent(tenant, username))?.record;

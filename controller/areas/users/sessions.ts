@@ -15,7 +15,7 @@ interface OpenOptions {
   readonly remote: string;
 }
 
-/** Sessions with an end that slides while they are used, up to a last one. */
+/** Sessions. Each use moves their end, up to `SESSION_MAX_MS` after they were opened. */
 export class Sessions {
   readonly #runtime: Runtime;
   readonly #store: SessionStore;
@@ -37,7 +37,7 @@ export class Sessions {
     return id;
   }
 
-  /** The session while it lasts, and a little longer for having been used. */
+  /** The session if it is not over. Use may prolong it. */
   async use(id: string): Promise<SessionRecord | undefined> {
     const session = await this.#store.recent(id);
     if (session === undefined || session.record.expiresMs <= this.#nowMs()) return undefined;
@@ -49,7 +49,7 @@ export class Sessions {
     return this.#store.remove(id);
   }
 
-  /** Removes what is over. Several controllers may do it at once. */
+  /** Removes sessions that are over. Several controllers may do it at once. */
   async sweep(): Promise<number> {
     let removed = 0;
     for await (const session of this.#store.all()) {
@@ -67,7 +67,7 @@ export class Sessions {
     try {
       await this.#store.replace(session, { ...record, expiresMs });
     } catch (error) {
-      // The session still holds; the next call tries again.
+      // The session is still valid; the next call tries again.
       this.#runtime.log.warn({ err: error }, "a session could not be prolonged");
     }
   }

@@ -7,7 +7,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry, KvStore } from "../../store/kv.ts";
 import { delayMs } from "./failures.ts";
 
-/** In the system store, by a digest of whose failures they are. */
+/** Key prefix in the system store; a digest of the counter's name follows. */
 const FAILURES = "signinfailures/";
 
 interface FailureRecord {
@@ -22,7 +22,7 @@ export interface SharedCount {
   readonly isThere: boolean;
 }
 
-/** An attempt that was counted before it was checked. */
+/** A count made before the attempt was checked. */
 export interface CountedBefore {
   readonly untilMs: number;
   readonly beforeUntilMs: number;
@@ -30,7 +30,7 @@ export interface CountedBefore {
 
 const NONE: FailureRecord = { count: 0, blockedUntilMs: 0 };
 
-/** Failures of all controllers by name, until `SIGN_IN_FORGET_MS` after the last one. */
+/** Failures on all controllers by name, until `SIGN_IN_FORGET_MS` after the last one. */
 export class SharedFailures {
   readonly #stores: Stores;
   readonly #clock: Clock;
@@ -46,7 +46,7 @@ export class SharedFailures {
     return { record, waitMs: record.blockedUntilMs - this.#clock.nowMs(), isThere: entry !== undefined };
   }
 
-  /** One failure more. With `ifFree` nothing is counted, and `undefined` answered, while there is a wait. */
+  /** Counts one failure. With `ifFree`, counts nothing and answers `undefined` during a waiting time. */
   async count(name: string, free: number, ifFree = false): Promise<CountedBefore | undefined> {
     return this.#change(name, (record) => {
       const nowMs = this.#clock.nowMs();
@@ -57,7 +57,9 @@ export class SharedFailures {
     });
   }
 
-  /** It was none: what it cost is taken back, unless others cost more by now. */
+  /**
+   * Takes a count back, because the attempt did not fail. Its waiting time ends, too, unless others have extended it.
+   */
   async takeBack(name: string, { untilMs, beforeUntilMs }: CountedBefore): Promise<void> {
     await this.#change(name, ({ count, blockedUntilMs }) => {
       if (count === 0) return undefined;

@@ -13,7 +13,7 @@ import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import { requireSignedIn } from "./directory-routes.ts";
 import type { UserService } from "./service.ts";
 
-/** Sessions and tokens: one's own, which take no permission, and those of other users. */
+/** Sessions and tokens: the caller's own, which need no permission, and those of other users. */
 export function signInsRoutes(users: UserService): readonly Endpoint[] {
   return [...sessionRoutes(users), ...tokenRoutes(users), ...othersRoutes(users)];
 }

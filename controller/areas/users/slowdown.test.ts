@@ -20,14 +20,14 @@ const GUESSES = onCluster ? 500 : 10_000;
 const GUESSED = 50;
 
 let engine: TestEngine;
-/** Ahead of the machine's clock, for all controllers. */
+/** Time by which all controllers are ahead of the machine's clock. */
 let aheadMs = 0;
 const clock: Clock = {
   ...realClock,
   nowMs: () => realClock.nowMs() + aheadMs,
   monotonicMs: () => realClock.monotonicMs() + aheadMs,
 };
-/** A network for each test: failures of one count for no other. */
+/** A network for each test, so that failures of one test do not count in another. */
 let network = 0;
 let remote: string;
 
@@ -40,7 +40,7 @@ beforeEach(() => {
 afterAll(() => engine[Symbol.asyncDispose]());
 
 interface Controller {
-  /** How it ended, or `limited`. */
+  /** Answers the outcome, or `limited`. */
   readonly guess: (outcome: CheckOutcome, user?: string) => Promise<string>;
 }
 
@@ -115,7 +115,7 @@ describe("from a network that has to wait", () => {
     await fill(first, SIGN_IN_FREE_FAILURES_PER_ADDRESS + 1);
     for (let at = 0; at <= SIGN_IN_FREE_FAILURES_PER_USER; at++)
       expect(await first.guess("wrong", KNOWN)).toBe("wrong");
-    // The user's own wait is over then, and that of the network is not.
+    // By then the user's own wait is over, and that of the network is not.
     aheadMs += SIGN_IN_DELAY_MIN_MS;
     expect(await controller().guess("right", "matrix/stranger")).toBe("limited");
     const answers = await Promise.all([known(), known(), known()].map(({ guess }) => guess("wrong", KNOWN)));

@@ -14,17 +14,20 @@ export interface Guess {
   /** Tenant and name. */
   readonly user: string;
   readonly remote: string;
-  /** Whether the user has a session from that network; asked only where the network has to wait. */
+  /** True if the user has a session from that network; called only while the network has to wait. */
   readonly hasSessionFrom: (network: string) => Promise<boolean>;
 }
 
-/** Whose failures are counted, and how. */
+/** A counter of failures, of one user from one network or of one network. */
 interface Counter {
   readonly name: string;
   readonly free: number;
-  /** From so many, with those under way here, an attempt is counted before it is checked. */
+  /**
+   * An attempt is counted before its check if failures and attempts under way here, this one included, exceed this
+   * number.
+   */
   readonly countedBeforeFrom: number;
-  /** A right password forgives all failures, not its own attempt alone. */
+  /** True if a right password forgives all failures; false if it forgives only its own attempt. */
   readonly isForgiven: boolean;
 }
 
@@ -35,17 +38,16 @@ interface Begun {
 }
 
 /**
- * Slows down guessing: failures of one user from one network, and of one network altogether, cost waiting time that
- * doubles. Others are not kept out by it, nor are users who signed in from that network before: of those only their own
- * failures count. The failures of all controllers count together: who failed is counted in the store, and who is about
- * to fail again before he is checked, so that several controllers at once are worth one try and not one each. A first try
- * that is right writes nothing.
+ * Slows down guessing. Failures of one user from one network, and of one network in total, cost a waiting time that
+ * doubles. Other networks do not wait. Users who signed in from that network before wait only for their own failures.
+ * Failures on all controllers count together, in the store. After failures an attempt is counted before it is checked,
+ * so that attempts on several controllers at once are one try, not one each. A right first attempt writes nothing.
  */
 export class SignInSlowdown {
   readonly #local: LocalFailures;
   readonly #shared: SharedFailures;
   readonly #log: Runtime["log"];
-  /** User and network of successful sign-ins, the latest last. */
+  /** User and network of successful sign-ins, latest last. */
   readonly #known = new Set<string>();
 
   constructor(stores: Stores, { clock, log }: Pick<Runtime, "clock" | "log">) {
@@ -55,8 +57,8 @@ export class SignInSlowdown {
   }
 
   /**
-   * The value of the check. `AppError("limited")`, uncounted and without the check, while the caller has to wait; a check
-   * that throws counts as wrong.
+   * Runs the check and answers its value. `AppError("limited")`, uncounted and without the check, while the caller has
+   * to wait. A check that throws counts as wrong.
    */
   async during<T>(
     { user, remote, hasSessionFrom }: Guess,
@@ -102,7 +104,7 @@ export class SignInSlowdown {
     return begun;
   }
 
-  /** Where another one was first and brought a wait, what was counted by now is taken back. */
+  /** If another attempt was first and caused a waiting time, the counts made so far are taken back. */
   async #countBefore({ name, free }: Counter, isExempt: boolean, begun: readonly Begun[]): Promise<CountedBefore> {
     const counted = await this.#shared.count(name, free, !isExempt);
     if (counted !== undefined) return counted;
@@ -111,7 +113,7 @@ export class SignInSlowdown {
     throw tooMany(Math.max(waitMs, 1));
   }
 
-  /** Who was checked is told so, also where that cannot be counted: this controller has counted it. */
+  /** The result of the check counts even if the store fails: this controller has counted the attempt. */
   async #settle(begun: readonly Begun[], outcome: CheckOutcome): Promise<void> {
     try {
       await Promise.all(begun.map((one) => this.#settled(one, outcome)));

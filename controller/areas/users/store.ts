@@ -11,17 +11,17 @@ import { ROOT_ID } from "./organizations.ts";
 import { RecentReads } from "./recent.ts";
 import type { ProviderAccount, User } from "./types.ts";
 
-/** A user as kept. Never leaves the area with its hash. */
+/** A stored user. Its hash never leaves the area. */
 export interface UserRecord extends User {
   /** argon2id in PHC form. */
   readonly hash: string;
-  /** New whenever password, rights or activity change: what carries an older one is over. */
+  /** New whenever password, rights or activity change: anything with an older epoch is no longer valid. */
   readonly epoch: string;
-  /** Signing in by password takes a code besides. */
+  /** True if signing in by password also needs a code. */
   readonly secondFactor?: boolean;
-  /** The password was set by somebody else, is to be changed first of all, and signs nobody in from then on. */
+  /** Present if another user set the password: it must be changed before anything else, and is refused from then on. */
   readonly firstPasswordUntilMs?: number;
-  /** The account of an OpenID provider that signs in as this user; the key of `link-store.ts` goes with it. */
+  /** The account of an OpenID provider that signs in as this user; written together with the key of `link-store.ts`. */
   readonly openId?: ProviderAccount;
 }
 
@@ -34,10 +34,10 @@ export interface StoredUser {
 
 export const USERS = "users/";
 const SESSIONS = "usersessions/";
-/** Sessions and tokens by whose they are. */
+/** Index of sessions and tokens by user. */
 export const SIGN_INS = "signins/";
 
-/** Users lie in their tenant's key-value store. */
+/** Users in their tenant's key-value store. */
 export class UserStore {
   readonly #stores: Stores;
   readonly #recent: RecentReads<StoredUser>;
@@ -47,12 +47,12 @@ export class UserStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** For every call: as it was at most `SIGN_IN_CACHE_MS` ago. */
+  /** For every call: the user is at most `SIGN_IN_CACHE_MS` old. */
   recent(tenant: string, username: string): Promise<StoredUser | undefined> {
     return this.#recent.read(JSON.stringify([tenant, username]), () => this.get(tenant, username));
   }
 
-  /** What another controller changed is read again: a user, or all when none is named. */
+  /** Drops a cached user, or all if none is named, because another controller may have changed them. */
   forget(tenant: string, username: string | undefined): void {
     if (username === undefined) this.#recent.forgetAll();
     else this.#recent.forget(JSON.stringify([tenant, username]));
@@ -64,7 +64,7 @@ export class UserStore {
     return entry && { record: decodeUser(entry.value), revision: entry.revision };
   }
 
-  /** All users of a tenant, by name, a page at a time. */
+  /** All users of a tenant, by name, page by page. */
   async *pages(tenant: string): AsyncGenerator<readonly StoredUser[]> {
     const { kv } = await this.#stores.tenant(tenant);
     let after: string | undefined;
@@ -75,14 +75,14 @@ export class UserStore {
     } while (after !== undefined);
   }
 
-  /** False when another writer was first. `revision` 0: the user must be new. */
+  /** False if another write was first. `revision` 0: the user must be new. */
   async put(record: UserRecord, revision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(record.tenant);
     const put = { key: USERS + record.username, value: encodeJson(record), ifRevision: revision };
     return (await this.written(record, () => putOnce(kv, put, repeated))).ok;
   }
 
-  /** Around every write of a user: what was read of it before is not answered any more. */
+  /** Wraps every write of a user: reads made before it are dropped from the cache. */
   written<R>({ tenant, username }: Pick<UserRecord, "tenant" | "username">, write: () => Promise<R>): Promise<R> {
     return this.#recent.written(JSON.stringify([tenant, username]), write);
   }
@@ -113,7 +113,7 @@ export interface SessionRecord {
   readonly expiresMs: number;
 }
 
-/** Where a session or token was made. */
+/** When and from where a session or token was made. */
 export interface SignInOrigin {
   readonly createdMs: number;
   readonly remote: string;
@@ -121,7 +121,7 @@ export interface SignInOrigin {
 
 const SESSION = "session";
 
-/** Where the sessions and tokens of a user are found, and watched. */
+/** Key prefix of the sessions and tokens of a user, to list or to watch. */
 export function signInsOf({ tenant, username }: Pick<SessionRecord, "tenant" | "username">): string {
   return `${SIGN_INS}${tenant}/${username}/`;
 }
@@ -130,7 +130,7 @@ function indexKey(record: SessionRecord, key: string): string {
   return `${signInsOf(record)}${SESSION}/${key.slice(SESSIONS.length)}`;
 }
 
-/** What a key below `SIGN_INS` names. */
+/** The user and digest in a key below `SIGN_INS`. */
 export function signInOf(
   key: string,
 ): { readonly tenant: string; readonly username: string; readonly digest: string } | undefined {
@@ -146,7 +146,7 @@ export interface StoredSession {
   readonly revision: number;
 }
 
-/** Sessions lie in the system store under a digest: a reader of the store cannot use them. */
+/** Sessions, in the system store under a digest: a reader of the store cannot use them. */
 export class SessionStore {
   readonly #stores: Stores;
   readonly #recent: RecentReads<StoredSession>;
@@ -156,7 +156,7 @@ export class SessionStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** As it was at most `SIGN_IN_CACHE_MS` ago. */
+  /** The session is at most `SIGN_IN_CACHE_MS` old. */
   recent(id: string): Promise<StoredSession | undefined> {
     const key = keyOf(id);
     return this.#recent.read(key, () => this.#get(key));
@@ -180,7 +180,7 @@ export class SessionStore {
     await txnOnce(kv, { if: [{ key, revision: 0 }], then: puts }, repeated);
   }
 
-  /** Sessions of a user, in no order, at most a page of them. */
+  /** Sessions of a user, in no order, at most one page. */
   async of(tenant: string, username: string): Promise<readonly (SignInOrigin & { readonly digest: string })[]> {
     const { kv } = await this.#stores.system();
     const { entries } = await kv.list(`${signInsOf({ tenant, username })}${SESSION}/`);
@@ -190,13 +190,13 @@ export class SessionStore {
     }));
   }
 
-  /** What another controller ended is read again: a session by its digest, or all. */
+  /** Drops a cached session by its digest, or all without one, because another controller may have ended it. */
   forget(digest: string | undefined): void {
     if (digest === undefined) this.#recent.forgetAll();
     else this.#recent.forget(SESSIONS + digest);
   }
 
-  /** Does nothing when the session changed or ended meanwhile. */
+  /** Does nothing if the session has changed or ended meanwhile. */
   async replace(session: StoredSession, record: SessionRecord): Promise<void> {
     const { kv } = await this.#stores.system();
     await this.#recent.written(session.key, () =>
@@ -208,7 +208,7 @@ export class SessionStore {
     return this.#remove(keyOf(id));
   }
 
-  /** False when that user has no such session. */
+  /** False if the user has no such session. */
   async removeOf(user: Pick<SessionRecord, "tenant" | "username">, digest: string): Promise<boolean> {
     const record = (await this.#get(SESSIONS + digest))?.record;
     if (record === undefined || record.tenant !== user.tenant || record.username !== user.username) return false;
@@ -216,7 +216,7 @@ export class SessionStore {
     return true;
   }
 
-  /** Of those that `of` lists, all but `kept`. */
+  /** Removes the sessions that `of` lists, except `kept`. */
   async removeAllOf(user: Pick<SessionRecord, "tenant" | "username">, kept: string | undefined): Promise<void> {
     const own = kept === undefined ? undefined : digestOf(kept);
     for (const { digest } of await this.of(user.tenant, user.username))
@@ -246,7 +246,7 @@ export class SessionStore {
   }
 }
 
-/** Once; the caller gets the next failure. */
+/** Repeats a write once if it may have failed for a temporary reason; throws the next failure. */
 export async function repeated<T>(write: () => Promise<T>): Promise<T> {
   try {
     return await write();
@@ -260,7 +260,7 @@ function keyOf(id: string): string {
   return SESSIONS + digestOf(id);
 }
 
-/** What names a session, and does not sign in. */
+/** Identifies a session, but cannot be used to sign in. */
 export function digestOf(id: string): string {
   return hash("sha256", id);
 }

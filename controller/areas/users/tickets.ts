@@ -3,11 +3,11 @@ import { SIGN_IN_TICKET_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
-/** Of somebody whose password was right and whose code is missing: holds what was asked for, and not the password. */
+/** Sign-in after a right password, while the code is missing: the request without the password. */
 export interface Ticket {
   readonly tenant: string;
   readonly username: string;
-  /** Of the user when the password was looked at. */
+  /** Epoch of the user when the password was checked. */
   readonly epoch: string;
   readonly remember: boolean;
   readonly redirect: string;
@@ -19,7 +19,7 @@ interface Sealed extends Ticket {
 
 const CONTEXT = "signin/ticket";
 
-/** A code is missing or wrong; with the ticket the code alone is enough. */
+/** A code is missing or wrong; with the ticket, the code alone is enough. */
 export class CodeNeeded extends AppError {
   readonly isWrong: boolean;
   readonly ticket: string;
@@ -34,7 +34,7 @@ export class CodeNeeded extends AppError {
   }
 }
 
-/** Sealed, not stored: any controller takes those of any other. */
+/** Sealed, not stored: every controller accepts tickets of any other. */
 export class Tickets {
   readonly #secrets: SecretBox;
   readonly #clock: Clock;
@@ -49,7 +49,7 @@ export class Tickets {
     return this.#secrets.seal(JSON.stringify(sealed), CONTEXT);
   }
 
-  /** `AppError("deadline")` for one that is too old, or none at all. */
+  /** `AppError("deadline")` for a ticket that is too old or not valid. */
   open(text: string): Ticket {
     const { untilMs, ...ticket } = this.#read(text);
     if (untilMs <= this.#clock.nowMs()) throw tooLate();

@@ -14,7 +14,7 @@ export interface TokenRecord {
   readonly tenant: string;
   readonly ospace: string;
   readonly username: string;
-  /** Of the user who made it: another one of that name has no part in it. */
+  /** Id of the user who created it: a new user of the same name does not get the token. */
   readonly userId: string;
   readonly scopes: readonly string[];
   readonly expiresMs: number;
@@ -24,12 +24,12 @@ type Kept = Omit<TokenView, "id">;
 
 const TOKENS = "tokens/";
 const KIND = "token/";
-/** How every token begins: a token in a log or a file is found by it. */
+/** Prefix of every token, so that a token in a log or a file can be found. */
 const PREFIX = "odp_";
 
 /**
- * Tokens of programs, in the system store under a digest: a reader of the store cannot use them. They expire in the
- * store itself.
+ * Tokens of programs, in the system store under a digest: a reader of the store cannot use them. The store itself
+ * removes expired ones.
  */
 export class Tokens {
   readonly #stores: Stores;
@@ -42,7 +42,7 @@ export class Tokens {
     this.#recent = new RecentReads(runtime.clock);
   }
 
-  /** The token itself: 256 unpredictable bits, told once. */
+  /** Creates a token and answers it: 256 unpredictable bits, shown once. */
   async make(user: User, wanted: NewToken & { readonly ospace: string }): Promise<string> {
     const { tenant, username, id: userId } = user;
     if ((await this.list(user)).length >= TOKENS_PER_USER_MAX)
@@ -66,7 +66,7 @@ export class Tokens {
     return token;
   }
 
-  /** As it was at most `SIGN_IN_CACHE_MS` ago; undefined for what is no token, or none any more. */
+  /** The token is at most `SIGN_IN_CACHE_MS` old; undefined for a text that is not, or no longer, a token. */
   async use(text: string): Promise<TokenRecord | undefined> {
     if (!text.startsWith(PREFIX)) return undefined;
     const key = TOKENS + digestOf(text);
@@ -77,13 +77,13 @@ export class Tokens {
     return record !== undefined && record.expiresMs > this.#runtime.clock.nowMs() ? record : undefined;
   }
 
-  /** Of a user, at most a page. */
+  /** Tokens of a user, at most one page. */
   async list(user: Pick<User, "tenant" | "username">): Promise<readonly TokenView[]> {
     const { entries } = await (await this.#stores.system()).kv.list(signInsOf(user) + KIND);
     return entries.map(({ key, value }) => ({ id: signInOf(key)?.digest ?? "", ...decodeStored<Kept>(value) }));
   }
 
-  /** Names of tokens by user, of a whole tenant. */
+  /** Names of all tokens of a tenant, by user. */
   async namesIn(tenant: string): Promise<ReadonlyMap<string, readonly string[]>> {
     const names = new Map<string, string[]>();
     const { kv } = await this.#stores.system();
@@ -96,7 +96,7 @@ export class Tokens {
     return names;
   }
 
-  /** False when that user has no such token. */
+  /** False if the user has no such token. */
   async remove(user: Pick<User, "tenant" | "username">, id: string): Promise<boolean> {
     const { kv } = await this.#stores.system();
     if (!/^[0-9a-f]{64}$/.test(id) || (await kv.get(indexKey(user, id))) === undefined) return false;
@@ -105,14 +105,14 @@ export class Tokens {
     return true;
   }
 
-  /** Answers how many there were. */
+  /** Removes all tokens of a user. Answers their number. */
   async removeAllOf(user: Pick<User, "tenant" | "username">): Promise<number> {
     const tokens = await this.list(user);
     for (const { id } of tokens) await this.remove(user, id);
     return tokens.length;
   }
 
-  /** What another controller ended is read again: a token by its digest, or all. */
+  /** Drops a cached token by its digest, or all without one, because another controller may have ended it. */
   forget(digest: string | undefined): void {
     if (digest === undefined) this.#recent.forgetAll();
     else this.#recent.forget(TOKENS + digest);

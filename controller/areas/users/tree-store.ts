@@ -13,34 +13,34 @@ import { RecentReads } from "./recent.ts";
 import { repeated } from "./store.ts";
 import type { Details, NodeKind } from "./types.ts";
 
-/** An organisation as kept. */
+/** A stored organisation. */
 export interface OrganizationRecord extends PlacedOrganization {
   readonly details: Details;
-  /** Users below an inactive one cannot sign in, and what they have open ends. */
+  /** If false, users below cannot sign in, and their open sessions end. */
   readonly active: boolean;
-  /** New whenever it is made inactive: sessions of before are over. Absent: it never was. */
+  /** New whenever it is made inactive: earlier sessions of users below are over. Absent: it never was inactive. */
   readonly epoch?: string;
   readonly createdMs: number;
   readonly changedMs: number;
 }
 
-/** Where a node of an id is found. */
+/** Kind and name of the node with an id. */
 export interface Located {
   readonly otype: NodeKind;
   readonly username: string;
 }
 
-/** One change of the tree, planned on the tree as it is. */
+/** One planned change of the tree. */
 export interface Restructuring<T> {
-  /** Besides that the tree is as it was when this was planned. */
+  /** Conditions in addition to the unchanged tree. */
   readonly if: readonly KvCondition[];
   readonly then: readonly KvOperation[];
-  /** Users that are there afterwards, less those before. */
+  /** Change of the number of users. */
   readonly users: number;
   readonly answer: T;
 }
 
-/** The tree while a change of it is planned: what is read of it holds when the change is made. */
+/** The tree while a change is planned: values read from it still hold when the change is made. */
 export interface TreeView {
   readonly kv: KvStore;
   readonly organizations: Organizations<OrganizationRecord>;
@@ -54,7 +54,7 @@ interface Guard {
 }
 
 interface Loaded {
-  /** Of the guard. */
+  /** Revision of the guard. */
   readonly revision: number;
   readonly organizations: Organizations<OrganizationRecord>;
 }
@@ -71,16 +71,16 @@ export const membersOf = (parent: string): string => `${MEMBERS}${parent}/`;
 export const memberKey = (parent: string, username: string): string => membersOf(parent) + username;
 
 /**
- * The tree of users of each tenant: organisations, what is in them, and users by id. Every change of its shape is one
- * transaction under the revision of one key, so that changes made by several controllers at the same time follow each
- * other, and none is made on a tree that another one has changed.
+ * The tree of users of each tenant: organisations, their members, and users by id. Every change of its shape is one
+ * transaction under the revision of one key. So changes by several controllers at the same time are made one after the
+ * other, and none is made on an outdated tree.
  */
 export class TreeStore {
   readonly #stores: Stores;
   readonly #random: Random;
   readonly #queue = new KeyedQueue();
   readonly #recent: RecentReads<Loaded>;
-  /** What was read last, by tenant: read again only when the guard changed. */
+  /** The last value read, by tenant; read again only if the guard has changed. */
   readonly #loaded = new Map<string, Loaded>();
 
   constructor(stores: Stores, { clock, random }: Pick<Runtime, "clock" | "random">) {
@@ -89,13 +89,13 @@ export class TreeStore {
     this.#recent = new RecentReads(clock);
   }
 
-  /** For every call: organisations as they were at most `SIGN_IN_CACHE_MS` ago. */
+  /** For every call: organisations at most `SIGN_IN_CACHE_MS` old. */
   async recent(tenant: string): Promise<Organizations<OrganizationRecord>> {
     const loaded = await this.#recent.read(tenant, () => this.#load(tenant));
     return loaded?.organizations ?? new Organizations([]);
   }
 
-  /** What another controller changed is read again. */
+  /** Drops the cached organisations, because another controller may have changed them. */
   forget(tenant: string): void {
     this.#recent.forget(tenant);
   }
@@ -110,7 +110,7 @@ export class TreeStore {
     return located(kv, id);
   }
 
-  /** `plan` is called anew when another controller changed the tree meanwhile; what it throws ends the change. */
+  /** `plan` is called again if another controller changed the tree meanwhile; an error of `plan` ends the change. */
   restructure<T>(tenant: string, plan: (tree: TreeView) => Promise<Restructuring<T>>): Promise<T> {
     return this.#recent.written(tenant, () => this.#restructured(tenant, plan));
   }
@@ -159,7 +159,7 @@ export async function located(kv: KvStore, id: string): Promise<Located | undefi
   return { otype: "org", username: decodeStored<OrganizationRecord>(organization.value).username };
 }
 
-/** Whether that organisation, and every one it is in, is active. */
+/** True if the organisation and every one above it are active. */
 export function isOpen(organizations: Organizations<OrganizationRecord>, id: string): boolean {
   return organizations.above(id).every(({ active }) => active);
 }

@@ -2,7 +2,7 @@ import type { DataRule, Principal, RoleName } from "../permissions/index.ts";
 
 export type NodeKind = "usr" | "org";
 
-/** What the tree tells of a user or an organisation, besides its place and its rights. */
+/** Data of a user or an organisation, besides its place and its rights. */
 export interface Details {
   readonly firstname: string;
   readonly lastname: string;
@@ -10,12 +10,12 @@ export interface Details {
   readonly address: string;
   readonly imaccount: string;
   readonly remark: string;
-  /** How the user is meant to sign in; kept for clients, without effect. */
+  /** Intended way to sign in; stored for clients, without effect. */
   readonly auth: string;
   readonly email: readonly string[];
   readonly mobile: readonly string[];
   readonly telephone: readonly string[];
-  /** Of the client's meaning. */
+  /** Meaning defined by the client. */
   readonly status: number;
   readonly config: Readonly<Record<string, string>>;
 }
@@ -24,7 +24,7 @@ export interface Details {
 export interface User {
   readonly tenant: string;
   readonly username: string;
-  /** 19 or 20 decimal digits, given once. */
+  /** 19 or 20 decimal digits, assigned once. */
   readonly id: string;
   /** Id of the organisation the user is in. */
   readonly parent: string;
@@ -32,7 +32,7 @@ export interface User {
   /** Groups as named in `grpset`. */
   readonly groups: readonly string[];
   readonly rights: Rights;
-  /** An inactive user cannot sign in, and open sessions end. */
+  /** An inactive user cannot sign in, and the user's open sessions end. */
   readonly active: boolean;
   /** Path of the page that signing in leads to; absent: the tenant's. */
   readonly home?: string;
@@ -48,7 +48,7 @@ export type Rights =
 export interface NewUser {
   readonly username: string;
   readonly password: string;
-  /** The password was made by the platform: how easily it is guessed is not asked. */
+  /** True if the platform generated the password: its strength is not checked. */
   readonly isGenerated?: boolean;
   readonly rights: Rights;
   /** Path or id of an organisation; the root when absent. */
@@ -56,32 +56,32 @@ export interface NewUser {
   readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
   readonly active?: boolean;
-  /** The account this user is made for: nobody else may have it. */
+  /** The account that the user is created for; no other user may have it. */
   readonly openId?: ProviderAccount;
 }
 
-/** A user of an OpenID provider, by what is never given to another one there. */
+/** An account at an OpenID provider. The provider never gives the same pair to another account. */
 export interface ProviderAccount {
   readonly issuer: string;
   readonly subject: string;
 }
 
-/** What a provider vouches for, and what the installation makes of it. */
+/** A sign-in that a provider has verified, with the settings of this installation. */
 export interface ProviderSignIn {
   readonly tenant: string;
   readonly account: ProviderAccount;
-  /** For a user that is made: what the provider says of the account. */
+  /** Claims of the provider, for a user to be created. */
   readonly profile: {
     readonly username: string | undefined;
     readonly firstname: string | undefined;
     readonly lastname: string | undefined;
     readonly email: string | undefined;
   };
-  /** Groups of here, of those that are governed. */
+  /** Groups of this installation, all of them governed ones. */
   readonly groups: readonly string[];
-  /** Groups of here that users of the provider are in by its word alone. */
+  /** Groups of this installation whose members, among the provider's users, the provider alone decides. */
   readonly governed: readonly string[];
-  /** A user is made for an account that nobody here has. */
+  /** True if a user is created for an account that no user has. */
   readonly creates: boolean;
   readonly remember: boolean;
   /** As in `SignInRequest`. */
@@ -91,7 +91,7 @@ export interface ProviderSignIn {
   readonly traceparent: string;
 }
 
-/** Of a user who gave the password to link an account of the provider. */
+/** A user who gave the password to link an account of the provider. */
 export interface PendingLink {
   readonly tenant: string;
   readonly username: string;
@@ -112,19 +112,19 @@ export interface UserChange {
   readonly active?: boolean;
 }
 
-/** A change of a node of the tree; what is absent stays as it is. */
+/** A change of a node of the tree; absent members stay as they are. */
 export interface NodeChange {
   readonly details?: Partial<Details>;
   readonly groups?: readonly string[];
-  /** False takes the role of administrator away, and leaves other rights as they are. */
+  /** False takes the role of administrator away; other rights stay as they are. */
   readonly isAdmin?: boolean;
   readonly active?: boolean;
   readonly password?: string;
-  /** The caller's own, which a new password of the caller takes. */
+  /** The caller's present password, which a new password of the caller needs. */
   readonly presentPassword?: string;
 }
 
-/** One node of the tree as told to those who may see users. */
+/** One node of the tree, for callers who may see users. */
 export interface UserNode extends Details {
   readonly id: string;
   /** `/` for the root. */
@@ -142,41 +142,41 @@ export interface UserNode extends Details {
   readonly nodes: readonly UserNode[];
 }
 
-/** What stops working when a user goes: told to who deletes one. */
+/** Work that stops when its author is deleted, for the caller who deletes the user. */
 export interface AuthoredWork {
   /** One sentence for each kind of work, such as `2 rules stop: …`. */
   endsWith(principal: Principal, username: string): Promise<readonly string[]>;
 }
 
 /**
- * Work that goes on with the rights that its user had when it began, whatever the user loses: told to who deletes or
- * narrows one, or a group.
+ * Work that continues with the rights its user had when it began, whatever rights the user loses. For the caller who
+ * deletes a user, or reduces the rights of a user or group.
  */
 export interface BegunWork {
   /** In the plural: `job runs`. */
   readonly kind: string;
-  /** What those users began and is not over, each by its name, as far as the principal may see it. */
+  /** Names of unfinished work that those users began, as far as the principal may see it. */
   goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]>;
 }
 
 export interface SignInRequest {
-  /** When absent or empty: the company before the first dot of `username`, else the installation's only tenant. */
+  /** If absent or empty: the company before the first dot of `username`, or the installation's only tenant. */
   readonly company?: string;
   readonly username: string;
   readonly password: string;
   /** One-time password or recovery code, for a user with a second factor. */
   readonly code?: string;
-  /** A session that outlives the browser. */
+  /** True for a session that outlives the browser. */
   readonly remember?: boolean;
-  /** Path of a page of this site to go to in place of the start page. */
+  /** Path of a page of this site to open instead of the start page. */
   readonly redirect?: string;
-  /** The session that the browser had: over once the new one is open, for no cookie names it any more. */
+  /** The earlier session of the browser. It ends when the new one is open, because no cookie names it any more. */
   readonly replaced?: string | undefined;
   readonly remote: string;
   readonly traceparent: string;
 }
 
-/** What a session is opened with, however its user was verified. */
+/** Options of a new session, however its user was verified. */
 export type Opening = Pick<SignInRequest, "remember" | "redirect" | "replaced" | "remote">;
 
 /** The second step of a sign-in, without the password. */
@@ -189,9 +189,9 @@ export interface CodeRequest {
   readonly traceparent: string;
 }
 
-/** Told once. */
+/** Shown once. */
 export interface NewSecondFactor {
-  /** `otpauth://totp/…`: what authenticators read from a QR code. */
+  /** `otpauth://totp/…`: the text of the QR code for authenticators. */
   readonly uri: string;
   /** The same secret in base32, to be typed. */
   readonly secret: string;
@@ -207,55 +207,55 @@ export interface SignedIn {
 
 export interface NewToken {
   readonly name: string;
-  /** Grants as of `Principal.grants`, each within those of its maker. */
+  /** Grants like those of `Principal.grants`, each within the grants of the token's owner. */
   readonly scopes: readonly string[];
   readonly days: number;
   readonly remote: string;
 }
 
 export interface TokenView {
-  /** Names it, and does not sign in. */
+  /** Identifies it, but cannot be used to sign in. */
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly string[];
   readonly createdMs: number;
   readonly expiresMs: number;
-  /** Where it was made. */
+  /** Address it was made from. */
   readonly remote: string;
 }
 
 export interface SessionView {
-  /** Names it, and does not sign in. */
+  /** Identifies it, but cannot be used to sign in. */
   readonly id: string;
   readonly createdMs: number;
-  /** Where it was made. */
+  /** Address it was made from. */
   readonly remote: string;
-  /** The call that asks came by it. */
+  /** True for the session of this call. */
   readonly current: boolean;
 }
 
 /** Users of all tenants and their sessions. */
 export interface Users {
   /**
-   * `AppError("denied")` for anything wrong with company, name or password, without saying what, and after a right
-   * password for a missing or wrong code; `limited` after too many failures.
+   * `AppError("denied")` if company, name or password are wrong, without saying which, and for a missing or wrong code
+   * after a right password; `limited` after too many failures.
    */
   signIn(request: SignInRequest): Promise<SignedIn>;
   /**
-   * Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; one that is unknown is no error. Takes no
-   * permission, but is refused to a principal that reads only.
+   * Ends a session, on other controllers within `SIGN_IN_CACHE_MS`; an unknown session is no error. Needs no
+   * permission, but is refused to a principal that only reads.
    */
   signOut(principal: Principal, session: string): Promise<void>;
-  /** Undefined for a session that is unknown or over, or whose user changed since. */
+  /** Undefined for a session that is unknown or over, or whose user has changed since. */
   bySession(session: string, traceparent: string): Promise<Principal | undefined>;
-  /** In the principal's tenant, as all below. `AppError("conflict")` when the name is taken. */
+  /** In the principal's tenant, like all functions below. `AppError("conflict")` if the name is taken. */
   create(principal: Principal, user: NewUser): Promise<User>;
   /**
-   * `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, as `signOut`
-   * does.
+   * `AppError("not_found")` for an unknown user. Ends the user's sessions when rights or activity change, like
+   * `signOut`.
    */
   update(principal: Principal, username: string, change: UserChange): Promise<User>;
-  /** Ends the user's sessions, as `signOut` does. */
+  /** Ends the user's sessions, like `signOut`. */
   setPassword(principal: Principal, username: string, password: string): Promise<void>;
   find(principal: Principal, username: string): Promise<User | undefined>;
 }

@@ -306,7 +306,7 @@ describe("users", () => {
     expect(await basic("matrix.viewer", "another password")).toBeDefined();
   });
 
-  /** The users of a store where others write the same user before each of so many changes. */
+  /** The users of a store in which others write the same user before each of the first `races` changes. */
   async function contested(races: number): Promise<{ readonly users: UserService; readonly lost: () => number }> {
     const inner = (await http.engine.tenant("matrix")).kv;
     let lost = 0;

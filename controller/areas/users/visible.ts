@@ -4,7 +4,7 @@ import { recordFilter, type RecordFilter } from "../query/index.ts";
 import { ROOT_ID } from "./organizations.ts";
 import type { UserNode } from "./types.ts";
 
-/** Below the name space of a tenant. */
+/** Path below the name space of a tenant. */
 export const USER_CLASS_PATH = "/ldap";
 
 /** Id of a node as an object. */
@@ -12,18 +12,21 @@ export function objectIdOf(id: string): string {
   return `ldap:${id}`;
 }
 
-/** The nodes a principal may see, where rules speak of their class: those, and of those the members, that MQL shows. */
+/** The nodes that a principal may see. If rules apply to the class of users: the nodes and members that MQL shows. */
 export interface NodeFilter {
   sees(node: UserNode): boolean;
-  /** Whether there is a user of that name for the principal: it sees the node, and names are not hidden from it. */
+  /** True if the principal sees the node and its name. */
   seesName(node: UserNode): boolean;
-  /** `seesName` of every user there is or will be. */
+  /** True if `seesName` holds for every present and future user. */
   readonly seesAllNames: boolean;
-  /** What is seen of the node and of all below it. A way to what is seen has its place and no other member. */
+  /**
+   * The visible part of the node and of all nodes below it. A node that only leads to a visible one has its place and
+   * no other member.
+   */
   shown(node: UserNode): UserNode | undefined;
 }
 
-/** Where no rule speaks of users, the permission alone decides. */
+/** If no rule applies to the class of users, the permission alone decides. */
 export async function nodeFilter(
   principal: Principal,
   objects: Pick<Objects, "catalog"> | undefined,
