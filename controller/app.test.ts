@@ -598,11 +598,11 @@ test("what a look at the stores found holds for a second, a failure too, and for
   clock.advance(1);
   expect(await ask()).toEqual([200, { status: "ok" }]);
   damaged = [{ tenant: "matrix", rows: 2, tables: ["objects"] }];
-  // One bad row takes no controller out of service.
+  // A damaged row must not take a controller out of service.
   expect(await ask()).toEqual([200, { status: "ok", damaged }]);
   damaged = [];
   expect(looks).toBe(2);
-  // The others are served.
+  // The other tenants are still served.
   lost = [{ tenant: "matrix", keyspace: "odp_matrix" }];
   clock.advance(READY_KEPT_MS);
   expect(await ask()).toEqual([200, { status: "ok", lost }]);

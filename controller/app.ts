@@ -47,34 +47,34 @@ import type { Readiness } from "./store/engine.ts";
 export interface HttpServices {
   readonly signIn: SignIn;
   readonly audit: Audit;
-  /** Throws `AppError("unavailable")` that names what is away; for `/readyz`. */
+  /** For `/readyz`. Throws `AppError("unavailable")` that names the unavailable stores. */
   readonly ready: () => Promise<Readiness>;
-  /** Stores with damaged rows, which `/readyz` names; none when absent. */
+  /** Stores with damaged rows, listed by `/readyz`; none if absent. */
   readonly damaged?: () => readonly DamagedStore[];
   /** See `Engine.isRemote`; false when absent. */
   readonly storesAreRemote?: boolean;
-  /** Calls at once that a tenant may make on this controller, at least 1; absent: as many as all. */
+  /** Maximum concurrent calls of a tenant on this controller, at least 1. Absent: the limit for all tenants. */
   readonly callQuotaOf?: (tenant: string) => number;
-  /** Subscribes to tenants that are deleted, whose sockets and event streams then end. */
+  /** Calls the listener for each deleted tenant, whose sockets and event streams then end. */
   readonly onTenantLeft?: (listener: (tenant: string) => void) => void;
 }
 
 export interface HttpSettings {
-  /** Uploads lie in `uploads` below it; what an earlier run left there is removed. */
+  /** Contains the folder `uploads`. Files that an earlier run left there are removed. */
   readonly dataDir: string;
   readonly version: string;
-  /** Addresses and networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are believed; none when absent. */
+  /** Addresses and networks of proxies whose `X-Forwarded-For`, `-Host` and `-Proto` are trusted; none if absent. */
   readonly trustedProxies?: readonly string[];
-  /** How far answers by HTTPS tell browsers to come back by HTTPS only; `subdomains` when absent. */
+  /** Scope of the HSTS header in answers over HTTPS; `subdomains` if absent. */
   readonly hsts?: HstsReach;
-  /** Addresses and networks that may read `/metrics`; the machine itself when absent. */
+  /** Addresses and networks that may read `/metrics`; this machine only if absent. */
   readonly metricsReaders?: readonly string[];
-  /** Host names this installation is known under: pages of theirs are pages of ours. */
+  /** Host names of this installation: pages of these hosts count as our own. */
   readonly publicNames?: readonly string[];
   readonly deadlines?: ServerDeadlines;
   readonly callsInFlightMax?: number;
   readonly callsWaitingMax?: number;
-  /** For the bodies of all calls; `HTTP_BODY_MEMORY_DEFAULT_MIB` when absent. */
+  /** MiB of memory for the bodies of all calls; `HTTP_BODY_MEMORY_DEFAULT_MIB` if absent. */
   readonly bodyMemoryMib?: number;
 }
 
@@ -84,11 +84,11 @@ export interface HttpParts {
   readonly sockets: readonly SocketEndpoint[];
   readonly services: HttpServices;
   readonly settings: HttpSettings;
-  /** For `/metrics`. */
+  /** Figures for `/metrics`. */
   readonly levels?: readonly Level[];
 }
 
-/** The whole HTTP interface, built but not listening. Refuses an interface with gaps or clashes. */
+/** Builds the whole HTTP interface; it does not listen yet. Throws if endpoints are missing or conflict. */
 export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const { runtime, endpoints, sockets, services, settings } = parts;
   checkInterface(endpoints, sockets);
@@ -113,13 +113,13 @@ export async function buildHttp(parts: HttpParts): Promise<FastifyInstance> {
   const beginning = { runtime, peers, hsts: settings.hsts ?? "subdomains" };
   const app = createServer(bounds, beginning);
   await acceptAnyBody(app);
-  // Only to set them: the sign-in gate reads them.
+  // Needed to set cookies only: the sign-in gate reads them.
   await app.register(cookie, { hook: false });
   observe(app, beginning, metrics);
   answerFailures(app, runtime);
   addProbes(app, services, runtime.clock);
   addMetrics(app, metrics, { readers: new Networks(settings.metricsReaders ?? LOOPBACK), publicNames });
-  // Made once, and the same bytes for everyone: it is large, and needs no sign-in.
+  // Built once and sent to every caller, because it is large. It needs no sign-in.
   const document = Buffer.from(JSON.stringify(openApiDocument(endpoints, { version: settings.version, sockets })));
   app.get("/openapi.json", documentSender(document, "application/json; charset=utf-8"));
   const eventStreams = new EventStreams();
@@ -177,7 +177,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
     routerOptions: {
       ignoreTrailingSlash: true,
       maxParamLength: HTTP_PATH_PARAMETER_MAX_CHARACTERS,
-      // The router calls this where nothing catches an error. Each call reads its own query.
+      // The router calls this where no error is caught. Each call parses its own query.
       querystringParser: () => ({}),
     },
     clientErrorHandler: refuseGarbage,
@@ -188,7 +188,7 @@ function createServer(bounds: ServerBounds, beginning: Beginning): FastifyInstan
   });
 }
 
-/** Bodies are read by `http/body.ts`, whatever their type says; the true type would only make fastify refuse some. */
+/** Bodies are read by `http/body.ts`, whatever their type. Fastify would refuse some by their true type. */
 async function acceptAnyBody(app: FastifyInstance): Promise<void> {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("*", (_request, payload, done) => done(null, payload));
@@ -284,12 +284,12 @@ interface MetricsAccess {
   readonly publicNames: readonly string[];
 }
 
-/** Scrapers have no password, and the figures name tenants and routes: address and named host decide. */
+/** Scrapers have no password, and the figures name tenants and routes, so the address and the host name decide. */
 function addMetrics(app: FastifyInstance, metrics: HttpMetrics, { readers, publicNames }: MetricsAccess): void {
   const text = shared(() => metrics.text());
   app.get("/metrics", async (request, reply) => {
     const { remote, host, isForwardedByOthers } = request.exchange.peer;
-    // Through a proxy that is not trusted the whole world comes from the proxy's address.
+    // Through an untrusted proxy all requests come from the proxy's address.
     if (!readers.includes(remote) || isForwardedByOthers)
       throw new AppError("denied", `${remote} may not read metrics: the setting metrics_readers says who may.`);
     if (!namesOwnHost({ host, publicNames })) {

@@ -6,8 +6,8 @@ import type { HostObject } from "./scripting/index.ts";
 import type { SealedKind } from "./secrets/index.ts";
 
 /**
- * What an area gives to the controller that holds it. `assembly.ts` makes the services, lists the areas and loops over
- * them: a part that an area states here is served, registered, kept and ended without another line elsewhere.
+ * The parts that an area gives to its controller. `assembly.ts` creates the services, lists the areas and loops over
+ * them: every part stated here is served, registered, stored and ended without a further line elsewhere.
  */
 export interface Area {
   readonly name: string;
@@ -15,48 +15,46 @@ export interface Area {
   readonly sockets?: readonly SocketEndpoint[];
   /** Registered before any tenant is opened. */
   readonly classes?: readonly SystemClass[];
-  /** What scripts find of it. */
+  /** Objects for scripts. */
   readonly hostObjects?: readonly HostObject[];
-  /** What it keeps sealed: sealed anew when the key changes. Whatever is stored with `seal` belongs here. */
+  /** Sealed values of the area, sealed again when the key changes. Everything stored with `seal` must be listed. */
   readonly sealed?: readonly SealedKind[];
   /**
-   * What it derives of a key by these contexts proves what it keeps, also when the key is not there any more: these
-   * parts of former keys are kept.
+   * Contexts whose derived keys verify stored data, even after the key was replaced. The keys derived from former keys
+   * are therefore retained.
    */
   readonly derivations?: readonly string[];
-  /** For `/metrics`. */
+  /** Figures for `/metrics`. */
   readonly levels?: readonly Level[];
-  /** Begins what runs by itself; called when every tenant is repaired, before the ports open. */
+  /** Starts background work. Called after every tenant is repaired, before the ports open. */
   start?(): void;
   /**
-   * Repairs what a crash left half done in a tenant; called for each tenant before the ports open, in the order of the
-   * areas. `maintain` is called after it.
+   * Repairs work of a tenant that a crash interrupted. Called for each tenant before the ports open, in the order of
+   * the areas, and followed by `maintain`.
    */
   repair?(tenant: string): Promise<void>;
   /**
-   * Recurs for each tenant, every `MAINTENANCE_INTERVAL_MS` and when a controller went. Idempotent, and safe while
+   * Called for each tenant, every `MAINTENANCE_INTERVAL_MS` and when a controller has gone. Idempotent, and safe while
    * other controllers do the same.
    */
   maintain?(tenant: string): Promise<void>;
   /**
-   * The tenant was deleted: its stores refuse every call from now on. Ends what is open of it on this controller and
-   * forgets what is kept of it in memory; a tenant of the same name may come later. Idempotent.
+   * The tenant was deleted: its stores refuse every call from now on. Ends its open work on this controller and drops
+   * its data in memory; a tenant of the same name may be created later. Idempotent.
    */
   leave?(tenant: string): Promise<void> | void;
-  /** What the area keeps of a tenant in the system's KvStore: keys that go when its data is removed. */
+  /** Keys of a tenant in the system's KvStore. They are removed with the tenant's data. */
   keysOf?(tenant: string): AsyncIterable<string>;
-  /**
-   * Takes up no work any more, and ends what `maintain` may be waiting for; called while everything else still runs.
-   */
+  /** Accepts no more work, and ends work that `maintain` may wait for. Called while everything else still runs. */
   stop?(): Promise<void> | void;
   /**
-   * Called after the maintenance has ended, from the last area to the first: what an area needs until its end stands
-   * before it.
+   * Called after the maintenance has ended, from the last area to the first: an area comes after those that it needs
+   * until its end.
    */
   close?(): Promise<void> | void;
 }
 
-/** What all areas of a kind give together, in their order. */
+/** Parts of one kind from all areas, in the order of the areas. */
 export function partsOf<Part>(
   areas: readonly Area[],
   part: (area: Area) => readonly Part[] | undefined,
@@ -64,12 +62,12 @@ export function partsOf<Part>(
   return areas.flatMap((area) => part(area) ?? []);
 }
 
-/** Ends the areas from the last to the first; see `Area.close`. */
+/** Closes the areas from the last to the first; see `Area.close`. */
 export async function closeAreas(areas: readonly Area[]): Promise<void> {
   for (const area of [...areas].reverse()) await area.close?.();
 }
 
-/** Refuses areas of the same name: one of them would be a forgotten line. */
+/** Throws if two areas have the same name: one of the two entries would be a mistake. */
 export function checkAreas(areas: readonly Area[]): readonly Area[] {
   const names = areas.map(({ name }) => name);
   const twice = names.find((name, at) => names.indexOf(name) !== at);

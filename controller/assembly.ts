@@ -114,8 +114,7 @@ import { Outbound } from "./outbound/index.ts";
 import { HostObjects } from "./scripting/index.ts";
 
 /**
- * Every service, tied to those it needs, and nothing listening yet. The lists below are the controller's table of
- * contents.
+ * All services, connected to those they need; nothing listens yet. The lists are the controller's table of contents.
  */
 export type Assembly = Awaited<ReturnType<typeof assemble>>;
 
@@ -133,7 +132,7 @@ export async function assemble(options: AssemblyOptions) {
     version: options.version,
     keys: () => ({ opening: secrets.opening, sealing: secrets.keyId }),
   });
-  /** The one of all controllers that does what one of them is to do. */
+  /** True on exactly one controller, which does the work that must be done once. */
   const isFirst = (): boolean => membership.others().every(({ id }) => id > controllerId);
   const use = await TenantUse.open({
     stores,
@@ -271,8 +270,7 @@ export async function assemble(options: AssemblyOptions) {
     use,
   });
 
-  // Hosts, policies, ingest and the other controllers know each other; what is asked for later is reached through
-  // these.
+  // Hosts, policies, ingest and the other controllers depend on each other: these reach services created later.
   const sink: EntrySink = {
     acknowledged: (source) => ingest.acknowledged(source),
     told: (source, ask) => ingest.told(source, ask),
@@ -476,7 +474,7 @@ export async function assemble(options: AssemblyOptions) {
     companies,
     isFirst: (tenant) => tenants.isFirst(tenant),
   });
-  // In the order in which they outlive each other: the last ends first.
+  // An area comes after those that it needs until its end: the last one ends first.
   const areas: readonly Area[] = checkAreas([
     tenantsArea({ companies, gate: stores, removal, use }),
     licencesArea(licences),
@@ -619,7 +617,7 @@ export async function assemble(options: AssemblyOptions) {
   return {
     endpoints,
     areas,
-    /** What the areas state that they keep sealed. */
+    /** Kinds of sealed values that the areas list. */
     sealedKinds,
     sockets,
     agents,
@@ -667,15 +665,15 @@ export async function assemble(options: AssemblyOptions) {
         },
         levels: partsOf(areas, (area) => area.levels),
       }),
-    /** Repairs what a crash left half done in a tenant. */
+    /** Repairs work of a tenant that a crash interrupted. */
     repair: (tenant: string): Promise<void> => lifetime.repair(tenant),
     /**
-     * Tells the others and the agents where this controller is reached, and dials the others; to be called when its
-     * ports are open.
+     * Announces the address of this controller to the others and to the agents, and connects to the others. Call it
+     * when its ports are open.
      */
     async join(url: string): Promise<void> {
       membership.onChange(() => {
-        // What a controller that went was working on is taken over.
+        // Takes over the work of a controller that has gone.
         lifetime.soon();
         links.follow();
         hosts.peers.controllersChanged();
@@ -683,9 +681,9 @@ export async function assemble(options: AssemblyOptions) {
       links.follow();
       await membership.announce({ addresses: ownAddresses({ publicNames, agentPort }), url });
     },
-    /** What recurs, until `close`. */
+    /** Starts recurring work; it runs until `close`. */
     start: (): void => lifetime.start(),
-    /** In the order that lets each finish with what it needs still there; the ports are closed before. */
+    /** Closes in an order that lets each area finish with the services it needs. The ports are closed before. */
     close: (): Promise<void> => lifetime.close(),
   };
 }

@@ -14,13 +14,13 @@ import { STORE_ACCESS_SETTINGS, storeAccess } from "./store-settings.ts";
 import type { StoreAccess } from "./store/access.ts";
 import { OPENID_SETTINGS, openIdSettings, type OpenIdSettings } from "./openid-settings.ts";
 
-/** Everything that can be set, made definite. */
+/** All settings, with defaults applied. */
 export interface Settings {
   readonly host: string;
   readonly port: number;
   readonly agentPort: number;
   readonly publicNames: readonly string[];
-  /** Without a path and a slash at its end; absent: commands of job runs do not reach the context of their run. */
+  /** Without a path and a trailing slash. Absent: commands of job runs do not reach the context of their run. */
   readonly httpUrl: string | undefined;
   readonly trustedProxies: readonly string[];
   readonly hsts: HstsReach;
@@ -33,7 +33,7 @@ export interface Settings {
   readonly ospace: string;
   readonly adminUser: string;
   readonly adminPassword: string | undefined;
-  /** The file is made when it is missing, on the embedded engine. */
+  /** On the embedded engine a missing file is created. */
   readonly secretKey: KeySource;
   /** Absent: the audit trail is not anchored. */
   readonly auditAnchorFile: string | undefined;
@@ -41,7 +41,7 @@ export interface Settings {
   readonly etcdEndpoints: readonly string[];
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
-  /** Absent: as the engine sees fit for the nodes there are. */
+  /** Absent: the engine decides by the number of nodes. */
   readonly cassandraReplicationFactor: number | undefined;
   readonly etcdAccess: StoreAccess;
   readonly cassandraAccess: StoreAccess;
@@ -52,7 +52,7 @@ export interface Settings {
   /** Absent: users sign in by password only. */
   readonly openId: OpenIdSettings | undefined;
   readonly localAgent: boolean;
-  /** Absent: the controller's own. */
+  /** Absent: the controller's own user. */
   readonly localAgentUser: string | undefined;
   readonly workerThreads: number;
   readonly bodyMemoryMib: number;
@@ -62,10 +62,7 @@ export interface Settings {
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/**
- * One setting: how it is called in the file (the variable is `ODP_` and the same in capitals), what it means, what it
- * may be.
- */
+/** One setting: its name in the file (the variable is `ODP_` and the name in capitals), its meaning and its values. */
 export interface Setting {
   readonly name: string;
   readonly meaning: string;
@@ -205,18 +202,18 @@ export const SETTINGS = [
 type SettingName = (typeof SETTINGS)[number]["name"];
 type Given = ReadonlyMap<SettingName, string>;
 
-/** Variables of the same prefix that other programs of this house read. */
+/** Variables with the same prefix that other programs of this project read. */
 const VARIABLES_OF_OTHERS =
   /^ODP_(AGENT_(CONTROLLER|TOKEN|DIR|NAME|OUTBOX_MAX_BYTES)|URL|USER|PASSWORD|REQUIRE_CLUSTER|LOCAL_CACHE|CRASH_ROUNDS|TEST_[A-Z_]+)$/;
 
-/** Kubernetes gives every container the addresses of services as variables: of one called odp they have our prefix. */
+/** Kubernetes sets addresses of services as variables in every container; those of a service odp have our prefix. */
 const SERVICE_ADDRESS = /^(tcp|udp|sctp):\/\//;
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the setting that is wrong,
- * and one of the file that is unknown. A variable that is unknown may be another program's: it is told and left out.
+ * Reads the variables and the configuration file; variables win. `AppError("invalid")` names the wrong setting, or an
+ * unknown one of the file. An unknown variable may belong to another program: it is reported and ignored.
  */
 export function readSettings(environment: Environment, warn: (text: string) => void = () => {}): Settings {
   const variables = fromEnvironment(environment, warn);
@@ -275,7 +272,7 @@ function known(name: string, shown: string): SettingName {
   return setting.name;
 }
 
-/** The end of a sentence that says that there is no such setting. */
+/** End of the error message for an unknown setting. */
 function meant(name: string): string {
   const names = SETTINGS.map((one) => one.name);
   const nearest = nearestName(name, names);
@@ -356,7 +353,7 @@ function httpUrlOf(text: string): string | undefined {
   return url.origin;
 }
 
-/** What an operator is to know who opens plain HTTP to others; undefined when nothing is amiss. */
+/** Warning for an operator who opens plain HTTP to other hosts; `undefined` if there is no problem. */
 export function exposureOf({ host, trustedProxies }: Pick<Settings, "host" | "trustedProxies">): string | undefined {
   if (isLoopback(host) || trustedProxies.length > 0) return undefined;
   return (
@@ -388,17 +385,17 @@ function whole(name: SettingName, text: string, { from, to }: { from: number; to
   return value;
 }
 
-/** One processor is left to the thread that answers calls. */
+/** Leaves one processor for the thread that answers calls. */
 function usualThreads(): string {
   return String(Math.min(Math.max(availableParallelism() - 1, 1), WORKER_THREADS_MAX));
 }
 
-/** Bodies leave room on the heap for everything else. */
+/** Leaves room on the heap for everything else. */
 function usualBodyMemory(): string {
   return String(Math.max(Math.min(HTTP_BODY_MEMORY_DEFAULT_MIB, Math.floor(heapMib() / 2)), HTTP_BODY_MEMORY_MIN_MIB));
 }
 
-/** Size in MiB beyond which the heap of this process cannot grow. */
+/** Maximum heap size of this process in MiB. */
 function heapMib(): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 1_048_576);
 }

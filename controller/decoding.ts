@@ -7,20 +7,20 @@ import type { ThreadSlices } from "./slices.ts";
 
 export interface DecodeOptions {
   readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
-  /** Those of texts that come by HTTP when absent. */
+  /** Absent: the bounds for texts received over HTTP. */
   readonly bounds?: JsonBounds;
-  /** Called with the bytes that the decoded values take, as they are made; what it throws ends the decoding. */
+  /** Called with the size in bytes of the decoded values as they are created. An error from it ends the decoding. */
   readonly hold?: (bytes: number) => void;
 }
 
-/** True for a text that `parseJson` decodes soon enough for one turn of the event loop. */
+/** Returns true if `parseJson` decodes the text fast enough for one turn of the event loop. */
 export function fitsOneTurn(text: string): boolean {
   return text.length <= HTTP_TURN_TEXT_MAX_CHARACTERS && !hasLongNumber(text);
 }
 
 /**
- * The value of a JSON text of any size, made in slices. The same values and errors as those of `parseJson`, and
- * `AppError("too_large")` beyond a bound.
+ * Decodes a JSON text of any size in slices. Same values and errors as `parseJson`; also throws `AppError("too_large")`
+ * if a bound is exceeded.
  */
 export async function decodeJson(text: string, { slices, bounds, hold }: DecodeOptions): Promise<unknown> {
   if (hold === undefined && fitsOneTurn(text)) return parseJson(text, bounds);
@@ -33,14 +33,14 @@ export async function decodeJson(text: string, { slices, bounds, hold }: DecodeO
   }
 }
 
-/** Items of a list, or members of a large object, between two looks at the clock. */
+/** Number of list items or members of a large object between two checks of the clock. */
 const ITEMS_PER_LOOK = 32;
-/** Texts that are joined at once. */
+/** Number of texts joined at once. */
 const JOINED_ITEMS = 1_024;
 
 type Slicing = DecodeOptions["slices"];
 
-/** The JSON text of a value. Long texts and lists and large objects are written in slices. */
+/** Encodes a value as JSON. Long texts, lists and large objects are written in slices. */
 export async function encodeJson(value: Value, slices: Slicing): Promise<string> {
   if (typeof value === "string") return encodeText(value, slices);
   if (Array.isArray(value)) return encodeList(value as readonly Value[], slices);
@@ -48,7 +48,7 @@ export async function encodeJson(value: Value, slices: Slicing): Promise<string>
   return encodeMembers(value as Readonly<Record<string, Value>>, slices);
 }
 
-/** True for a value that takes `JSON.stringify` a while, as far as that shows without going through it. */
+/** Returns true if `JSON.stringify` would take long, judged by the size without walking through the value. */
 export function isLongJson(value: unknown): value is Value {
   if (typeof value === "string") return value.length > HTTP_TURN_TEXT_MAX_CHARACTERS;
   return isLargeJson(value) || (Array.isArray(value) && value.length > ITEMS_PER_LOOK);
@@ -64,7 +64,7 @@ async function encodeText(text: string, slices: Slicing): Promise<string> {
   return `"${parts.join("")}"`;
 }
 
-/** The pieces of a long text, none of which ends within a character. */
+/** The pieces of a long text; no piece ends inside a character. */
 export function* textPieces(text: string): Generator<string> {
   for (let from = 0; from < text.length; ) {
     const to = characterEnd(text, from + HTTP_TURN_TEXT_MAX_CHARACTERS);
@@ -95,7 +95,7 @@ async function encodeMembers(members: Readonly<Record<string, Value>>, slices: S
   return `{${texts.joined()}}`;
 }
 
-/** Texts with commas between them, joined as they come: to join all of many at once takes a while. */
+/** Joins texts with commas as they arrive, because joining many at once takes long. */
 class JoinedTexts {
   readonly #parts: string[] = [];
   #last: string[] = [];

@@ -1,7 +1,7 @@
 import { DAY_SECONDS } from "../common/limits.ts";
 import type { ClassSpec } from "./areas/objects/index.ts";
 
-/** What the demonstration keeps. */
+/** Classes of the demonstration. */
 export function demoClasses(ospace: string): readonly ClassSpec[] {
   const options = { ttlSeconds: 7 * DAY_SECONDS };
   return [
@@ -32,7 +32,7 @@ export function demoClasses(ospace: string): readonly ClassSpec[] {
   ];
 }
 
-/** How the lines of its script, of the log of a system and of the controller's own log get there. */
+/** Rules of the demonstration: for its script, for the log of a system and for the controller's own log. */
 export function demoRules(ospace: string): Readonly<Record<"load" | "systemLog" | "ownLog", string>> {
   return {
     load: `--class=${ospace}/demo/load\n--parser=csv\n--fields=host,load1,memory_used\n--fields_type=VAR,FLOAT,FLOAT\n`,

@@ -16,7 +16,7 @@ export interface DemonstrationOptions {
   readonly runtime: Runtime;
   /** The host whose agent runs beside the controller. */
   readonly host: string;
-  /** The controller's own log, followed where the system's cannot be read. */
+  /** The controller's own log, used if the system's log cannot be read. */
   readonly logPath: string;
 }
 
@@ -36,9 +36,9 @@ printf '%s,%s,%s\\n' "$host" "$load" "$memory"
 `;
 
 /**
- * The main job, done once by the program itself: classes, rules, a depot, a policy that runs its script on this very
- * host and one that follows a log this host really writes. Everything is made through the services, as a user would,
- * and made again at every start: `ODP_DEMO=0` leaves it out.
+ * Shows the main purpose of the program: classes, rules, a depot, a policy that runs a script on this host and one that
+ * follows a log of this host. Everything is created through the services, as a user would, and again at every start.
+ * `ODP_DEMO=0` turns it off.
  */
 export class Demonstration {
   readonly #options: DemonstrationOptions;
@@ -52,7 +52,7 @@ export class Demonstration {
     this.#stopping.abort();
   }
 
-  /** Never throws: the controller does its work without a demonstration. */
+  /** Never throws: the controller works without the demonstration. */
   async run(say: (line: string) => void): Promise<void> {
     const { assembly, settings, runtime } = this.#options;
     try {
@@ -77,7 +77,7 @@ export class Demonstration {
     const { ospace } = principal;
     const { load, systemLog, ownLog } = demoRules(ospace);
     for (const spec of demoClasses(ospace)) await objects.createClass(principal, spec, { ifNotExists: true });
-    // Stored by nobody: they run with the rights of the platform, whoever comes and goes.
+    // Stored without a user: they run with the rights of the platform, whatever users exist.
     const nobody = { ...principal, user: "" };
     await rules.put(nobody, `${ospace}/rules/demo/load`, load);
     await rules.put(nobody, `${ospace}/rules/demo/log`, this.#systemLog() ? systemLog : ownLog);
@@ -141,7 +141,7 @@ export class Demonstration {
     return counts;
   }
 
-  /** Asks again until it is so; `DEMO_DEADLINE_MS` at the most. */
+  /** Repeats the check until it returns true, for at most `DEMO_DEADLINE_MS`. */
   async #until(isSo: () => boolean | Promise<boolean>): Promise<void> {
     const { clock } = this.#options.runtime;
     const endMs = clock.monotonicMs() + DEMO_DEADLINE_MS;

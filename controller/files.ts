@@ -5,7 +5,7 @@ import type { Files, OpenFile } from "../common/files.ts";
 /** The disk of this machine. */
 export const nodeFiles: Files = disk;
 
-/** Makes names made, changed or removed in a folder durable. */
+/** Makes created, changed and removed names of a folder durable. */
 export async function syncFolder(files: Files, folder: string): Promise<void> {
   const handle = await files.open(folder, "r");
   try {
@@ -16,8 +16,8 @@ export async function syncFolder(files: Files, folder: string): Promise<void> {
 }
 
 /**
- * A folder whose name is durable. One that is there already may have been made by a program that was killed before it
- * could sync. What lies above and may not be read was there before.
+ * Makes a folder whose name is durable. An existing folder may come from a program that was killed before it could
+ * sync. Unreadable parent folders are assumed to be durable.
  */
 export async function makeFolder(files: Files, path: string): Promise<void> {
   await files.mkdir(path, { recursive: true, mode: 0o700 });
@@ -30,7 +30,7 @@ export async function makeFolder(files: Files, path: string): Promise<void> {
   }
 }
 
-/** False only when it is certain that there is nothing of that name. */
+/** Returns false only if it is certain that nothing has that name. */
 export async function isThere(files: Files, path: string): Promise<boolean> {
   try {
     await files.stat(path);
@@ -41,7 +41,7 @@ export async function isThere(files: Files, path: string): Promise<boolean> {
   }
 }
 
-/** True when it was there. */
+/** Returns true if the file existed. */
 export async function removeFile(files: Files, path: string): Promise<boolean> {
   try {
     await files.rm(path);
@@ -59,7 +59,7 @@ export async function writeWholly(file: OpenFile, bytes: Uint8Array, position: n
   }
 }
 
-/** Shorter than asked for when the file ends before. */
+/** Shorter than requested if the file ends before. */
 export async function readWholly(file: OpenFile, position: number, length: number): Promise<Uint8Array> {
   const bytes = new Uint8Array(length);
   let filled = 0;

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 const AREAS = "controller/areas";
 const NAME = /^(?:export )?const [A-Z_]+ = "([a-z-]+)\/[a-z/]*";$/gm;
 
-/** Who watches a name would be told of another area's entries, and take them for its own. */
+/** A watch of a shared prefix would receive another area's entries and treat them as its own. */
 test("no two areas keep entries of the KvStore below the same name", () => {
   const areasOf = new Map<string, Set<string>>();
   for (const path of readdirSync(AREAS, { recursive: true, encoding: "utf8" }).filter((file) =>

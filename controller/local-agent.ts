@@ -14,21 +14,21 @@ export interface LocalAgentOptions {
   readonly processes: Processes;
   /** The agent's bundle. */
   readonly file: string;
-  /** Its folder: identity, outbox, depots. */
+  /** The agent's folder: identity, outbox, depots. */
   readonly dir: string;
-  /** Not in its folder: a process of the agent's user could put a link there. */
+  /** Outside of its folder: a process of the agent's user could place a link there. */
   readonly logPath: string;
-  /** The controller's own when absent. */
+  /** Absent: the controller's own user. */
   readonly user: LocalUser | undefined;
   readonly host: string;
-  /** Where it finds the controller. */
+  /** URL of the controller for the agent. */
   readonly url: string;
-  /** Asked for at every start; an agent that has its certificate does not use it. */
+  /** Called at every start. An agent that has its certificate does not use the token. */
   readonly token: () => Promise<string>;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Keeps one agent for the controller's own host running beside it: a process like on any other host. */
+/** Keeps an agent for the controller's own host running: a process as on any other host. */
 export class LocalAgent {
   readonly #options: LocalAgentOptions;
   readonly #stopping = new AbortController();
@@ -79,7 +79,7 @@ export class LocalAgent {
       args: ["--max-semi-space-size=1", "--v8-pool-size=1", file],
       env: { ...env, ...own },
       stderr: "reported",
-      // Its commands lead groups of their own, which it ends itself.
+      // Its commands lead their own process groups, which the agent ends itself.
       isGroup: false,
       ...(user && { user, cwd: dir }),
     } as const;

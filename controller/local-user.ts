@@ -2,18 +2,18 @@ import { chmod, lchown, mkdir, readdir, readFile, stat } from "node:fs/promises"
 import { dirname, join } from "node:path";
 import { AppError } from "../common/errors.ts";
 
-/** A user of this machine that a process can be given to. */
+/** A user of this machine under which a process can run. */
 export interface LocalUser {
   readonly uid: number;
   readonly gid: number;
   readonly home: string | undefined;
 }
 
-/** Others may pass through, and see no names. */
+/** Other users may pass through the folder but cannot list it. */
 const PASSABLE = 0o711;
 const OWN = 0o700;
 
-/** A name of `/etc/passwd`, or `uid:gid`. `AppError("invalid")` when there is no such user. */
+/** `text`: a name in `/etc/passwd`, or `uid:gid`. Throws `AppError("invalid")` if there is no such user. */
 export async function findLocalUser(text: string, passwd = "/etc/passwd"): Promise<LocalUser> {
   const numbers = /^(\d+):(\d+)$/.exec(text);
   if (numbers) return { uid: Number(numbers[1]), gid: Number(numbers[2]), home: undefined };
@@ -28,8 +28,8 @@ export async function findLocalUser(text: string, passwd = "/etc/passwd"): Promi
 }
 
 /**
- * A folder that belongs to the user, with all that was in it when it came to him. What he owns already is left alone:
- * he might be about to put a link in the way. The folder above is made passable.
+ * Gives a folder and its contents to the user. A folder that he already owns is left alone, because he might be about
+ * to replace an entry with a link. The parent folder is made passable.
  */
 export async function giveFolder(folder: string, { uid, gid }: LocalUser): Promise<void> {
   await mkdir(folder, { recursive: true, mode: OWN });

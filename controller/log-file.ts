@@ -3,9 +3,9 @@ import { dirname } from "node:path";
 import { LOG_FILE_GENERATIONS, LOG_FILE_MAX_BYTES } from "../common/limits.ts";
 
 /**
- * The controller's own log as a file of bounded size: at `LOG_FILE_MAX_BYTES` it becomes `.1`, that one `.2`, and so
- * on; the oldest of `LOG_FILE_GENERATIONS` goes. Written synchronously, so that the last line before a crash is there.
- * What the disk refuses is left out and counted: a log is no reason for a program to end.
+ * The controller's own log in a file of bounded size. At `LOG_FILE_MAX_BYTES` it becomes `.1`, the former `.1` becomes
+ * `.2`, and so on; the oldest of `LOG_FILE_GENERATIONS` is removed. Writes are synchronous, so the last line before a
+ * crash is stored. Failed writes are dropped and counted, because a log must not end the program.
  */
 export class LogFile {
   readonly path: string;
@@ -21,7 +21,7 @@ export class LogFile {
     this.#size = fstatSync(this.#descriptor).size;
   }
 
-  /** The form a pino destination has. */
+  /** Signature of a pino destination. */
   write(line: string): void {
     try {
       if (this.#missing > 0) this.#tellMissing();
@@ -59,7 +59,7 @@ export class LogFile {
     closeSync(full);
   }
 
-  /** Without room for the next file the full one keeps its name. */
+  /** If there is no room for the next file, the full one keeps its name. */
   #openNext(): number {
     try {
       return openSync(this.path, "a", 0o600);

@@ -45,7 +45,7 @@ const random: Random = { next: () => Math.random(), bytes: pooledBytes() };
 for (const flag of REGEXP_V8_FLAGS) setFlagsFromString(flag);
 
 outliveOutput(process, { isatty, closeSync, openSync });
-// Timers of the clock keep no process alive, and while a store is away there is nothing else that does.
+// Timers of the clock do not keep the process alive, and during an outage of a store nothing else does.
 const awake = setInterval(() => undefined, AWAKE_MS);
 try {
   await commandNamed(process.argv[2])(
@@ -72,7 +72,7 @@ function commandNamed(name: string | undefined): Command {
   );
 }
 
-/** For a password that is lost; a second factor stays. */
+/** For a lost password; a second factor stays. */
 function resetPassword(
   settings: Settings,
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
@@ -85,7 +85,7 @@ function resetPassword(
   });
 }
 
-/** For a second factor that is lost with its recovery codes. */
+/** For a second factor that is lost together with its recovery codes. */
 function removeSecondFactor(
   settings: Settings,
   [tenant = settings.tenant, user = settings.adminUser]: readonly string[],
@@ -96,7 +96,7 @@ function removeSecondFactor(
   });
 }
 
-/** The embedded store must be at rest; a cluster may be at work. */
+/** The embedded store must not be in use; a cluster may be. */
 async function withStores(settings: Settings, work: (assembly: Assembly) => Promise<void>): Promise<void> {
   const spawner = startSpawner();
   const runtime: Runtime = { clock, random, log: pino({ level: "warn" }, terminalLog(process.stderr)) };
@@ -113,7 +113,7 @@ async function withStores(settings: Settings, work: (assembly: Assembly) => Prom
   process.exit();
 }
 
-/** Reads the embedded store of a controller that does not run, and ends with 1 when something in it is damaged. */
+/** Checks the embedded store of a stopped controller; exits with 1 if something is damaged. */
 async function check(settings: Settings): Promise<void> {
   if (settings.store !== "embedded")
     throw new AppError("unsupported", "A cluster's stores are checked by etcd's and Cassandra's own tools.");
@@ -151,7 +151,7 @@ async function run(settings: Settings): Promise<void> {
   const http = await assembly.http();
   agentPort = await assembly.agents.listen(settings.host, settings.agentPort);
   const url = await http.listen({ host: settings.host, port: settings.port, backlog: HTTP_BACKLOG_CONNECTIONS });
-  // A URL leaves out the usual port.
+  // The URL omits the default port.
   port = Number(new URL(url).port || 80);
   await assembly.join(url);
   announce(settings, url, administrator);
@@ -165,7 +165,7 @@ async function run(settings: Settings): Promise<void> {
 
   const end = endingBy(runtime.log, async () => {
     demonstration?.stop();
-    // Before the connection of any agent ends: a job run that loses its agent would end with it.
+    // Before any agent's connection ends: otherwise job runs would end because they lose their agent.
     await Promise.all([http.close(), assembly.runs.close()]);
     await localAgent?.stop();
     await assembly.agents.close();
@@ -180,7 +180,7 @@ async function run(settings: Settings): Promise<void> {
   });
 }
 
-/** To be called before a store is opened: what the stores' library opens would be passed on to the spawner. */
+/** Call before a store is opened: the spawner would inherit files that the store's library opens. */
 function startSpawner(): Spawner {
   return new Spawner(new URL("controller-spawner.js", import.meta.url));
 }
@@ -199,7 +199,7 @@ interface Prepared {
   readonly assembly: Assembly;
 }
 
-/** Every service over its stores, and nothing listening. */
+/** Creates every service over its stores; nothing listens yet. */
 async function prepare(
   settings: Settings,
   { runtime, patience, spawner, createKey, agentPort, listening }: Preparation,
@@ -210,7 +210,7 @@ async function prepare(
     { processes: spawner, clock, environment: process.env },
   );
   const engine = await patience.during(() => openEngine(settings, runtime));
-  // At the first start it is made, by a deadline of its own; readiness waits for it no longer than for any answer.
+  // The first start creates the system store within its own deadline. Readiness waits only as long as for any answer.
   await patience.during(() => engine.system());
   await patience.during(() => engine.ready());
   const controllerId = randomBytes(8).toString("hex");
@@ -248,7 +248,7 @@ async function prepare(
   return { engine, assembly };
 }
 
-/** Unpredictable bytes, fetched from the system many at a time: every request wants some. */
+/** Random bytes, read from the system in large pieces, because every request needs some. */
 function pooledBytes(): Random["bytes"] {
   let pool = Buffer.alloc(0);
   return (count) => {
@@ -261,7 +261,7 @@ function pooledBytes(): Random["bytes"] {
 }
 
 function openLog(settings: Settings, file: LogFile): Logger {
-  // The terminal is for people: what they are told there, and what goes wrong. The file has everything.
+  // The terminal shows messages for people and problems. The file has everything.
   const terminal = terminalLog(process.stderr);
   return pino(
     { level: settings.logLevel },
@@ -272,7 +272,7 @@ function openLog(settings: Settings, file: LogFile): Logger {
   );
 }
 
-/** Drivers of an engine that is not used are never loaded. */
+/** Drivers of unused engines are never loaded. */
 async function openEngine(settings: Settings, runtime: Runtime): Promise<Engine> {
   if (settings.store === "embedded") {
     const { openEmbeddedEngine } = await import("./store/embedded/index.ts");
@@ -305,7 +305,7 @@ async function firstTenant(
   return administrator;
 }
 
-/** What one tenant has in the store is gone, which readiness tells: the others are served. */
+/** Ignores that one tenant's data is missing in the store: readiness reports it, and the other tenants are served. */
 function unlessGone(error: unknown): void {
   if (!isAppError(error, "unavailable") || error.details?.["reason"] !== "keyspace_gone") throw error;
 }
@@ -319,7 +319,7 @@ function announce(settings: Settings, url: string, administrator: Administrator)
   console.log(`  ready after    ${(performance.now() / 1_000).toFixed(2)} s\n`);
 }
 
-/** A password that is set counts for a new administrator only; an existing one keeps the old password. */
+/** A configured password applies to a new administrator only; an existing one keeps the old password. */
 function shownPassword({ created, generatedPassword }: Administrator, isSet: boolean): string {
   if (created) return generatedPassword ?? "as set";
   const why = isSet ? "unchanged: ODP_ADMIN_PASSWORD is for a new administrator only" : "as printed at the first start";
@@ -360,7 +360,7 @@ async function startLocalAgent(
   });
 }
 
-/** Alone on one machine it does not matter that a local user may read the keys; with others in the store it does. */
+/** With one tenant and host it does not matter that a local user may read the keys; with others it does. */
 async function warnOfSharedUser({ hosts, tenants }: Assembly, log: Logger, host: string): Promise<void> {
   const all = await tenants.list();
   if (all.length < 2 && !(await hasOtherHosts(hosts, all, host))) return;
@@ -378,7 +378,7 @@ async function hasOtherHosts(hosts: Assembly["hosts"], tenants: readonly Tenant[
   return false;
 }
 
-/** The function that ends the process in good order, with an exit code; called again it does nothing. */
+/** Returns a function that ends the process in good order with an exit code. Further calls have no effect. */
 function endingBy(log: Logger, close: () => Promise<void>): (code: number) => Promise<void> {
   let isEnding = false;
   return async (code) => {
@@ -386,7 +386,7 @@ function endingBy(log: Logger, close: () => Promise<void>): (code: number) => Pr
     isEnding = true;
     clock.after(SHUTDOWN_DEADLINE_MS, () => {
       log.error(`the controller did not stop within ${SHUTDOWN_DEADLINE_MS} ms, and is ended like one that crashed`);
-      // An exit would first wait for the store's threads, which may be what the stop waits for.
+      // `process.exit` would first wait for the store's threads, which may be what blocks the stop.
       process.kill(process.pid, "SIGKILL");
     });
     await close().catch((error: unknown) => log.error({ err: error }, "the controller did not end in good order"));

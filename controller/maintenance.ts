@@ -10,7 +10,7 @@ export interface MaintenanceOptions {
   readonly maintain: (tenant: string) => Promise<void>;
 }
 
-/** What has to be done again and again for every tenant, every `intervalMs`. A failure is tried again the next time. */
+/** Recurring work for every tenant, every `intervalMs`. A failure is tried again the next time. */
 export class Maintenance {
   readonly #options: MaintenanceOptions;
   readonly #stopping = new AbortController();
@@ -25,7 +25,7 @@ export class Maintenance {
     this.#running = this.#run();
   }
 
-  /** The next time is now, or right after what is being done. */
+  /** Starts the next round now, or directly after the current one. */
   soon(): void {
     this.#soon.abort();
   }
@@ -35,7 +35,7 @@ export class Maintenance {
     await this.#running;
   }
 
-  /** What fails for one tenant, such as one that was deleted meanwhile, keeps no other from its turn. */
+  /** A failure for one tenant, e.g. one that was just deleted, does not affect the other tenants. */
   #warn(error: unknown, tenant?: string): void {
     this.#options.runtime.log.warn({ err: error, tenant }, "maintenance is tried again later");
   }

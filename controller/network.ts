@@ -4,7 +4,7 @@ import { BlockList, isIP, isIPv6 } from "node:net";
 export class Networks {
   readonly #list = new BlockList();
 
-  /** Texts for which `isNetwork` does not hold are left out. */
+  /** Ignores texts for which `isNetwork` returns false. */
   constructor(networks: readonly string[]) {
     for (const network of networks) {
       const [address = "", prefix] = network.split("/");
@@ -22,12 +22,12 @@ export class Networks {
 
 const LOOPBACK = new Networks(["127.0.0.0/8", "::1"]);
 
-/** Whether only this machine reaches what listens there. */
+/** Returns true if only this machine can connect to that address. */
 export function isLoopback(host: string): boolean {
   return host === "localhost" || LOOPBACK.includes(host);
 }
 
-/** Whether a text is an address, or a network as address and length of its prefix. */
+/** Returns true if the text is an address, or a network as an address and a prefix length. */
 export function isNetwork(text: string): boolean {
   const [address = "", prefix, ...more] = text.split("/");
   if (isIP(address) === 0 || more.length > 0) return false;
@@ -39,18 +39,18 @@ function bitsOf(address: string): number {
 }
 
 /**
- * What stands for one client where clients are counted by address: an IPv4 address as it is, of IPv6 the first 64 bits,
- * since one client has all addresses of such a network. IPv4 written as IPv6 is IPv4. Other texts stand for themselves.
+ * Key of a client when clients are counted by address: an IPv4 address itself; the first 64 bits of an IPv6 address,
+ * since one client owns such a network. IPv4 written as IPv6 counts as IPv4. Other texts are returned unchanged.
  */
 export function networkOf(address: string): string {
   const [text = ""] = address.split("%", 1);
   if (!isIPv6(text)) return text;
-  // The URL parser of the platform knows every way to write one: what it answers has groups of hex digits only.
+  // The platform's URL parser knows all notations of an address. Its output has groups of hex digits only.
   const groups = expanded(new URL(`http://[${text}]`).hostname.slice(1, -1));
   return isMapped(groups) ? dotted(groups) : `${groups.slice(0, 4).join(":")}::/64`;
 }
 
-/** An IPv4 address that is written as IPv6, as IPv4; others as they are, without a zone. */
+/** Converts an IPv4 address written as IPv6 to IPv4; returns others unchanged, without a zone. */
 export function plainAddress(address: string): string {
   const [text = ""] = address.split("%", 1);
   if (!isIPv6(text)) return text;

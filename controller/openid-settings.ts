@@ -1,20 +1,20 @@
 import type { AppError } from "../common/errors.ts";
 
-/** The OpenID provider of an installation, by which users of one tenant sign in. */
+/** The OpenID provider of an installation. Users of one tenant sign in with it. */
 export interface OpenIdSettings {
   readonly issuer: URL;
   readonly clientId: string;
-  /** Absent: a public client, which proves itself by PKCE alone. */
+  /** Absent: a public client, which authenticates by PKCE only. */
   readonly clientSecret: string | undefined;
-  /** As the sign-in page calls the provider. */
+  /** Name of the provider on the sign-in page. */
   readonly name: string;
   readonly tenant: string;
-  /** Where browsers reach this installation, without a path. */
+  /** URL of this installation for browsers, without a path. */
   readonly publicUrl: URL;
   readonly scopes: readonly string[];
   readonly usernameClaim: string;
   readonly groupsClaim: string;
-  /** Full names of groups here by groups of the provider. */
+  /** Maps groups of the provider to full names of groups here. */
   readonly groups: ReadonlyMap<string, readonly string[]>;
   readonly createUsers: boolean;
 }
@@ -62,13 +62,13 @@ export const OPENID_SETTINGS = [
 type Name = (typeof OPENID_SETTINGS)[number]["name"];
 
 export interface GivenOpenId {
-  /** The text of a setting; empty when it is not set. */
+  /** Text of a setting; empty if it is not set. */
   readonly text: (name: Name) => string;
   readonly wrong: (name: Name, why: string) => AppError;
   readonly firstTenant: string;
 }
 
-/** Undefined without an issuer. */
+/** `undefined` without an issuer. */
 export function openIdSettings(given: GivenOpenId): OpenIdSettings | undefined {
   const { text, wrong, firstTenant } = given;
   if (text("openid_issuer") === "") return undefined;
@@ -101,7 +101,7 @@ function webAddress({ wrong }: GivenOpenId, name: Name, text: string): URL {
   return url;
 }
 
-/** Without TLS anybody between here and the provider could vouch for anybody. */
+/** Without TLS, anyone on the network path to the provider could forge identities. */
 function secureAddress(given: GivenOpenId, text: string): URL {
   const url = webAddress(given, "openid_issuer", text);
   if (url.protocol !== "https:" && !/^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(url.hostname))
@@ -113,7 +113,7 @@ function words(text: string): readonly string[] {
   return text.split(/[\s,]+/).filter((word) => word !== "");
 }
 
-/** A name at the provider may have commas and equal signs, as those of directories do; names here begin with `/`. */
+/** Group names of the provider may have commas and equal signs, as in directories. Names here begin with `/`. */
 function groupsIn({ wrong }: GivenOpenId, text: string): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, readonly string[]>();
   let rest = text.trim();

@@ -16,7 +16,7 @@ import { TEST_SECRETS } from "../test/helpers/runtime.ts";
 import { expectWithin } from "../test/helpers/times.ts";
 import { assemble, type Assembly } from "./assembly.ts";
 
-/** Room for the machine to be slow in, on top of a promised deadline. */
+/** Tolerance for a slow machine, added to each promised deadline. */
 const SLACK_MS = 3_000;
 const PASSWORD = "correct horse";
 const PARTS = ["Cassandra", "etcd"] as const;
@@ -83,7 +83,7 @@ describeCluster("calls over HTTP while a store is away", () => {
     return (await http.inject({ method: "POST", url: `/host?sessionid=${session}`, payload: { host } })).json();
   }
 
-  /** What the calls came to, each with the time it is allowed. Without a deadline they would wait for ever. */
+  /** Results of the calls, each checked against its time limit. Without a deadline the calls would wait forever. */
   async function within(limitMs: number, calls: readonly (() => Promise<object>)[]): Promise<readonly object[]> {
     const timed = calls.map(async (call) => {
       const began = performance.now();

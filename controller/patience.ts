@@ -4,7 +4,7 @@ import { wait } from "../common/time.ts";
 import type { Runtime } from "./runtime.ts";
 import { isStoreDamaged } from "./store/damage.ts";
 
-/** One start of a controller, which waits for its stores for `START_PATIENCE_MS` in all. */
+/** One start of a controller. It waits for its stores for at most `START_PATIENCE_MS` in total. */
 export class StartPatience {
   readonly #runtime: Runtime;
   readonly #startMs: number;
@@ -15,8 +15,8 @@ export class StartPatience {
   }
 
   /**
-   * Repeats a step that is safe to repeat while a part of the stores is away, and says for what it waits. A damaged
-   * store is refused at once.
+   * Repeats an idempotent step while a store is unavailable, and logs the reason for each wait. Throws at once if a
+   * store is damaged.
    */
   async during<T>(step: () => Promise<T>): Promise<T> {
     const { clock, log } = this.#runtime;

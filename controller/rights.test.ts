@@ -3,14 +3,14 @@ import { describe, expect, test } from "vitest";
 import type { Principal } from "./areas/permissions/index.ts";
 
 /**
- * Every function of every class that an area exports refuses a principal without rights, before it touches anything of
- * its object: it is called on an object that has nothing. What needs no permission stands below with its reason.
+ * Every function of every class that an area exports must refuse a principal without rights before it uses its object:
+ * it is called on an object without members. Functions that need no permission are listed below with the reason.
  * Members of a service that are services themselves (`HostService.agents`, `peers`) take no principal.
  */
 
 const EVERY = "*";
 
-/** Functions that take no permission. A class with `EVERY` has none that a route calls. */
+/** Functions that need no permission. A class with `EVERY` has none that a route calls. */
 const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   AuditService: {
     ready: "asked by the gate of HTTP and by services before a change",
@@ -190,7 +190,7 @@ const POWERLESS: Principal = {
   traceparent: "",
 };
 
-/** Its other parameters may be taken apart before the first line. */
+/** Other parameters may be destructured before the first line. */
 type Method = (principal: Principal, ...others: readonly object[]) => unknown;
 
 const classes = await exportedClasses();
@@ -241,7 +241,7 @@ function methodsOf(prototype: unknown): readonly (readonly [string, Method])[] {
   );
 }
 
-/** The answer; the first page of a function that answers pages. */
+/** The result; for a function that returns pages, the first page. */
 async function outcomeOf(call: () => unknown): Promise<unknown> {
   const answer = await call();
   const pages = answer as Partial<AsyncIterable<unknown>> | undefined;

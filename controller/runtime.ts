@@ -1,7 +1,7 @@
 import type { Logger } from "pino";
 import type { Clock, Random } from "../common/time.ts";
 
-/** What every service is given of the outside world. */
+/** External dependencies that every service receives. */
 export interface Runtime {
   readonly clock: Clock;
   readonly random: Random;

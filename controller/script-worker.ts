@@ -3,7 +3,7 @@ import { luaTask } from "./scripting/lua/task.ts";
 import type { ScriptThreadData } from "./scripting/task.ts";
 import { serveTasks, threadData } from "./workers/index.ts";
 
-/** What runs scripts, by their language; this file is the main file of their threads. */
+/** Main file of the threads that run scripts, with one task for each language. */
 const data = threadData() as ScriptThreadData;
 const TASKS = { javascript: javascriptTask(data), lua: luaTask(data) } as const;
 

@@ -4,7 +4,7 @@ import { SLICE_LONG_MS, SLICE_MAX_MS } from "../common/limits.ts";
 import { TestClock } from "../test/helpers/runtime.ts";
 import { ThreadSlices } from "./slices.ts";
 
-/** Turns of the event loop that pass in a pause after a slice that took so long. */
+/** Turns of the event loop during the pause after a slice of `sliceMs`. */
 async function turnsAfter(sliceMs: number): Promise<number> {
   const clock = new TestClock();
   const slices = new ThreadSlices({ tenant: "matrix", clock, signal: undefined });

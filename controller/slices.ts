@@ -5,17 +5,17 @@ import type { Clock } from "../common/time.ts";
 import { THREAD_TURNS } from "./turns.ts";
 
 export interface SliceContext {
-  /** The tenant that pays for the work, or the address of a caller that is not signed in. */
+  /** The tenant to which the work is charged, or the address of a caller that is not signed in. */
   readonly tenant: string;
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
 }
 
 /**
- * Keeps one call's work from holding the thread, and ends it when its caller is gone. In each turn of the event loop a
- * few paused works continue and a few calls begin, tenants in rotation: a short call waits for a slice or two, however
- * many there are. Waiting for the store does not hold the thread. Works whose answers came in one turn share one slice;
- * the work that finds it over pauses.
+ * Prevents one call's work from blocking the thread, and ends it when its caller has gone. In each turn of the event
+ * loop a few paused works continue and a few calls start, with tenants in rotation. A short call therefore waits for a
+ * few slices at most, however many calls there are. Waiting for the store does not block the thread. Works whose
+ * answers arrive in one turn share one slice; the work that finds the slice over pauses.
  */
 export class ThreadSlices {
   readonly #context: SliceContext;
@@ -27,12 +27,12 @@ export class ThreadSlices {
     this.#beganMs = context.clock.monotonicMs();
   }
 
-  /** The tenant that pays for the work. */
+  /** The tenant to which the work is charged. */
   get tenant(): string {
     return this.#context.tenant;
   }
 
-  /** When true, await `pause`. */
+  /** If true, await `pause`. */
   isOverNow(): boolean {
     const nowMs = this.#context.clock.monotonicMs();
     if (this.#turn !== THREAD_TURNS.number) this.#begin(THREAD_TURNS.beganMs(nowMs));
@@ -42,7 +42,7 @@ export class ThreadSlices {
   async pause(): Promise<void> {
     const isLong = this.#context.clock.monotonicMs() - this.#beganMs >= SLICE_LONG_MS;
     await setImmediate();
-    // Work that began with data of a connection goes on in the same turn of the event loop: two long steps would be one.
+    // Work started by data of a connection continues in the same turn of the event loop: two long steps would form one.
     if (isLong) await setImmediate();
     await THREAD_TURNS.next(this.#context.tenant);
     this.check();

@@ -1,4 +1,4 @@
 import { serveSpawner } from "./processes/serve.ts";
 
-/** The main file of the process that starts all others. */
+/** Main file of the process that starts all others. */
 serveSpawner();

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { errorText, type AppError } from "../common/errors.ts";
 import type { StoreAccess } from "./store/access.ts";
 
-/** TLS and accounts of etcd and Cassandra. Files are read at the start. */
+/** TLS and accounts of etcd and Cassandra. The files are read at the start. */
 export const STORE_ACCESS_SETTINGS = [
   {
     name: "etcd_ca_file",
@@ -32,12 +32,12 @@ type Name = (typeof STORE_ACCESS_SETTINGS)[number]["name"];
 type Store = "etcd" | "cassandra";
 
 export interface GivenStoreAccess {
-  /** The text of a setting; empty when it is not set. */
+  /** Text of a setting; empty if it is not set. */
   readonly text: (name: Name) => string;
   readonly wrong: (name: Name, why: string) => AppError;
 }
 
-/** With what is in the files. */
+/** Reads the configured files; the result holds their contents. */
 export function storeAccess(given: GivenStoreAccess, store: Store): StoreAccess {
   const tls = tlsOf(given, store);
   const account = accountOf(given, store);

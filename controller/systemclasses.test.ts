@@ -43,8 +43,8 @@ afterAll(async () => {
 });
 
 /**
- * What MQL may do to objects of the platform's classes, by way of the service they belong to. A new class has to be
- * thought about here.
+ * Changes that MQL may make to objects of the platform's classes, through the service that owns them. Decide here for
+ * every new class.
  */
 const OFFERED: Readonly<Record<string, string>> = {
   "/matrix/consolelog/rule": "",
@@ -107,7 +107,7 @@ test("what an owner does not offer is refused, for all classes, and changes noth
       `drop class ${path}`,
       `create class ${path}/mine (a int)`,
     ];
-    // Nothing is found where the owner makes the rows himself and has none.
+    // Statements find no objects if the owner creates the rows itself and has none.
     for (const text of before[0] ? texts : texts.filter((one) => !/^(update|delete)/.test(one))) {
       await expect(assembly.query.rows(admin, text), text).rejects.toMatchObject({ code: "denied" });
     }
@@ -197,7 +197,7 @@ test("sealed columns do not exist for MQL", async () => {
   }
 });
 
-/** Puts an object there as its owner would; absent where the owner makes the rows himself. */
+/** Creates an object as its owner would; `undefined` if the owner creates the rows itself. */
 async function stored(view: ClassView): Promise<string | undefined> {
   const values = Object.fromEntries(
     view.keys.flatMap((name): [string, Value][] => [[name, sample(view.column(name))]]),

@@ -1,11 +1,11 @@
 import type { Writable } from "node:stream";
 
-/** Names of pino's level numbers that reach the terminal. */
+/** Names of the pino levels shown on the terminal. */
 const LEVELS: Readonly<Record<number, string>> = { 40: "warning", 50: "error", 60: "fatal" };
 
 const OF_EVERY_LINE = new Set(["time", "pid", "hostname"]);
 
-/** A pino stream that shows people one readable line where the log file has everything as JSON. */
+/** A pino stream that prints one readable line per entry. The log file has the whole entry as JSON. */
 export function terminalLog(out: Pick<Writable, "write">): { write(line: string): void } {
   return {
     write(line) {

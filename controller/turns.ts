@@ -1,27 +1,27 @@
 import { CALLS_BEGUN_PER_TURN, CALLS_BEGUN_PER_TURN_SHARED, CALLS_SHARED_TURNS } from "../common/limits.ts";
 
 export interface TurnLimits {
-  /** Pieces of work that begin in one turn while one name has the place to itself. */
+  /** Number of works that start in one turn while only one name is active. */
   readonly alone: number;
-  /** While several share it. */
+  /** Number of works that start in one turn while several names are active. */
   readonly shared: number;
-  /** A name shares the place for so many turns after it began something. */
+  /** Number of turns for which a name counts as active after it started work. */
   readonly sharedTurns: number;
 }
 
 /**
- * Lets work begin in turns of the event loop, only so much in each, and takes the waiting names in rotation: the only
- * piece of work of one name never waits behind all that another name brought. When nothing waits, work begins at once.
+ * Starts only a bounded amount of work in each turn of the event loop, with the waiting names in rotation: a name with
+ * one piece of work never waits behind all the work of another name. If nothing waits, work starts at once.
  */
 export class Turns {
   readonly #limits: TurnLimits;
-  /** By name, in the order of their turns. */
+  /** Waiting work by name, in the order of the rotation. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #begun = 0;
   #number = 0;
   #lookedAtMs: number | undefined;
   #scheduled = false;
-  /** The name that began something last, and the one before it. */
+  /** The name that started work last, and the one before it. */
   #latest = { name: "", turn: 0 };
   #other: { readonly name: string; readonly turn: number } | undefined;
 
@@ -29,13 +29,13 @@ export class Turns {
     this.#limits = limits;
   }
 
-  /** The number of the present turn of the event loop. */
+  /** Number of the current turn of the event loop. */
   get number(): number {
     this.#schedule();
     return this.#number;
   }
 
-  /** Time of the first question in the present turn, by the caller's clock. */
+  /** Time of the first call in the current turn, by the caller's clock. */
   beganMs(nowMs: number): number {
     this.#schedule();
     return (this.#lookedAtMs ??= nowMs);
@@ -85,7 +85,7 @@ export class Turns {
     if (!next) return;
     const [name, waiting] = next;
     const begin = waiting.shift();
-    // At the end of the rotation again.
+    // Moves the name to the end of the rotation.
     this.#waiting.delete(name);
     if (waiting.length > 0) this.#waiting.set(name, waiting);
     this.#begin(name);

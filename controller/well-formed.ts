@@ -5,8 +5,8 @@ import type { Row } from "../common/value.ts";
 const SHOWN_CHARACTERS = 60;
 
 /**
- * Refuses a text with half of a character, a lone surrogate: stores, files and agents keep U+FFFD in its place. JSON
- * escapes and scripts are the only ways by which one comes. `what` names the text. `AppError("invalid")`.
+ * Throws `AppError("invalid")` for a text with a lone surrogate, because stores, files and agents replace it with
+ * U+FFFD. Only JSON escapes and scripts can produce one. `what` names the text in the error.
  */
 export function requireWellFormed(what: string, text: string): void {
   if (text.isWellFormed()) return;
@@ -14,15 +14,15 @@ export function requireWellFormed(what: string, text: string): void {
   throw new AppError("invalid", `${what} has a lone surrogate, half of a character: ${shown}.`);
 }
 
-/** The text with each half of a character as JSON escapes it. For texts that must be kept. */
+/** Replaces each lone surrogate with its JSON escape. For texts that must be stored. */
 export function madeWellFormed(text: string): string {
   if (text.isWellFormed()) return text;
   return text.replace(/\p{Surrogate}/gu, (half) => `\\u${half.charCodeAt(0).toString(16)}`);
 }
 
 /**
- * A row that the platform writes of what others said. `madeWellFormed` changes its texts, those of lists too, as objects
- * refuse half of a character.
+ * A row that the platform writes with texts from others. `madeWellFormed` is applied to its texts, including those in
+ * lists, because objects refuse a lone surrogate.
  */
 export function keptRow<R extends Row>(row: R): R {
   return Object.fromEntries(Object.entries(row).map(([name, value]) => [name, kept(value)])) as R;
@@ -33,7 +33,7 @@ function kept(value: unknown): unknown {
   return Array.isArray(value) ? value.map(kept) : value;
 }
 
-/** As `requireWellFormed`, for all texts within a value of JSON. */
+/** As `requireWellFormed`, for all texts within a JSON value. */
 export function requireWellFormedWithin(what: string, value: unknown): void {
   if (typeof value === "string") return requireWellFormed(what, value);
   if (typeof value !== "object" || value === null) return;

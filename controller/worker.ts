@@ -1,7 +1,7 @@
 import { RULE_TASKS } from "./areas/rules/tasks.ts";
 import { serveTasks } from "./workers/index.ts";
 
-/** What areas give to worker threads; this file is the thread's main. */
+/** Tasks of the areas for worker threads. This file is the thread's main file. */
 const TASKS = { ...RULE_TASKS } as const;
 export type ControllerTasks = typeof TASKS;
 

@@ -32,9 +32,9 @@ export const AuditReport = Type.Object({
     Type.String({ description: "why digests are not, or cannot be read, outside the store; absent: they are" }),
   ),
   first: Type.Optional(AuditBreak),
-  /** What does not hold, the oldest first; empty for a sound trail. */
+  /** Faults of the trail, oldest first; empty if it is sound. */
   problems: Type.Array(Type.String()),
-  /** The changes that this verification cannot notice. */
+  /** Changes that this verification cannot detect. */
   notes: Type.Array(Type.String({ description: "what this verification cannot notice, in words" })),
 });
 export type AuditReport = Static<typeof AuditReport>;

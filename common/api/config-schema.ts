@@ -5,7 +5,7 @@ import { CONFIG_SCHEMA_VALUES_MAX, PATTERN_MAX_CHARACTERS } from "../limits.ts";
 const Key = Type.String({ minLength: 1, description: "A key or a directory, such as /matrix/etc/mail" });
 const Length = (description: string) => Type.Optional(Type.Integer({ minimum: 0, description }));
 
-/** What values may be: the words and their meaning are those of JSON Schema, but for `secret`. */
+/** Restrictions on values, in the words and with the meaning of JSON Schema, except for `secret`. */
 const RULES = {
   type: Type.Union(
     [

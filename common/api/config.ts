@@ -17,9 +17,9 @@ export const ConfigEntryKey = Type.Object({ key: Key });
 export interface ConfigNode {
   key: string;
   value?: string;
-  /** The value is secret, and the one here is its mask. */
+  /** True if the value is secret; `value` is then its mask. */
   secret?: boolean;
-  /** Seconds that are left. */
+  /** Remaining lifetime in seconds. */
   ttl?: number;
   dir?: boolean;
   nodes?: ConfigNode[];

@@ -33,7 +33,7 @@ export const ConsoleLogName = Type.Object({ name: Name });
 const TimeText = (description: string) =>
   Type.String({ description: `${description}; ISO 8601 with milliseconds and zone, such as 2024-05-06T07:08:09.123Z` });
 
-/** A member that is hidden from the reader is absent. */
+/** A member that the reader may not see is absent. */
 const ConsoleLogEntry = Type.Object({
   edtime: TimeText("Time of the entry"),
   sttime: Type.Optional(TimeText("Begin of the run that wrote the entry; time of the raw record that failed")),

@@ -82,7 +82,7 @@ export const DepotDifference = Type.Object({
   path: Type.String(),
   change: Type.Union([Type.Literal("added"), Type.Literal("removed"), Type.Literal("modified")]),
   binary: Type.Boolean(),
-  /** Absent for binary files, and where files are too large or too different. */
+  /** Absent for binary files, and for files that are too large or differ too much. */
   diff: Type.Optional(Type.String({ description: "unified diff" })),
 });
 export type DepotDifference = Static<typeof DepotDifference>;
@@ -98,7 +98,7 @@ export const Deployment = Type.Object({
   timeout: Type.Optional(Type.Integer({ minimum: 1, default: DEPLOY_DEFAULT_S, description: "seconds" })),
 });
 
-/** How one host × depot ended. */
+/** Result of deploying one depot to one host. */
 export const DeploymentOutcome = Type.Object({
   host: Type.String(),
   depot: Type.String(),

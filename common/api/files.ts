@@ -25,7 +25,7 @@ export const ServedPath = Type.Object({
   ),
 });
 
-/** Searching contents does not exist yet; a file whose path begins with `search` is still read. */
+/** Searching contents is not supported yet. Files whose path begins with `search` can still be read. */
 export const FileSearch = Type.Object({
   ...Path,
   type: Type.Optional(Type.String({ description: "As of /fs/*" })),

@@ -16,8 +16,8 @@ export type HostList = Static<typeof HostList>;
 export const HostName = Type.Object({ name: Name });
 
 /**
- * Members that are absent stay as they were. Members of `config` are merged: `null` takes one away. A secret that is
- * sent as it is shown (`******`) stays as well.
+ * Absent members stay unchanged. Members of `config` are merged; `null` removes one. A secret sent in its masked form
+ * (`******`) stays unchanged as well.
  */
 export const HostInput = Type.Object({
   host: Name,
@@ -30,21 +30,20 @@ export const HostInput = Type.Object({
   sert: Type.Optional(Text(65_536)),
   secret: Type.Optional(Type.Union([Text(65_536), Type.Null()])),
   /**
-   * SHA-256 fingerprint of the host's SSH key, as `SHA256:…`; recorded by the first connection when absent, empty
-   * forgets it.
+   * SHA-256 fingerprint of the host's SSH key, `SHA256:…`. Absent: the first connection records it. Empty: removes it.
    */
   sshkey: Type.Optional(Type.String({ pattern: "^(SHA256:[A-Za-z0-9+/]{43})?$" })),
   tags: Type.Optional(Type.Array(Text(500), { maxItems: 500 })),
   /**
-   * SSH needs `username`, `password` or `privatekey` (with `passphrase`), `port`; `address` when neither `iplist` nor
-   * the name lead there. `time_zone` is the zone of times in its records that name none, unless the rule or the policy
-   * names one.
+   * SSH needs `username`, `password` or `privatekey` (with `passphrase`), and `port`; also `address`, if neither
+   * `iplist` nor the name reaches the host. `time_zone`: zone for times without a zone in the host's records, unless
+   * the rule or the policy names one.
    */
   config: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 });
 export type HostInput = Static<typeof HostInput>;
 
-/** A host as every user may see it: secrets are left out or masked. */
+/** A host as users may see it: secrets are omitted or masked. */
 export const HostView = Type.Object({
   id: Type.String(),
   class: Type.String(),
@@ -58,9 +57,9 @@ export const HostView = Type.Object({
   sert: Type.String(),
   sshkey: Type.String(),
   config: Type.Record(Type.String(), Type.String()),
-  /** Depot name to JSON text of `[{version}]`. */
+  /** Maps a depot name to the JSON text of `[{version}]`. */
   depot: Type.Record(Type.String(), Type.String()),
-  /** What the agent says of each policy that is wanted there: `running`, `wanted`, or `failed: ` and why. */
+  /** The agent's state for each policy wanted on the host: `running`, `wanted`, or `failed: ` and the reason. */
   policies: Type.Record(Type.String(), Type.String()),
   status: Type.Union([Type.Literal("online"), Type.Literal("offline")]),
   tags: Type.Array(Type.String()),
@@ -68,7 +67,7 @@ export const HostView = Type.Object({
 export type HostView = Static<typeof HostView>;
 
 export const TokenInput = Type.Object({
-  /** The host that may enrol with it; any host without an enrolment when absent. */
+  /** The host that may enrol with the token. Absent: any host without an enrolment. */
   host: Type.Optional(Name),
   minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: 10_080 })),
 });
@@ -78,7 +77,7 @@ export const TokenAnswer = Type.Object({
   token: Type.String(),
   /** Milliseconds since 1970. */
   expires: Type.Integer(),
-  /** Base URL under which hosts reach this controller. */
+  /** Base URL of this controller for hosts. */
   controller: Type.Optional(Type.String()),
 });
 

@@ -77,7 +77,7 @@ const Commands = Type.Array(Text(8_000), {
 const Timeout = (more: object) => Type.Optional(Type.Integer({ ...more, description: "seconds" }));
 const Enable = (more: object) => Type.Optional(Type.Integer({ ...more, minimum: 0, maximum: 1 }));
 
-/** Everything a job is defined by. */
+/** The definition of a job. */
 export const JobInput = Type.Object({
   ...naming,
   ...members,
@@ -87,7 +87,7 @@ export const JobInput = Type.Object({
 });
 export type JobInput = Static<typeof JobInput>;
 
-/** The members of a job that change; others stay as they are. */
+/** Members of a job to change; absent members stay unchanged. */
 export const JobChange = Type.Object({
   ...naming,
   ...members,
@@ -97,7 +97,7 @@ export const JobChange = Type.Object({
 });
 export type JobChange = Static<typeof JobChange>;
 
-/** A job as it is read: every member is there. */
+/** A job as clients read it, with all members. */
 export const JobRecord = Type.Object({
   id: Type.String(),
   class: Type.String(),
@@ -161,7 +161,10 @@ const JobOutputEnd = Type.Object({
 });
 export type JobOutputEnd = Static<typeof JobOutputEnd>;
 
-/** Bytes `from` up to before `to` of the output, standard output and error as they came; or how the run ended. */
+/**
+ * Bytes of the output from `from` up to, but not including, `to`: standard output and error in the order of arrival. Or
+ * the end of the run.
+ */
 export const JobOutputPart = Type.Object({
   from: Type.Optional(Type.Integer()),
   to: Type.Optional(Type.Integer()),
@@ -220,7 +223,7 @@ export const JobBatch = Type.Object({
 });
 export type JobBatch = Static<typeof JobBatch>;
 
-/** What became of the jobs of a batch, in their order. */
+/** Results for the jobs of a batch, in their order. */
 export const JobBatchEnds = Type.Array(
   Type.Object({
     name: Type.String(),

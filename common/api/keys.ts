@@ -4,10 +4,10 @@ export const KeyStatusInput = Type.Object({});
 
 const SealedByKey = Type.Object({
   id: Type.String(),
-  /** Where the keys come from has it, this controller opens with it. */
+  /** True if the key source lists the key. `opens`: this controller can decrypt with it. */
   listed: Type.Boolean(),
   opens: Type.Boolean(),
-  /** How many things of each kind need it. */
+  /** Number of sealed values of each kind that need the key. */
   sealed: Type.Record(Type.String(), Type.Integer()),
   total: Type.Integer(),
 });
@@ -15,28 +15,28 @@ const SealedByKey = Type.Object({
 const ControllerKeys = Type.Object({
   id: Type.String(),
   url: Type.String(),
-  /** Absent of a controller of an earlier version. */
+  /** Absent for a controller of an earlier version. */
   sealing: Type.Optional(Type.String()),
   opening: Type.Optional(Type.Array(Type.String())),
 });
 
 export const KeyStatus = Type.Object({
   source: Type.Union([Type.Literal("file"), Type.Literal("text"), Type.Literal("command")]),
-  /** Path of the key file on the machine of the controller that was asked. */
+  /** Path of the key file on the machine of the controller that answers. */
   file: Type.Optional(Type.String()),
-  /** The key that is to seal: the first where the keys come from. */
+  /** The key that is to seal: the first one of the key source. */
   wanted: Type.String(),
-  /** The key that seals on the controller that was asked. */
+  /** The key that seals on the controller that answers. */
   sealing: Type.String(),
   keys: Type.Array(SealedByKey),
-  /** Things that are not sealed with the wanted key, those apart that end by themselves. */
+  /** Number of values not sealed with the wanted key, without those that expire by themselves. */
   left: Type.Integer(),
-  /** Things that need another key until they end by themselves. */
+  /** Number of values that need another key until they expire. */
   ending: Type.Integer(),
-  /** Deleted tenants whose data can be had back; what they keep is not counted. */
+  /** Deleted tenants whose data can be restored. Their values are not counted. */
   deletedTenants: Type.Array(Type.String()),
   controllers: Type.Array(ControllerKeys),
-  /** Why nothing is sealed anew now, or what went wrong at it; absent: nothing stands in its way. */
+  /** Reason why nothing is being sealed again, or the last error. Absent: nothing prevents it. */
   waiting: Type.Optional(Type.String()),
 });
 export type KeyStatus = Static<typeof KeyStatus>;

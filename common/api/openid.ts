@@ -7,7 +7,7 @@ export const OpenIdBeginInput = Type.Object({
   remember: Type.Optional(Type.Boolean({ description: "A session that outlives the browser" })),
 });
 
-/** What a provider sends along (RFC 6749, RFC 9207); whatever else it adds is left out. */
+/** Parameters that a provider sends back (RFC 6749, RFC 9207); others are ignored. */
 export const OpenIdCallbackInput = Type.Object({
   code: Type.Optional(Text(8_000)),
   state: Type.Optional(Text(200)),

@@ -1,6 +1,6 @@
 import { Type, type Static } from "typebox";
 
-/** The two kinds of policy as stored and as sent to agents; the HTTP schemas of the area build on them. */
+/** The two kinds of policy as stored and as sent to agents. The HTTP schemas of the area extend them. */
 
 const Text = (maxLength: number) => Type.String({ maxLength });
 
@@ -13,16 +13,16 @@ export const IntervalUnit = Type.Union([
   Type.Literal("second"),
 ]);
 
-/** The attribute of a policy, and the member of `config` of a host, that names the zone of times without one. */
+/** Name of the policy attribute, and of the member of a host's `config`, with the zone for times without a zone. */
 export const TIME_ZONE = "time_zone";
 
 const Common = {
   name: Type.String({ minLength: 1, maxLength: 200 }),
   /** Configuration key of the rule that parses the records, such as `/matrix/rules/access`. */
   rule: Type.String({ minLength: 1, maxLength: 500 }),
-  /** Regular expression that separates records; a line feed when absent or empty. */
+  /** Regular expression that separates records; a line feed if absent or empty. */
   delimiter: Type.Optional(Text(1_000)),
-  /** The delimiter ends a record instead of beginning it. */
+  /** True: the delimiter ends a record instead of beginning it. */
   delimitereol: Type.Optional(Type.Boolean()),
   tags: Type.Optional(Type.Array(Text(500))),
   hosts: Type.Optional(Type.Array(Text(255))),
@@ -44,9 +44,9 @@ export const CommandPolicySpec = Type.Object({
   depotcommand: Type.Optional(Text(8_000)),
   interval: Type.Integer({ minimum: 1, maximum: 1_000_000 }),
   unit: IntervalUnit,
-  /** False: all output of a run is one record. */
+  /** False: the whole output of a run is one record. */
   split: Type.Optional(Type.Boolean()),
-  /** Runs for ever and is started again when it ends; its output is cut as it comes. */
+  /** True: the command runs forever and is restarted when it ends; its output is split as it arrives. */
   isdaemon: Type.Optional(Type.Boolean()),
 });
 export type CommandPolicySpec = Static<typeof CommandPolicySpec>;
@@ -55,15 +55,15 @@ export const LogPolicySpec = Type.Object({
   ...Common,
   kind: Type.Literal("log"),
   dir: Type.String({ minLength: 1, maxLength: 4_000 }),
-  /** Regular expression over the file's path below `dir`; named groups are kept with the records. */
+  /** Regular expression for the file's path below `dir`. Named groups are stored with the records. */
   match: Type.String({ minLength: 1, maxLength: 1_000 }),
-  /** Only records it matches are sent. */
+  /** Only matching records are sent. */
   matchregexp: Type.Optional(Text(1_000)),
   /** Group names that order the files of one log, most significant first. */
   priority: Type.Optional(Type.Array(Text(100))),
-  /** Group name to captured text to number, for that order, ascending. */
+  /** Maps group name and captured text to a number for that order, ascending. */
   translation: Type.Optional(Type.Record(Type.String(), Type.Record(Type.String(), Type.Integer()))),
-  /** The name of the group in the file pattern that separates one log from another. */
+  /** Name of the group in the file pattern that distinguishes one log from another. */
   differentiator: Type.Optional(Text(100)),
 });
 export type LogPolicySpec = Static<typeof LogPolicySpec>;
@@ -84,7 +84,7 @@ export const PolicyDeploy = Type.Object({
 
 export const PolicyList = Type.Object({});
 
-/** A policy as it is read: the members of its kind, and what is kept about it. */
+/** A policy as clients read it: the members of its kind and its metadata. */
 export const PolicyRecord = Type.Object({
   ...Type.Partial(Type.Object({ ...CommandPolicyInput.properties, ...LogPolicyInput.properties })).properties,
   id: Type.String(),

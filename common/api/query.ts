@@ -1,15 +1,15 @@
 import { Type, type Static } from "typebox";
 
 export const MqlInput = Type.Object({
-  /** The statements; absent when they are the body. */
+  /** The statements; absent if they are the body. */
   mql: Type.Optional(Type.String()),
-  /** Answers what the columns and classes of the rows are, too. */
+  /** True: also returns the columns and classes of the rows. */
   meta: Type.Optional(Type.Boolean()),
-  /** For `?` placeholders: one list of values per execution, or the values of one. */
+  /** Values for `?` placeholders: one list of values per execution, or the values of one execution. */
   values: Type.Optional(Type.Array(Type.Unknown())),
-  /** For a page of a single SELECT with LIMIT: empty for the first one, then `meta.cursor` of the answer before. */
+  /** Position of a page of one SELECT with LIMIT: empty for the first, then `meta.cursor` of the previous answer. */
   cursor: Type.Optional(Type.String()),
-  /** The zone whose days, weeks, months and years are meant, such as Europe/Berlin; absent: that of the user. */
+  /** Zone of the days, weeks, months and years in the statement, such as Europe/Berlin; absent: the user's zone. */
   time_zone: Type.Optional(Type.String()),
 });
 export type MqlInput = Static<typeof MqlInput>;
@@ -17,11 +17,11 @@ export type MqlInput = Static<typeof MqlInput>;
 export const MqlRows = Type.Array(Type.Record(Type.String(), Type.Unknown()));
 
 export const SearchInput = Type.Object({
-  /** The condition; absent when it is the body. */
+  /** The condition; absent if it is the body. */
   cond: Type.Optional(Type.String()),
-  /** Answers what the columns and classes of the rows are, too. */
+  /** True: also returns the columns and classes of the rows. */
   meta: Type.Optional(Type.Boolean()),
-  /** The zone whose days, weeks, months and years are meant, such as Europe/Berlin; absent: that of the user. */
+  /** Zone of the days, weeks, months and years in the condition, such as Europe/Berlin; absent: the user's zone. */
   time_zone: Type.Optional(Type.String()),
 });
 export type SearchInput = Static<typeof SearchInput>;

@@ -6,20 +6,20 @@ const Flag = Type.Integer({ minimum: 0, maximum: 1 });
 const Texts = Type.Array(Type.String());
 const AnyMembers = Type.Record(Type.String(), Type.Unknown());
 
-/** A class by its number or its path; absent or -1: the root. */
+/** A class by its number or its path. Absent or -1: the root. */
 export const ClassChoice = Type.Object({ id: Type.Optional(Type.String()) });
 /** A class by its number or its path. */
 export const ClassId = Type.Object({ id: Type.String({ minLength: 1 }) });
 export const ClassPath = Type.Object({ class: Type.String({ minLength: 1 }) });
 export const ClassNumber = Type.Object({ cid: Type.String({ minLength: 1 }) });
 
-/** How far an index is that was added while there were objects. */
+/** Progress of an index that was added to a class with objects. */
 const Indexing = Type.Object({
   state: Type.String(),
   /** `backfill` only: the number of objects already indexed, and their total. */
   done: Type.Optional(Type.Integer()),
   total: Type.Optional(Type.Integer()),
-  /** Why it will not become ready. */
+  /** Reason why it will not become ready. */
   problem: Type.Optional(Type.String()),
 });
 export type Indexing = Static<typeof Indexing>;
@@ -27,17 +27,17 @@ export type Indexing = Static<typeof Indexing>;
 export const ClassRecord = Type.Object({
   /** 1 for the root. */
   cid: Type.Integer(),
-  /** The id of the nearest superclass that the reader may see; -1 when there is none. */
+  /** The number of the nearest superclass that the reader may see; -1 if there is none. */
   pid: Type.Integer(),
-  /** The whole path. */
+  /** The full path. */
   name: Type.String(),
   alias: Type.String(),
   nickname: Type.String(),
   remedy: Type.String(),
-  /** Paths of the classes one step below. */
+  /** Paths of the direct subclasses. */
   child: Texts,
   subclass: Texts,
-  /** Names of all fields, inherited ones too. */
+  /** Names of all fields, including inherited ones. */
   fields: Texts,
   keys: Texts,
   keymode: Type.Union([Type.Literal("manu"), Type.Literal("uuid"), Type.Literal("md5")]),
@@ -46,16 +46,16 @@ export const ClassRecord = Type.Object({
   kind: Type.Union([Type.Literal("entity"), Type.Literal("record")]),
   autosearch: Flag,
   version: Flag,
-  /** Of versions that a later one superseded, as `ttl`. */
+  /** Retention of versions that a later one superseded, as `ttl`. */
   versionttl: Type.Integer(),
   /** Zone in which statements about the class count days, weeks, months and years; empty: UTC. */
   time_zone: Type.String(),
-  /** Store hints as they were given. */
+  /** Store hints as the client gave them. */
   loption: AnyMembers,
   /** Milliseconds since 1970. */
   mtime: Type.Integer(),
   tags: Texts,
-  /** Seconds; -1: for ever. */
+  /** Seconds; -1: forever. */
   ttl: Type.Integer(),
   /** The column that gives objects their version time; empty: the time of the write. */
   vtimebase: Type.String(),
@@ -67,21 +67,21 @@ export const FieldRecord = Type.Object({
   colname: Type.String(),
   title: Type.String(),
   dispname: Type.String(),
-  /** The same as `ftype`: clients read either. */
+  /** Same as `ftype`; clients read either. */
   type: Type.String(),
   ftype: Type.String(),
   /** How values are indexed, such as `{"type":"string"}`. */
   loption: AnyMembers,
-  /** Element types of map, set and list; labels of enum; options of bucket; else an empty list. */
+  /** Element types of map, set and list; labels of enum; options of bucket; otherwise an empty list. */
   fparam: Type.Unknown(),
   isindex: Type.Boolean(),
   iskey: Type.Boolean(),
   isrel: Type.Boolean(),
   note: Type.String(),
   remedy: Type.String(),
-  /** The type that values are stored as. */
+  /** The type in which values are stored. */
   btype: Type.String(),
-  /** When the class that defines the field last changed, in milliseconds since 1970. */
+  /** Last change of the class that defines the field, in milliseconds since 1970. */
   mtime: Type.Integer(),
   /** The class that defines the field. */
   class: Type.String(),
@@ -90,7 +90,7 @@ export const FieldRecord = Type.Object({
 });
 export type FieldRecord = Static<typeof FieldRecord>;
 
-/** The record of a class with its fields in full; `indexing` is of the words that come with `autosearch`. */
+/** A class record with full fields. `indexing`: progress of the words for `autosearch`. */
 export const ClassDetails = Type.Object({
   ...ClassRecord.properties,
   fields: Type.Array(FieldRecord),
@@ -115,12 +115,12 @@ const FieldInfo = Type.Object({
 });
 export type FieldInfo = Static<typeof FieldInfo>;
 
-/** A class to make, or what a class that exists is to have. What is not named stays. */
+/** A class to create, or the changes of an existing class. Absent members stay unchanged. */
 export const ClassInfo = Type.Object({
-  /** The path; `name` says the same. */
+  /** The path; `name` has the same meaning. */
   class: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
-  /** A bare name stands for a field that is there already. */
+  /** A bare name refers to an existing field. */
   fields: Type.Optional(Type.Array(Type.Union([FieldInfo, Type.String()]))),
   keys: Type.Optional(Texts),
   indexes: Type.Optional(Texts),
@@ -132,11 +132,13 @@ export const ClassInfo = Type.Object({
   kind: Type.Optional(Type.Union([Type.Literal("entity"), Type.Literal("record")])),
   autosearch: Type.Optional(Type.Boolean()),
   version: Type.Optional(Type.Boolean()),
-  /** For how long versions are kept that a later one superseded, as `ttl`. */
+  /** Retention of versions that a later one superseded, as `ttl`. */
   versionttl: Type.Optional(Type.String()),
-  /** Zone in which statements about the class count days and weeks, such as Europe/Berlin; empty: that of the class above. */
+  /**
+   * Zone in which statements about the class count days and weeks, e.g. Europe/Berlin; empty: the superclass's zone.
+   */
   time_zone: Type.Optional(Type.String()),
-  /** Seconds, or a number and a unit as in `30 day`; -1: for ever. */
+  /** Seconds, or a number and a unit as in `30 day`; -1: forever. */
   ttl: Type.Optional(Type.String()),
   loption: Type.Optional(AnyMembers),
 });
@@ -147,7 +149,7 @@ export const ClassInput = Type.Object({ ...ClassInfo.properties, data: Type.Opti
 export type ClassInput = Static<typeof ClassInput>;
 
 export const ActionInput = Type.Object({
-  /** An object or a list of them; each has the member `class`, which an update with a whole `id` may leave out. */
+  /** An object or a list of objects. Each has the member `class`; an update with a full `id` may omit it. */
   data: Type.Array(AnyMembers, { minItems: 1 }),
   ctype: Type.Optional(Type.Union([Type.Literal("insert"), Type.Literal("update")])),
 });

@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 
-/** Schemas of `/script/exec/js` and of the functions that scripts find. */
+/** Schemas of `/script/exec/js` and of the functions available to scripts. */
 
 const Members = {
   filepath: Type.Optional(Type.String({ maxLength: 4_096, description: "File below /script of the file space" })),
@@ -19,7 +19,7 @@ const Members = {
 
 export const ScriptInput = Type.Object(Members);
 
-/** Whatever the script put into OUTPUT; empty text when nothing. */
+/** The value that the script put into OUTPUT; an empty text if none. */
 export const ScriptOutput = Type.Unknown();
 
 export const FunctionsInput = Type.Object({});

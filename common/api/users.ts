@@ -9,7 +9,7 @@ const Code = Type.Optional(
 
 /** Sign-in for programs: query, form or JSON. */
 export const SignInInput = Type.Object({
-  /** The installation's only tenant when absent. */
+  /** Absent: the installation's only tenant. */
   company: Type.Optional(Text(48)),
   username: Type.String({ minLength: 1, maxLength: 200 }),
   password: Type.String({ minLength: 1, maxLength: 4_096 }),
@@ -20,7 +20,7 @@ export const SignInInput = Type.Object({
 /** The session id, which is also set as cookie. */
 export const SignInOutput = Type.String();
 
-/** Sign-in for people. The name comes as `user_name` from the HTML form of existing portals. */
+/** Sign-in for people. The HTML form of existing portals sends the name as `user_name`. */
 export const LoginInput = Type.Object({
   company: Type.Optional(Text(48)),
   username: Type.Optional(Text(200)),
@@ -39,7 +39,7 @@ export const LogoutInput = Type.Object({ name: Type.Optional(Text(200)) });
 
 export const NamedLogoutInput = Type.Object({ name: Text(4_096) });
 
-/** As sign-in for programs, but a browser is sent on: to `redirect`, a path of this site, or the user's start page. */
+/** As the sign-in for programs, but redirects a browser to `redirect`, a path of this site, or to the start page. */
 export const GoAuthInput = Type.Object({
   ...SignInInput.properties,
   redirect: Type.Optional(Text(1_000)),
@@ -48,7 +48,7 @@ export const GoAuthInput = Type.Object({
 /** The password is the raw body. */
 export const PasswordCheckInput = Type.Object({});
 
-/** Empty: acceptable. Else why not. */
+/** Empty: the password is acceptable. Otherwise the reason why not. */
 export const PasswordCheckReply = Type.String();
 
 export const HomeInput = Type.Object({
@@ -149,7 +149,7 @@ export const EndSessionInput = Type.Object({
   password: Type.String({ minLength: 1, maxLength: 4_096 }),
 });
 
-/** From the page of one's own account. */
+/** Sent by the page of the user's own account. */
 export const EndSessionsInput = Type.Object({
   id: Type.Optional(
     Type.String({ description: "One of one's sessions; absent or empty: all but this one", maxLength: 64 }),

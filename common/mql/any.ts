@@ -10,12 +10,12 @@ const TURNED: Readonly<Record<CompareOperator, CompareOperator>> = {
   "<=": ">=",
 };
 
-/** `any(x)`: at a side of a comparison it stands for each member of x. `any` without brackets is a name. */
+/** True for `any(x)`, which stands for each member of x on a side of a comparison. `any` without brackets is a name. */
 export function isAny(operand: Operand): operand is Computed {
   return operand.kind === "computed" && operand.name === "any";
 }
 
-/** The same comparison, with the `any(x)` that only its right side has on its left. */
+/** If only the right side is `any(x)`, returns an equal comparison with the sides exchanged. */
 export function anyOnLeft(condition: Relate): Compare | Relate {
   const { left, right, operator } = condition;
   if (!isAny(right) || isAny(left)) return condition;

@@ -1,6 +1,4 @@
-/**
- * The language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end excluded.
- */
+/** The syntax tree: plain readonly nodes. `span`: position of a node in the text in UTF-16 units, end excluded. */
 
 export interface Span {
   readonly start: number;
@@ -14,7 +12,7 @@ interface At {
 export interface Script extends At {
   readonly kind: "script";
   readonly statements: readonly Statement[];
-  /** How many `?` there are. */
+  /** Number of `?` placeholders. */
   readonly placeholders: number;
 }
 
@@ -46,7 +44,7 @@ export interface TextNode extends At {
 
 export interface NumberNode extends At {
   readonly kind: "number";
-  /** As written, with a `-` when negative: integers may be beyond what a double holds. */
+  /** As written, with a `-` if negative, because integers may exceed the range of a double. */
   readonly text: string;
 }
 
@@ -73,7 +71,7 @@ export interface MapEntry extends At {
 
 export interface Placeholder extends At {
   readonly kind: "placeholder";
-  /** Counted over the whole script from 0. */
+  /** Index in the whole script, from 0. */
   readonly index: number;
 }
 
@@ -81,17 +79,17 @@ export interface Placeholder extends At {
 
 export interface Field extends At {
   readonly kind: "field";
-  /** A column, or an alias and a column, then members of a map. */
+  /** A column, or an alias and a column; further parts are members of a map. */
   readonly parts: readonly string[];
-  /** For a time series: only the points of this window, as in `load['2026-01-01':'2026-01-02']`. */
+  /** For a time series: only the points in this window, as in `load['2026-01-01':'2026-01-02']`. */
   readonly window?: TimeWindow;
 }
 
 export interface TimeWindow extends At {
   readonly kind: "window";
-  /** Included; absent: from the beginning. */
+  /** Inclusive; absent: from the beginning. */
   readonly from: ValueNode | undefined;
-  /** Excluded; absent: to the end. */
+  /** Exclusive; absent: to the end. */
   readonly to: ValueNode | undefined;
 }
 
@@ -102,17 +100,17 @@ export interface Call extends At {
   readonly distinct: boolean;
   /** Absent for `*`. */
   readonly argument: Field | Expression | undefined;
-  /** Width of the steps of a time series, as in `avg(load, '5 minute')`, or what the aggregate needs to know. */
+  /** Step width of a time series, as in `avg(load, '5 minute')`, or another parameter of the aggregate. */
   readonly step?: ValueNode;
 }
 
-/** A value made of others, by a sign or by a function: `size * 2`, `lower(name)`, `cast(size AS text)`. */
+/** A value computed from others with an operator or a function: `size * 2`, `lower(name)`, `cast(size AS text)`. */
 export interface Computed extends At {
   readonly kind: "computed";
   /** `+ - * / ||`, or the function's name in lower case. */
   readonly name: string;
   readonly operands: readonly Operand[];
-  /** The zone that a function of the calendar means where it names none: set before it is run, never printed. */
+  /** Zone for a calendar function that names none. Set before the function runs; never printed. */
   readonly zone?: string;
 }
 
@@ -128,7 +126,7 @@ export interface Branch {
   readonly then: Operand;
 }
 
-/** A condition as a value: null where it is unknown. */
+/** A condition used as a value; null if it is unknown. */
 export interface Truth extends At {
   readonly kind: "truth";
   readonly condition: Condition;
@@ -175,7 +173,7 @@ export interface Compare extends At {
   readonly right: ValueNode;
 }
 
-/** A comparison with what is no value before a row is there: `a > b * 2`. */
+/** A comparison with a value that depends on the row: `a > b * 2`. */
 export interface Relate extends At {
   readonly kind: "relate";
   readonly operator: CompareOperator;
@@ -186,14 +184,14 @@ export interface Relate extends At {
 export interface In extends At {
   readonly kind: "in";
   readonly operand: Operand;
-  /** Values, or one placeholder or list that stands for them. */
+  /** Values, or one placeholder or list that represents all of them. */
   readonly values: readonly ValueNode[];
-  /** What answered them: those that the operand can never equal count for nothing. */
+  /** The SELECT that returned the values. Values that the operand can never equal are ignored. */
   readonly foundBy?: Select;
   readonly negated: boolean;
 }
 
-/** `f IN (SELECT g FROM …)`: in any condition of a statement, and in none that stands alone. */
+/** `f IN (SELECT g FROM …)`: allowed in any condition of a statement, but not in a separate condition. */
 export interface InSelect extends At {
   readonly kind: "inSelect";
   readonly operand: Operand;
@@ -243,12 +241,12 @@ export interface ClassRef extends At {
   readonly kind: "class";
   /** Without a trailing slash, except `/` itself. */
   readonly path: string;
-  /** Written with a trailing slash: the class and all its subclasses. */
+  /** True if written with a trailing slash: the class and all its subclasses. */
   readonly subtree: boolean;
   readonly alias: string | undefined;
 }
 
-/** `(SELECT …) alias`: what it answers, asked like the objects of a class. */
+/** `(SELECT …) alias`: its result, queried like the objects of a class. */
 export interface SelectRef extends At {
   readonly kind: "selected";
   readonly select: Select | Union;
@@ -270,19 +268,19 @@ export interface Item extends At {
   readonly alias: string | undefined;
 }
 
-/** `lag(n, 1) OVER (PARTITION BY host ORDER BY at)`: about a row and those beside it. */
+/** `lag(n, 1) OVER (PARTITION BY host ORDER BY at)`: a value computed from a row and its neighbours. */
 export interface WindowItem extends At {
   readonly kind: "window";
   /** In lower case. */
   readonly name: string;
-  /** None for `count(*)`. */
+  /** Empty for `count(*)`. */
   readonly operands: readonly Operand[];
   readonly partitionBy: readonly Operand[];
   readonly orderBy: readonly OrderItem[];
   readonly alias: string | undefined;
 }
 
-/** `FILL (0)` behind GROUP BY: the steps of time without rows are answered too, with this as what is put together. */
+/** `FILL (0)` after GROUP BY: time steps without rows are returned too, with this value for the aggregates. */
 export interface Fill extends At {
   readonly kind: "fill";
   readonly value: NumberNode | ConstantNode | "previous";
@@ -290,7 +288,7 @@ export interface Fill extends At {
 
 export interface Join extends At {
   readonly kind: "join";
-  /** LEFT JOIN: what finds no partner stays, without one. */
+  /** LEFT JOIN: rows without a partner are kept. */
   readonly outer: boolean;
   readonly class: Source;
   readonly left: Field;
@@ -305,12 +303,12 @@ export interface OrderItem extends At {
 
 export type Count = NumberNode | Placeholder;
 
-/** Where an answer begins and ends. */
+/** Order and window of a result. */
 export interface Tail {
   readonly orderBy: readonly OrderItem[];
   readonly limit: Count | undefined;
   readonly offset: Count | undefined;
-  /** Where the page before ended, as its answer said; empty text for the first page. */
+  /** End of the previous page, as its answer gave it; an empty text for the first page. */
   readonly cursor: TextNode | Placeholder | undefined;
 }
 
@@ -327,12 +325,12 @@ export interface Select extends At, Tail {
   readonly having: Condition | undefined;
 }
 
-/** Order, limit and cursor are those of the whole; its parts have none. */
+/** Order, limit and cursor belong to the whole union; its parts have none. */
 export interface Union extends At, Tail {
   readonly kind: "union";
   readonly all: boolean;
   readonly selects: readonly Select[];
-  /** For the parts that name no time of their own. */
+  /** Applies to the parts that name no time of their own. */
   readonly asOf: ValueNode | undefined;
 }
 
@@ -354,15 +352,15 @@ export interface Insert extends At {
   readonly past?: PastInsert | undefined;
 }
 
-/** `INSERT VERSION` has an earlier state of an object, `INSERT REMOVAL` the end of one. Its time is the member `vtime`. */
+/** `INSERT VERSION` inserts an earlier state of an object, `INSERT REMOVAL` a removal. The time is in `vtime`. */
 export interface PastInsert {
   readonly kind: "version" | "removal";
-  /** When the object would have ended by the ttl of its class. */
+  /** Time at which the object would have expired by the ttl of its class. */
   readonly until?: ValueNode | undefined;
-  /** Relations that the write of the state set and took away: lists of ids by edge type. */
+  /** Relations that the write of the state added and removed: lists of ids by edge type. */
   readonly added?: ValueNode | undefined;
   readonly dropped?: ValueNode | undefined;
-  /** When removals of their targets took away relations that the write set: times by id by edge type. */
+  /** Times at which removals of their targets removed relations that the write had added: times by id by edge type. */
   readonly lost?: ValueNode | undefined;
 }
 
@@ -375,9 +373,9 @@ export interface Assignment extends At {
   readonly kind: "assignment";
   readonly column: string;
   readonly operation: "set" | "add" | "take";
-  /** A value, unless it is set to what is made of the object as it is. */
+  /** A value; for `set` possibly an expression over the current object. */
   readonly value: Operand;
-  /** The column once more, as in `f = F + v`, where that is written in another case. */
+  /** Spelling of the column on the right side, as in `f = F + v`, if it differs in case. */
   readonly repeated?: string;
 }
 
@@ -391,7 +389,7 @@ export interface Update extends At {
 
 export interface Delete extends At {
   readonly kind: "delete";
-  /** Clears this column only. */
+  /** Clears only this column. */
   readonly column: string | undefined;
   readonly class: ClassRef;
   readonly where: Condition | undefined;
@@ -472,10 +470,10 @@ export interface DropEdgeType extends At {
 export interface Match extends At {
   readonly kind: "match";
   readonly chains: readonly Chain[];
-  /** About nodes by their names, `m.size > 1`; about the start nodes where no name is said. */
+  /** Condition on named nodes, `m.size > 1`; on the start nodes if no name is given. */
   readonly where: Condition | undefined;
   readonly pathMode: PathMode | undefined;
-  /** Tags named after `path`. */
+  /** Tags listed after `path`. */
   readonly pathTags: readonly string[];
   readonly returns: readonly string[];
   readonly until: string | undefined;
@@ -494,9 +492,9 @@ export interface Chain extends At {
 export interface GraphStep extends At {
   readonly kind: "step";
   readonly direction: "out" | "in" | "both";
-  /** Absent: relations of any type. */
+  /** Absent: edges of any type. */
   readonly type: string | undefined;
-  /** Steps at most; `any` is any depth. */
+  /** Maximum number of steps; `any`: unlimited. */
   readonly depth: number | "any";
   readonly node: GraphNode;
 }
@@ -504,9 +502,9 @@ export interface GraphStep extends At {
 export interface GraphNode extends At {
   readonly kind: "node";
   readonly name: string | undefined;
-  /** Ids or patterns of ids. */
+  /** Ids, or patterns for ids. */
   readonly ids: readonly string[];
-  /** A path, with a trailing slash for subclasses too, or a last path component. */
+  /** A path, with a trailing slash if it includes subclasses, or the last component of a path. */
   readonly class: string | undefined;
   readonly where: Condition | undefined;
   readonly limit: Count | undefined;
@@ -521,7 +519,7 @@ export interface Batch extends At {
 
 export interface Explain extends At {
   readonly kind: "explain";
-  /** Runs it and says what it read and how long it took. */
+  /** True: runs the statement and reports its reads and its duration. */
   readonly analyzes: boolean;
   readonly statement: Statement;
 }

@@ -26,7 +26,7 @@ const BEGINNINGS = [
   "EXPLAIN",
 ];
 
-/** The parts of a text as they are written. */
+/** Splits a text into its parts as written. */
 function wordsOf(text: string): readonly string[] {
   return tokenize(text).map(({ start, end }) => text.slice(start, end));
 }
@@ -37,10 +37,7 @@ function bare({ statements }: Script): unknown {
   );
 }
 
-/**
- * A text is refused with its place, or it means something that can be written again; whether it is the one or the
- * other.
- */
+/** Returns true if the text parses and its printed form means the same; false if it is refused with a position. */
 function isParsed(text: string, told: string): boolean {
   try {
     const script = parseScript(text);
@@ -78,7 +75,7 @@ test.each(SEEDS)(
       const text = words.changed(wordsOf(printStatement(generator.statement()))).join(" ");
       if (isParsed(text, `seed ${seed} round ${round}`)) parsed += 1;
     }
-    // Both happen often enough to prove something.
+    // Both cases must occur often enough to prove something.
     expect(parsed).toBeGreaterThan(ROUNDS / 20);
     expect(parsed).toBeLessThan(ROUNDS);
   },

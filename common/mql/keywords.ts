@@ -1,4 +1,4 @@
-/** These cannot be bare names, except where only a name can stand before the sign that follows. */
+/** Words that cannot be bare names, unless the next character allows only a name before it. */
 const RESERVED_WORDS =
   "SELECT DISTINCT FROM WHERE AND OR NOT IN LIKE BETWEEN IS ISNOT CONTAINS ORDER GROUP HAVING LIMIT OFFSET AS UNION JOIN ON SET " +
   "INSERT UPDATE DELETE CREATE DROP ALTER BEGIN END EXPLAIN MATCH NOTMATCH PHRASE PREFIX FUZZY TRUE FALSE NULL";
@@ -9,7 +9,7 @@ const OTHER_WORDS =
 
 export const RESERVED: ReadonlySet<string> = new Set(RESERVED_WORDS.split(" "));
 
-/** By their spelling in upper and in lower case; any other spelling is looked up in upper case. */
+/** Keywords in upper case and in lower case. Look up any other spelling in upper case. */
 export const KEYWORDS: ReadonlyMap<string, string> = new Map(
   `${RESERVED_WORDS} ${OTHER_WORDS}`
     .split(" ")

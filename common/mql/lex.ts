@@ -3,7 +3,7 @@ import { MQL_BLANKS_MAX, MQL_TEXT_MAX_CHARACTERS, MQL_TOKENS_MAX, MQL_WORD_MAX_C
 import { KEYWORDS } from "./keywords.ts";
 import { errorAt, syntaxError } from "./position.ts";
 
-/** `name` stands in back-ticks. A `path` begins with a slash. */
+/** `name`: in back-ticks. `path`: begins with a slash. */
 export type TokenKind = "word" | "name" | "text" | "number" | "path" | "sign" | "end";
 
 export interface Token {
@@ -29,21 +29,18 @@ const STAR = 42;
 const DOT = 46;
 const BACKSLASH = 92;
 const LETTER_U = 117;
-/** Units that one call makes a text of. */
+/** Number of UTF-16 units that one call converts to a text. */
 const PIECE_UNITS = 8_192;
 const FULL_WIDTH_SEMICOLON = 0xff1b;
 const WORD_CHARACTER = /^[\p{L}\p{N}\p{M}]$/u;
-/**
- * For each character beyond ASCII met so far, its class plus one: the expressions below take too long for millions of
- * them.
- */
+/** Class plus one of each non-ASCII character seen so far: the expressions are too slow for millions of characters. */
 const WIDE_CLASSES = new Uint8Array(0x110000);
 const SPACE_CHARACTER = /^\s$/u;
 const MIXED_CASE = /[a-z][A-Z]|[A-Z][a-z]/;
-/** What the sign behind a backslash stands for, by its code; every other one stands for itself. */
+/** Meaning of a character after a backslash, by its code. Every other character stands for itself. */
 const ESCAPES = asciiEscapes({ n: "\n", t: "\t", r: "\r", b: "\b", f: "\f", "0": "\0" });
 
-/** Cuts a text into tokens, without blanks and comments, on demand. Time is linear in the text. */
+/** Splits a text into tokens on demand, without whitespace and comments. Time is linear in the text. */
 export class Lexer {
   readonly #text: string;
   #at = 0;
@@ -58,12 +55,12 @@ export class Lexer {
     this.#text = text;
   }
 
-  /** Goes on at that place of the text. */
+  /** Continues at that position of the text. */
   turnTo(at: number): void {
     this.#at = at;
   }
 
-  /** Behind the last token always `end`. */
+  /** After the last token it always returns `end`. */
   next(): Token {
     const text = this.#text;
     const at = skipBlank(text, this.#at);
@@ -90,7 +87,7 @@ export function tokenize(text: string): Token[] {
   }
 }
 
-/** Whether a name can stand in a text without back-ticks as far as its characters go. */
+/** Returns true if the characters of a name allow it in a text without back-ticks. */
 export function isPlainWord(name: string): boolean {
   return name !== "" && classAt(name, 0) === WORD && wordEnd(name, 0) === name.length;
 }
@@ -185,7 +182,7 @@ function mixedCaseKeyword(value: string): string {
   return value.length <= 10 && MIXED_CASE.test(value) ? (KEYWORDS.get(value.toUpperCase()) ?? "") : "";
 }
 
-/** Where the letters, digits and `_` that begin at `start` end; at or behind `limit` where they go on beyond it. */
+/** End of the letters, digits and `_` that begin at `start`; at or after `limit` if they continue beyond it. */
 export function wordEnd(text: string, start: number, limit = text.length): number {
   const last = Math.min(limit, text.length);
   let at = start;
@@ -198,7 +195,7 @@ export function wordEnd(text: string, start: number, limit = text.length): numbe
   return at;
 }
 
-/** Digits, a fraction, an exponent: begins at `start` with a digit. */
+/** Reads digits, a fraction and an exponent. A digit is at `start`. */
 export function number(text: string, start: number): Token {
   let end = digitsEnd(text, start);
   if (text.charCodeAt(end) === DOT && isDigit(text, end + 1)) end = digitsEnd(text, end + 1);
@@ -218,7 +215,7 @@ function isDigit(text: string, at: number): boolean {
   return code >= 48 && code <= 57;
 }
 
-/** A text in `'…'` or `"…"`, a name in back-ticks: begins at `start` with that mark. */
+/** Reads a text in `'…'` or `"…"`, or a name in back-ticks. The opening quote is at `start`. */
 export function quoted(text: string, start: number, quote: number): Token {
   if (quote === 34) return escapedText(text, start);
   const mark = String.fromCharCode(quote);
@@ -243,14 +240,14 @@ function escapedText(text: string, start: number): Token {
   return make("text", start, end + 1, inner.includes("\\") ? unescape(inner) : inner);
 }
 
-/** An odd number of backslashes stands before it; none of them is looked at for another mark. */
+/** Returns true if an odd number of backslashes precedes the mark. No backslash is read for two marks. */
 function isEscaped(text: string, from: number, mark: number): boolean {
   let at = mark;
   while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at -= 1;
   return (mark - at) % 2 === 1;
 }
 
-/** Unit by unit into one array: a callback for each of a million escapes would take seconds. */
+/** Writes unit by unit into one array: a callback for each of a million escapes would take seconds. */
 function unescape(text: string): string {
   const units = new Uint16Array(text.length);
   let length = 0;
@@ -269,7 +266,7 @@ function unescape(text: string): string {
   return textOf(units.subarray(0, length));
 }
 
-/** What four hexadecimal digits mean; -1 where other characters stand. */
+/** Value of four hexadecimal digits; -1 if there are other characters. */
 function hexUnit(text: string, from: number): number {
   let unit = 0;
   for (let at = from; at < from + 4; at += 1) {
@@ -285,7 +282,7 @@ function hexUnit(text: string, from: number): number {
 function textOf(units: Uint16Array): string {
   const pieces: string[] = [];
   for (let from = 0; from < units.length; from += PIECE_UNITS) {
-    // Spreading a typed array visits it unit by unit, which takes six times as long.
+    // Spreading a typed array iterates over it, which takes six times as long.
     pieces.push(Reflect.apply(String.fromCharCode, undefined, units.subarray(from, from + PIECE_UNITS)));
   }
   return pieces.join("");
@@ -300,7 +297,7 @@ function unterminated(text: string, start: number, mark: string): AppError {
   return syntaxError(text, start, `a closing ${mark} for the text that begins here`, "the end");
 }
 
-/** A slash that is followed by another or by a star begins a comment and so ends the path. */
+/** A slash followed by a slash or a star begins a comment, which ends the path. */
 export function path(text: string, start: number): Token {
   let at = start;
   while (text.charCodeAt(at) === SLASH) {

@@ -1,10 +1,10 @@
 import type { Value } from "../value.ts";
 import type { MapNode, Span, TextNode, ValueNode } from "./ast.ts";
 
-/** Trees that are made and not read have no place in a text. */
+/** Span of generated nodes, which have no position in a text. */
 export const NOWHERE: Span = { start: 0, end: 0 };
 
-/** The value as a script writes it, so that reading it gives just this value again. */
+/** Node of a value as a script writes it, such that reading it gives the same value. */
 export function valueNode(value: Value): ValueNode {
   if (typeof value === "string") return textNode(value);
   if (typeof value === "number") return { kind: "number", text: numberText(value), span: NOWHERE };
@@ -31,10 +31,7 @@ function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
-/**
- * Whole numbers beyond 2^53 are numbers to a reader only when they are written with an exponent; without one they are
- * kept digit by digit.
- */
+/** Whole numbers beyond 2^53 get an exponent. Without one, a reader keeps them digit by digit, not as a number. */
 function numberText(value: number): string {
   return Number.isInteger(value) && !Number.isSafeInteger(value) ? value.toExponential() : String(value);
 }

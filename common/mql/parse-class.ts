@@ -14,7 +14,7 @@ import { parseClassRef } from "./parse-select.ts";
 import { parseMap, parseValue } from "./parse-value.ts";
 import { type ListBound, listOf, type TokenReader } from "./reader.ts";
 
-/** More than a class may have: the check that counts them gives a better message. */
+/** More than a class may have, because the check that counts columns gives a better message. */
 const COLUMNS: ListBound = {
   most: MQL_WRITTEN_COLUMNS_MAX,
   of: "columns or options in one list",
@@ -151,7 +151,7 @@ function option(reader: TokenReader): ClassOption {
   return { kind: "option", name, value, unit, span: reader.spanFrom(start) };
 }
 
-/** Options take bare words too, as in `key=manu`. */
+/** Option values may be bare words, as in `key=manu`. */
 function optionValue(reader: TokenReader): ValueNode {
   const { kind, keyword, start, text } = reader.token;
   if (kind !== "word" || keyword === "TRUE" || keyword === "FALSE" || keyword === "NULL") return parseValue(reader);

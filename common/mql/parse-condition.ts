@@ -5,7 +5,7 @@ import { parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
 import { isValueNode } from "./walk.ts";
 
-/** Words that join conditions, the weakest first. Comparisons bind stronger than all of them. */
+/** Words that join conditions, the weakest first. Comparisons bind more strongly than all of them. */
 const LEVELS = [
   { word: "OR", kind: "or" },
   { word: "AND", kind: "and" },
@@ -21,7 +21,7 @@ export function parseCondition(reader: TokenReader): Condition {
   return asCondition(reader, anyOf(reader, 0));
 }
 
-/** A field, a value or what is computed of them; a condition as `Truth`. */
+/** Parses a field, a value or an expression; a condition is returned as `Truth`. */
 export function parseExpression(reader: TokenReader): Operand {
   return anyOf(reader, 0);
 }
@@ -40,7 +40,7 @@ function anyOf(reader: TokenReader, level: number): Operand {
   return truth({ kind: joined.kind, items, span: reader.spanFrom(start) });
 }
 
-/** What can be computed stands for itself being true; of a lone field that is not taken for granted. */
+/** A computed value alone is compared with true. A field alone is an error. */
 function asCondition(reader: TokenReader, operand: Operand): Condition {
   if (operand.kind === "truth") return operand.condition;
   if (operand.kind !== "computed" && operand.kind !== "case") throw reader.fail(...WORDS, ...COMPARE_OPERATORS);
@@ -52,13 +52,13 @@ function truth(condition: Condition): Operand {
   return { kind: "truth", condition, span: condition.span };
 }
 
-/** `(value, …)`, of which some may be computed, or one `?` or `[…]` that stands for the list. */
+/** Parses `(value, …)`, whose values may be computed, or one `?` or `[…]` that represents the list. */
 function parseList(reader: TokenReader): readonly Operand[] {
   if (reader.isSign("?") || reader.isSign("[")) return [parseValue(reader)];
   reader.expectSign("(");
   const values: Operand[] = [];
   if (!reader.isSign(")")) {
-    // A sub-select where none may stand is said to be no value.
+    // For a sub-select that is not allowed here, the error is that it is no value.
     do values.push(reader.isKeyword("SELECT") ? parseValue(reader) : parseCompared(reader, GRAMMAR));
     while (reader.acceptSign(","));
   }
@@ -141,7 +141,7 @@ function among(
   return { kind: "inSelect", operand, select, negated, span: reader.spanFrom(start) };
 }
 
-/** What is written is looked up together; what is computed is compared one by one. */
+/** Literal values form one IN condition; each computed value becomes a comparison of its own. */
 function amongListed(
   reader: TokenReader,
   operand: Operand,
@@ -202,7 +202,7 @@ function between(
   return at.negated ? { kind: "not", operand: both, span } : both;
 }
 
-/** With computed values these are several comparisons, for each of which another member would do. */
+/** Computed values become several comparisons, and each of them could be true for a different member. */
 function requireNoAny(reader: TokenReader, operand: Operand, word: string): void {
   if (isAny(operand)) throw reader.complain(operand.span.start, `${word} asks any() about written values only`);
 }

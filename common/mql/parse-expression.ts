@@ -6,27 +6,27 @@ import { beginsValue, parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
 import { isValueNode } from "./walk.ts";
 
-/** What the parser of conditions gives to that of expressions, which stand in each other. */
+/** Parsers of conditions that the parser of expressions calls, because each may contain the other. */
 export interface Grammar {
-  /** An expression, or a condition as `Truth`. */
+  /** Parses an expression, or a condition as `Truth`. */
   readonly any: (reader: TokenReader) => Operand;
   readonly condition: (reader: TokenReader) => Condition;
 }
 
-/** These put many rows together; every other name stands for a function of one row. */
+/** Functions that aggregate rows. Every other name is a function of one row. */
 const AGGREGATES: ReadonlySet<string> = new Set(
   "count min max sum avg first last rate stddev percentile top histogram".split(" "),
 );
-/** The one reserved word that is also called. */
+/** The only reserved word that is also a function. */
 const CALLED: ReadonlySet<string> = new Set(["CONTAINS"]);
 const A_VALUE = "a value, or a column in brackets,";
 
-/** Products and quotients added, subtracted and put together; no comparison. */
+/** Parses sums, differences and concatenations of products, without comparisons. */
 export function parseSum(reader: TokenReader, grammar: Grammar): Operand {
   return chain(reader, sumSign, (inner) => product(inner, grammar));
 }
 
-/** What stands on the right of a comparison. A bare word is none: it may have been meant as a text. */
+/** Parses the right side of a comparison. A bare word is refused: it may have been meant as a text. */
 export function parseCompared(reader: TokenReader, grammar: Grammar): Operand {
   const { token } = reader;
   const operand = parseSum(reader, grammar);
@@ -54,7 +54,7 @@ function productSign(reader: TokenReader): string | undefined {
   return "/";
 }
 
-/** Signs of equal rank belong together from the left; each is one level of the tree. */
+/** Operators of equal rank are left-associative; each is one level of the tree. */
 function chain(
   reader: TokenReader,
   sign: (reader: TokenReader) => string | undefined,
@@ -148,7 +148,7 @@ function args(reader: TokenReader, name: string, grammar: Grammar): readonly Ope
   return operands;
 }
 
-/** `CASE WHEN …` or `CASE field WHEN …`; elsewhere it is a name. */
+/** Returns true for `CASE WHEN …` or `CASE field WHEN …`; elsewhere CASE is a name. */
 function beginsCase(reader: TokenReader): boolean {
   if (!reader.isKeyword("CASE")) return false;
   const next = reader.peek(1);

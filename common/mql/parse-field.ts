@@ -3,7 +3,7 @@ import type { Field, TimeWindow } from "./ast.ts";
 import { parseValue } from "./parse-value.ts";
 import type { TokenReader } from "./reader.ts";
 
-/** A column, perhaps with an alias in front and members of a map behind: `a.config.os`, `config['os']`. */
+/** Parses a column, optionally after an alias and before members of a map: `a.config.os`, `config['os']`. */
 export function parseField(reader: TokenReader): Field {
   const start = reader.token.start;
   const parts = [reader.expectName("a field")];
@@ -20,7 +20,7 @@ export function parseField(reader: TokenReader): Field {
   }
 }
 
-/** `['os']`, a member, or `['2026-01-01':'2026-01-02']`, a window of time, which ends the field. */
+/** Parses a member, `['os']`, or a time window, `['2026-01-01':'2026-01-02']`, which ends the field. */
 function bracket(reader: TokenReader, parts: string[]): TimeWindow | undefined {
   const start = reader.token.start;
   reader.expectSign("[");

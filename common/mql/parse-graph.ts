@@ -18,7 +18,7 @@ const PATH_MODES: ReadonlyMap<string, PathMode> = new Map([
 const NAMES: ListBound = { most: MQL_GRAPH_NAMES_MAX, of: "names in one list", limit: "MQL_GRAPH_NAMES_MAX" };
 const EDGE_BEGINS = ["-", "->", "<-", "<--", "<"];
 
-/** `MATCH (…) -[…]-> (…) … [UNION (…) …]` with what follows in any order; path options also right after MATCH. */
+/** `MATCH (…) -[…]-> (…) … [UNION (…) …]` and its clauses in any order. Path options may also follow MATCH directly. */
 export function parseMatch(reader: TokenReader): Match {
   const start = reader.token.start;
   reader.expect("MATCH");
@@ -81,7 +81,7 @@ function chain(reader: TokenReader): Chain {
   return { kind: "chain", start: first, steps, span: reader.spanFrom(start) };
 }
 
-/** `-[…]->`, `<-[…]-`, `-[…]-`; without what stands in brackets `->`, `<-`, `<--`, `-`. */
+/** `-[…]->`, `<-[…]-`, `-[…]-`; without brackets `->`, `<-`, `<--`, `-`. */
 function step(reader: TokenReader): GraphStep {
   const start = reader.token.start;
   const backward = acceptBackward(reader);
@@ -96,7 +96,7 @@ function step(reader: TokenReader): GraphStep {
   return toNode(reader, { direction: backward ? "in" : forward ? "out" : "both", type, depth, start });
 }
 
-/** A blank between `<-` and the bracket makes two signs of it. */
+/** With a blank before the bracket, the lexer reads `<-` as two tokens. */
 function acceptBackward(reader: TokenReader): boolean {
   if (reader.acceptSign("<-") || reader.acceptSign("<--")) return true;
   if (!reader.acceptSign("<")) return false;

@@ -36,7 +36,7 @@ const OUTPUTS: ListBound = { most: MQL_OUTPUTS_MAX, of: "fields in one SELECT", 
 const GROUP_KEYS: ListBound = { most: MQL_GROUP_KEYS_MAX, of: "fields in GROUP BY", limit: "MQL_GROUP_KEYS_MAX" };
 const ORDER_KEYS: ListBound = { most: MQL_ORDER_KEYS_MAX, of: "fields in ORDER BY", limit: "MQL_ORDER_KEYS_MAX" };
 
-/** The tail of a SELECT that further clauses may follow. */
+/** The tail of a SELECT that other clauses may follow. */
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
 
 export function parseSelect(reader: TokenReader): Statement {
@@ -126,7 +126,7 @@ function filling(reader: TokenReader): NumberNode | ConstantNode {
   throw reader.failAt(token, ["a number", "NULL", "PREVIOUS"]);
 }
 
-/** `(SELECT …`, where `(select:/class)` would be a class with an alias. */
+/** Returns true for `(SELECT …`. `(select:/class)` would be a class with an alias. */
 function beginsSelected(reader: TokenReader): boolean {
   return reader.isSign("(") && reader.peek(1).keyword === "SELECT" && reader.peek(2).text !== ":";
 }
@@ -144,7 +144,7 @@ function selected(reader: TokenReader): SelectRef {
   return { kind: "selected", select: whole, alias: undefined, span: reader.spanFrom(start) };
 }
 
-/** The SELECT of `IN (SELECT …)`, up to the bracket that closes it. */
+/** Parses the SELECT of `IN (SELECT …)` up to its closing bracket. */
 export function parseSubSelect(reader: TokenReader): Select {
   const first = select(reader);
   const { cursor, ...closing } = tail(reader);
@@ -153,7 +153,7 @@ export function parseSubSelect(reader: TokenReader): Select {
   return { ...first, ...closing, asOf, span: reader.spanFrom(first.span.start) };
 }
 
-/** A SELECT that stands alone: what closes the statement is its own. */
+/** A SELECT that is not part of a union: the clauses at the end are its own. */
 function closed(reader: TokenReader, first: Select): Select {
   const closing = tail(reader);
   if (reader.isKeyword("UNION"))
@@ -210,7 +210,7 @@ function itemName(reader: TokenReader): string | undefined {
   return reader.accept("AS") ? (reader.acceptText() ?? reader.expectName("a name")) : undefined;
 }
 
-/** `OVER (PARTITION BY … ORDER BY …)` behind what is called. */
+/** Parses `OVER (PARTITION BY … ORDER BY …)` after a function call. */
 function over(reader: TokenReader, value: Operand, start: number): WindowItem {
   const called = windowCall(value);
   if (!called) throw reader.complain(start, "OVER stands behind a function such as lag(x) or count(*)");
@@ -262,7 +262,7 @@ function alias(reader: TokenReader): string | undefined {
   return text;
 }
 
-/** `[INNER] JOIN`, or `LEFT [OUTER] JOIN`: whether it is an outer one; undefined where no join begins. */
+/** `[INNER] JOIN` or `LEFT [OUTER] JOIN`. Returns true for an outer join; `undefined` if no join begins here. */
 function joinWords(reader: TokenReader): boolean | undefined {
   if (reader.accept("JOIN")) return false;
   if (!beginsJoin(reader)) return undefined;
@@ -274,7 +274,7 @@ function joinWords(reader: TokenReader): boolean | undefined {
   return kind === "LEFT";
 }
 
-/** Words of SQL before JOIN. Those that MQL has no join for are no aliases there either: they would answer another one. */
+/** SQL words before JOIN. Joins that MQL lacks are no aliases either: the statement would mean another join. */
 const KINDS_OF_JOIN: ReadonlySet<string> = new Set(["LEFT", "INNER", "RIGHT", "FULL", "CROSS", "NATURAL"]);
 
 function beginsJoin(reader: TokenReader): boolean {
@@ -284,7 +284,7 @@ function beginsJoin(reader: TokenReader): boolean {
   return isJoin && kind === "word" && KINDS_OF_JOIN.has(text.toUpperCase());
 }
 
-/** `(alias:/class) ON a.x = b.y`, or `(SELECT …) alias ON …`, after the word JOIN. */
+/** Parses `(alias:/class) ON a.x = b.y` or `(SELECT …) alias ON …` after the word JOIN. */
 function join(reader: TokenReader, outer: boolean): Join {
   const start = reader.token.start;
   const target = beginsSelected(reader) ? joinedSelect(reader) : joinedClass(reader);

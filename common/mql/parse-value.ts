@@ -3,7 +3,7 @@ import type { TokenReader } from "./reader.ts";
 
 const A_VALUE = "a value";
 
-/** A quoted text, number, true, false, null, `?`, `[…]` or `{…}`. A bare word is none. */
+/** Parses a quoted text, number, true, false, null, `?`, `[…]` or `{…}`. A bare word is not a value. */
 export function parseValue(reader: TokenReader): ValueNode {
   const { start, kind, text, keyword } = reader.token;
   switch (kind) {
@@ -37,7 +37,7 @@ export function beginsValue(reader: TokenReader): boolean {
   );
 }
 
-/** A number, also negative, or `?`. */
+/** Parses a number, which may be negative, or `?`. */
 export function parseCount(reader: TokenReader): Count {
   const start = reader.token.start;
   const value = parseValue(reader);

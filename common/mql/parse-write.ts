@@ -109,7 +109,7 @@ function columnName(reader: TokenReader): string {
   return reader.expectName("a column");
 }
 
-/** `f = value`, `f = f + value`, `f = f - value`, and `f = …` for what is computed of the object. */
+/** `f = value`, `f = f + value`, `f = f - value`, and `f = …` with an expression over the object. */
 function assignment(reader: TokenReader): Assignment {
   const start = reader.token.start;
   const column = columnName(reader);
@@ -119,7 +119,7 @@ function assignment(reader: TokenReader): Assignment {
   return { kind: "assignment", column, ...written, span: reader.spanFrom(start) };
 }
 
-/** What is added to the column, or taken from it, where nothing else is done to it. */
+/** The value added to the column or removed from it; `undefined` if the expression does anything else. */
 function changedBy(operand: Operand, column: string): Pick<Assignment, "operation" | "value" | "repeated"> | undefined {
   if (operand.kind !== "computed" || (operand.name !== "+" && operand.name !== "-")) return undefined;
   const [left, value] = operand.operands;

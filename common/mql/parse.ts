@@ -6,7 +6,7 @@ import { parseSelect, parseSubSelect } from "./parse-select.ts";
 import { parseDelete, parseInsert, parseUpdate } from "./parse-write.ts";
 import { atOnce, readAll, readWhole, type Steps, type TokenReader } from "./reader.ts";
 
-/** Read in one step. */
+/** Statements that are parsed in one step. */
 const STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Statement> = new Map<
   string,
   (reader: TokenReader) => Statement
@@ -31,14 +31,15 @@ const LONG_STATEMENTS: ReadonlyMap<string, (reader: TokenReader) => Steps<Statem
 ]);
 
 /**
- * Statements separated by `;` or `；`, empty ones left out. Time and memory are linear in the text. A text that does not
- * parse is `AppError("syntax")` with `details: {line, column}`, one beyond a limit `AppError("too_large")`.
+ * Parses statements separated by `;` or `；`; empty ones are ignored. Time and memory are linear in the text. Throws
+ * `AppError("syntax")` with `details: {line, column}` if the text does not parse, and `AppError("too_large")` if it
+ * exceeds a limit.
  */
 export function parseScript(text: string): Script {
   return atOnce(parseScriptInSteps(text));
 }
 
-/** The same, statement by statement and row by row: a step takes some milliseconds at most. */
+/** As `parseScript`, statement by statement and row by row: a step takes a few milliseconds at most. */
 export function parseScriptInSteps(text: string): Steps<Script> {
   return readAll(text, function* (reader) {
     reader.subSelect = parseSubSelect;
@@ -48,7 +49,7 @@ export function parseScriptInSteps(text: string): Steps<Script> {
   });
 }
 
-/** A condition alone, as after WHERE; nobody asks the SELECTs of one, so that it has none. */
+/** Parses a condition alone, as after WHERE. It cannot contain `IN (SELECT …)`, because its callers run no SELECT. */
 export function parseConditionText(text: string): Condition {
   return readWhole(text, (reader) => {
     const result = condition(reader);

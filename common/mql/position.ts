@@ -1,6 +1,6 @@
 import { AppError, type ErrorCode } from "../errors.ts";
 
-/** Both counted from 1; a column is a UTF-16 unit. */
+/** Line and column, both from 1. A column is a UTF-16 unit. */
 export interface Position {
   readonly line: number;
   readonly column: number;

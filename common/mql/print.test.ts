@@ -6,7 +6,7 @@ import { parseConditionText, parseScript, printCondition, printStatement } from 
 
 const SEEDS = [1, 2, 3, 4];
 
-/** Where things stand in the text is no part of what they mean. */
+/** Removes positions, which are not part of the meaning. */
 function bare(tree: unknown): unknown {
   return JSON.parse(
     JSON.stringify(tree, (key, value: unknown) => (key === "span" || key === "index" ? undefined : value)),

@@ -31,7 +31,7 @@ import type {
 import { RESERVED } from "./keywords.ts";
 import { isPlainWord } from "./lex.ts";
 
-/** The text of a statement; parsing it gives the same tree again, spans apart. */
+/** The text of a statement. Parsing it gives the same tree except for the spans. */
 export function printStatement(node: Statement): string {
   switch (node.kind) {
     case "select":
@@ -150,7 +150,7 @@ export function printOperand(node: Operand): string {
   }
 }
 
-/** The signs by how strong they bind. */
+/** Binding strength of the operators. */
 const RANKS: ReadonlyMap<string, number> = new Map([
   ["+", 1],
   ["-", 1],
@@ -169,7 +169,7 @@ function printComputed({ name: sign, operands }: Computed): string {
   return `${sign}(${operands.map(printOperand).join(", ")})`;
 }
 
-/** In brackets where it binds weaker than what it stands in. */
+/** Adds brackets if the node binds more weakly than its context. */
 function inside(node: Operand, rank: number): string {
   const own = node.kind === "truth" ? 0 : isSigned(node) ? (RANKS.get(node.name) ?? 0) : rank;
   return own < rank ? `(${printOperand(node)})` : printOperand(node);
@@ -184,12 +184,12 @@ function printCase({ branches, otherwise }: Case): string {
   return `CASE ${parts.join(" ")}${optional(" ELSE ", otherwise, printOperand)} END`;
 }
 
-/** On a side of a comparison. */
+/** Prints an operand on a side of a comparison. */
 function compared(node: Operand): string {
   return node.kind === "truth" ? `(${printOperand(node)})` : printOperand(node);
 }
 
-/** Back-ticks where the bare word would mean something else. */
+/** Adds back-ticks if the bare word would have another meaning. */
 function name(value: string): string {
   const isBare = isPlainWord(value) && !RESERVED.has(value.toUpperCase());
   return isBare ? value : `\`${value.replaceAll("`", "``")}\``;
@@ -236,7 +236,7 @@ function printFill({ value }: Fill): string {
   return `FILL (${value === "previous" ? value : printValue(value)})`;
 }
 
-/** Without its alias. */
+/** Prints the source without its alias. */
 function source(node: Source): string {
   return node.kind === "class" ? classRef({ ...node, alias: undefined }) : `(${printStatement(node.select)})`;
 }
@@ -246,7 +246,7 @@ function joinedSource(node: Source): string {
   return node.kind === "class" ? `(${alias}:${source(node)})` : `${source(node)} ${alias}`;
 }
 
-/** LEFT before JOIN would be no alias. */
+/** LEFT before JOIN would not be read as an alias. */
 function aliasName(value: string): string {
   return value.toUpperCase() === "LEFT" ? `\`${value}\`` : name(value);
 }
@@ -261,7 +261,7 @@ function tail(node: Tail & { readonly asOf: ValueNode | undefined }): string {
   ].join("");
 }
 
-/** Without its alias. */
+/** Prints the window function without its alias. */
 export function printWindow({ name: called, operands, partitionBy, orderBy }: WindowItem): string {
   const isRows = called === "count" && operands.length === 0;
   const parts = [

@@ -13,31 +13,31 @@ import { RESERVED } from "./keywords.ts";
 import { Lexer, type Token } from "./lex.ts";
 import { errorAt, syntaxError } from "./position.ts";
 
-/** After these a reserved word in front of them can only have been a name. */
+/** Signs after which a preceding reserved word can only be a name. */
 const SIGNS_AFTER_NAMES: ReadonlySet<string> = new Set(["=", "!=", "<", ">", "<=", ">=", ",", ")", "."]);
 const FOUND_MAX_CHARACTERS = 40;
 
-/** The error of the first run, which is never reported. */
+/** Error of the first pass, which is never reported. */
 const AGAIN = new AppError("syntax", "[Parser] The text is read once more, to tell what was expected.");
 
 /**
- * Works step by step: between two steps the caller may let others work. Yields how many bytes of what was made the
- * result is going to hold, about.
+ * A computation in steps; between two steps the caller may let others work. Yields the approximate number of bytes that
+ * the result gains in the step.
  */
 export type Steps<T> = Generator<number, T, undefined>;
 
-/** What the tree of a text takes for each word or sign of it, about. */
+/** Approximate memory of a syntax tree per token. */
 const TREE_TOKEN_BYTES = 128;
 
-/** Where a parser stands in its tokens. */
+/** Position of a parser in its tokens. */
 export class TokenReader {
   readonly #text: string;
   readonly #lexer: Lexer;
-  /** Those behind the token that is next which were looked at already. */
+  /** Tokens after the next one that were already read. */
   readonly #ahead: Token[] = [];
-  /** What was looked for in vain at the current token; kept only in the second run, which makes the message. */
+  /** Tokens expected at the current position but not found. Kept only in the second pass, which creates the message. */
   readonly #missed: Set<string> | undefined;
-  /** Where the token before the current one ends. */
+  /** End of the token before the current one. */
   #end: number | undefined;
   #tokens = 0;
   #conditions = 0;
@@ -46,9 +46,9 @@ export class TokenReader {
   #statements = 0;
   #depth = 0;
   #placeholders = 0;
-  /** The token that is next. */
+  /** The next token. */
   token: Token;
-  /** Reads the SELECT of `IN (SELECT …)`; undefined where none may stand. */
+  /** Parses the SELECT of `IN (SELECT …)`; `undefined` where none is allowed. */
   subSelect: ((reader: TokenReader) => Select) | undefined = undefined;
 
   constructor(text: string, explain: boolean) {
@@ -64,7 +64,7 @@ export class TokenReader {
     return this.#ahead[ahead - 1] ?? this.token;
   }
 
-  /** `AppError("too_large")` where one step of the parser would take too long. */
+  /** Throws `AppError("too_large")` if one step of the parser would take too long. */
   advance(): Token {
     const token = this.token;
     this.#tokens += 1;
@@ -80,7 +80,7 @@ export class TokenReader {
     return token;
   }
 
-  /** Between two parts of a text that each take little time. */
+  /** Call between two parts of a text that each take little time. */
   *step(): Steps<void> {
     const tokens = this.#tokens;
     this.#tokens = 0;
@@ -96,14 +96,14 @@ export class TokenReader {
       throw this.tooLarge(`a text has at most ${MQL_STATEMENTS_MAX} statements`, "MQL_STATEMENTS_MAX");
   }
 
-  /** To be called for each comparison. */
+  /** Call for each comparison. */
   countCondition(): void {
     this.#conditions += 1;
     if (this.#conditions > MQL_CONDITIONS_MAX)
       throw this.tooLarge(`a statement has at most ${MQL_CONDITIONS_MAX} comparisons`, "MQL_CONDITIONS_MAX");
   }
 
-  /** To be called for each of these that looks for words. */
+  /** Call for each comparison that searches for words. */
   countTextCondition(): void {
     this.#textConditions += 1;
     if (this.#textConditions <= MQL_TEXT_CONDITIONS_MAX) return;
@@ -113,14 +113,14 @@ export class TokenReader {
     );
   }
 
-  /** To be called for each SELECT in another one. */
+  /** Call for each nested SELECT. */
   countSubSelect(): void {
     this.#subSelects += 1;
     if (this.#subSelects <= MQL_SUB_SELECTS_MAX) return;
     throw this.tooLarge(`a statement has at most ${MQL_SUB_SELECTS_MAX} SELECTs inside others`, "MQL_SUB_SELECTS_MAX");
   }
 
-  /** The span from a token's start to the end of what was read. */
+  /** The span from `start` to the end of the last token read. */
   spanFrom(start: number): Span {
     return { start, end: this.#end ?? start };
   }
@@ -159,7 +159,7 @@ export class TokenReader {
     if (!this.acceptSign(sign)) throw this.fail();
   }
 
-  /** Takes the slash that a path begins with for the sign of a division: what is behind it is read anew. */
+  /** Reads the slash at the start of a path as a division sign; the rest of the path is tokenized again. */
   divide(): void {
     const { start } = this.token;
     this.#lexer.turnTo(start + 1);
@@ -180,7 +180,7 @@ export class TokenReader {
     return text;
   }
 
-  /** Whether a name can begin here; reserved words count when the sign after them leaves no other reading. */
+  /** Returns true if a name can begin here. A reserved word is a name if the next sign allows nothing else. */
   isName(): boolean {
     const { kind, keyword } = this.token;
     if (kind === "name") return true;
@@ -207,7 +207,7 @@ export class TokenReader {
     return this.#placeholders - 1;
   }
 
-  /** Goes one level deeper into something that can contain itself; `leave` comes back. */
+  /** Enters one level of a construct that can contain itself; `leave` returns. */
   enter(): void {
     this.#depth += 1;
     if (this.#depth <= MQL_NESTING_MAX) return;
@@ -218,12 +218,12 @@ export class TokenReader {
     this.#depth -= levels;
   }
 
-  /** The error that nothing of what was looked for stands here. */
+  /** The error that none of the expected tokens is here. */
   fail(...expected: readonly string[]): Error {
     return this.#missed ? this.failAt(this.token, [...this.#missed, ...expected]) : AGAIN;
   }
 
-  /** The same for a token that was read already. */
+  /** As `fail`, for a token that was already read. */
   failAt(token: Token, expected: readonly string[]): Error {
     if (!this.#missed) return AGAIN;
     return syntaxError(
@@ -244,8 +244,8 @@ export class TokenReader {
 }
 
 /**
- * Reads a text to its end. A text that does not parse is read twice: the second time the reader notes what would have
- * fitted, which the first time costs too much.
+ * Parses a text to its end. A text that does not parse is read twice: the second pass records the expected tokens,
+ * which would be too slow in the first.
  */
 export function* readAll<T>(text: string, parse: (reader: TokenReader) => Steps<T>): Steps<T> {
   try {
@@ -257,7 +257,7 @@ export function* readAll<T>(text: string, parse: (reader: TokenReader) => Steps<
   }
 }
 
-/** The same for what is read in one step. */
+/** As `readAll`, for a text that is parsed in one step. */
 export function readWhole<T>(text: string, parse: (reader: TokenReader) => T): T {
   try {
     return parse(new TokenReader(text, false));
@@ -267,7 +267,7 @@ export function readWhole<T>(text: string, parse: (reader: TokenReader) => T): T
   }
 }
 
-/** All steps at once. */
+/** Runs all steps at once. */
 export function atOnce<T>(steps: Steps<T>): T {
   for (;;) {
     const step = steps.next();
@@ -275,7 +275,7 @@ export function atOnce<T>(steps: Steps<T>): T {
   }
 }
 
-/** What `parse` reads, once or several times with commas between, at most so often. */
+/** Parses one or more items separated by commas, at most `bound.most`. */
 export function listOf<T>(reader: TokenReader, parse: (reader: TokenReader) => T, bound: ListBound): readonly T[] {
   const items = [parse(reader)];
   while (reader.acceptSign(",")) {
@@ -287,9 +287,9 @@ export function listOf<T>(reader: TokenReader, parse: (reader: TokenReader) => T
 
 export interface ListBound {
   readonly most: number;
-  /** What there are too many of. */
+  /** Name of the items, for the message. */
   readonly of: string;
-  /** Its name in `common/limits`. */
+  /** Name of the limit in `common/limits`. */
   readonly limit: string;
 }
 

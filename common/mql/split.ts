@@ -2,24 +2,24 @@ import { AppError } from "../errors.ts";
 import { MQL_TEXT_MAX_CHARACTERS } from "../limits.ts";
 import { positionAt, type Position } from "./position.ts";
 
-/** One statement as it stands in a script, without the separator behind it, and where that text begins. */
+/** One statement of a script, without its separator, and the position at which its text begins. */
 export interface StatementText {
   readonly text: string;
   readonly start: Position;
 }
 
-/** What encloses the next signs, up to the sign that closes it. */
+/** The current enclosure, named by the sign that closes it. */
 type Enclosure = "'" | '"' | "`" | "\n" | "*/";
 
-/** This many characters after a place decide what begins there. */
+/** Number of characters after a position that decide which token begins there. */
 const LOOKAHEAD_CHARACTERS = 80;
-/** A word beside letters or in a path opens and closes nothing; `case` opens before `when`, or a word and `when`. */
+/** A word next to letters or in a path is no bracket. `case` opens only before `when`, or before a word and `when`. */
 const MARKS =
   /['"`;；#]|--|\/\/|\/\*|(?<![\p{L}\p{N}\p{M}_/.])(?:begin(?![\p{L}\p{N}\p{M}_])|case(?=\s{1,8}(?:[^\s;'"`]{1,56}\s{1,8})?when(?![\p{L}\p{N}\p{M}_]))|end(?![\p{L}\p{N}\p{M}_]))/giu;
-/** Signs that make a name of the word before them, where no CASE is open. */
+/** Signs that make the word before them a name, outside of CASE. */
 const AFTER_NAME = /\s*[=<>!,).]/y;
 const BLANK = /\s+|(?:--|\/\/|#)[^\n]*|\/\*[^]*?\*\/|batch(?=\s)/giy;
-/** In a text between `"` a backslash takes the sign behind it along. */
+/** In a text between `"`, a backslash escapes the next character. */
 const CLOSINGS: Readonly<Record<Enclosure, RegExp>> = {
   "'": /'/g,
   '"': /["\\]/g,
@@ -38,23 +38,23 @@ const ENCLOSURES: Readonly<Record<string, Enclosure>> = {
 };
 
 /**
- * Cuts a script that comes in pieces into its statements, as the parser would: separators inside texts, comments and
- * `BEGIN … END` do not cut. Empty statements are left out. Holds one statement at a time, at most
+ * Splits a script that arrives in pieces into its statements, as the parser would: separators inside texts, comments
+ * and `BEGIN … END` do not split. Empty statements are omitted. Holds one statement at a time, at most
  * `MQL_TEXT_MAX_CHARACTERS` of it; time is linear in the script.
  */
 export class StatementSplitter {
   #held = "";
   #start: Position = { line: 1, column: 1 };
-  /** Up to here `#held` was looked at. */
+  /** End of the scanned part of `#held`. */
   #at = 0;
-  /** Where the statement that is looked at begins, inside a batch as well. */
+  /** Start of the current statement, also inside a batch. */
   #begin = 0;
   #depth = 0;
-  /** CASEs that are open in the statement. */
+  /** Number of open CASEs in the statement. */
   #cases = 0;
   #enclosure: Enclosure | undefined;
 
-  /** The statements that this piece completes. */
+  /** Returns the statements that this piece completes. */
   take(piece: string): StatementText[] {
     this.#held += piece;
     const found = this.#scan(LOOKAHEAD_CHARACTERS);
@@ -62,7 +62,7 @@ export class StatementSplitter {
     throw this.#tooLong();
   }
 
-  /** The last statement, which needs no separator. */
+  /** Returns the last statement, which needs no separator. */
   end(): StatementText[] {
     const found = this.#scan(0);
     return [...found, ...this.#cut(this.#held.length)];
@@ -114,7 +114,7 @@ export class StatementSplitter {
     else if (!AFTER_NAME.test(this.#held)) this.#depth = Math.max(0, this.#depth - 1);
   }
 
-  /** Two quotes in a row end a text and begin another, which comes to the same. */
+  /** Two quotes in a row end a text and begin another one, with the same result. */
   #enclosed(enclosure: Enclosure, until: number): void {
     const mark = CLOSINGS[enclosure];
     mark.lastIndex = this.#at;
@@ -132,7 +132,7 @@ export class StatementSplitter {
   #cut(end: number): StatementText[] {
     const text = this.#held.slice(0, end);
     const start = this.#start;
-    // Looked for in the statement alone: what is behind it may be long and without an end of line.
+    // Searches only the statement, because the rest may be long and without a line break.
     const { line, column } = positionAt(text, end);
     this.#start = { line: start.line + line - 1, column: (line === 1 ? start.column + column - 1 : column) + 1 };
     this.#held = this.#held.slice(end + 1);
@@ -149,7 +149,7 @@ export class StatementSplitter {
   }
 }
 
-/** Where blanks and comments end. */
+/** Position after whitespace and comments. */
 function firstSign(text: string, from: number): number {
   let at = from;
   for (;;) {

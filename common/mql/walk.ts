@@ -1,6 +1,6 @@
 import type { And, Call, Condition, Field, Not, Operand, Or } from "./ast.ts";
 
-/** What the comparisons of a condition are about, from left to right: their sides that are no plain values. */
+/** Operands of a condition's comparisons that are not plain values, from left to right. */
 export function operandsOf(condition: Condition): readonly Operand[] {
   switch (condition.kind) {
     case "and":
@@ -17,7 +17,7 @@ export function operandsOf(condition: Condition): readonly Operand[] {
   }
 }
 
-/** The operands that it is made of, one level down. What stands inside a call is about each row of a group: it is none. */
+/** The direct operands of an operand. Operands inside a call are excluded, because they concern the rows of a group. */
 export function insideOf(operand: Operand): readonly Operand[] {
   switch (operand.kind) {
     case "computed":
@@ -34,7 +34,7 @@ export function insideOf(operand: Operand): readonly Operand[] {
   }
 }
 
-/** Fields and calls that the operand is made of, from left to right; those inside a call only with the call. */
+/** Fields and calls of an operand, from left to right. Fields inside a call are part of the call. */
 export function partsOf(operand: Operand): readonly (Field | Call)[] {
   return operand.kind === "field" || operand.kind === "call" ? [operand] : insideOf(operand).flatMap(partsOf);
 }
@@ -43,12 +43,12 @@ export function partsOfCondition(condition: Condition): readonly (Field | Call)[
   return operandsOf(condition).flatMap(partsOf);
 }
 
-/** How many fields, values, signs and functions one evaluation of the operand takes at most. */
+/** Maximum number of fields, values, operators and functions in one evaluation of the operand. */
 export function stepsOf(operand: Operand): number {
   return insideOf(operand).reduce((steps, inner) => steps + stepsOf(inner), 1);
 }
 
-/** What becomes of an operand, and of a comparison, whose own operands were replaced before. */
+/** Replacements for operands and comparisons. Their own operands are replaced first. */
 interface Replacing {
   readonly operand?: (operand: Operand) => Operand;
   readonly comparison?: (condition: Comparison) => Condition;
@@ -56,7 +56,7 @@ interface Replacing {
 
 type Comparison = Exclude<Condition, And | Or | Not>;
 
-/** The same with every operand replaced, those inside others first. What stays as it is is not made anew. */
+/** Replaces every operand, the inner ones first. Unchanged nodes are reused. */
 export function mapOperand(operand: Operand, map: Replacing): Operand {
   const replaced = mapInside(operand, map);
   return map.operand ? map.operand(replaced) : replaced;
@@ -138,7 +138,7 @@ function isExpression(operand: Operand): operand is Extract<Operand, { kind: "co
   return operand.kind === "computed" || operand.kind === "case" || operand.kind === "truth";
 }
 
-/** Whether it is written as a value, and no field or computed. */
+/** Returns true for a literal value; false for a field or an expression. */
 export function isValueNode(
   operand: Operand,
 ): operand is Exclude<Operand, { kind: "field" | "call" | "computed" | "case" | "truth" }> {

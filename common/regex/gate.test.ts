@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { programSources } from "../../test/helpers/program-sources.ts";
 
-/** What makes regular expressions of texts that users do not write. */
+/** Files that create regular expressions from texts that users do not write, and the origin of these texts. */
 const OWN_TEXTS: Readonly<Record<string, string>> = {
   "common/csv/reader.ts": "the separator and the quote, one character each, as their codes",
   "common/regex/native.ts": "the gate",
@@ -16,7 +16,7 @@ const OWN_TEXTS: Readonly<Record<string, string>> = {
 };
 
 it("no user's expression runs but through the gate", () => {
-  // String.match and String.search make an expression of any text they are given.
+  // String.match and String.search convert any text to an expression.
   const makes = /\bRegExp\s*\(|\bRE2JS\.compile|\.(?:match|matchAll|search)\(\s*(?!\/|[A-Z][A-Z_0-9]*\b)[\w.]+\s*\)/;
   const found = programSources("agent", "common", "controller").filter(({ text }) => makes.test(text));
   expect(found.map(({ file }) => file).filter((file) => !Object.hasOwn(OWN_TEXTS, file))).toEqual([

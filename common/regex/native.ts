@@ -3,21 +3,21 @@ import type { Pattern } from "./types.ts";
 import { instructionsOf } from "./re2.ts";
 import { isWithinSteps, tooManySteps } from "./steps.ts";
 
-/** Repeats of an expression that V8's linear engine writes out, at most. */
+/** Maximum number of repeats of an expression that V8's linear engine unrolls. */
 const V8_REPLICATION_MAX = 16;
-/** What V8's linear engine does for a character besides its instructions. */
+/** Cost per character of V8's linear engine in addition to its instructions. */
 const INSTRUCTIONS_BASE = 20;
 
 const LINEAR_FLAGS = "gl";
 
-/** To a group by number or name. Inside its group V8 drops it in silence. */
+/** A reference to a group by number or name. Inside its group V8 silently ignores it. */
 const REFERENCE = /(?<!\\)(?:\\\\)*\\[1-9k]/;
 
-/** False as well where the program has not set the flags. */
+/** Also false if the program has not set the flags. */
 export function isLinearInV8(source: string): boolean {
   if (REFERENCE.test(source)) return false;
   try {
-    // With the flags it is used with: V8 of Node 24 runs what looks behind in linear time without "g" only.
+    // Compiled with the flags used later: V8 of Node 24 runs look-behind in linear time only without "g".
     new RegExp(source, LINEAR_FLAGS);
     return true;
   } catch {
@@ -50,8 +50,8 @@ interface Search {
 }
 
 /**
- * V8 counts no backtrack of a loop over single characters, so that its backtracking engine needs quadratic time for
- * `a+b` on many `a`: longer texts go to its linear engine at once.
+ * V8 does not count backtracks of a loop over single characters, so its backtracking engine takes quadratic time for
+ * `a+b` on many `a`. Longer texts therefore go directly to its linear engine.
  */
 function searchOf(source: string): Search {
   const backtracking = new RegExp(source, "g");
@@ -62,7 +62,7 @@ function searchOf(source: string): Search {
   const isShort = (characters: number): boolean => characters <= PATTERN_BACKTRACKING_MAX_CHARACTERS;
   return {
     fits: (text) => isShort(text.length) || isWithinSteps(text.length, instructions()),
-    // To count the instructions takes longer than to search a short text.
+    // Counting the instructions takes longer than searching a short text.
     steps: (text) => text.length * (isShort(text.length) ? source.length : instructions()),
     exec(text, from) {
       const characters = text.length - from;

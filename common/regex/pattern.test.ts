@@ -26,7 +26,7 @@ describe.each(compilers)("a user's pattern %s", (_name, compile) => {
     "%s ends in linear time on a text made to explode it",
     (source) => {
       const pattern = compile(source);
-      // A backtracking engine needs longer than the age of the universe for this.
+      // A backtracking engine would take longer than the age of the universe.
       expect(pattern.test(`${"a".repeat(5_000)}!`)).toBe(false);
       expect(pattern.test(`${"x".repeat(5_000)}!`)).toBe(false);
     },
@@ -69,7 +69,7 @@ describe.each(compilers)("however a text is made, a pattern %s", (_name, compile
       const pattern = compile(source);
       const before = process.cpuUsage();
       expect(pattern.fits(text) ? pattern.test(text) : false).toBe(false);
-      // Quadratic time is minutes.
+      // Quadratic time would take minutes.
       expectWithin(process.cpuUsage(before).user, 1_000_000);
     });
     expect(backtracking).toEqual([]);
@@ -130,7 +130,7 @@ function randomText(random: Random, most: number): string {
   ).join("");
 }
 
-/** Repeats stand around single characters only: what groups hold after several empty rounds differs between engines. */
+/** Repeats apply to single characters only, because engines differ in the contents of groups after empty iterations. */
 function randomSource(random: Random, depth: number): string {
   const inner = (): string => randomSource(random, depth - 1);
   if (depth === 0) return oneOf(random, ["a", "b", "c", ".", "\\w", "\\s", "[ab]", "[^a]", "\\b", "1", " "]);

@@ -6,14 +6,17 @@ import type { Pattern, PatternOptions } from "./types.ts";
 
 export type * from "./types.ts";
 
-/** For `v8.setFlagsFromString`, before the first pattern is compiled. */
+/** Flags for `v8.setFlagsFromString`. Set them before the first pattern is compiled. */
 export const REGEXP_V8_FLAGS = [
   "--enable-experimental-regexp-engine",
   "--enable-experimental-regexp-engine-on-excessive-backtracks",
   `--regexp-backtracks-before-fallback=${PATTERN_BACKTRACKS_MAX}`,
 ] as const;
 
-/** Throws `AppError("invalid")` that says why: it does not parse, cannot run in linear time, or is too large. */
+/**
+ * Throws `AppError("invalid")` with the reason: the pattern does not parse, needs more than linear time, or is too
+ * large.
+ */
 export function compilePattern(source: string, options: PatternOptions = {}): Pattern {
   if (source.length > PATTERN_MAX_CHARACTERS) {
     throw new AppError("invalid", `The regular expression has more than ${PATTERN_MAX_CHARACTERS} characters.`);

@@ -4,7 +4,7 @@ import { PATTERN_BACKTRACKING_MAX_CHARACTERS, PATTERN_MAX_PROGRAM } from "../lim
 import type { Pattern, PatternOptions } from "./types.ts";
 import { isWithinSteps, tooManySteps } from "./steps.ts";
 
-/** An instruction of re2js takes so many times as long as one of V8. */
+/** Duration of a re2js instruction relative to one of V8. */
 const STEP_COST = 4;
 
 export function re2Pattern(source: string, options: PatternOptions): Pattern {
@@ -13,7 +13,7 @@ export function re2Pattern(source: string, options: PatternOptions): Pattern {
   const cost = expression.programSize() * STEP_COST;
   const first = (text: string, from: number): Match | undefined => {
     if (!isWithinSteps(text.length, cost)) throw tooManySteps(text.length, cost);
-    // Whether there is a match is found out many times faster than where its groups are.
+    // The check for a match is many times faster than finding its groups.
     if (from === 0 && text.length > PATTERN_BACKTRACKING_MAX_CHARACTERS && !expression.test(text)) return undefined;
     const matcher = expression.matcher(text);
     return matcher.find(from) ? matcher : undefined;
@@ -44,7 +44,7 @@ export function re2Pattern(source: string, options: PatternOptions): Pattern {
   };
 }
 
-/** Undefined for an expression that re2js does not take. */
+/** `undefined` if re2js does not accept the expression. */
 export function instructionsOf(source: string): number | undefined {
   try {
     return compileRe2(source, {}).programSize();

@@ -1,7 +1,7 @@
 import { AppError } from "../errors.ts";
 import { PATTERN_STEPS_MAX } from "../limits.ts";
 
-/** Whether a text of so many characters can be searched by a program of so many instructions. */
+/** Returns true if a program with this many instructions may search a text of this many characters. */
 export function isWithinSteps(characters: number, instructions: number): boolean {
   return characters * instructions <= PATTERN_STEPS_MAX;
 }

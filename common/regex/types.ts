@@ -15,16 +15,16 @@ export interface Pattern {
   readonly engine: "native" | "re2";
   /** In the order of their numbers. */
   readonly groupNames: readonly string[];
-  /** Whether the text is short enough for what the pattern has to do at each of its characters. */
+  /** Returns true if the text is short enough for the work of the pattern at each character. */
   fits(text: string): boolean;
-  /** At most so many instructions run to search the text, by a rough estimate. */
+  /** Upper bound of the instructions that a search of the text runs, by a rough estimate. */
   steps(text: string): number;
   test(text: string): boolean;
   /** The first match at or after `from`. */
   exec(text: string, from?: number): PatternMatch | undefined;
-  /** How many groups capture, with and without name. */
+  /** Number of capturing groups, with and without name. */
   readonly groupCount: number;
-  /** The first match alone, its groups by number; at 0 the whole of it. The fastest way to many groups. */
+  /** Groups of the first match by number; index 0 is the whole match. The fastest way to read many groups. */
   captures(text: string): readonly (string | undefined)[] | undefined;
 }
 

@@ -1,7 +1,4 @@
-/**
- * The search language as data: plain readonly nodes. `span` is where a node stands in the text, in UTF-16 units, end
- * excluded.
- */
+/** The syntax tree: plain readonly nodes. `span`: position of a node in the text in UTF-16 units, end excluded. */
 
 import type { Span } from "../mql/index.ts";
 
@@ -10,32 +7,32 @@ interface At {
 }
 
 export interface Search {
-  /** Written with a leading `debug>`: answers how it is done, too. */
+  /** True if written with a leading `debug>`: also returns how the search runs. */
   readonly debug: boolean;
-  /** Written with a leading `#`: only objects as they are now, no earlier versions. */
+  /** True if written with a leading `#`: searches only current objects, no earlier versions. */
   readonly current: boolean;
-  /** Absent: every class that is searched by itself. */
+  /** Absent: every class with automatic search. */
   readonly class: SearchClass | undefined;
-  /** All hold together; each kind but `match` stands once, `time` also as `at …` and `within …` apart. */
+  /** All must hold. Each kind except `match` occurs at most once; `time` also once as `at …` and once as `within …`. */
   readonly segments: readonly Segment[];
 }
 
 export interface SearchClass extends At {
   /** Without a trailing slash. */
   readonly path: string;
-  /** Written with a trailing slash: the class and all its subclasses. */
+  /** True if written with a trailing slash: the class and all its subclasses. */
   readonly subtree: boolean;
 }
 
 export type Segment = Match | Top | Sort | Print | Uniq | Group | Time | Delete | Call | Lua;
 
-/** One of the alternatives holds. */
+/** At least one of the alternatives must hold. */
 export interface Match extends At {
   readonly kind: "match";
   readonly alternatives: readonly Alternative[];
 }
 
-/** All words and the test hold; there is at least one of them. */
+/** All words and the test must hold. There is at least one of them. */
 export interface Alternative {
   readonly words: readonly Word[];
   readonly test: Test | undefined;
@@ -43,7 +40,7 @@ export interface Alternative {
 
 export interface Word extends At {
   readonly text: string;
-  /** A `*` in a quoted word stands for itself. */
+  /** True: a `*` in the word stands for itself. */
   readonly quoted: boolean;
 }
 
@@ -76,13 +73,13 @@ export interface Print extends At {
   readonly items: readonly { readonly field: SearchField; readonly alias: string | undefined }[];
 }
 
-/** The first row of every combination of values. */
+/** Returns the first row for every combination of values. */
 export interface Uniq extends At {
   readonly kind: "uniq";
   readonly fields: readonly SearchField[];
 }
 
-/** A row with a `count` for every combination of values. */
+/** Returns a row with a `count` for every combination of values. */
 export interface Group extends At {
   readonly kind: "group";
   readonly fields: readonly SearchField[];
@@ -122,7 +119,7 @@ export type DurationUnit = "second" | "minute" | "hour" | "day" | "week" | "mont
 
 export interface Moment {
   readonly timeMs: number;
-  /** Given without a time of day. */
+  /** True if given without a time of day. */
   readonly isDay: boolean;
 }
 
@@ -132,9 +129,9 @@ export interface Delete extends At {
 
 export interface Call extends At {
   readonly kind: "call";
-  /** In lower case; which calls there are is for those who run it. */
+  /** In lower case. The caller that runs the search defines the valid names. */
   readonly name: string;
-  /** The JSON object behind the name; empty when there is none. */
+  /** The JSON object after the name; empty if there is none. */
   readonly options: Readonly<Record<string, unknown>>;
 }
 

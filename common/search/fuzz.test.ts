@@ -7,7 +7,7 @@ import { parseSearch, printSearch, type Search } from "./index.ts";
 const SEEDS = [1, 2, 3, 4];
 const ROUNDS = 1_000;
 
-/** Texts of every kind of segment, cut where words end. */
+/** Texts with every kind of segment, split at word ends. */
 const VALID = [
   "#/matrix/ent/box/: disk full | size>=5 ; host=web* ; tags = red | top 5",
   "debug> /matrix/log: 'disk ''full''' | sort by size desc, host asc | print host, size as s",
@@ -103,10 +103,7 @@ function bare(search: Search): unknown {
   return JSON.parse(JSON.stringify(search, (key, value: unknown) => (key === "span" ? undefined : value)));
 }
 
-/**
- * A text is refused with its place, or it means something that can be written again; whether it is the one or the
- * other.
- */
+/** Returns true if the text parses and its printed form means the same; false if it is refused with a position. */
 function isParsed(text: string, told: string): boolean {
   let search: Search;
   try {
@@ -143,7 +140,7 @@ test.each(SEEDS)("words and signs in any order never break the parser (seed %i)"
   const parsed = Array.from({ length: ROUNDS }, (_, round) =>
     isParsed(stream(words), `seed ${seed} round ${round}`),
   ).filter(Boolean);
-  // Both happen often enough to prove something.
+  // Both cases must occur often enough to prove something.
   expect(parsed.length).toBeGreaterThan(ROUNDS / 50);
   expect(parsed.length).toBeLessThan(ROUNDS);
 });

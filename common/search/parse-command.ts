@@ -10,7 +10,7 @@ const ALONE = /delete(?=\s*(?:[|;；]|$))/iuy;
 const LUA = /lua\s+([\p{L}_][\p{L}\p{N}_]*)\s*=\s*<lua>/iuy;
 const LUA_END = "</lua>";
 
-/** A segment that begins with a word of the language; absent when it does not. */
+/** Parses a segment that begins with a word of the language; `undefined` if it does not. */
 export function parseCommand(scanner: Scanner): Segment | undefined {
   const start = scanner.at;
   const when = parseWhen(scanner);
@@ -78,7 +78,7 @@ function call(scanner: Scanner, start: number): Call {
   return { kind: "call", name, options, span: scanner.spanFrom(start) };
 }
 
-/** The object that begins here, up to the brace that closes it. */
+/** Parses the object that begins here, up to its closing brace. */
 function json(scanner: Scanner): Readonly<Record<string, unknown>> {
   const start = scanner.at;
   const end = objectEnd(scanner.text, start);

@@ -5,7 +5,7 @@ import type { Scanner } from "./scanner.ts";
 const MOMENT =
   /\d{10,16}(?![\p{L}\p{N}:])|\d{4}-\d{1,2}-\d{1,2}(?:[ T]+\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d{1,9})?)?)?(?:\s*Z|[+-]\d{2}:?\d{2})?(?![\p{L}\p{N}:])/uy;
 const DAY = /^\d{4}-\d{1,2}-\d{1,2}$/;
-/** Alone in its segment. A unit of one letter takes `nearest`, as `5 m` may be words. */
+/** Must fill its segment. A unit of one letter needs `nearest`, because `5 m` may be words. */
 const ALONE = /(?=\d{1,5}\s*\p{L}{2,}\s*(?:[|;；]|$|for\s))(\d{1,5})\s*(\p{L}+)/iuy;
 const DURATION = /(\d{1,5})\s*(\p{L}+)/uy;
 const PERIOD = /(?:last\s+(?:day|week|month|year)|today|yesterday|week|month|year)(?=\s*(?:[|;；]|$|for\s))/iuy;
@@ -23,7 +23,7 @@ const UNIT_OF: ReadonlyMap<string, DurationUnit> = new Map(
   Object.entries(UNITS).flatMap(([unit, words]) => words.map((word) => [word, unit as DurationUnit] as const)),
 );
 
-/** A time segment without its `for`; absent when the segment is something else. */
+/** Parses a time segment without its `for`; `undefined` for other segments. */
 export function parseWhen(scanner: Scanner): When | undefined {
   const period = scanner.match(PERIOD)?.[0] ?? scanner.match(QUOTED_PERIOD)?.[1];
   if (period !== undefined) return { kind: "period", name: period.toLowerCase().replace(/\s+/, " ") as Period };
@@ -61,7 +61,7 @@ function duration(scanner: Scanner): Duration {
   throw scanner.fail(`a length of time such as 15 minutes (units: ${Object.keys(UNITS).join(", ")})`);
 }
 
-/** `15 minutes` without `nearest`; words that only look alike are none. */
+/** Parses `15 minutes` without `nearest`. Words that only look similar are not a length. */
 function lengthAlone(scanner: Scanner): Duration | undefined {
   return lengthOf(scanner, ALONE);
 }

@@ -14,7 +14,7 @@ function failure(text: string): AppError {
   throw new Error(`parsed: ${text}`);
 }
 
-/** The tree without places. */
+/** The tree without positions. */
 function bare(text: string): unknown {
   return JSON.parse(JSON.stringify(parseSearch(text), (key, value: unknown) => (key === "span" ? undefined : value)));
 }

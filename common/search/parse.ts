@@ -7,10 +7,10 @@ const TEST = /[\p{L}\p{M}_][\p{L}\p{N}\p{M}_.]*\s*(?:!=|[<>]=?|=)/uy;
 const DEBUG = /debug\s*>/iuy;
 const OPERATOR = /!=|[<>]=?|=/y;
 const BARE_VALUE = /[^|;；]*/uy;
-/** Another condition inside a value without quotes: meant as one of its own. */
+/** Another condition inside an unquoted value, probably meant as a separate condition. */
 const NEXT_TEST = /\s[\p{L}_][\p{L}\p{N}_.]*\s*(?:!=|>=|<=|=)/u;
 
-/** `AppError("syntax")` with line and column and what was expected. Time is linear in the text. */
+/** Throws `AppError("syntax")` with line, column and the expected tokens. Time is linear in the text. */
 export function parseSearch(text: string): Search {
   if (text.length > SEARCH_TEXT_MAX_CHARACTERS)
     throw tooLarge("SEARCH_TEXT_MAX_CHARACTERS", `${SEARCH_TEXT_MAX_CHARACTERS} characters`);
@@ -21,7 +21,7 @@ export function parseSearch(text: string): Search {
   return { debug, current, class: classPart(scanner), segments: new SegmentReader(scanner).all() };
 }
 
-/** A class ends with a colon, a blank or the first segment's line. */
+/** A class ends with a colon, a blank or the `|` before the first segment. */
 function classPart(scanner: Scanner): SearchClass | undefined {
   const path = scanner.classPath();
   if (path && !scanner.isAtEnd && !scanner.looksAt(/[\s|:]/uy))
@@ -88,7 +88,7 @@ class SegmentReader {
   }
 }
 
-/** The slots that a command fills; a search has one of each. */
+/** The slots that a command fills; a search has at most one of each. */
 function slots(segment: Segment): readonly string[] {
   if (segment.kind !== "time") return [segment.kind];
   const { when, field } = segment;
@@ -108,7 +108,7 @@ function test(scanner: Scanner): Test {
   return { field, operator, value, span: scanner.spanFrom(start) };
 }
 
-/** Up to the next separator, blanks inside included: times and names of files have some. */
+/** Reads up to the next separator, including inner blanks: times and file names may contain them. */
 function bareValue(scanner: Scanner): Word {
   const start = scanner.at;
   const text = (scanner.match(BARE_VALUE)?.[0] ?? "").trimEnd();

@@ -4,13 +4,13 @@ import type { Duration, DurationUnit, Moment, Period, SearchField, Segment, Time
 
 /** The period that the time segments of a search select. Times are milliseconds since 1970. */
 export type TimeQuestion =
-  /** Both ends included. */
+  /** Both ends are included. */
   | { readonly kind: "range"; readonly fromMs: number; readonly toMs: number; readonly field: SearchField | undefined }
-  /** Everything as it was at that time. */
+  /** All objects as they were at that time. */
   | { readonly kind: "state"; readonly atMs: number; readonly field: SearchField | undefined };
 
 const DAY_MS = 86_400_000;
-/** Plain lengths: a month and a year are 30 and 365 days, as in the time to live of a class. */
+/** Fixed lengths: a month has 30 days and a year 365, as in the time to live of a class. */
 const UNIT_MS: Readonly<Record<DurationUnit, number>> = {
   second: 1_000,
   minute: 60_000,
@@ -21,13 +21,13 @@ const UNIT_MS: Readonly<Record<DurationUnit, number>> = {
   year: 365 * DAY_MS,
 };
 
-/** The present, and the zone whose days, weeks, months and years are meant. */
+/** The current time, and the zone of days, weeks, months and years. */
 export interface Now {
   readonly nowMs: number;
   readonly zone: Zone;
 }
 
-/** Absent without a time segment. */
+/** `undefined` without a time segment. */
 export function timeQuestion(segments: readonly Segment[], now: Now): TimeQuestion | undefined {
   const times = segments.filter((segment): segment is Time => segment.kind === "time");
   const calendar = times.flatMap(({ when }) => (when.kind === "at" || when.kind === "within" ? [] : [when]))[0];
@@ -66,12 +66,12 @@ function lengthMs({ amount, unit }: Duration): number {
   return amount * UNIT_MS[unit];
 }
 
-/** A day is one of the zone. */
+/** A day is counted in the zone. */
 function firstMs({ timeMs, isDay }: Moment, zone: Zone): number {
   return isDay ? zone.reachedMs(timeMs) : timeMs;
 }
 
-/** A day without a time of day means all of it; the state of a day is that at its end. */
+/** A day without a time of day includes the whole day; the state of a day is the state at its end. */
 function lastMs({ timeMs, isDay }: Moment, zone: Zone): number {
   return isDay ? zone.reachedMs(timeMs + DAY_MS) - 1 : timeMs;
 }
@@ -84,7 +84,7 @@ function periodRange(name: Period, { nowMs, zone }: Now): Range {
   return { fromMs, toMs: steps.nextMs(fromMs) - 1 };
 }
 
-/** Units of the calendar: that of now, or the one before. */
+/** Calendar units: the current one or the previous one. */
 const PERIODS: Readonly<Record<Period, { readonly unit: CalendarUnit; readonly isBefore?: true }>> = {
   today: { unit: "day" },
   yesterday: { unit: "day", isBefore: true },

@@ -1,9 +1,9 @@
 import type { Alternative, Duration, Moment, Search, SearchField, Segment, Test, When, Word } from "./ast.ts";
 
-/** Would be taken for something else at the start of the text. */
+/** Matches a start of the text that would be read as something else. */
 const LIKE_A_HEAD = /^(?:#|\/|debug\s*>)/i;
 
-/** The text of a search; parsing it gives the same tree again, spans apart. */
+/** The text of a search. Parsing it gives the same tree except for the spans. */
 export function printSearch(search: Search): string {
   const path = search.class && `${search.class.path}${search.class.subtree && search.class.path !== "/" ? "/" : ""}:`;
   const head = `${search.debug ? "debug> " : ""}${search.current ? "#" : ""}${path ?? ""}`;
@@ -36,7 +36,7 @@ export function printSegment(segment: Segment): string {
   }
 }
 
-/** A field that is called `by` needs the `by` that others can do without. */
+/** A field named `by` needs the word `by`, which is optional for others. */
 function listed(fields: readonly string[]): string {
   return `${/^by(?![\p{L}\p{N}\p{M}_])/iu.test(fields[0] ?? "") ? "by " : ""}${fields.join(", ")}`;
 }

@@ -10,10 +10,7 @@ const SEPARATORS = "|;；";
 const BARE = /[^\s|;；]+/uy;
 const FOUND_MAX_CHARACTERS = 40;
 
-/**
- * Where the parser stands in the text. The language has few signs and much free text, so that it is read character by
- * character.
- */
+/** Position of the parser in the text. Reads by character, because the language has few signs and much free text. */
 export class Scanner {
   readonly text: string;
   at = 0;
@@ -27,7 +24,7 @@ export class Scanner {
     return this.at >= this.text.length;
   }
 
-  /** At the end of an alternative: a separator or the end of the text. */
+  /** True at the end of an alternative: at a separator or at the end of the text. */
   get isAtSeparator(): boolean {
     return this.isAtEnd || SEPARATORS.includes(this.text.charAt(this.at));
   }
@@ -40,7 +37,7 @@ export class Scanner {
     this.match(BLANKS);
   }
 
-  /** The sticky pattern's match here, which is passed over, with the blanks behind it left. */
+  /** Matches a sticky pattern here and moves past it, but not past the blanks after it. */
   match(pattern: RegExp): RegExpExecArray | undefined {
     pattern.lastIndex = this.at;
     const found = pattern.exec(this.text);
@@ -101,7 +98,7 @@ export class Scanner {
     return name;
   }
 
-  /** A quoted text, or everything up to a blank or a separator. */
+  /** Reads a quoted text, or everything up to a blank or a separator. */
   word(): Word {
     const start = this.at;
     if (this.isAtQuote) return this.quoted();
@@ -118,7 +115,7 @@ export class Scanner {
     return { text, quoted: true, span: { start, end } };
   }
 
-  /** From `start` to here, without the blanks that were passed over. */
+  /** The span from `start` to here, without trailing blanks. */
   spanFrom(start: number): Span {
     return { start, end: start + this.text.slice(start, this.at).trimEnd().length };
   }

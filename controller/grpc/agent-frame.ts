@@ -8,12 +8,12 @@ import {
 } from "../../common/limits.ts";
 import { AgentFrame, AgentLinkService, TunnelFrame } from "../../proto/gen/agent/v1/agent.ts";
 
-/** Field numbers of messages inside a message that may repeat fields without end. */
+/** Field numbers of messages inside a message, which may repeat fields without limit. */
 interface Shape {
   readonly [field: number]: Shape;
 }
 
-/** Hello with facts, batch with entries and records and what it is pinned by, heartbeat, question. */
+/** Hello with facts; batch with entries, records and pins; heartbeat; question. */
 const FRAME: Shape = { 1: { 5: {} }, 2: { 2: { 10: {} }, 3: {} }, 3: {}, 6: {} };
 
 interface Bounds {
@@ -30,13 +30,13 @@ const PIECES: Bounds = {
 };
 
 interface Refused {
-  /** Why it was not decoded. */
+  /** Reason why the frame was not decoded. */
   readonly refused?: AppError;
 }
 
 export type ReadFrame = AgentFrame & Refused;
 
-/** The service as generated, with what agents send read within bounds. */
+/** The generated service, with bounded decoding of the frames that agents send. */
 export const BOUNDED_AGENT_LINK = {
   ...AgentLinkService,
   session: { ...AgentLinkService.session, requestDeserialize: readAgentFrame },
@@ -47,9 +47,9 @@ export const BOUNDED_AGENT_LINK = {
 };
 
 /**
- * Decodes a frame that is not larger and has no more fields than an agent's can be. Decoding costs about a microsecond
- * for each field, however short, and stops the process meanwhile; counting them first costs little. Does not throw:
- * gRPC would hide the reason.
+ * Decodes a frame if its size and number of fields are within the bounds of an agent's frame. Decoding costs about a
+ * microsecond for each field, however short, and blocks the process; counting the fields first costs little. Does not
+ * throw, because gRPC would hide the reason.
  */
 export function readAgentFrame(bytes: Buffer): ReadFrame {
   return read(AgentFrame, bytes, FRAMES);

@@ -4,7 +4,7 @@ import { PeerLinkClient, PeerLinkService } from "../../proto/gen/peer/v1/peer.ts
 import { realClock } from "../../test/helpers/clock.ts";
 import { calledTunnel } from "./called-tunnel.ts";
 
-/** A controller as it was before these led anywhere for each other. */
+/** A controller of a version before tunnels between controllers. */
 const before = new Server();
 let client: PeerLinkClient;
 beforeAll(async () => {

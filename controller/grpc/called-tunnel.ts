@@ -10,7 +10,7 @@ import { TunnelStream } from "./tunnel-stream.ts";
 
 export type TunnelCall = ClientDuplexStream<TunnelRequest, TunnelFrame>;
 
-/** A tunnel over an agent that another controller holds; `AppError` says why there is none. */
+/** Opens a tunnel over an agent that another controller holds. Throws an `AppError` with the reason if it fails. */
 export function calledTunnel(
   call: TunnelCall,
   place: TunnelPlace,

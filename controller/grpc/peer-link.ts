@@ -25,7 +25,7 @@ type Request = NonNullable<PeerRequest["request"]>;
 
 const PROTOCOL = 1;
 
-/** What a link needs of its stream; the simulation has one of its own. */
+/** The part of a gRPC stream that a link uses; the simulation has its own implementation. */
 export interface PeerClientWire {
   readonly writableLength: number;
   readonly destroyed: boolean;
@@ -38,38 +38,38 @@ export interface PeerClientWire {
 
 export interface DialledPeer {
   readonly stream: PeerClientWire;
-  /** Calls for a tunnel, over the same connection; absent where there is no gRPC. */
+  /** Opens a call for a tunnel over the same connection. Absent without gRPC. */
   readonly tunnel?: () => TunnelCall;
   readonly close: () => void;
 }
 
-/** Opens a stream to another controller. A controller that does not answer ends the stream. */
+/** Opens a stream to another controller. If that controller does not answer, the stream ends. */
 export type DialPeer = (member: Member) => Promise<DialledPeer>;
 
 export interface PeerLinkDependencies {
   readonly runtime: Runtime;
-  /** PEM; `as` is the name that every controller's certificate bears. */
+  /** Client certificate in PEM. `as`: the name in the certificate of every controller. */
   readonly certificate: () => Promise<{ readonly certificate: string; readonly key: string; readonly as: string }>;
-  /** PEM of what controllers' certificates may be signed by. */
+  /** CA certificates of controllers, PEM. */
   readonly authorities: string;
   readonly interests: () => readonly Interest[];
   readonly receive: (tenant: string, notification: Notification) => void;
-  /** gRPC when absent. */
+  /** Absent: gRPC. */
   readonly dial?: DialPeer;
 }
 
-/** The way to one other controller: dialled again whenever it breaks, until it is closed. */
+/** The connection to one other controller. It is opened again whenever it breaks, until `close`. */
 export class PeerLink {
   readonly #with: PeerLinkDependencies;
   readonly #member: Member;
   readonly #stop = new AbortController();
   readonly #watchers = new Map<number, PeerWatcher>();
-  /** Told what was asked for; `undefined` when it will not come. */
+  /** Called with the answer to a question; with `undefined` if none will come. */
   readonly #asking = new Map<number, (found: RecentOfPolicy | undefined) => void>();
   #answered = false;
-  /** That it is away was told; the attempts after that are no news. */
+  /** True once the outage was logged: later failed attempts are not logged again. */
   #isAway = false;
-  /** There once the other controller answered. */
+  /** Present once the other controller has answered. */
   #ready: PeerClientWire | undefined;
   #tunnel: DialledPeer["tunnel"];
   #calls = 0;
@@ -96,7 +96,7 @@ export class PeerLink {
     };
   }
 
-  /** The raw records it has of a policy; `undefined` when it does not answer in time. */
+  /** The other controller's raw records of a policy; `undefined` if it does not answer in time. */
   recent(tenant: string, policy: string): Promise<RecentOfPolicy | undefined> {
     const stream = this.#ready;
     if (!stream || stream.writableLength >= PEER_QUEUE_MAX_FRAMES) return Promise.resolve(undefined);
@@ -126,7 +126,7 @@ export class PeerLink {
     }
   }
 
-  /** Says what sockets here listen to. */
+  /** Sends the interests of the sockets of this controller. */
   tellInterests(): void {
     const subjects = this.#with
       .interests()
@@ -155,7 +155,7 @@ export class PeerLink {
     }
   }
 
-  /** One connection, until it is over; resolves with the reason. */
+  /** Holds one connection until it ends; resolves with the reason. */
   async #hold(address: string): Promise<string> {
     const dial = this.#with.dial ?? grpcDial(this.#with);
     const { stream, tunnel, close } = await dial({ ...this.#member, addresses: [address] });
@@ -252,7 +252,7 @@ export class PeerLink {
   }
 }
 
-/** Over mutual TLS, under a name that only controllers bear. */
+/** Uses mutual TLS with a server name that only controllers have. */
 function grpcDial({ certificate: issue, authorities }: PeerLinkDependencies): DialPeer {
   return async (member) => {
     const { certificate, key, as } = await issue();
@@ -268,7 +268,7 @@ function grpcDial({ certificate: issue, authorities }: PeerLinkDependencies): Di
   };
 }
 
-/** Links to all other controllers, as they come and go. */
+/** Links to all other controllers; follows changes of their set. */
 export class PeerLinks {
   readonly #with: PeerLinkDependencies;
   readonly #others: () => readonly Member[];
@@ -280,7 +280,7 @@ export class PeerLinks {
     this.#others = dependencies.others;
   }
 
-  /** To be called at the start and whenever the other controllers changed. */
+  /** Call at the start and whenever the other controllers change. */
   follow(): void {
     if (this.#closed) return;
     const others = new Map(this.#others().map((member) => [member.id, member]));
@@ -296,12 +296,12 @@ export class PeerLinks {
     return this.#links.get(controller)?.watch(watch, watcher);
   }
 
-  /** Of each other controller, the raw records it has of a policy; `undefined` of one that does not answer in time. */
+  /** Raw records of a policy, from each other controller; `undefined` for one that does not answer in time. */
   recent(tenant: string, policy: string): Promise<readonly (RecentOfPolicy | undefined)[]> {
     return Promise.all([...this.#links.values()].map((link) => link.recent(tenant, policy)));
   }
 
-  /** `AppError` says why there is none. */
+  /** Throws an `AppError` with the reason if there is no tunnel. */
   async tunnel(controller: string, place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
     const link = this.#links.get(controller);
     if (!link) throw notReached();

@@ -7,7 +7,7 @@ import type { CommandListener } from "../areas/hosts/index.ts";
 import type { Outlet } from "../areas/notifications/index.ts";
 import { PeerStream, type PeerServerCall } from "./peer-stream.ts";
 
-/** The wire of a controller that reads when the test says so. */
+/** The connection of a controller that reads when the test says so. */
 class SlowCall extends EventEmitter {
   readonly events: NonNullable<PeerEvent["event"]>[] = [];
   readonly #unread: (() => void)[] = [];

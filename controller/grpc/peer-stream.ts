@@ -18,11 +18,11 @@ import type { Runtime } from "../runtime.ts";
 export type PeerServerCall = ServerDuplexStream<PeerRequest, PeerEvent>;
 type Event = NonNullable<PeerEvent["event"]>;
 
-/** What this needs of its call; the simulation has one of its own. */
+/** The part of a gRPC call that a stream uses; the simulation has its own implementation. */
 export interface PeerServerWire {
   on(event: "data", listener: (request: PeerRequest) => void): unknown;
   on(event: string, listener: () => void): unknown;
-  /** Calls back when it has left. */
+  /** Calls back when the event has been sent. */
   write(event: PeerEvent, left: () => void): unknown;
   end(): unknown;
   emit(event: "error", reason: unknown): unknown;
@@ -30,22 +30,22 @@ export interface PeerServerWire {
 
 const PROTOCOL = 1;
 
-/** What this controller does for others. */
+/** Services of this controller for the others. */
 export interface PeerServices {
-  /** `undefined` when the session is not here. */
+  /** Returns `undefined` if the session is not here. */
   readonly serve: (watch: PeerWatch, listener: CommandListener) => (PeerCall & { readonly epoch: number }) | undefined;
-  /** Over an agent whose session is here; `AppError` says why not. */
+  /** Opens a tunnel over an agent whose session is here. Throws an `AppError` with the reason if it fails. */
   readonly tunnel: (place: TunnelPlace, signal: AbortSignal) => Promise<Duplex>;
   readonly refreshHere: (tenant: string, hosts: readonly string[]) => void;
-  /** Raw records that are in the memory of this controller. */
+  /** Raw records in the memory of this controller. */
   readonly recent: (tenant: string, policy: string) => RecentOfPolicy;
-  /** Sends what is published here to the outlet; the answer ends it. */
+  /** Sends everything published here to the outlet. Call the result to stop. */
   readonly attach: (outlet: Outlet) => () => void;
 }
 
 /**
- * One other controller that dialled this one and is told what it waits for. When it reads too slowly events are left
- * out, and it is told that.
+ * A controller that connected to this one and receives the events that it waits for. If it reads too slowly, events are
+ * dropped, and it is informed of that.
  */
 export class PeerStream {
   readonly #call: PeerServerWire;

@@ -227,7 +227,7 @@ describe("controllers", () => {
     publish(b, "2");
     await eventually("both are heard", DEADLINE_MS, () => heard.length >= 4 || undefined);
     stop();
-    // An event told twice would have come before what is published later.
+    // A duplicate event would arrive before the one that is published later.
     publish(b, "fence");
     await eventually("what is published later is heard", DEADLINE_MS, () => heard.includes("a fence") || undefined);
     expect(heard.filter((one) => !one.includes("fence")).sort()).toEqual(["a 1", "a 2", "b 1", "b 2"]);
@@ -275,7 +275,7 @@ describe("controllers", () => {
   });
 });
 
-/** How a peer stream ends that is opened with an agent's certificate. */
+/** Returns the error that ends a peer stream opened with an agent's certificate. */
 function linkError(port: number, { answer, keyPem }: TestIdentity): Promise<ServiceError> {
   const authorities = Buffer.from(answer.authorities.map(pemOf).join(""));
   const client = new PeerLinkClient(

@@ -15,12 +15,12 @@ type Message = (TunnelFrame | TunnelRequest) & { readonly refused?: AppError };
 
 interface Served<M extends Message> {
   readonly clock: Clock;
-  /** Takes the first frame; a throw refuses the call. */
+  /** Receives the first frame; refuses the call by throwing. */
   readonly begin: (first: M["frame"], stream: TunnelStream) => void;
   readonly refuse: (code: ErrorCode, message: string) => void;
 }
 
-/** An agent brings the connection that it was asked for, or says why there is none. */
+/** Serves an agent that delivers a requested connection, or the reason why there is none. */
 export function serveAgentTunnel(
   call: AgentTunnelCall,
   {
@@ -38,7 +38,7 @@ export function serveAgentTunnel(
   });
 }
 
-/** Another controller leads somewhere over an agent whose session is here. */
+/** Serves another controller that opens a tunnel over an agent whose session is here. */
 export function servePeerTunnel(
   call: PeerTunnelCall,
   { open, ...served }: Omit<Served<TunnelRequest>, "begin"> & { readonly open: PeerServices["tunnel"] },
@@ -64,7 +64,7 @@ async function join(
   try {
     const far = await open(place, over.signal);
     opened("", "");
-    // Each breaks the other, which tells its end.
+    // If one side breaks, it breaks the other one, which reports its end.
     pipeline(stream, far, stream, () => undefined);
   } catch (error) {
     opened(isAppError(error) ? error.code : "internal", errorText(error));
@@ -96,7 +96,7 @@ function serve<M extends Message>(call: Call<M>, { clock, begin, refuse }: Serve
   });
   call.on("end", () => stream.ended());
   call.on("cancelled", () => stream.broken(new AppError("unavailable", "the connection to it was lost")));
-  // A refusal is no error of the stream.
+  // A refusal is not an error of the stream.
   call.on("error", (error: unknown) => error instanceof Error && stream.broken(error));
   stream.once("close", late);
 }

@@ -35,7 +35,7 @@ describe("the agent port's certificate", () => {
   });
 });
 
-/** Everything that was already due has run. */
+/** Waits until everything that was already due has run. */
 async function settled(): Promise<void> {
   await new Promise((resolve) => setImmediate(resolve));
 }

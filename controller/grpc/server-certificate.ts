@@ -6,7 +6,7 @@ type CaListener = Parameters<experimental.CertificateProvider["addCaCertificateL
 type IdentityListener = Parameters<experimental.CertificateProvider["addIdentityCertificateListener"]>[0];
 
 const RENEW_AGAIN_MS = 60_000;
-/** A longer timer looks at the clock again in between. */
+/** For longer delays the timer checks the clock in between. */
 const TIMER_MS = 3_600_000;
 
 export interface IssuedServerCertificate {
@@ -16,7 +16,7 @@ export interface IssuedServerCertificate {
   readonly untilMs: number;
 }
 
-/** Gives the agent port its certificate, and a new one when two thirds of its life are over; open connections stay. */
+/** The certificate of the agent port. It is renewed after two thirds of its lifetime; open connections continue. */
 export class ServerCertificate implements experimental.CertificateProvider {
   readonly #issue: () => Promise<IssuedServerCertificate>;
   readonly #runtime: Runtime;
@@ -92,7 +92,7 @@ export class ServerCertificate implements experimental.CertificateProvider {
 
 export interface ServerCertificateDependencies {
   readonly issue: () => Promise<IssuedServerCertificate>;
-  /** PEM of everything agents' certificates may be signed by. */
+  /** CA certificates of agents, PEM. */
   readonly authorities: string;
   readonly runtime: Runtime;
 }

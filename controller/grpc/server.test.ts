@@ -54,7 +54,7 @@ const gap = (sequence: number) =>
     value: { policy: "p", source: "", reason: "vanished", count: 1, unit: "runs", fromMs: 0, toMs: 0 },
   });
 
-/** Resolves when the record says so; the write follows the event. */
+/** Resolves when the record has that status; the write follows the event. */
 function presence(host: string, online: boolean): Promise<void> {
   return new Promise((resolve) => {
     const stop = test.hosts.onPresence((event) => {
@@ -92,7 +92,7 @@ describe("agent sessions", () => {
     await agent.next("heartbeat");
     const later = await test.hosts.get(test.principal(), "web-1");
     expect(later).toMatchObject({ iplist: ["10.1.1.1"], config: { os: "Linux 6", pid: "42", cpu_usedpercent: "3" } });
-    // An agent says nothing about where SSH goes.
+    // An agent must not change where SSH connects to.
     expect(later.config).not.toHaveProperty("port");
     const went = presence("web-1", false);
     agent.close();
@@ -238,7 +238,7 @@ describe("agent sessions", () => {
     again.send({ $case: "batch", value: { streamId, entries: [entry(4, { $case: "result", value: result })] } });
     const ended = await outcome;
     expect(ended).toMatchObject({ host: "commands-2", state: "failed", code: 3 });
-    // As an agent says that does not tell the process.
+    // The result of an agent that does not report the process id.
     expect(ended).not.toHaveProperty("pid");
     expect(pieces).toEqual(["hel", "lo", "!oops"]);
     const states: unknown[] = [];
@@ -321,12 +321,12 @@ describe("the agent port refuses", () => {
     await elsewhere[Symbol.asyncDispose]();
   });
 
-  /** The version of TLS that is spoken, or why none is. */
+  /** Returns the negotiated TLS version, or the reason of the failure. */
   async function spoken(offered: object): Promise<string> {
     const identity = await test.enrol("modern");
     const ca = Buffer.from(identity.answer.authorities.map(pemOf).join(""));
     return new Promise((resolve) => {
-      // The client itself would not offer old and weak ones at its usual level.
+      // At its usual level the client itself would not offer old and weak ciphers.
       const ciphers = "DEFAULT@SECLEVEL=0";
       const own = { key: identity.keyPem, cert: pemOf(identity.answer.certificate) };
       const to = { host: "localhost", port: test.agentPort, ca, ALPNProtocols: ["h2"] };
@@ -407,7 +407,7 @@ describe("the agent port refuses", () => {
     const mine = await connected("shared-name");
     const theirs = agentOf(await test.enrol("shared-name", "second"));
     await theirs.hello();
-    // Both live: the same name in two tenants is two hosts.
+    // Both sessions live: the same name in two tenants means two hosts.
     expect(await test.hosts.isOnline("matrix", "shared-name")).toBe(true);
     expect(await test.hosts.isOnline("second", "shared-name")).toBe(true);
     const outcome = test.hosts.dispatch(
@@ -431,7 +431,7 @@ describe("the agent port refuses", () => {
     const agent = agentOf(identity, brief.agentPort);
     await expect(agent.hello()).rejects.toThrow();
     await brief[Symbol.asyncDispose]();
-    // The same, when TLS was resumed and did not look.
+    // The same for resumed TLS, which does not check the validity times.
     let aheadMs = 0;
     const clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
     const later = await openTestHosts({ beside: test, runtime: { ...test.runtime, clock } });
@@ -448,7 +448,7 @@ describe("the agent port refuses", () => {
   it("a flood of hellos, and more agents than it takes", async () => {
     const identity = await test.enrol("restless");
     const beganMs = realClock.monotonicMs();
-    // However slowly they come, it is one minute.
+    // However slow the agents are, all hellos fall into one minute.
     const clock = { ...realClock, monotonicMs: () => (realClock.monotonicMs() - beganMs) / 100 };
     const strict = await openTestHosts({ beside: test, runtime: { ...test.runtime, clock } });
     let refused: { code: string } | undefined;
@@ -486,7 +486,7 @@ describe("two controllers on one store", () => {
   });
 
   it("tell their agents when they end, whatever is closed first", async () => {
-    // The time never comes at which those that do not end by themselves are ended.
+    // The forced end of remaining streams never comes.
     const after: Clock["after"] = (delayMs, callback) =>
       delayMs === SHUTDOWN_STREAMS_MS ? () => undefined : realClock.after(delayMs, callback);
     const runtime = { ...testRuntime({ ...realClock, after }), random: { next: Math.random, bytes: randomBytes } };
@@ -524,7 +524,7 @@ describe("two controllers on one store", () => {
     const identity = await test.enrol("lonely");
     const agent = agentOf(identity, lonely.agentPort);
     const { epoch } = await agent.hello();
-    // As in a controller that wakes: the lease is over by the clock, and no timer has fired yet.
+    // As after a resume of the controller's machine: the lease has expired by the clock, but no timer has fired yet.
     woken = true;
     const late = lonely.hosts.dispatch(
       lonely.principal(),
@@ -535,7 +535,7 @@ describe("two controllers on one store", () => {
     expect(await late).toMatchObject({ state: "unreachable" });
     expect(agent.frames.map(({ $case }) => $case)).not.toContain("command");
     woken = false;
-    // The first is of the controller itself.
+    // The first lease belongs to the controller itself.
     lost[1]?.abort();
     expect(await agent.next("refused")).toMatchObject({ code: "unavailable" });
     const again = agentOf(identity, lonely.agentPort);

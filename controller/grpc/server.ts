@@ -31,23 +31,21 @@ const FETCH_PIECE_BYTES = 256 * 1024;
 
 export interface AgentServerDependencies {
   readonly runtime: Runtime;
-  /** Answers a hello; an `AppError` refuses it. */
+  /** Answers a hello. Throws an `AppError` to refuse it. */
   readonly open: (identity: AgentIdentity, hello: Hello, channel: AgentChannel) => Promise<AgentSession>;
-  /** Where content lies that the host may have; `undefined` for anything nothing of this host refers to. */
+  /** Store of a content that the host may have; `undefined` if nothing of this host refers to it. */
   readonly content: (identity: AgentIdentity, digest: string) => Promise<BlobStore | undefined>;
-  /** Takes a tunnel that the agent was asked for; an `AppError` refuses it. */
+  /** Accepts a tunnel that the agent was asked for. Throws an `AppError` to refuse it. */
   readonly tunnel: (identity: AgentIdentity, opened: TunnelOpened, stream: Duplex) => void;
   readonly certificate: () => Promise<IssuedServerCertificate>;
-  /** PEM of everything agents' certificates may be signed by. */
+  /** CA certificates of agents, PEM. */
   readonly authorities: string;
-  /** What is done for other controllers; absent: they are refused. */
+  /** Services for other controllers. Absent: their calls are refused. */
   readonly peers?: PeerServices;
   readonly sessionsMax?: number;
 }
 
-/**
- * The agent port: gRPC over TLS that asks for a certificate of our authority. The certificate identifies the caller.
- */
+/** The agent port: gRPC over TLS with client certificates of our authority. The certificate identifies the caller. */
 export class AgentServer {
   readonly #with: AgentServerDependencies;
   readonly #server: Server;
@@ -78,7 +76,7 @@ export class AgentServer {
     });
   }
 
-  /** Answers the port that was really opened (`port` 0: one that is free). */
+  /** Returns the port that was opened (`port` 0: any free port). */
   async listen(host: string, port: number): Promise<number> {
     const { certificate, authorities, runtime } = this.#with;
     this.#certificate = await ServerCertificate.open({ issue: certificate, authorities, runtime });
@@ -101,7 +99,7 @@ export class AgentServer {
     });
   }
 
-  /** Agents are told, and have `SHUTDOWN_STREAMS_MS` to end their streams. */
+  /** Informs the agents, which have `SHUTDOWN_STREAMS_MS` to end their streams. */
   async close(): Promise<void> {
     this.#certificate?.close();
     for (const stream of this.#streams)
@@ -149,7 +147,7 @@ export class AgentServer {
     });
   }
 
-  /** What is done for another controller; `undefined` when the call was refused. */
+  /** Services for the calling controller; `undefined` if the call was refused. */
   #peersFor(call: PeerServerCall | PeerTunnelCall): PeerServices | undefined {
     const { runtime, peers } = this.#with;
     try {
@@ -174,7 +172,7 @@ export class AgentServer {
     this.#peers.add(stream);
   }
 
-  /** Greeting costs store reads and writes: only so many at once. */
+  /** A hello costs reads and writes of the store, so their concurrency is limited. */
   async #open(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
     if (this.#greeting >= AGENT_HELLOS_IN_FLIGHT_MAX)
       throw new AppError("limited", "Too many agents connect at once: come back later.");
@@ -234,7 +232,7 @@ async function send(
   }
 }
 
-/** A session is told in its own words, so that the agent can show why; other calls by the status alone. */
+/** A session gets the reason in a frame, so that the agent can show it. Other calls get the status only. */
 function refuse(call: SessionCall, code: ErrorCode, message: string): void {
   call.on("error", () => undefined);
   call.write({ frame: { $case: "refused", value: { code, message, askAgain: false } } });

@@ -8,14 +8,14 @@ import type { ReadFrame } from "./agent-frame.ts";
 
 export type SessionCall = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
-/** What a session needs of its call; the simulation has one of its own. */
+/** The part of a gRPC call that a session uses; the simulation has its own implementation. */
 export interface SessionWire {
   readonly writableLength: number;
   on(event: "data", listener: (frame: AgentFrame) => void): unknown;
   on(event: "end" | "cancelled" | "close" | "error", listener: () => void): unknown;
   write(frame: ControllerFrame): unknown;
   end(): unknown;
-  /** Ends it with a status. */
+  /** Ends the call with a status. */
   emit(event: "error", reason: unknown): unknown;
   pause(): unknown;
   resume(): unknown;
@@ -24,11 +24,11 @@ export interface SessionWire {
 export interface SessionStreamDependencies {
   readonly runtime: Runtime;
   readonly open: (identity: AgentIdentity, hello: Hello, channel: AgentChannel) => Promise<AgentSession>;
-  /** The stream is over, for whatever reason. Called once. */
+  /** Called once when the stream has ended for any reason. */
   readonly over: () => void;
 }
 
-/** One stream: reads a frame, waits until it is dealt with, reads the next. Errors become the last frame, `refused`. */
+/** One agent stream: reads a frame, processes it, reads the next. An error becomes the last frame, `refused`. */
 export class SessionStream implements AgentChannel {
   readonly #with: SessionStreamDependencies;
   readonly #call: SessionWire;

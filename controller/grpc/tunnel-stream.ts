@@ -8,7 +8,7 @@ type Sent =
   | { readonly $case: "data"; readonly value: Buffer }
   | { readonly $case: "failed"; readonly value: TunnelFailed };
 
-/** One gRPC stream whose frames are a tunnel's, at the end that serves or at the one that calls. */
+/** A gRPC stream that carries the frames of a tunnel, on the server's or on the client's side. */
 export interface TunnelWire {
   write(message: { readonly frame: Sent }, left: (error?: Error | null) => void): unknown;
   end(): unknown;
@@ -16,16 +16,16 @@ export interface TunnelWire {
   resume(): unknown;
 }
 
-/** What comes in a frame; others than these are no part of a tunnel that stands. */
+/** Content of a frame. Other frames are not allowed in an open tunnel. */
 export type Received = Sent | { readonly $case: "opened" | "open" } | undefined;
 
 /**
- * The bytes of a tunnel. It is read only as fast as it is consumed, and takes only what the other end takes. Its end
- * closes both directions; `destroy` with an error tells the other end why.
+ * The bytes of a tunnel, with flow control in both directions. The end of one direction closes both; `destroy` with an
+ * error sends the reason to the other end.
  */
 export class TunnelStream extends Duplex {
   readonly #wire: TunnelWire;
-  /** Nothing more is to be read. */
+  /** True when no more data will be read. */
   #isRead = false;
 
   constructor(wire: TunnelWire) {
@@ -35,11 +35,11 @@ export class TunnelStream extends Duplex {
       writableHighWaterMark: TUNNEL_BUFFER_MAX_BYTES,
     });
     this.#wire = wire;
-    // Whoever uses it may have left before it broke.
+    // Its user may have gone before it broke.
     this.on("error", () => undefined);
   }
 
-  /** To be called for each frame of the wire. */
+  /** Call for each frame of the stream. */
   receive(frame: Received): void {
     if (this.#isRead) return;
     if (frame?.$case === "data") return void (this.push(frame.value) || this.#wire.pause());
@@ -47,7 +47,7 @@ export class TunnelStream extends Duplex {
     this.broken(new AppError("invalid", "The tunnel was opened twice."));
   }
 
-  /** The wire has ended in good order. */
+  /** Call when the stream has ended without an error. */
   ended(): void {
     if (this.#isRead || this.destroyed) return;
     this.#isRead = true;
@@ -70,7 +70,7 @@ export class TunnelStream extends Duplex {
     this.#wire.write({ frame: { $case: "data", value: data.subarray(0, TUNNEL_PIECE_MAX_BYTES) } }, left);
   }
 
-  /** A call that was served is over with that, so the other direction ends too. */
+  /** The server's end closes the call, so the other direction ends too. */
   override _final(done: () => void): void {
     this.#wire.end();
     this.ended();
@@ -83,7 +83,7 @@ export class TunnelStream extends Duplex {
       this.#wire.write({ frame: { $case: "failed", value: { wayLost, message: errorText(error) } } }, () => undefined);
     }
     this.#wire.end();
-    // What still comes is for nobody.
+    // Discards the remaining data.
     this.#wire.resume();
     done(error);
   }

@@ -33,7 +33,10 @@ import type {
   ScriptSeries,
 } from "./types.ts";
 
-/** The thread's bounds are told to the script; a list of arguments and an object of results are around what they bound. */
+/**
+ * Bounds on decoded JSON, slightly wider than those reported to the script, because a list of arguments or an object of
+ * results encloses the bounded values.
+ */
 const HANDED_OVER: JsonBounds = {
   depth: { name: "SCRIPT_VALUE_MAX_DEPTH", max: SCRIPT_VALUE_MAX_DEPTH + 2 },
   members: { name: "SCRIPT_VALUE_MAX_MEMBERS", max: 2 * SCRIPT_VALUE_MAX_MEMBERS },
@@ -47,22 +50,22 @@ export interface ScriptEngineOptions {
   /** The built `script-worker.ts`. */
   readonly file: URL | string;
   readonly languages: readonly ScriptLanguage[];
-  /** Asked once, before the first script. */
+  /** Called once, before the first script. */
   readonly functions: () => readonly HostFunctionName[];
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Pick<Logger, "warn">;
   /** See `watchNative`. */
   readonly processorMs?: () => number;
-  /** For each depth; `SCRIPT_THREADS` when absent. */
+  /** Number of threads for each depth; `SCRIPT_THREADS` if absent. */
   readonly threads?: number;
   readonly limits?: Partial<PoolLimits>;
 }
 
-/** Runs scripts in threads: of each depth those of a pool of its own. */
+/** Runs scripts in threads. Each depth has its own pool. */
 export class ThreadScripts implements ScriptEngine {
   readonly #options: ScriptEngineOptions;
-  /** By depth. */
+  /** Pools by depth. */
   readonly #pools = new Map<number, WorkerPool<LanguageTasks>>();
   #closed = false;
 
@@ -70,12 +73,12 @@ export class ThreadScripts implements ScriptEngine {
     this.#options = options;
   }
 
-  /** Threads that are there. */
+  /** Number of existing threads. */
   get threads(): number {
     return this.#sum((pool) => pool.threads);
   }
 
-  /** Threads that had to be ended. */
+  /** Number of threads that had to be terminated. */
   get ended(): number {
     return this.#sum((pool) => pool.ended);
   }
@@ -109,7 +112,7 @@ export class ThreadScripts implements ScriptEngine {
     return outcomes;
   }
 
-  /** What a thread made of it; throws why all of it failed. */
+  /** Returns the report of the thread. Throws if the call failed as a whole. */
   async #report(
     call: Omit<ScriptCall, "globals">,
     runs: RunsInput,
@@ -239,7 +242,7 @@ export class ThreadScripts implements ScriptEngine {
   }
 }
 
-/** Made once: an abort without a reason makes one, with the stack of then, for each run. */
+/** Shared by all runs: an abort without a reason would create an error with a stack trace for each run. */
 const RUN_OVER = new AppError("cancelled", "The script is over.");
 
 type RunsInput = Pick<ScriptInput, "globals" | "frame" | "each" | "stepsMax" | "outputMaxCharacters">;
@@ -248,7 +251,7 @@ async function outcomeOf(results: string, slices: ThreadSlices): Promise<ScriptO
   return { results: (await handedOver(results, slices)) as Record<string, Value> };
 }
 
-/** What came from a script's thread, which keeps the bounds of what it hands over. */
+/** Decodes a text from a script's thread, which enforces the bounds before it sends. */
 function handedOver(text: string, slices: ThreadSlices): Promise<unknown> {
   return decodeJson(text, { slices, bounds: HANDED_OVER });
 }

@@ -9,15 +9,15 @@ import {
 import { cutText } from "../../common/text/cut.ts";
 import type { ScriptFailure } from "./task.ts";
 
-/** The bounds on what a script's thread gives to the thread that answers calls: it checks them before it does. */
+/** Bounds on data from a script's thread to the thread that answers calls. The script's thread checks them first. */
 
-/** A bound that something passes, and how to say it after its subject. */
+/** An exceeded bound, and a message that continues after its subject. */
 export interface Passed {
   readonly limit: string;
   readonly message: string;
 }
 
-/** The bound that the values within a list or an object of them pass; `json` is as `JSON.stringify` writes it. */
+/** The bound that the values within a list or an object exceed. `json` must be the output of `JSON.stringify`. */
 export function passedByValues(json: string): Passed | undefined {
   const [depth, members] = measured(json);
   if (depth > SCRIPT_VALUE_MAX_DEPTH) return tooDeep();
@@ -31,7 +31,7 @@ export function tooDeep(): Passed {
   return { limit: "SCRIPT_VALUE_MAX_DEPTH", message };
 }
 
-/** Of what a script answers as JSON; the run of a series may have a bound of its own. */
+/** Maximum length of a script's answer as JSON; a run of a series may have its own bound. */
 export function charactersMax(ofSeries: number | undefined): number {
   return ofSeries ?? SCRIPT_OUTPUT_MAX_CHARACTERS;
 }
@@ -45,22 +45,22 @@ export function refused(name: string, { limit, message }: Passed): { readonly fa
   return { failure: { kind: "output", limit, message: `What ${name} answers ${message}.` } };
 }
 
-/** The bound that the arguments of a host call pass, as a JSON list. */
+/** The bound that the arguments of a host call exceed, as a JSON list. */
 export function passedByArguments(json: string): Passed | undefined {
   if (json.length <= SCRIPT_CALL_MAX_CHARACTERS) return passedByValues(json);
   const message = `has more than ${SCRIPT_CALL_MAX_CHARACTERS} characters as JSON`;
   return { limit: "SCRIPT_CALL_MAX_CHARACTERS", message };
 }
 
-/** Arguments of a host call as they are handed over: what an entry of a log cuts off stays here. */
+/** Arguments of a host call, shortened for log calls: characters that a log entry would cut off are not sent. */
 export function shortened(name: string, args: string): string {
   if (!name.startsWith("log.") || args.length <= SCRIPT_LOG_ENTRY_MAX_CHARACTERS) return args;
   const text = passedByArguments(args) ? args.slice(1, -1) : (JSON.parse(args) as unknown[]).map(entryText).join(" ");
-  // So long that the entry says that it was cut.
+  // One character too many, so that the entry reports that it was cut.
   return JSON.stringify([text.slice(0, SCRIPT_LOG_ENTRY_MAX_CHARACTERS + 1)]);
 }
 
-/** A failure of which every text has a bound. */
+/** A failure in which every text is cut to its bound. */
 export function bounded(failure: ScriptFailure): ScriptFailure {
   const { message, code, details, file } = failure;
   return {
@@ -72,7 +72,7 @@ export function bounded(failure: ScriptFailure): ScriptFailure {
   };
 }
 
-/** Depth of the values within the outermost list or object, and their members and entries all together. */
+/** Depth of the values within the outermost list or object, and the number of their members and entries in total. */
 function measured(json: string): readonly [depth: number, members: number] {
   let [depth, deepest, members] = [0, 0, 0];
   for (let at = 0; at < json.length; at += 1) {
@@ -94,10 +94,10 @@ const COMMA = 0x2c;
 const LIST = 0x5b;
 const BACKSLASH = 0x5c;
 const OBJECT = 0x7b;
-/** From the character that begins a list or an object to the one that ends it. */
+/** Difference between the character codes of a closing and of an opening bracket. */
 const TO_END = 2;
 
-/** Where the text ends that begins there. */
+/** End of the text that begins there. */
 function endOfText(json: string, from: number): number {
   for (let at = from; ; ) {
     at = json.indexOf('"', at + 1);

@@ -11,7 +11,7 @@ import { bundle } from "../../test/helpers/bundle.ts";
 import { testPrincipal } from "../../test/helpers/runtime.ts";
 import { openWorld, type World } from "../../test/security/world.ts";
 
-/** What the scripts of these tests called, by function: the arguments of its last call. */
+/** Calls made by the scripts of these tests: function name to the arguments of its last call. */
 const called = new Map<string, readonly Value[]>();
 const reached: { hosts?: HostObjects } = {};
 let world: World;
@@ -71,9 +71,9 @@ function hostOf(principal: Principal): ScriptHost {
   });
 }
 
-/** They answer what belongs to the script or its user, or nothing. */
+/** Functions that return data of the script or of its user, or nothing. */
 const OPEN_TO_ALL = ["odb.refresh", "perm.ui", "webcontext.user", "webcontext.writeOperLog"];
-/** They do nothing, whoever calls. */
+/** Functions that do nothing for any caller. */
 const REFUSED = [
   "aialg.cafp",
   "nlp.answer",

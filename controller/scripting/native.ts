@@ -7,18 +7,18 @@ interface Watched {
   readonly line: Pick<CallLine, "pulse">;
   readonly maxMs: number;
   /**
-   * Processor time of the whole process so far. A run that gets no processor, because the machine is busy with others,
-   * is not taken for one that cannot be stopped. Absent: time passes for a run in any case.
+   * Processor time of the whole process so far, in ms. A run that gets no processor time on a busy machine does not
+   * count as one that cannot be stopped. Absent: elapsed time counts in any case.
    */
   readonly processorMs?: (() => number) | undefined;
 }
 
-/** Of the time between two looks: what the process has to have used of a processor for it to count. */
+/** Share of the time between two checks that the process must have used a processor for the check to count. */
 const USED_SHARE = 0.5;
 
 /**
- * Calls `onOver` once when a run goes on for `maxMs` without a moment at which it could be stopped. Answers what ends
- * the watch.
+ * Calls `onOver` once if a run continues for `maxMs` without a point at which it could be stopped. Returns a function
+ * that ends the watch.
  */
 export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver: () => void): () => void {
   const leastMs = (maxMs / SCRIPT_NATIVE_LOOKS) * USED_SHARE;
@@ -33,11 +33,11 @@ export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver
     const isAlike = pulse !== undefined && pulse === seen;
     if (!isAlike) looksAlike = 0;
     else if (nowUsedMs - usedMs >= leastMs) looksAlike += 1;
-    // Too little for this look counts for the next one.
+    // Too little processor time for this check is carried over to the next one.
     if (!isAlike || nowUsedMs - usedMs >= leastMs) usedMs = nowUsedMs;
     seen = pulse;
     if (looksAlike >= SCRIPT_NATIVE_LOOKS) return onOver();
-    // A clock that leaps, as after a pause of the whole process, makes one look and not all of them.
+    // A clock that jumps, e.g. after a pause of the whole process, causes one check and not all of them.
     queueMicrotask(watch);
   };
   const watch = (): void => {

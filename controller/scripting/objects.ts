@@ -13,37 +13,37 @@ export interface HostParameter {
   readonly name: string;
   readonly schema: TSchema;
   readonly optional?: boolean;
-  /** Takes all arguments from here on, as a list. */
+  /** Takes all remaining arguments as a list. */
   readonly rest?: boolean;
 }
 
-/** What a host function is told of the run that calls it. */
+/** Data about the calling run, passed to a host function. */
 export interface HostContext {
-  /** The rights of the script; whatever is run with it counts as one script deeper. */
+  /** The rights of the script. Scripts started with this principal count as one level deeper. */
   readonly principal: Principal;
   readonly kind: ScriptKind;
   /** `/path.js:line:column` of the call, for functions that are `positioned`. */
   readonly at: string;
   readonly signal: AbortSignal;
-  /** Makes an entry in the script's console log. */
+  /** Adds an entry to the script's console log. */
   readonly log: (level: number, message: string) => void;
-  /** What the run is about, for the functions of its own kind. */
+  /** Subject of the run, for the functions of its own kind. */
   readonly about?: unknown;
-  /** Another host call of the same run. */
+  /** Makes another host call in the same run. */
   readonly call: (name: string, args: readonly Value[]) => Promise<Value | undefined>;
 }
 
-/** One function, described once: for its check, its types and its documentation. */
+/** One function, described once for its checks, its types and its documentation. */
 export interface HostFunction {
   readonly name: string;
   readonly summary: string;
   readonly parameters: readonly HostParameter[];
   readonly returns: string;
-  /** A script that runs as it stands. */
+  /** A complete script that runs. */
   readonly example: string;
-  /** It changes something that no service records by itself: the run leaves an audit entry. */
+  /** True if it changes data without a record by a service: the run then leaves an audit entry. */
   readonly changes?: boolean;
-  /** It is told where it was called. */
+  /** True if it receives the position of the call. */
   readonly positioned?: boolean;
   readonly call: (context: HostContext, ...args: never[]) => Promise<Value | undefined>;
 }
@@ -51,11 +51,11 @@ export interface HostFunction {
 export interface HostObject {
   readonly name: string;
   readonly summary: string;
-  /** Scripts that find it; all when absent. */
+  /** Kinds of scripts that have the object; all if absent. */
   readonly kinds?: readonly ScriptKind[];
-  /** The language whose texts find it; each of them when absent. */
+  /** Language whose texts have the object; all if absent. */
   readonly language?: ScriptLanguage;
-  /** Its functions stand in the text around the script, which no host call leaves: described here, and nothing else. */
+  /** True if its functions are in the text around the script and make no host call. They are only described here. */
   readonly isLocal?: boolean;
   readonly functions: readonly HostFunction[];
 }
@@ -73,12 +73,14 @@ type Definition<P extends readonly HostParameter[]> = Omit<HostFunction, "parame
   readonly call: (context: HostContext, ...args: Arguments<P>) => Promise<Value | undefined>;
 };
 
-/** Infers the arguments of a host function from its parameters. */
+/** Infers the argument types of a host function from its parameters. */
 export function hostFunction<const P extends readonly HostParameter[]>(definition: Definition<P>): HostFunction {
   return definition as unknown as HostFunction;
 }
 
-/** A name that existing scripts know and that does nothing here: whoever calls it is told so, whatever his rights. */
+/**
+ * A function that existing scripts call but that does nothing here. Every caller gets the reason, whatever his rights.
+ */
 export function refusedFunction(
   name: string,
   { object, why, example }: { readonly object: string; readonly why: string; readonly example: string },
@@ -98,8 +100,8 @@ export function refusedFunction(
 const WARNING_LEVEL = 3;
 
 /**
- * The members that a schema names, with its defaults, as HTTP reads them. Others are ignored with a warning in the
- * script's console log. `AppError("invalid")` names the member at fault.
+ * Returns the members that a schema names, with its defaults, as HTTP reads them. Others are ignored with a warning in
+ * the script's console log. Throws `AppError("invalid")` that names the wrong member.
  */
 export function membersOf<S extends TObject>(schema: S, given: object, { log }: Pick<HostContext, "log">): Static<S> {
   const known = Object.keys(schema.properties);
@@ -115,7 +117,7 @@ export function membersOf<S extends TObject>(schema: S, given: object, { log }: 
   return value as Static<S>;
 }
 
-/** As `/rule/funcs` and `/trigger/funcs` answer it. */
+/** Form in which `/rule/funcs` and `/trigger/funcs` return a function. */
 export interface FunctionDescription {
   readonly name: string;
   readonly object: string;
@@ -129,23 +131,23 @@ export interface FunctionDescription {
   }[];
   readonly returns: string;
   readonly example: string;
-  /** Absent: in each. */
+  /** Absent: all languages. */
   readonly language?: ScriptLanguage;
 }
 
 /** One run, as its host objects see it. */
 export interface HostRun extends Pick<HostContext, "principal" | "kind" | "log" | "about"> {
-  /** Before the first change that the run's audit entry tells of. */
+  /** Called before the first change that the run's audit entry will report. */
   readonly beforeChange: () => Promise<void>;
-  /** The script at a path that another requires. */
+  /** Loads the script at a path that another script requires. */
   readonly load: (path: string, from: string) => Promise<{ readonly name: string; readonly source: string }>;
 }
 
 /** Answers the host calls of one run. */
 export interface BoundHost extends ScriptHost {
-  /** That of the host calls, as one script deeper; not shared with other runs. */
+  /** Principal of the host calls, one script level deeper; not shared with other runs. */
   readonly principal: Principal;
-  /** Functions by which the run changed something that no service records by itself. */
+  /** Names of the functions by which the run changed data that no service records itself. */
   readonly changed: ReadonlySet<string>;
 }
 
@@ -170,7 +172,7 @@ export class HostObjects {
     this.#functions.set(name, { object, declared, validators });
   }
 
-  /** For the engine. */
+  /** Names for the engine. */
   get names(): readonly HostFunctionName[] {
     const called = Array.from(this.#functions.values()).filter(({ object }) => !object.isLocal);
     return called.map(({ object, declared }) => ({
@@ -180,7 +182,7 @@ export class HostObjects {
     }));
   }
 
-  /** By object and name. */
+  /** Sorted by object and name. */
   described(kind: ScriptKind): readonly FunctionDescription[] {
     return [...this.#functions]
       .filter(([, { object }]) => isFor(object, kind))
@@ -223,12 +225,12 @@ export class HostObjects {
   }
 }
 
-/** What a run has not begun when it is over, it does not begin. */
+/** Throws if the run is over: a host call must not begin then. */
 function requireUnderWay(name: string, signal: AbortSignal): void {
   if (signal.aborted) throw new AppError("cancelled", `${name} was not called: its script is over.`);
 }
 
-/** Functions of no object are global ones. */
+/** Functions of an object without a name are global. */
 function wholeName({ name }: HostObject, declared: HostFunction): string {
   return name === "" ? declared.name : `${name}.${declared.name}`;
 }

@@ -36,7 +36,7 @@ function callOf(by: Pick<ScriptCall, "tenant" | "kind" | "user">, source: string
   return { ...by, ...about, source, timeoutMs: 3_600_000 };
 }
 
-/** So many scripts that never end; resolves when `underWay` of them are at it. */
+/** Starts `scripts` scripts that never end. Resolves when `underWay` of them run. */
 async function endless(
   engine: ReturnType<typeof open>,
   by: Pick<ScriptCall, "tenant" | "kind" | "user">,
@@ -98,7 +98,7 @@ test("a user whose scripts wait for a thread up to the bound is refused by its n
   expect(await answerOf(engine, BEN)).toBe("done");
 });
 
-/** A host whose calls are answered by `answer`; `made` resolves when so many were made. */
+/** A host whose calls are answered by `answer`. `made` resolves after the given number of calls. */
 class HeldHost implements ScriptHost {
   calls = 0;
   answer = (): void => undefined;

@@ -47,7 +47,7 @@ export const SCRIPT_POOL_LIMITS = {
   ],
 } as const satisfies Partial<PoolLimits>;
 
-/** The parts of the tenant that a run belongs to. */
+/** The shares within the tenant that a run belongs to. */
 export function shareOf({ kind, user }: Pick<ScriptCall, "kind" | "user">): readonly string[] {
   return [kind, user];
 }

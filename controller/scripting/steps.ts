@@ -1,12 +1,12 @@
-/** Counts how often a run was asked whether it is to stop. */
+/** Counts how often a run was asked if it has to stop. */
 export interface Steps {
-  /** Whether it took too many. */
+  /** True if the run took too many steps. */
   readonly isOver: boolean;
-  /** One more; answers `isOver`. */
+  /** Counts one more step; returns `isOver`. */
   more(): boolean;
 }
 
-/** Without a bound when `max` is absent. */
+/** Without a bound if `max` is absent. */
 export function steps(max = Number.POSITIVE_INFINITY): Steps {
   let taken = 0;
   return {

@@ -1,16 +1,16 @@
 import type { CallLine } from "../workers/index.ts";
 import type { HostFunctionName } from "./types.ts";
 
-/** What the thread of a script is told. */
+/** Input of a script's thread. */
 export interface ScriptInput {
-  /** Whose run it is. */
+  /** The tenant of the run. */
   readonly tenant: string;
   readonly name: string;
   readonly source: string;
   /** JSON of the object of globals. */
   readonly globals: string;
   readonly results: readonly string[];
-  /** JSON of the globals of each run, of a series; `globals` are those of one run. */
+  /** For a series: JSON of the globals of each run. `globals` are those of a single run. */
   readonly each?: readonly string[];
   /** As in `ScriptSeries`. */
   readonly frame?: string | undefined;
@@ -20,23 +20,23 @@ export interface ScriptInput {
   readonly outputMaxCharacters?: number;
   /** As in `ScriptCall`, unique among tenants. */
   readonly owner?: string | undefined;
-  /** Of the numbers it draws. */
+  /** Seed of the script's random numbers. */
   readonly seed: number;
   readonly line: Pick<CallLine, "port" | "state">;
 }
 
-/** JSON of the results, or why there are none. */
+/** JSON of the results, or the reason why there are none. */
 export type RunReport = { readonly results: string } | { readonly failure: ScriptFailure };
-/** Of a series, what came of each run. */
+/** For a series: the report of each run. */
 export type ScriptReport = RunReport | { readonly reports: readonly RunReport[] };
 
 export interface ScriptFailure {
-  /** `stopped`: by the deadline or the signal; `endless`: by `stepsMax`. */
+  /** `stopped`: by the deadline or the signal. `endless`: by `stepsMax`. */
   readonly kind: "syntax" | "thrown" | "memory" | "output" | "stopped" | "endless";
   readonly message: string;
-  /** The bound that an `output` passes. */
+  /** For `output`: the bound that was exceeded. */
   readonly limit?: string | undefined;
-  /** Of what a host call threw. */
+  /** Code of the error that a host call threw. */
   readonly code?: string | undefined;
   readonly details?: { readonly [name: string]: string | number | boolean } | undefined;
   readonly file?: string | undefined;
@@ -46,12 +46,14 @@ export interface ScriptFailure {
 
 export type ScriptTask = (input: ScriptInput) => Promise<ScriptReport>;
 
-/** For every thread. */
+/** Input of every thread. */
 export interface ScriptThreadData {
   readonly functions: readonly HostFunctionName[];
 }
 
-/** A host call answers one text: nothing for no value, `=` and its JSON, or `!` and the JSON of this, which is thrown. */
+/**
+ * Answer of a host call: empty for no value, `=` and its JSON, or `!` and the JSON of this failure, which is thrown.
+ */
 export interface CallFailure {
   readonly message: string;
   readonly code?: string | undefined;

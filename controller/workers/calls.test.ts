@@ -2,7 +2,7 @@ import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { CallEnd, openCallLine } from "./calls.ts";
 
-/** Resolves when every message sent before has been heard. */
+/** Resolves when all messages sent before have been received. */
 async function heard(): Promise<void> {
   const { port1, port2 } = new MessageChannel();
   await new Promise((resolve) => {

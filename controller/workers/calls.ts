@@ -1,32 +1,32 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
 
 /**
- * Calls that a task makes to the thread that runs the pool: the task's thread stands still until the answer is there,
- * the other one answers when it can.
+ * Calls from a task to the thread that runs the pool. The task's thread blocks until the answer arrives; the other
+ * thread answers asynchronously.
  */
 export interface CallLine {
-  /** For the task's input, and to be transferred with it. */
+  /** Pass it in the task's input, and transfer it. */
   readonly port: MessagePort;
   readonly state: SharedArrayBuffer;
   /**
-   * Counts the moments at which the task could be stopped. Undefined while none is to be expected: outside of
-   * `within`, and while the task waits for an answer.
+   * Counts the points at which the task could be stopped. Undefined while none is expected: outside of `within`, and
+   * while the task waits for an answer.
    */
   readonly pulse: number | undefined;
-  /** Wakes a task that waits. No call is made from here on, also none that is on its way. */
+  /** Wakes a waiting task. No call is made from now on, not even one that was already sent. */
   stop(): void;
-  /** Stops it, if it is not. */
+  /** Closes the line; stops it first if necessary. */
   close(): void;
 }
 
 export interface CallRequest {
   readonly name: string;
-  /** JSON. */
+  /** JSON of the arguments. */
   readonly args: string;
   readonly at?: string | undefined;
 }
 
-/** Cells of the shared state. */
+/** Indexes of the cells of the shared state. */
 const ANSWERS = 0;
 const STOPPED = 1;
 const BEATS = 2;
@@ -78,13 +78,13 @@ export class CallEnd {
     this.#cells = new Int32Array(state);
   }
 
-  /** To be asked at every moment at which the task can be stopped. */
+  /** Check it at every point at which the task can be stopped. */
   get stopped(): boolean {
     Atomics.add(this.#cells, BEATS, 1);
     return Atomics.load(this.#cells, STOPPED) === 1;
   }
 
-  /** Does work in which such moments are to be expected. */
+  /** Runs work in which such checks are expected. */
   within<T>(work: () => T): T {
     this.#expect(1);
     try {
@@ -94,7 +94,7 @@ export class CallEnd {
     }
   }
 
-  /** Waits for the answer; undefined when the line is stopped. */
+  /** Waits for the answer; `undefined` if the line is stopped. */
   call(request: CallRequest): string | undefined {
     const expected = Atomics.load(this.#cells, EXPECTED);
     this.#expect(0);

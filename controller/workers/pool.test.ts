@@ -34,7 +34,7 @@ function open(options: Partial<PoolOptions> = {}): WorkerPool<TestTasks> {
   return pool;
 }
 
-/** The bounds of a tenant. */
+/** Pool limits with these bounds for a tenant. */
 function tenantShare(share: Partial<ShareLimits>): PoolOptions["limits"] {
   return {
     shares: [{ threads: 9, standingThreads: 0, leavesRoom: false, tasks: 99, tasksLimit: "TENANT_MAX", ...share }],
@@ -46,7 +46,7 @@ interface HeldThread {
   readonly answer: Promise<string>;
 }
 
-/** A task that has its thread until it is released. */
+/** Starts a task that occupies its thread until it is released. */
 async function holdThread(pool: WorkerPool<TestTasks>): Promise<HeldThread> {
   const mark = new SharedArrayBuffer(4);
   const answer = pool.run("hold", mark, MINE);
@@ -214,7 +214,7 @@ const ENDING_LATER = ["exitLater", "failLater"] as const;
 test.each(ENDING_LATER)("a thread that ends between two tasks (%s) takes none along", async (name) => {
   const pool = open();
   for (let round = 1; round <= 5; round++) {
-    // The second task is sent to the thread before its end is heard of.
+    // The second task is sent to the thread before the end of the first one is reported.
     const answers = [pool.run(name, undefined, MINE), pool.run("add", { a: round, b: 1 }, MINE)];
     expect(await Promise.all<unknown>(answers)).toEqual(["answered", round + 1]);
     expect(pool).toMatchObject({ threads: 1, ended: round });
@@ -340,7 +340,7 @@ test("a thread without a task ends after a while, and a new one begins with the 
   }
   expect(pool.threads).toBe(1);
   clock.advance(1);
-  // The thread that ends has the only place still.
+  // The ending thread still occupies the only slot.
   expect(await add()).toBe(3);
   expect(pool).toMatchObject({ threads: 1, ended: 0 });
   clock.advance(WORKER_IDLE_MAX_MS);
@@ -377,7 +377,7 @@ test("after ten thousand tasks of two tenants nothing is left of them", async ()
   };
   await Promise.all(signals.map(lane));
   expect(pool).toMatchObject({ running: 0, waiting: 0, threads: 2, ended: 0 });
-  // The timers of the threads, which are idle.
+  // The idle timers of the threads.
   expect(clock.waiting).toBe(2);
   expect(signals.flatMap((signal) => getEventListeners(signal, "abort"))).toEqual([]);
 });

@@ -19,21 +19,21 @@ import type { CloneableTasks, Input, Output, RunOptions, Tasks, ThreadMessage, T
 export interface PoolOptions {
   /** The built file that calls `serveTasks` with the same table of tasks. */
   readonly file: URL | string;
-  /** Threads at most; each begins when there is a task for it. */
+  /** Maximum number of threads. A thread starts when there is a task for it. */
   readonly threads: number;
-  /** For every thread, as its `workerData`. */
+  /** Passed to every thread as its `workerData`. */
   readonly data?: unknown;
   readonly clock: Clock;
   readonly log: Pick<Logger, "warn">;
-  /** As the bounds of `common/limits` say where absent. */
+  /** Absent values: the bounds of `common/limits`. */
   readonly limits?: Partial<PoolLimits>;
 }
 
 export interface PoolLimits extends QueueBound {
   readonly heapBytes: number;
-  /** Threads there may be besides, while as many stand still. */
+  /** Maximum number of additional threads, used while as many tasks are blocked. */
   readonly standingThreads: number;
-  /** Bounds of a tenant, then of each part of one that `share` of a task names. A level without an entry has none. */
+  /** Bounds of a tenant, then of each part of it that `share` of a task names. A level without an entry has none. */
   readonly shares: readonly ShareLimits[];
 }
 
@@ -54,26 +54,26 @@ const LIMITS: PoolLimits = {
   ],
 };
 
-/** A thread and the task it has. */
+/** A thread and its current task. */
 interface Place {
   readonly thread: TaskThread;
   task: Task | undefined;
-  /** Stops the clock of an idle thread. */
+  /** Stops the timer of an idle thread. */
   wake?: () => void;
-  /** Whether it was told to end because it was idle. */
+  /** True if the thread was told to end because it was idle. */
   retired?: boolean;
 }
 
 /**
- * Runs tasks in threads, one at a time in each, the tenants and the parts of each in rotation. A task is stopped by
- * ending its thread.
- * Whatever ends a thread fails the task that it had begun and no other: the next ones get a new thread.
+ * Runs tasks in threads, one task per thread at a time. Tenants, and the parts of each tenant, take turns. A task is
+ * stopped by terminating its thread. The end of a thread fails only the task that it had begun; the next tasks get a
+ * new thread.
  */
 export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<T> {
   readonly #options: PoolOptions;
   readonly #limits: PoolLimits;
   readonly #queue: ShareQueue<Task>;
-  /** Threads that are not gone, also those that are told to end. */
+  /** All existing threads, including those that are told to end. */
   readonly #places = new Set<Place>();
   readonly #idle = new Set<Place>();
   #ended = 0;
@@ -85,22 +85,22 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     this.#queue = new ShareQueue(this.#limits);
   }
 
-  /** Tasks that a thread has. */
+  /** Number of tasks that have a thread. */
   get running(): number {
     return this.#running().length;
   }
 
-  /** Tasks without a thread. */
+  /** Number of tasks without a thread. */
   get waiting(): number {
     return this.#queue.size;
   }
 
-  /** Threads that are there. */
+  /** Number of existing threads. */
   get threads(): number {
     return this.#places.size;
   }
 
-  /** Threads that broke off or had to be ended since the pool was made. */
+  /** Number of threads that crashed or had to be terminated since the pool was created. */
   get ended(): number {
     return this.#ended;
   }
@@ -119,14 +119,14 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     return (await task.answer) as Output<T, N>;
   }
 
-  /** A task stands still: another one may begin. */
+  /** Call when a task is blocked: another one may start. */
   heed(): void {
     this.#dispatch();
   }
 
   /**
-   * Nothing new begins, and what waits fails as `unavailable`. What runs has `timeoutMs`; then it is ended and fails so
-   * too. Idempotent.
+   * Starts no more tasks; waiting tasks fail as `unavailable`. Running tasks have `timeoutMs`; then they are terminated
+   * and fail in the same way. Idempotent.
    */
   async close(timeoutMs: number): Promise<void> {
     const { clock } = this.#options;
@@ -151,12 +151,12 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
       if (!shares.hasRoom) return;
       const task = this.#queue.take((path) => shares.mayBegin(path));
       if (!task) return;
-      // The one that was used last: those that only a peak needed come to their end.
+      // Uses the most recently used thread, so that threads needed only for a peak become idle and end.
       this.#begin(task, [...this.#idle].at(-1));
     }
   }
 
-  /** Threads that end count until they are gone. */
+  /** Ending threads count until they are gone. */
   #shares(): Shares {
     const busy = Array.from(this.#places)
       .filter((place) => !this.#idle.has(place))
@@ -218,7 +218,7 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
 
   #hear(place: Place, message: ThreadMessage): void {
     const { task } = place;
-    // Given up: its thread is told to end and gets no other task.
+    // The task was given up: its thread is told to end and gets no other task.
     if (!task || task.settled) return;
     if (message.kind === "begun") {
       task.begun = true;
@@ -236,7 +236,7 @@ export class WorkerPool<T extends Tasks & CloneableTasks<T>> implements Workers<
     for (const place of this.#places) if (place.task === task) place.thread.end();
   }
 
-  /** The thread is gone. */
+  /** Removes a thread that has ended. */
   #lose(place: Place, error: Error | undefined): void {
     const { task } = place;
     this.#places.delete(place);

@@ -10,7 +10,7 @@ interface Item extends Queued {
 const SHARES = [{ tasks: 4, tasksLimit: "TENANT_MAX" }] as const;
 const LIMITS = { tasks: 9, tasksLimit: "ALL_MAX", shares: SHARES } as const;
 
-/** The same promise in the plainest words: tenants in the order of their turns, each with its tasks in their order. */
+/** A simple reference model: tenants in the order of their turns, each with its tasks in order. */
 class PlainQueue {
   readonly rotation: { readonly tenant: string; readonly items: Item[] }[] = [];
 

@@ -1,29 +1,29 @@
 import { AppError } from "../../common/errors.ts";
 
-/** A bound on waiting tasks, and the name that an error tells. */
+/** A bound on the number of waiting tasks, and its name in errors. */
 export interface QueueBound {
   readonly tasks: number;
   readonly tasksLimit: string;
 }
 
 export interface QueueLimits extends QueueBound {
-  /** Bounds of a tenant, of a part of a tenant, and so on, as far as paths go; a level without an entry has none. */
+  /** Bounds of a tenant, of a part of a tenant, and so on along the path. A level without an entry has no bound. */
   readonly shares: readonly QueueBound[];
 }
 
 export interface Queued {
-  /** The tenant, then the parts of the tenant, from the larger to the smaller. */
+  /** The tenant, then its parts from the larger to the smaller. */
   readonly path: readonly string[];
 }
 
 interface Branch<T> {
   size: number;
   readonly tasks: Set<T>;
-  /** In the order of their turns; no part without a task. */
+  /** In the order of their turns. Contains no part without a task. */
   parts: Map<string, Branch<T>>;
 }
 
-/** Waiting tasks. Tenants take turns, and so do the parts of each; tasks of one path keep their order. */
+/** Waiting tasks. Tenants take turns, and so do the parts of each tenant. Tasks of one path keep their order. */
 export class ShareQueue<T extends Queued> {
   readonly #limits: QueueLimits;
   readonly #root: Branch<T> = branch();
@@ -36,7 +36,7 @@ export class ShareQueue<T extends Queued> {
     return this.#root.size;
   }
 
-  /** `AppError("limited")` names the bound that is reached. */
+  /** Throws `AppError("limited")` that names the bound reached. */
   add(task: T): void {
     let at: Branch<T> | undefined = this.#root;
     for (const [level, name] of task.path.entries()) {
@@ -48,7 +48,7 @@ export class ShareQueue<T extends Queued> {
     this.#enter(task, (parts, name, part) => parts.set(name, part)).tasks.add(task);
   }
 
-  /** A task that was taken already: it is the next one, whatever the bounds. */
+  /** Puts back a task that was taken. It becomes the next one, regardless of the bounds. */
   putBack(task: T): void {
     const { tasks } = this.#enter(task, (parts, name, part) => {
       parts.delete(name);
@@ -59,7 +59,10 @@ export class ShareQueue<T extends Queued> {
     for (const one of [task, ...others]) tasks.add(one);
   }
 
-  /** The next task in turn. `may` is asked for a path and each path that leads to it: whether a task of it may begin. */
+  /**
+   * Returns the next task in turn. `may` returns true if a task of a path may start; it is called for the path and for
+   * each of its prefixes.
+   */
   take(may: (path: readonly string[]) => boolean = () => true): T | undefined {
     return this.#takeFrom(this.#root, [], may);
   }
@@ -88,14 +91,14 @@ export class ShareQueue<T extends Queued> {
       const inner = [...path, name];
       const task = may(inner) ? this.#takeFrom(part, inner, may) : undefined;
       if (!task) continue;
-      // At the end of the rotation.
+      // Moves the part to the end of the rotation.
       if (from.parts.delete(name)) from.parts.set(name, part);
       return task;
     }
     return undefined;
   }
 
-  /** Counts a task along its path, where `put` says at which turn each part then is; answers the last branch. */
+  /** Counts a task along its path. `put` places each part in the rotation. Returns the last branch. */
   #enter(
     { path }: T,
     put: (parts: Map<string, Branch<T>>, name: string, part: Branch<T>) => Map<string, Branch<T>>,

@@ -2,7 +2,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { AppError, errorText } from "../../common/errors.ts";
 import type { CloneableTasks, TaskMessage, Tasks, ThreadMessage, ThrownError } from "./types.ts";
 
-/** Makes this thread one of a pool. To be called once, by the thread's main file. */
+/** Makes this thread part of a pool. Call it once, in the thread's main file. */
 export function serveTasks<const T extends Tasks & CloneableTasks<T>>(tasks: T): void {
   const port = parentPort;
   if (port === null) throw new Error("This file runs in a worker thread.");
@@ -21,7 +21,7 @@ export function serveTasks<const T extends Tasks & CloneableTasks<T>>(tasks: T):
   });
 }
 
-/** What the pool was given as `data`. */
+/** The `data` of the pool's options. */
 export function threadData(): unknown {
   return workerData;
 }
@@ -37,7 +37,7 @@ function thrown(error: unknown): ThrownError {
   return { message: errorText(error), stack: error instanceof Error ? error.stack : undefined };
 }
 
-/** Details hold whatever a program put there: an error that cannot be sent with them is sent without. */
+/** Details may hold any value. An error that cannot be sent with its details is sent without them. */
 function postFailure(post: (message: ThreadMessage) => void, error: ThrownError): void {
   try {
     post({ kind: "failed", error });

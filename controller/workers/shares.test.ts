@@ -11,7 +11,7 @@ const LIMITS: readonly ShareLimits[] = [
 ];
 const KINDS = ["script", "trigger", "rule"] as const;
 
-/** Threads of those who are asked in turn, each for as many as it may have. */
+/** The threads of a pool, given to paths in order, as many as each may have. */
 class Threads {
   readonly #busy: Busy[];
   readonly #limits: readonly ShareLimits[];
@@ -21,7 +21,7 @@ class Threads {
     this.#limits = limits;
   }
 
-  /** As many threads as they may have, which never end; answers how many. */
+  /** Starts as many tasks as the path may have; they never end. Returns their number. */
   take(...path: readonly string[]): number {
     let taken = 0;
     while (this.#mayBegin(path)) {

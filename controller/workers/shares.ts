@@ -2,40 +2,41 @@ import type { QueueBound } from "./queue.ts";
 import type { Stand } from "./types.ts";
 
 interface Room {
-  /** Threads at once whose tasks do not stand still. */
+  /** Maximum number of threads whose tasks are not blocked. */
   readonly threads: number;
-  /** Threads besides, whose tasks stand still, or went on after others took their place. */
+  /** Maximum number of additional threads whose tasks are blocked, or continued after other tasks took their place. */
   readonly standingThreads: number;
 }
 
-/** What one tenant, or one part of a tenant, has at most. */
+/** Bounds of one tenant, or of one part of a tenant. */
 export interface ShareLimits extends QueueBound, Room {
-  /** With n threads it gets another only while more than n are free around it. */
+  /** True: a share with n threads gets another one only while more than n are free around it. */
   readonly leavesRoom: boolean;
-  /** Threads whose tasks stand still briefly and count as such; none when absent. */
+  /** Maximum number of threads that count as blocked while their tasks are blocked briefly; 0 if absent. */
   readonly brieflyThreads?: number;
 }
 
 /** A thread that is not idle. */
 export interface Busy {
-  /** As in `Queued`; empty for a thread that ends. */
+  /** As in `Queued`; empty for an ending thread. */
   readonly path: readonly string[];
   readonly stands: Stand;
 }
 
-/** Threads of the pool, of a tenant or of a part of one. */
+/** Threads used by the pool, by a tenant or by a part of one. */
 interface Use {
   all: number;
-  /** Threads of its own tasks that do not stand still, without those of its parts. */
+  /** Threads of its own tasks that are not blocked, without those of its parts. */
   own: number;
-  /** Threads of its own tasks that stand still briefly. */
+  /** Threads of its own tasks that are blocked briefly. */
   brief: number;
   readonly parts: Map<string, Use>;
 }
 
 /**
- * Who has how many threads, and who may have one more. Where shares leave room, the last free threads are for those that
- * have none. Threads beyond a share, which a part has when tasks that stood still go on, count for that part alone.
+ * Counts the threads of each share and decides who may have one more. If shares leave room, the last free threads are
+ * for shares that have none. A share may exceed its bound when blocked tasks continue; these threads count for that
+ * share only.
  */
 export class Shares {
   readonly #limits: readonly ShareLimits[];
@@ -48,20 +49,20 @@ export class Shares {
     for (const one of busy) this.#count(one);
   }
 
-  /** True while the pool has a thread for one more task. */
+  /** True if the pool has a thread for one more task. */
   get hasRoom(): boolean {
     const { threads, all } = this.#left(this.#pool, this.#root, 0);
     return threads > 0 && all > 0;
   }
 
-  /** True when the last part of a path may have one more thread. The parts before it are to be asked, too. */
+  /** Returns true if the last part of a path may have one more thread. Check the preceding parts as well. */
   mayBegin(path: readonly string[]): boolean {
     const level = path.length - 1;
     const share = this.#limits[level];
     if (share === undefined) return true;
     const around = this.#find(path.slice(0, level));
     const mine = around?.parts.get(path[level] ?? "");
-    // The part before it has room for one more.
+    // A path without threads: the enclosing share has room for one more.
     if (around === undefined || mine === undefined) return true;
     const own = this.#left(share, mine, level + 1);
     if (own.threads <= 0 || own.all <= 0) return false;
@@ -70,7 +71,7 @@ export class Shares {
     return this.#held(mine, level + 1) < others.threads && mine.all < others.all;
   }
 
-  /** What is free of a room; `level` is that of the parts within. */
+  /** Free threads of a room. `level`: the level of the parts inside it. */
   #left({ threads, standingThreads }: Room, used: Use, level: number): { threads: number; all: number } {
     return { threads: threads - this.#held(used, level), all: threads + standingThreads - used.all };
   }

@@ -6,23 +6,23 @@ interface TaskOptions extends RunOptions {
   readonly name: string;
   readonly input: unknown;
   readonly clock: Clock;
-  /** At its deadline or by its signal, before it is settled otherwise. */
+  /** Called at its deadline or on its signal, before it is settled otherwise. */
   readonly onGivenUp: (task: Task, error: AppError) => void;
 }
 
-/** One task from the call to its answer. It is settled once; what comes later has no effect. */
+/** One task from the call to its answer. It is settled once; later results have no effect. */
 export class Task {
   readonly name: string;
   readonly input: unknown;
   readonly transfer: RunOptions["transfer"];
   readonly tenant: string;
-  /** The tenant, then the parts of it whose task it is. */
+  /** The tenant, then the parts of it to which the task belongs. */
   readonly path: readonly string[];
   readonly #stands: RunOptions["stands"];
   readonly answer: Promise<unknown>;
-  /** Threads it was given. */
+  /** Number of threads that it was given. */
   threads = 0;
-  /** Whether the present thread has begun it. */
+  /** True if the current thread has begun it. */
   begun = false;
   #settled = false;
   #resolve!: (output: unknown) => void;

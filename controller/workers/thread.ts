@@ -5,14 +5,17 @@ import type { TaskMessage, ThreadMessage } from "./types.ts";
 export interface ThreadOptions {
   readonly file: URL | string;
   readonly heapMaxBytes: number;
-  /** What the thread's main file finds as `workerData`. */
+  /** `workerData` of the thread's main file. */
   readonly data?: unknown;
   readonly onMessage: (message: ThreadMessage) => void;
-  /** Once, when the thread is gone. With the error that ended it; without one it was told to end or ended itself. */
+  /**
+   * Called once when the thread is gone, with the error that ended it; without one if it was told to end or ended
+   * itself.
+   */
   readonly onExit: (error: Error | undefined) => void;
 }
 
-/** One thread that runs tasks, from the first moment to its end. */
+/** One thread that runs tasks. */
 export class TaskThread {
   readonly #worker: Worker;
   readonly exited: Promise<void>;
@@ -21,7 +24,7 @@ export class TaskThread {
     let failure: Error | undefined;
     this.#worker = new Worker(file, {
       name: "odp-worker",
-      // Neither settings nor what the environment may hold of secrets is needed there.
+      // The thread needs neither settings nor secrets of the environment.
       env: {},
       execArgv: [],
       workerData: data,
@@ -42,7 +45,7 @@ export class TaskThread {
     });
   }
 
-  /** Throws when the message cannot be cloned; then the thread has heard nothing of it. */
+  /** Throws if the message cannot be cloned; then nothing was sent to the thread. */
   send({ name, input, transfer = [] }: TaskMessage): void {
     this.#worker.postMessage({ name, input } satisfies TaskMessage, transfer);
   }
@@ -52,7 +55,7 @@ export class TaskThread {
   }
 }
 
-/** Whether the thread ended because its heap was full. */
+/** Returns true if the thread ended because its heap was full. */
 export function isOutOfMemory(error: Error | undefined): boolean {
   return (error as NodeJS.ErrnoException | undefined)?.code === "ERR_WORKER_OUT_OF_MEMORY";
 }

@@ -3,8 +3,8 @@ import type { AppErrorOptions, ErrorCode } from "../../common/errors.ts";
 import type { Value } from "../../common/value.ts";
 
 /**
- * Tasks by name. A thread has one task at a time, also while that one waits. A task may run twice: its answer is all it
- * does.
+ * Tasks by name. A thread has one task at a time, even while that task waits. A task may run twice, so it must have no
+ * effect except its answer.
  */
 export type Tasks = Readonly<Record<string, (input: never) => unknown>>;
 
@@ -13,7 +13,7 @@ export type Output<T extends Tasks, N extends keyof T> = Awaited<ReturnType<T[N]
 
 type Carried = Value | undefined | bigint | Date | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | MessagePort;
 
-/** The type as structured cloning brings it to the other side; `never` for functions, symbols and what has methods. */
+/** The type after structured cloning; `never` for functions, symbols and objects with methods. */
 export type Cloned<T> = T extends Carried
   ? T
   : T extends ReadonlyMap<infer K, infer V>
@@ -37,48 +37,48 @@ export type CloneableTasks<T extends Tasks> = {
     : "Its input cannot be cloned.";
 };
 
-/** `briefly`: it may go on soon, and counts as standing still within a limit of its own. */
+/** True: the task is blocked. `briefly`: it may continue soon, and counts as blocked within a limit of its own. */
 export type Stand = boolean | "briefly";
 
 export interface RunOptions {
-  /** Whose task it is: tenants get the threads in rotation. */
+  /** The tenant of the task: tenants get the threads in rotation. */
   readonly tenant: string;
-  /** Parts of the tenant whose task it is, from the larger to the smaller: each has its share of the threads. */
+  /** Parts of the tenant to which the task belongs, from the larger to the smaller. Each has a share of the threads. */
   readonly share?: readonly string[];
-  /** From the call to the answer, waiting included. */
+  /** Timeout from the call to the answer, including the wait for a thread. */
   readonly timeoutMs: number;
   readonly signal?: AbortSignal;
-  /** Whether the task stands still just now, for what others do: within limits its thread then counts for nobody. */
+  /** Returns true while the task is blocked, waiting for others. Within limits its thread then counts for no share. */
   readonly stands?: () => Stand;
-  /** Ports of the input, which go over to the thread. */
+  /** Ports of the input that are transferred to the thread. */
   readonly transfer?: readonly MessagePort[];
 }
 
-/** What areas are given of the pool. */
+/** The pool as areas see it. */
 export interface Workers<T extends Tasks> {
   /**
-   * What the task answers, run in a thread. Errors: an `AppError` that the task throws; `limited` while the queue is
-   * full; `deadline`; `cancelled` by the signal; `too_large` when the task exhausts its thread's heap; `unavailable`
-   * when the pool closes or no thread begins; `internal` when the task throws something else, ends its thread, or
-   * cannot be sent.
+   * Runs the task in a thread and returns its answer. Errors: an `AppError` that the task throws; `limited` if the
+   * queue is full; `deadline`; `cancelled` by the signal; `too_large` if the task exhausts its thread's heap;
+   * `unavailable` if the pool closes or no thread starts; `internal` if the task throws another error, ends its thread,
+   * or cannot be sent.
    */
   run<N extends keyof T & string>(name: N, input: Input<T, N>, options: RunOptions): Promise<Output<T, N>>;
 }
 
-/** From the pool to a thread. */
+/** Message from the pool to a thread. */
 export interface TaskMessage {
   readonly name: string;
   readonly input: unknown;
   readonly transfer?: readonly MessagePort[] | undefined;
 }
 
-/** From a thread to the pool: `begun` once for each task, then one of the others. */
+/** Message from a thread to the pool: `begun` once for each task, then one of the others. */
 export type ThreadMessage =
   | { readonly kind: "begun" }
   | { readonly kind: "done"; readonly output: unknown }
   | { readonly kind: "failed"; readonly error: ThrownError };
 
-/** An error on its way between threads; `code` for an `AppError`. */
+/** An error sent between threads; `code` is set for an `AppError`. */
 export interface ThrownError {
   readonly code?: ErrorCode;
   readonly message: string;

@@ -12,7 +12,7 @@ import type { ControllerFrame, Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { TestClock, testPrincipal, testRuntime } from "./runtime.ts";
 
 export const OWN = "a";
-/** A controller whose address is not known yet. */
+/** Id of a controller whose address is not known yet. */
 export const UNKNOWN = "unknown";
 export const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
 export const EXEC: HostCommand = { kind: "exec", line: "true" };
@@ -28,19 +28,19 @@ interface Call {
 }
 
 interface World {
-  /** The session of the host where this controller has it. */
+  /** The host's session if this controller has it. */
   session: LiveSession | undefined;
-  /** The controller that is known to have it. */
+  /** The controller that is known to hold the session. */
   holder: { controller: string; epoch: number } | undefined;
-  /** How often that was asked. */
+  /** Number of lookups of the holder. */
   lookups: number;
-  /** The store has these rows of commands, beside what a test has them told. */
+  /** Rows of commands in the store, in addition to those that a test stores. */
   rows: readonly ObjectRow[];
-  /** Resolves when the store has taken what it was given. */
+  /** Resolves when the store has accepted the data. */
   storing: Promise<void>;
 }
 
-/** The commands of a controller whose sessions, and whose view of other controllers, a test sets. */
+/** The commands of a controller. A test sets its sessions and the other controllers that it sees. */
 export function openCommands({ given }: { readonly given?: readonly string[] } = {}) {
   const clock = new TestClock();
   const sent: string[] = [];
@@ -94,7 +94,7 @@ export function openCommands({ given }: { readonly given?: readonly string[] } =
     stored,
     calls,
     state,
-    /** The host's session is here, under that epoch; absent: it is over. */
+    /** Opens the host's session here under that epoch. Absent: the session is over. */
     session: (epoch?: number) => {
       const { tenant, host } = TARGET;
       state.session =
@@ -123,7 +123,7 @@ export const ENDED = {
   values: { command: "c", host: TARGET.host, state: "ok" },
 } as unknown as ObjectRow;
 
-/** Whatever is under way without waiting for time comes to its end. */
+/** Waits until all work that does not wait for time has ended. */
 export async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { ZipFile } from "yazl";
 
-/** One entry of an archive as hostile as a test wants it. */
+/** One entry of an archive, possibly a hostile one. */
 export interface ArchiveEntry {
   readonly name: string;
   readonly content?: string | Buffer;
-  /** Type flag of tar; "0" is a file, "2" a symbolic link, "5" a folder. */
+  /** Tar type flag: "0" is a file, "2" a symbolic link, "5" a folder. */
   readonly flag?: string;
   readonly link?: string;
   readonly mode?: number;
@@ -15,7 +15,7 @@ export interface ArchiveEntry {
 
 const BLOCK = 512;
 
-/** A ustar archive; nothing is checked, names are written as they are. */
+/** Creates a ustar archive. Nothing is checked; names are written as given. */
 export function tarOf(entries: readonly ArchiveEntry[], options: { readonly withEnd?: boolean } = {}): Buffer {
   const end = options.withEnd === false ? [] : [Buffer.alloc(2 * BLOCK)];
   return Buffer.concat([...entries.flatMap(tarEntry), ...end]);
@@ -47,7 +47,7 @@ function octal(value: number, digits: number): string {
   return value.toString(8).padStart(digits, "0");
 }
 
-/** A zip archive. Names that yazl refuses are put in afterwards, at the same length. */
+/** Creates a zip archive. Names that yazl refuses are inserted afterwards, with the same length. */
 export async function zipOf(entries: readonly ArchiveEntry[]): Promise<Buffer> {
   const zip = new ZipFile();
   const renamed = new Map<string, string>();
@@ -69,7 +69,7 @@ function renameInside(zip: Buffer, names: ReadonlyMap<string, string>): Buffer {
   return zip;
 }
 
-/** A folder for uploads, with a function that removes it. */
+/** Creates a folder for uploads and a function that removes it. */
 export async function uploadFolder() {
   const folder = await mkdtemp(join(tmpdir(), "odp-uploads-"));
   let count = 0;

@@ -3,7 +3,7 @@ import type { TestProject } from "vitest/node";
 import type { ClusterSettings } from "../../deploy/local/cluster.ts";
 import { ClusterAdmin } from "./cluster-admin.ts";
 
-/** A name space for the run of the area tests; in a cluster that goes on nothing is left after it. */
+/** Sets the prefix for this run of the area tests. A cluster that outlives the run keeps none of their data. */
 export function setup(project: TestProject): (() => Promise<void>) | undefined {
   const prefix = `a${randomBytes(4).toString("hex")}`;
   project.provide("areasPrefix", prefix);

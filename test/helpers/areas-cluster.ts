@@ -6,23 +6,23 @@ import { clusterProvision, clusterSettings } from "./cluster.ts";
 
 declare module "vitest" {
   interface ProvidedContext {
-    /** Begins the prefix of every installation of this run. */
+    /** Start of the prefix of every installation of this run. */
     readonly areasPrefix: string;
   }
 }
 
-/** Their tables are made once per run and emptied for each test: to make them anew takes seconds. */
+/** Tenants whose tables are created once per run and emptied for each test, because creating them takes seconds. */
 const STANDING_TENANTS: readonly string[] = ["matrix", "second"];
 const ALL = [...STANDING_TENANTS, "system"];
 
 const inUse = new Set<number>();
-/** For each place the tenants that were asked for since it was emptied; absent: unknown. */
+/** Tenants requested since an installation was emptied, by its slot. Absent: unknown. */
 const touched = new Map<number, Set<string>>();
 let admin: Promise<ClusterAdmin> | undefined;
 
 /**
- * An empty installation on the cluster, with the tenants `matrix` and `second`. Closed, it is the next one's to use.
- * Undefined when there is no cluster; every test is skipped then.
+ * Opens an empty installation on the cluster with the tenants `matrix` and `second`. After `close` the next test reuses
+ * it. `undefined` if there is no cluster; then every test is skipped.
  */
 export async function openAreasCluster(): Promise<Engine | undefined> {
   if (!clusterProvision().available) return undefined;
@@ -58,7 +58,7 @@ export async function openAreasCluster(): Promise<Engine | undefined> {
   };
 }
 
-/** Made when it is asked for: most tests need one of the two. */
+/** Created on request, because most tests need one of the two only. */
 async function tenant(engine: Engine, name: string): Promise<TenantStore> {
   if (STANDING_TENANTS.includes(name)) await engine.createTenant(name);
   return engine.tenant(name);

@@ -11,19 +11,19 @@ export const REGISTER_KEY = "audit/heads";
 
 export interface Controller {
   readonly audit: AuditService;
-  /** The newest digests go outside the store. */
+  /** Writes the newest digests to the anchor outside the store. */
   readonly anchor: () => Promise<void>;
 }
 
 export interface ControllerOptions {
-  /** False: of an earlier version. */
+  /** False: a controller of an earlier version. */
   readonly hasHeads?: boolean;
   readonly isAnchored?: boolean;
   readonly stores?: Stores;
   readonly keys?: ChainKeys;
 }
 
-/** A trail in memory whose heads are in a real store, and controllers that write it. */
+/** A trail in memory whose heads are in a real store, and the controllers that write it. */
 export class AuditWorld {
   readonly clock = new TestClock();
   readonly trail = new MemoryTrail();
@@ -65,7 +65,7 @@ export class AuditWorld {
     for (let at = 0; at < count; at++) await audit.write(this.entry());
   }
 
-  /** By a controller that remembers nothing. */
+  /** Verifies the trail on a controller that has no state in memory. */
   verify({ anchored = false }: { readonly anchored?: boolean } = {}) {
     const { audit } = this.controller({ isAnchored: anchored });
     return audit.verifyChain(testPrincipal("administrator", this.tenant));
@@ -82,7 +82,7 @@ export class AuditWorld {
     return (await this.heads.read(this.tenant)).register?.version ?? 0;
   }
 
-  /** As before the first controller that seals heads. */
+  /** Restores the state before the first controller that seals heads. */
   async forgetHeads(): Promise<void> {
     const kv = await this.kv();
     for (const { key } of (await kv.list("audit/")).entries) await kv.delete(key);
@@ -93,7 +93,7 @@ export class AuditWorld {
   }
 }
 
-/** The same entries with digests that need no key, as the first versions made them. */
+/** The same entries with unkeyed digests, as the first versions made them. */
 export function madePlain(records: readonly AuditRecord[]): readonly AuditRecord[] {
   let previous = "0".repeat(64);
   return records.map((record) => {

@@ -2,13 +2,13 @@ import { AppError } from "../../common/errors.ts";
 import type { Audit, AuditEntry } from "../../controller/areas/audit/index.ts";
 import type { HostObject } from "../../controller/scripting/index.ts";
 
-/** For what changes nothing that has no record of its own. */
+/** For functions whose changes a service records itself, or that change nothing. */
 export const UNAUDITED: Pick<Audit, "ready" | "record"> = {
   ready: () => Promise.resolve(),
   record: () => Promise.resolve(),
 };
 
-/** The audit trail of runs of scripts, in memory; while it is away nothing may be changed. */
+/** Audit trail of script runs, in memory. While it is unavailable, nothing may be changed. */
 export class MemoryAudit implements Pick<Audit, "ready" | "record"> {
   /** User, action and code of each entry. */
   readonly entries: string[] = [];
@@ -24,7 +24,7 @@ export class MemoryAudit implements Pick<Audit, "ready" | "record"> {
   }
 }
 
-/** `outside.change()`: changes something that no service records, as `dfs.write` does. */
+/** `outside.change()`: makes a change that no service records, as `dfs.write` does. */
 export function outsideHostObject(onChange: () => void = () => undefined): HostObject {
   return {
     name: "outside",

@@ -1,12 +1,12 @@
 import { join } from "node:path";
 import { build } from "esbuild";
 
-/** Inside the project, so that the packages are found which no bundle can hold. */
+/** Inside the project, so that packages that cannot be bundled are found. */
 const BUNDLES = join(import.meta.dirname, "../../node_modules/.cache/odp");
 
 /**
- * One file out of a TypeScript source and all it imports, in the form in which the programs are built; `name` may have
- * folders. Answers where it lies.
+ * Bundles a TypeScript source and its imports into one file, as the programs are built. `name` may contain folders.
+ * Returns the path of the file.
  */
 export async function bundle(entry: string, name: string, sourcemap: "inline" | false = false): Promise<string> {
   const outfile = join(BUNDLES, name);

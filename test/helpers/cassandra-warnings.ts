@@ -3,8 +3,8 @@ import { Client, type types } from "cassandra-driver";
 type Execute = (this: Client, ...args: unknown[]) => Promise<types.ResultSet>;
 
 /**
- * What Cassandra warns of in this process until `stop`, such as a read that passes 1,000 marks of removals; it refuses one
- * that passes 100,000.
+ * Collects Cassandra's warnings in this process until `stop`, e.g. for a read that passes 1,000 tombstones. Cassandra
+ * refuses a read that passes 100,000.
  */
 export function keepWarnings(): { readonly take: () => string[]; readonly stop: () => void } {
   const warnings: string[] = [];

@@ -5,7 +5,7 @@ import { chromium, type Browser } from "playwright-core";
 
 const PROGRAMS = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 const INSTALL_DEADLINE_MS = 300_000;
-/** It asks nobody on the network but the pages that a test opens, and needs no display. */
+/** The browser makes no network requests except for the pages of a test, and needs no display. */
 const FLAGS = [
   "--no-first-run",
   "--disable-background-networking",
@@ -15,11 +15,11 @@ const FLAGS = [
   "--disable-gpu",
 ];
 
-/** The system's Chromium; `undefined` where there is none and none can be installed. */
+/** Starts the system's Chromium; `undefined` if there is none and none can be installed. */
 export async function startChromium(): Promise<Browser | undefined> {
   const program = findChromium() ?? installChromium();
   if (program === undefined) return undefined;
-  // Its own sandbox refuses to work for root.
+  // Chromium's own sandbox does not work for root.
   return chromium.launch({ executablePath: program, args: FLAGS, chromiumSandbox: userInfo().uid !== 0 });
 }
 

@@ -1,17 +1,17 @@
-/** What an operation on one object answered. Absent pieces are `undefined`. */
+/** Result of an operation on one object. `undefined` for a piece without a value. */
 export type Outcome =
   | { readonly kind: "insert" | "update"; readonly writes: ReadonlyMap<string, string | undefined> }
   | { readonly kind: "remove" }
-  /** There was no such object. */
+  /** The object did not exist. */
   | { readonly kind: "absent" }
   | { readonly kind: "present" };
 
 interface Operation {
   readonly name: string;
   readonly start: number;
-  /** Infinity: whether or when it took effect is unknown. */
+  /** Infinity: it is unknown if or when the operation took effect. */
   end: number;
-  /** As intended, until it is known. */
+  /** The intended outcome, until the real one is known. */
   outcome: Outcome;
 }
 
@@ -21,14 +21,14 @@ export interface Found {
 }
 
 /**
- * The writes of one object, from when to when. What is found in the end must be a write that was not overtaken: no
- * other write of the same piece began after it had ended.
+ * The writes of one object with their times. Each final value must come from a write that was not superseded: no other
+ * write of the same piece began after that one had ended.
  */
 export class Chronicle {
   readonly #operations: Operation[] = [];
   #ticks = 0;
 
-  /** The answer is to be told the outcome, when it is known. */
+  /** Call the result with the outcome when it is known. */
   begin(name: string, intended: Outcome): (outcome: Outcome) => void {
     const operation: Operation = { name, start: ++this.#ticks, end: Infinity, outcome: intended };
     this.#operations.push(operation);
@@ -38,7 +38,7 @@ export class Chronicle {
     };
   }
 
-  /** Everything that is not as it must be. */
+  /** Violations of the rule. */
   complaints({ alive, found }: Found): string[] {
     const existence = this.#explained(alive ? "there" : undefined, existenceOf)
       ? []
@@ -52,7 +52,7 @@ export class Chronicle {
     return [...existence, ...answers, ...pieces.map(([piece, value]) => `${piece} is ${value ?? "not there"}`)];
   }
 
-  /** What operations of unknown outcome wanted to write. */
+  /** Values that operations with an unknown outcome intended to write. */
   unanswered(): string[] {
     const open = this.#operations.filter(({ end }) => end === Infinity);
     return open.flatMap(({ outcome }) =>
@@ -69,12 +69,12 @@ export class Chronicle {
   #explained(value: string | undefined, written: Reading): boolean {
     const wrote = this.#operations.filter(({ outcome }) => written(outcome).wrote);
     const overtaken = (end: number): boolean => wrote.some((other) => other.end < Infinity && other.start > end);
-    // Nothing was there in the beginning.
+    // The object did not exist at the beginning.
     if (value === undefined && !overtaken(0)) return true;
     return wrote.some(({ outcome, end }) => written(outcome).value === value && !overtaken(end));
   }
 
-  /** "There is none" while one was certainly there, or the other way round. */
+  /** Returns true if the operation reports an absent object that certainly existed, or the reverse. */
   #isImpossible(operation: Operation): boolean {
     const { outcome, start, end } = operation;
     if (outcome.kind === "insert" || end === Infinity) return false;
@@ -89,7 +89,7 @@ export class Chronicle {
 
 type Reading = (outcome: Outcome) => { readonly wrote: boolean; readonly value: string | undefined };
 
-/** A read that found none proves a removal before it: what was there until then must not come back. */
+/** A read that found no object proves an earlier removal: everything before it must not return. */
 const existenceOf: Reading = ({ kind }) => ({
   wrote: kind !== "update" && kind !== "present",
   value: kind === "insert" ? "there" : undefined,

@@ -70,7 +70,7 @@ export interface FilledClass {
   readonly rows: readonly Row[];
 }
 
-/** Random classes below a path, parents first, with random objects of everything a column can hold. */
+/** Random classes below a path, parents first, with random objects for every column type. */
 export class ClassTreeGenerator {
   readonly #random: Random;
 
@@ -78,7 +78,7 @@ export class ClassTreeGenerator {
     this.#random = random;
   }
 
-  /** Labels of the classes begin with that of the root, which so should be the only one. */
+  /** Labels of the classes begin with the label of the root, which should therefore be unique. */
   tree(root: string, rowsPerClass: number): readonly FilledClass[] {
     const label = root.slice(root.lastIndexOf("/") + 1);
     const top = this.#spec(root, [], NAMES.slice(0, 8));

@@ -1,6 +1,6 @@
 import type { ClassView, Column, ColumnType } from "../../controller/areas/objects/index.ts";
 
-/** A class of records with these columns that no store has. */
+/** A record class with these columns that is in no store. */
 export function classView(path: string, columns: Readonly<Record<string, ColumnType>>): ClassView {
   const made = Object.entries(columns).map(
     ([name, type], number): Column => ({ name, type, number, definedBy: path, indexed: false, key: false }),

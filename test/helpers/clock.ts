@@ -1,6 +1,6 @@
 import type { Clock, Random } from "../../common/time.ts";
 
-/** The real one, for tests that need no control over time. */
+/** The real clock, for tests that need no control over time. */
 export const realClock: Clock = {
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),
@@ -24,8 +24,8 @@ const DEADLINE_MS = 1_000;
 const TIMES = 20;
 
 /**
- * The real clock with deadlines twenty times as far away; shorter waits stay. For tests that are about something else,
- * which must not meet a deadline on a busy machine.
+ * The real clock with deadlines twenty times as long; shorter waits stay the same. For tests of something else, which
+ * must not reach a deadline on a busy machine.
  */
 export class PatientClock implements Clock {
   #isOver = false;
@@ -43,13 +43,13 @@ export class PatientClock implements Clock {
     return realClock.after(this.#isOver ? 0 : waitMs, callback);
   }
 
-  /** From here on no deadline is waited for: what is closed may still wait for something that was killed. */
+  /** Ends all waits from now on, because closing may still wait for something that was killed. */
   end(): void {
     this.#isOver = true;
   }
 }
 
-/** The same numbers for the same seed (mulberry32). */
+/** A random generator that repeats for the same seed (mulberry32). */
 export function seededRandom(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

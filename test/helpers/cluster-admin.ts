@@ -13,7 +13,7 @@ export const clusterRuntime: Runtime = {
   log: pino({ level: process.env.ODP_TEST_LOG ?? "silent" }),
 };
 
-/** Tables that have rows, or had some, only when the first of them has. */
+/** Tables that can only have rows or tombstones if the first one of their group has. */
 const TABLES_TOGETHER = [
   ["edges_in"],
   ["posting_levels"],
@@ -22,10 +22,10 @@ const TABLES_TOGETHER = [
   ["contents", "chunks"],
 ] as const;
 
-/** Graves in these are not seen, and would swallow what is written at a time of its own. */
+/** Tombstones in these tables are invisible, and would hide later writes with an explicit time. */
 const TABLES_OF_GRAVES = ["present", "postings", "versions", "edges_out"] as const;
 
-/** Cleans up behind tests, past the engine. */
+/** Removes the data of tests directly in the stores, bypassing the engine. */
 export class ClusterAdmin {
   readonly #cassandra: Cassandra;
   readonly #etcd: Etcd;
@@ -41,13 +41,13 @@ export class ClusterAdmin {
     return new ClusterAdmin(cassandra, new Etcd(settings.etcdEndpoints, clusterRuntime));
   }
 
-  /** Every keyspace and key of the installations whose prefix begins like this. */
+  /** Removes every keyspace and key of the installations whose prefix begins with `prefix`. */
   async remove(prefix: string): Promise<void> {
     await this.dropKeyspaces(prefix);
     await this.#removeKeys(prefix, `${prefix}~`);
   }
 
-  /** Answers their names. */
+  /** Returns the names of the dropped keyspaces. */
   async dropKeyspaces(prefix: string): Promise<readonly string[]> {
     const names = await this.#keyspaces(prefix);
     for (const name of names) await this.#cassandra.dropKeyspace(name);
@@ -55,8 +55,8 @@ export class ClusterAdmin {
   }
 
   /**
-   * Empties the tenants of one installation, graves included, and drops those that are not among `kept`. Tables stay,
-   * since making them takes seconds; those of tenants that are not `touched` are left alone.
+   * Empties the tenants of one installation including tombstones, and drops the tenants that are not in `kept`. Tables
+   * stay, because creating them takes seconds; tables of tenants that are not `touched` are skipped.
    */
   async empty(
     prefix: string,
@@ -74,7 +74,7 @@ export class ClusterAdmin {
     await Promise.all(dirty.map((tenant) => this.#truncateAll(`${prefix}_${tenant}`)));
   }
 
-  /** Of the keyspaces whose names begin like this: how many nodes of each data center have their rows. */
+  /** For each keyspace whose name begins with `prefix`: the number of replicas per data center. */
   async replication(prefix: string): Promise<Readonly<Record<string, Readonly<Record<string, string>>>>> {
     const statement = { query: "SELECT keyspace_name, replication FROM system_schema.keyspaces", params: [] };
     const rows = await this.#cassandra.read(statement, this.#cassandra.deadline());

@@ -2,7 +2,7 @@ import { connect, createServer, type AddressInfo, type Socket } from "node:net";
 
 export type LinkState = "open" | "cut" | "answers_lost";
 
-/** A TCP relay on 127.0.0.1 that a test can break: cut, or swallowing every answer while requests still arrive. */
+/** A TCP relay on 127.0.0.1 that a test can break: it cuts connections, or drops answers while requests arrive. */
 export interface LinkProxy extends AsyncDisposable {
   readonly port: number;
   set(state: LinkState): void;
@@ -34,7 +34,7 @@ export async function openProxy(target: { readonly host: string; readonly port: 
   return {
     port: (server.address() as AddressInfo).port,
     set: (next) => {
-      // A connection that lost bytes is of no use any more.
+      // A connection that lost bytes is unusable.
       if (next === "cut" || state === "answers_lost") destroyAll();
       state = next;
     },
@@ -45,7 +45,7 @@ export async function openProxy(target: { readonly host: string; readonly port: 
   };
 }
 
-/** `host:port`, with or without a scheme before it. */
+/** Parses `host:port`, with or without a scheme. */
 export function addressOf(endpoint: string): { readonly host: string; readonly port: number } {
   const [host = "", port = ""] = endpoint.replace(/^\w+:\/\//, "").split(":");
   return { host, port: Number(port) };

@@ -5,7 +5,7 @@ import type { TestProject } from "vitest/node";
 import { startLocalCluster, type ClusterSettings } from "../../deploy/local/cluster.ts";
 import { startDockerCluster } from "./docker-cluster.ts";
 
-/** What the suites are told: where etcd and Cassandra are, or why there are none. */
+/** Sent to the suites: the addresses of etcd and Cassandra, or the reason why there are none. */
 export type ClusterProvision =
   | { readonly available: true; readonly settings: ClusterSettings; readonly endsWithRun: boolean }
   | { readonly available: false; readonly reason: string };
@@ -21,7 +21,7 @@ interface Started {
   stop(): Promise<void>;
 }
 
-/** One cluster for all projects of one run: each calls `setup`, the last `teardown` stops it. */
+/** One cluster for all projects of a run. Each project calls `setup`; the last `teardown` stops the cluster. */
 interface Shared {
   users: number;
   readonly started: Promise<Started>;
@@ -30,7 +30,7 @@ interface Shared {
 const SHARED = Symbol.for("odp.test.cluster");
 const global = globalThis as { [SHARED]?: Shared };
 
-/** Finds an etcd and a Cassandra by the settings, else starts them in Docker, else on this machine. */
+/** Finds etcd and Cassandra by the settings. Otherwise starts them in Docker, or else on this machine. */
 export async function setup(project: TestProject): Promise<void> {
   const shared = (global[SHARED] ??= { users: 0, started: start() });
   shared.users++;
@@ -70,7 +70,7 @@ async function startLocal(): Promise<Started> {
   const remove = (): Promise<void> => rm(dir, { recursive: true, force: true, maxRetries: 3 });
   try {
     const cluster = await startLocalCluster({ dir, disposable: true, progress: say });
-    // No way of ending this process may leave a Cassandra behind.
+    // However this process ends, it must not leave a Cassandra running.
     const kill = (): void => cluster.daemons.forEach((daemon) => killQuietly(daemon.pid));
     process.once("exit", kill);
     const stop = async (): Promise<void> => {
@@ -103,7 +103,7 @@ function killQuietly(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // It has ended already.
+    // The process has already ended.
   }
 }
 

@@ -14,19 +14,19 @@ import type { ClusterProvision } from "./cluster-setup.ts";
 
 export { clusterRuntime };
 
-/** The etcd and Cassandra of this run, or why there are none. */
+/** The etcd and Cassandra of this run, or the reason why there are none. */
 export function clusterProvision(): ClusterProvision {
   return inject("cluster");
 }
 
-/** For tests that run only when there is one: use inside `describeCluster`. */
+/** Use it inside `describeCluster`, for tests that need the cluster. */
 export function clusterSettings(): ClusterSettings {
   const provision = clusterProvision();
   if (!provision.available) throw new Error(provision.reason);
   return provision.settings;
 }
 
-/** `describe`, skipped with the reason in its name when there is no etcd and Cassandra. */
+/** `describe`, skipped with the reason in its name if there is no etcd and Cassandra. */
 export function describeCluster(name: string, suite: () => void): void {
   const provision = clusterProvision();
   const title = provision.available ? name : `${name} (no etcd and Cassandra: ${provision.reason})`;
@@ -39,19 +39,20 @@ export interface TestClusterEngine extends Engine, AsyncDisposable {
 }
 
 export interface TestClusterOptions {
-  /** Made up when absent. */
+  /** Absent: a random prefix. */
   readonly prefix?: string;
   readonly settings?: ClusterSettings;
-  /** `matrix` and `second` when absent. */
+  /** Absent: `matrix` and `second`. */
   readonly tenants?: readonly string[];
-  /** The real one when absent. */
+  /** Absent: the real clock. */
   readonly clock?: Clock;
-  /** Chance itself when absent; the first number, from 0 to 1, says which member of etcd is used first. */
+  /** Absent: real randomness. The first number, from 0 to 1, selects the etcd member that is used first. */
   readonly random?: Random;
 }
 
 /**
- * Keys and keyspaces of its own with the tenants `matrix` and `second`; disposing removes them all, the system's too.
+ * Opens an engine with its own keys and keyspaces and the tenants `matrix` and `second`. Disposing removes all of them,
+ * including those of the system.
  */
 export async function openTestClusterEngine(options: TestClusterOptions = {}): Promise<TestClusterEngine> {
   const prefix = options.prefix ?? `t${randomBytes(5).toString("hex")}`;
@@ -76,7 +77,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
     close: () => inner.close(),
     [Symbol.asyncDispose]: async () => {
       await inner.close();
-      // A second engine on the same prefix leaves the cleaning to the first.
+      // A second engine on the same prefix leaves the cleanup to the first.
       if (options.prefix !== undefined) return;
       const admin = await ClusterAdmin.connect(settings);
       await admin.remove(prefix);
@@ -85,7 +86,7 @@ export async function openTestClusterEngine(options: TestClusterOptions = {}): P
   };
 }
 
-/** What the contracts of the stores run on. Time cannot be moved here: it passes. */
+/** Opens the subject of the store contracts on the cluster. Its time passes in reality and cannot be moved. */
 export async function openClusterSubject(options: Pick<TestClusterOptions, "random"> = {}): Promise<ContractSubject> {
   const engine = await openTestClusterEngine(options);
   const etcd = new Etcd(clusterSettings().etcdEndpoints, clusterRuntime);
@@ -108,7 +109,7 @@ export async function openClusterSubject(options: Pick<TestClusterOptions, "rand
   };
 }
 
-/** The tenant `matrix` for controllers whose time of day differs. */
+/** The tenant `matrix` for controllers whose clocks differ. */
 class ShiftedKvs {
   readonly #prefix: string;
   readonly #open = new Map<number, { readonly etcd: Etcd; readonly kv: EtcdKvStore }>();

@@ -7,26 +7,26 @@ import { testPrincipal } from "./runtime.ts";
 type Recorded = Operation<RegisterCall>;
 
 export interface ConfigClientsOptions {
-  /** Of one controller each; clients take them in turn. */
+  /** One service per controller; the clients are distributed over them. */
   readonly services: readonly ConfigService[];
   readonly keys: readonly string[];
   readonly clients: number;
   readonly seed: number;
 }
 
-/** What was called so far, by how it ended. */
+/** Number of calls so far, by their result. */
 export interface ConfigTally {
   calls: number;
-  /** Refused for sure, and therefore in no history. */
+  /** Calls that certainly had no effect and are therefore in no history. */
   refused: number;
-  /** Writes that may have come to pass. */
+  /** Writes that may have taken effect. */
   unknown: number;
 }
 
 const TTL_SECONDS = 1;
 const admin = testPrincipal();
 
-/** Clients that read, write, delete and let expire a few keys at several controllers, and note what they saw. */
+/** Clients that read, write, delete and let expire a few keys on several controllers, and record what they saw. */
 export class ConfigClients {
   readonly tally: ConfigTally = { calls: 0, refused: 0, unknown: 0 };
   readonly #options: ConfigClientsOptions;
@@ -39,21 +39,21 @@ export class ConfigClients {
     this.#random = Array.from({ length: options.clients }, (_, at) => seededRandom(options.seed * 100 + at));
   }
 
-  /** Every client makes so many more calls, one after the other. */
+  /** Every client makes this many further calls, one after the other. */
   async make(calls: number): Promise<void> {
     await this.#all(async (next) => {
       for (let call = 0; call < calls; call += 1) await next();
     });
   }
 
-  /** Every client makes calls until one of its own gets no answer. */
+  /** Every client makes calls until one of its calls gets no answer. */
   async fail(): Promise<void> {
     await this.#all(async (next) => {
       while ((await next()) !== "fault");
     });
   }
 
-  /** Keys whose calls no order fits, with what was seen. */
+  /** Keys whose calls have no possible order, with their histories. */
   impossible(): readonly { readonly key: string; readonly history: readonly Recorded[] }[] {
     const all = [...this.#histories].map(([key, history]) => ({ key, history }));
     return all.filter(({ history }) => !isLinearizable(history, expiringRegister()));
@@ -77,7 +77,7 @@ export class ConfigClients {
   }
 }
 
-/** A fault may have come to pass when it is recorded. */
+/** A call recorded as a fault may have taken effect. */
 type Ending = "answer" | "fault";
 
 async function called(
@@ -100,12 +100,12 @@ async function called(
     if (isAppError(error, "conflict")) return { ending: "answer" };
     if (isAppError(error, "unavailable")) return { ending: "fault" };
     if (!isAppError(error, "unknown_outcome")) throw error;
-    // A delete that found nothing would be no change.
+    // A delete that found nothing would change nothing.
     return { recorded: { invokedMs, what: chance < 0.6 ? { kind: "delete", found: true } : set }, ending: "fault" };
   }
 }
 
-/** `undefined` when there is none. */
+/** Value of the key; `undefined` if there is none. */
 export async function valueOf(config: ConfigService, key: string): Promise<string | undefined> {
   try {
     return (await config.tree(admin, key)).value;

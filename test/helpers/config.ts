@@ -21,7 +21,7 @@ import type { Clock } from "../../common/time.ts";
 import { realClock } from "./clock.ts";
 import { TEST_SECRETS, testRuntime } from "./runtime.ts";
 
-/** With ids that no other controller of the test makes. */
+/** Ids that no other controller of the test generates. */
 function runtimeOf(clock: Clock): Runtime {
   return {
     ...testRuntime(clock),
@@ -29,15 +29,15 @@ function runtimeOf(clock: Clock): Runtime {
   };
 }
 
-/** Entries of configuration over these stores, for services that keep texts of their own there. */
+/** Configuration entries over these stores, for services that store their texts there. */
 export function testEntries(stores: Stores): ConfigEntries {
   return new ConfigEntries({ stores, runtime: runtimeOf(realClock) });
 }
 
 export interface ConfigWorldOptions {
-  /** The real one when absent. */
+  /** Absent: the real clock. */
   readonly clock?: Clock;
-  /** Alone when absent. */
+  /** Absent: a single controller. */
   readonly controllers?: Controllers;
   readonly owners?: readonly ConfigOwner[];
 }

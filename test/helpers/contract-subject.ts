@@ -10,7 +10,7 @@ import { TestClock } from "./runtime.ts";
 import { wrappedKv } from "./wrapped-kv.ts";
 import { storeFolder } from "./folders.ts";
 
-/** Its time of day may be set. */
+/** A clock whose time of day can be set. */
 class JumpingClock extends TestClock {
   #offsetMs = 0;
 
@@ -18,7 +18,7 @@ class JumpingClock extends TestClock {
     return super.nowMs() + this.#offsetMs;
   }
 
-  /** Only as long as `action` runs before it waits: every call of a store takes the time of day when it begins. */
+  /** The offset applies until `action` first waits, because every store call reads the time of day when it begins. */
   during<T>(offsetMs: number, action: () => T): T {
     this.#offsetMs = offsetMs;
     try {
@@ -29,7 +29,7 @@ class JumpingClock extends TestClock {
   }
 }
 
-/** An embedded store has one controller: its clock is set for every call and set back. */
+/** An embedded store has one controller, so its clock is set for every call and reset afterwards. */
 function atTimeOfDay(kv: KvStore, clock: JumpingClock, offsetMs: number): KvStore {
   return wrappedKv(kv, {
     get: (key) => clock.during(offsetMs, () => kv.get(key)),
@@ -40,7 +40,7 @@ function atTimeOfDay(kv: KvStore, clock: JumpingClock, offsetMs: number): KvStor
   });
 }
 
-/** The embedded engine with a clock the contract can move; with `faultySeed` behind the faulty wrapper. */
+/** The embedded engine with a clock that the contract can move. With `faultySeed`, behind the faulty wrapper. */
 export async function openEmbeddedSubject(faultySeed?: number): Promise<ContractSubject> {
   const dir = await storeFolder("odp-contract-");
   const clock = new JumpingClock(Date.now());
@@ -63,7 +63,7 @@ export async function openEmbeddedSubject(faultySeed?: number): Promise<Contract
     },
     async advance(ms) {
       clock.advance(ms);
-      // What the timers began is before this in the queue of writes.
+      // The sweep is queued after all writes that the timers started.
       await objects.sweep();
     },
     compactKv: () => kv.compact(),

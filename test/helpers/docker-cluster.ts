@@ -12,7 +12,7 @@ export interface DockerCluster {
   stop(): Promise<void>;
 }
 
-/** etcd and Cassandra in containers of their own; undefined when no Docker engine answers. */
+/** Starts etcd and Cassandra in containers; `undefined` if no Docker engine answers. */
 export async function startDockerCluster(progress: (line: string) => void): Promise<DockerCluster | undefined> {
   if (!(await engineAnswers())) return undefined;
   progress("Starting etcd and Cassandra in Docker …");

@@ -8,19 +8,18 @@ import { realClock, seededRandom } from "./clock.ts";
 import { storeFolder } from "./folders.ts";
 
 /**
- * Whether these tests run over a real etcd and Cassandra: the project `areas-cluster` of vitest. Time cannot be moved
- * there.
+ * True if these tests run over a real etcd and Cassandra (vitest project `areas-cluster`), whose time cannot be moved.
  */
 export const onCluster = process.env.ODP_TEST_ENGINE === "cluster";
 
 export interface TestEngineOptions {
-  /** Wraps the stores so that they are as nasty as a cluster, in the way this seed says. */
+  /** Wraps the stores so that they show the faults of a cluster, determined by this seed. */
   readonly faultySeed?: number;
-  /** The real clock when absent, and always on the cluster. */
+  /** Absent, and always on the cluster: the real clock. */
   readonly clock?: Clock;
 }
 
-/** An engine with the tenants `matrix` and `second` and a folder of its own; disposing closes it and leaves nothing. */
+/** An engine with the tenants `matrix` and `second` and its own folder. Disposing closes it and removes all data. */
 export interface TestEngine extends Engine, AsyncDisposable {
   readonly dir: string;
 }
@@ -64,8 +63,8 @@ async function openEmbedded(dir: string, clock: Clock): Promise<Engine> {
 }
 
 /**
- * Tools use this file too: what belongs to vitest is loaded only here. Where tests are skipped for want of a cluster,
- * hooks of a whole file run all the same, and get an embedded engine.
+ * Tools use this file too, so vitest is imported only here. If tests are skipped because there is no cluster, hooks of
+ * the whole file still run; they get an embedded engine.
  */
 async function openOnCluster(): Promise<Engine | undefined> {
   const { openAreasCluster } = await import("./areas-cluster.ts");

@@ -29,25 +29,22 @@ type Body = NonNullable<Entry["body"]>;
 type ValueOf<C extends Body["$case"]> = Extract<Body, { $case: C }>["value"];
 type Call = ServerDuplexStream<AgentFrame, ControllerFrame>;
 
-/**
- * The controller's side of the agent link, real in its TLS and its frames, simple in everything else. What it keeps
- * outlives its sessions.
- */
+/** The controller's side of the agent protocol: real TLS and frames, simple behaviour. Its data outlives sessions. */
 export class FakeController {
   readonly contents = new Map<string, Buffer>();
   readonly hellos: Hello[] = [];
   readonly states: CommandState[] = [];
-  /** By stream and sequence, each once; how often each came is in `received`. */
+  /** Entries by stream and sequence, each once; `received` counts all arrivals. */
   readonly entries = new Map<string, Entry>();
   received = 0;
-  /** Messages of the next refusal of an enrolment, and of a session. */
+  /** Refusals of the next enrolment and of the next session. */
   refuseEnrolment: { code: string; message: string } | undefined;
   refuseSession: { code: string; message: string } | undefined;
-  /** When false, batches are stored but not acknowledged. */
+  /** False: batches are stored but not acknowledged. */
   acknowledging = true;
   certificateLifeMs = DAY_MS;
   spoilProof = false;
-  /** Called with every frame of an agent as it comes in. */
+  /** Called with every received frame of an agent. */
   heard: ((frame: AgentFrame["frame"]) => void) | undefined;
   desired: DesiredState | undefined;
   welcome: Partial<Welcome> = {};
@@ -96,7 +93,7 @@ export class FakeController {
     return this.#epoch;
   }
 
-  /** The agent port opens, again on the same port after `deafen`. */
+  /** Opens the agent port; after `deafen` the same one again. */
   async listen(): Promise<void> {
     const authority = this.#authority;
     if (!authority) throw new Error("not started");
@@ -157,13 +154,13 @@ export class FakeController {
     });
   }
 
-  /** Acknowledges all that came, whatever `acknowledging` says. */
+  /** Acknowledges everything received, regardless of `acknowledging`. */
   acknowledgeAll(): void {
     for (const [stream, through] of this.#acknowledged)
       this.send({ $case: "acknowledge", value: { streamId: stream, throughSequence: through } });
   }
 
-  /** In the order of their sequence. */
+  /** Bodies of one kind in the order of their sequence. */
   bodies<C extends Body["$case"]>(kind: C): ValueOf<C>[] {
     const all = [...this.entries.values()].sort((a, b) => a.sequence - b.sequence);
     return all.filter(({ body }) => body?.$case === kind).map(({ body }) => body?.value as ValueOf<C>);

@@ -8,7 +8,7 @@ export interface FileController extends AsyncDisposable {
   readonly files: FileService;
   readonly objects: ObjectService;
   readonly user: (path: string) => { readonly path: string; readonly space: "user" };
-  /** The paths below a folder, in their order; folders end with a slash. */
+  /** Sorted paths below a folder; folders end with a slash. */
   readonly tree: (principal: Principal, path: string) => Promise<readonly string[]>;
 }
 
@@ -16,11 +16,11 @@ interface FileControllerOptions extends Pick<ConstructorParameters<typeof FileSe
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;
-  /** The object database over these instead, which may die. */
+  /** Stores for the object database instead of `stores`; they may fail. */
   readonly data?: Stores;
 }
 
-/** What a controller needs to keep files, over stores that it may share with others. */
+/** The services that a controller needs for files, over stores that it may share with others. */
 export function fileController(
   stores: Stores,
   { own = "one", gone = new Set(), data = stores, ...more }: FileControllerOptions = {},

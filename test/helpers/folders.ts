@@ -4,13 +4,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 const MEMORY = "/dev/shm";
-/** Bytes free there so that tests use it; a container has 64 MiB by default. */
+/** Minimum free bytes for the use of this folder; a container has 64 MiB by default. */
 const FREE_MIN_BYTES = 2 * 1024 ** 3;
 
 /**
- * A new folder for a store of a test that is not about the disk: in memory where the machine has room for it, else on
- * disk. A store waits for the disk at every write, on a busy machine several times longer than the test computes. For
- * benches it is always on disk.
+ * Creates a folder for a store in a test that does not concern the disk: in memory if there is room, otherwise on disk.
+ * A store waits for the disk at every write, on a busy machine several times longer than the test computes. Benchmarks
+ * always use the disk.
  */
 export function storeFolder(prefix: string): Promise<string> {
   const isTest = process.env["VITEST"] !== undefined;

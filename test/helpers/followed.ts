@@ -7,7 +7,9 @@ import { eventually } from "./programs.ts";
 
 const DEADLINE_MS = 30_000;
 
-/** The records that a log policy makes of a file, rotated between these texts, by the code of the agent. */
+/**
+ * Returns the records that the agent's code reads from a file under a log policy, with a rotation between the texts.
+ */
 export async function followedRecords(
   texts: readonly string[],
   options: Pick<LogPolicySpec, "delimiter" | "delimitereol">,
@@ -26,7 +28,7 @@ export async function followedRecords(
         await rename(path, `${path}.${at}`);
         await writeFile(path, text);
       }
-      // A line end behind the end of a record is nothing.
+      // A line end after the end of a record is ignored.
       const end = Buffer.byteLength(text.trimEnd());
       serial = await eventually("the file is read to its end", DEADLINE_MS, () => readLife(agent, { end, serial }));
     }
@@ -37,7 +39,7 @@ export async function followedRecords(
   }
 }
 
-/** The number of a life that came after the one of `serial` and is read to `end`. */
+/** Number of the life that follows the one of `serial` and was read to `end`. */
 function readLife(agent: LogAgent, behind: { readonly end: number; readonly serial: number }): number | undefined {
   const lives = agent.lives().map((life) => JSON.parse(life) as { readonly serial: number; readonly offset: number });
   return lives.find(({ serial, offset }) => serial > behind.serial && offset >= behind.end)?.serial;

@@ -3,7 +3,7 @@ import type { Files, OpenFile } from "../../common/files.ts";
 import type { Random } from "../../common/time.ts";
 import { seededRandom } from "./clock.ts";
 
-/** A disk writes this much or nothing. */
+/** A disk writes a whole sector or nothing. */
 const SECTOR_BYTES = 512;
 const TURNS_MAX = 3;
 
@@ -20,26 +20,26 @@ export type DiskOperation =
   | "mkdir";
 
 export interface Faults {
-  /** What the disk takes in all; a write beyond it is cut, the next fails with ENOSPC. */
+  /** Capacity of the disk in bytes. A write beyond it is cut; the next one fails with ENOSPC. */
   capacityBytes?: number;
-  /** Answers whether this operation fails with EIO. A sync that fails loses what it should have kept, as kernels do. */
+  /** Returns true if this operation fails with EIO. As in kernels, a failed sync loses the data of that sync. */
   fails?: (operation: DiskOperation, path: string) => boolean;
-  /** Called when an operation has happened and is not yet answered: the moment to cut the power. */
+  /** Called after an operation took effect and before it is answered: the moment to cut the power. */
   happened?: (operation: DiskOperation, path: string) => void;
 }
 
 /**
- * A disk in memory that forgets. Contents are safe once their file was synced, names once their folder was; `powerCut`
- * loses of the rest what the seed says: all, none, the later part, or any sectors; names in their order or not. No real
- * time and no real input or output: the same seed and the same calls give the same disk.
+ * A disk in memory that can lose data. Contents are safe after a sync of their file, names after a sync of their
+ * folder. `powerCut` loses a part of the rest that the seed selects: all, none, the later part, or any sectors; names
+ * in order or not. It uses no real time and no real input or output: the same seed and calls give the same disk.
  */
 export class ForgetfulFiles {
   readonly faults: Faults = {};
   readonly #random: Random;
   readonly #root = new Folder();
-  /** Changes of names that no sync has reached, in their order. */
+  /** Changes of names that are not synced yet, in order. */
   #unsynced: Naming[] = [];
-  /** How often each file is open: without a name it takes space until the last is closed. */
+  /** Number of open handles of each file. A file without a name takes space until the last one is closed. */
   readonly #open = new Map<Content, number>();
   #boots = 0;
 
@@ -47,7 +47,7 @@ export class ForgetfulFiles {
     this.#random = seededRandom(seed);
   }
 
-  /** The disk for a program that starts now. Programs that had it before are dead: nothing answers them any more. */
+  /** Returns the disk for a program that starts now. Earlier programs are dead: their calls are never answered. */
   boot(): Files {
     const boot = ++this.#boots;
     const alive = (): boolean => boot === this.#boots;
@@ -62,7 +62,7 @@ export class ForgetfulFiles {
     });
   }
 
-  /** Ends the program that runs; nothing it wrote is lost, as long as the machine lives. */
+  /** Ends the running program. Its writes are not lost while the machine runs. */
   kill(): void {
     this.#boots++;
     this.#open.clear();
@@ -75,7 +75,7 @@ export class ForgetfulFiles {
     this.#forget(this.#root, new Set());
   }
 
-  /** All there is, by path: for a test that looks by itself. */
+  /** All contents by path, for tests that inspect them. */
   contents(): ReadonlyMap<string, Buffer> {
     return new Map([...walk(this.#root, "")].map(([path, content]) => [path, Buffer.from(content.now.all())]));
   }
@@ -117,7 +117,7 @@ export class ForgetfulFiles {
     for (const naming of this.#unsynced.filter(({ folder }) => folder === node)) this.#settleNow(naming);
   }
 
-  /** A name is never lost on its way: what a folder no longer has is durable where it went. */
+  /** A rename never loses the name: when the old folder has lost it durably, it is durable in the new one. */
   #settleNow(naming: Naming): void {
     if (naming.goesWith) this.#settleNow(naming.goesWith);
     const older = this.#unsynced.filter(({ folder, name }) => folder === naming.folder && name === naming.name);
@@ -168,12 +168,12 @@ function* walk(folder: Folder, path: string): Iterable<[path: string, content: C
   }
 }
 
-/** A name given (to `node`) or taken away. */
+/** A name that was added (to `node`) or removed. */
 interface Naming {
   readonly folder: Folder;
   readonly name: string;
   readonly node: Node | undefined;
-  /** The name that a removal by renaming gives. */
+  /** The name that a rename adds when it removes this one. */
   readonly goesWith?: Naming;
 }
 
@@ -182,7 +182,7 @@ function settle({ folder, name, node }: Naming): void {
   else folder.kept.delete(name);
 }
 
-/** Bytes that grow in place; what lies beyond a size is zero. */
+/** Bytes that grow in place; bytes beyond a former size are zero. */
 class Bytes {
   #bytes = Buffer.alloc(0);
   size = 0;
@@ -239,7 +239,7 @@ class Content {
     this.#unsynced = [];
   }
 
-  /** What is in memory only, and taken for written. */
+  /** Drops the data in memory; the file then counts as written. */
   lose(): void {
     this.#unsynced = [];
   }
@@ -268,7 +268,7 @@ function survivors(changes: readonly Change[], random: Random): readonly Change[
   });
 }
 
-/** Any sectors of a write; a file may have got its new size without the bytes. */
+/** Keeps random sectors of a write. A file may have its new size without the bytes. */
 function tear(change: Change, random: Random): Change[] {
   if (!("bytes" in change)) return random.next() < 0.5 ? [change] : [];
   const { at, bytes } = change;
@@ -332,7 +332,7 @@ function openFile(disk: Disk, path: string, flags: string): OpenFile {
 interface Opened {
   readonly path: string;
   readonly node: Node;
-  /** Opened with O_DSYNC (`s` in its flags): what is written is durable at once, and it alone. */
+  /** True if opened with O_DSYNC (`s` in its flags): its writes, and only these, are durable at once. */
   readonly through: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * MATCH over a few objects in its plainest form: every situation a walk can be in, and every step from it. Right by
- * inspection, slow on purpose.
+ * A reference implementation of MATCH over a few objects: enumerates every state of a walk and every step from it. It
+ * is simple enough to verify by reading, and therefore slow.
  */
 
 export interface PlainEdge {
@@ -27,7 +27,7 @@ export interface PlainChain {
   readonly until: (id: string) => boolean;
 }
 
-/** Hops that are done, edges passed of the next one, where the walk is. */
+/** State of a walk: completed hops, edges of the current hop, current object. */
 interface Situation {
   readonly hop: number;
   readonly depth: number;
@@ -41,7 +41,7 @@ interface Step {
 
 type Walk = readonly [first: Situation, ...steps: readonly Step[]];
 
-/** Only what can be seen is given. */
+/** Contains only the objects and edges that the caller may see. */
 export class GraphReference {
   readonly #ids: readonly string[];
   readonly #edges: readonly PlainEdge[];
@@ -51,7 +51,7 @@ export class GraphReference {
     this.#edges = edges;
   }
 
-  /** Ids, and edges as text. */
+  /** Ids of the nodes, and edges as text. */
   found(chain: PlainChain): { readonly nodes: ReadonlySet<string>; readonly edges: ReadonlySet<string> } {
     const steps = this.#reachableSteps(chain);
     const good = new Set(steps.filter((step) => isEnd(step.to, chain)).map((step) => nameOf(step.to)));
@@ -68,7 +68,7 @@ export class GraphReference {
     };
   }
 
-  /** Every walk that passes no edge twice. */
+  /** All walks that use no edge twice. */
   trails(chain: PlainChain): readonly Walk[] {
     const grow = (walk: Walk): readonly Walk[] => {
       const passed = edgesOf(walk);
@@ -78,9 +78,7 @@ export class GraphReference {
     return this.#starts(chain).flatMap((start) => grow([start]));
   }
 
-  /**
-   * The walks with the fewest edges for each pair of ends: all walks of one length are made before those of the next.
-   */
+  /** The walks with the fewest edges for each pair of ends. All walks of one length are found before longer ones. */
   shortest(chain: PlainChain): readonly Walk[] {
     return this.#starts(chain).flatMap((start) => {
       const found = new Map<string, readonly Walk[]>();
@@ -100,7 +98,7 @@ export class GraphReference {
     });
   }
 
-  /** Edges to the end that is hardest to come to. */
+  /** Number of edges to the end that is hardest to reach. */
   #farthest(chain: PlainChain, start: Situation): number {
     const ends = new Set<string>();
     const seen = new Set([nameOf(start)]);
@@ -117,7 +115,7 @@ export class GraphReference {
     return farthest;
   }
 
-  /** Objects that stand for the tagged nodes together on some walk, as text. */
+  /** Combinations of objects at the tagged nodes of a walk, as text. */
   combinations(chain: PlainChain, tags: readonly string[]): ReadonlySet<string> {
     const start = (one: Situation) => ({ situation: one, row: withTag({}, one, { chain, tags }) });
     const open = this.#starts(chain).map(start);
@@ -183,7 +181,7 @@ export function edgesOf([, ...steps]: Walk): readonly PlainEdge[] {
   return steps.map((step) => step.edge);
 }
 
-/** Ids in the order in which they are passed. */
+/** Ids in the order of the walk. */
 export function idsOf([first, ...steps]: Walk): readonly string[] {
   return [first.at, ...steps.map((step) => step.to.at)];
 }

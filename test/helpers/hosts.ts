@@ -39,12 +39,12 @@ import { realClock } from "./clock.ts";
 import { openTestEngine, type TestEngine } from "./engine.ts";
 import { TEST_SECRETS } from "./runtime.ts";
 
-/** Acknowledges what it keeps in memory; commands' entries go where they belong. */
+/** A sink in memory that acknowledges everything; it passes entries of commands on to the commands. */
 export class MemorySink implements EntrySink {
   readonly entries: { readonly source: EntrySource; readonly entry: Entry }[] = [];
   readonly #through = new Map<string, number>();
   readonly #commands: () => EntrySinkPart;
-  /** What `accept` waits for, so that a test can hold it up. */
+  /** `accept` waits for this promise, so that a test can delay it. */
   gate: Promise<void> = Promise.resolve();
 
   constructor(commands: () => EntrySinkPart) {
@@ -81,15 +81,15 @@ export interface TestHosts extends AsyncDisposable {
   readonly controllerId: string;
   readonly membership: Membership;
   readonly notifications: NotificationHub;
-  /** What the hosts wrote to the audit trail. */
+  /** Audit entries written by the hosts. */
   readonly audited: readonly AuditEntry[];
   readonly desired: Map<string, Awaited<ReturnType<DesiredStateSource["desired"]>>>;
   readonly agentPort: number;
-  /** Base URL of a server that takes enrolments. */
+  /** Base URL of a server that accepts enrolments. */
   readonly url: string;
   readonly runtime: Runtime;
   principal(tenant?: string, role?: RoleName): Principal;
-  /** A token, a key, a certificate. */
+  /** Returns a token, a key and a certificate. */
   enrol(host: string, tenant?: string): Promise<TestIdentity>;
 }
 
@@ -103,9 +103,9 @@ export interface TestHostsOptions
     Pick<HostServiceDependencies, "leads" | "sshTrustFirstKey" | "agentCertificateLifetimeMs" | "runtime" | "limits">
   > {
   readonly sessionsMax?: number;
-  /** What the hosts see of the stores. */
+  /** Wraps the engine's stores for the hosts. */
   readonly stores?: (engine: TestEngine) => Stores;
-  /** Runs beside an earlier one, on its stores. */
+  /** Runs as another controller on the stores of an earlier one. */
   readonly beside?: TestHosts;
 }
 
@@ -255,7 +255,7 @@ export function enrolRequest(token: string, csr: Uint8Array): { id: string; csr:
   };
 }
 
-/** Whether the answer comes from the maker of the token. */
+/** Returns true if the answer was made by the issuer of the token. */
 export function answerProven(token: string, answer: EnrolAnswer): boolean {
   return (
     createHmac("sha256", parseJoinToken(token).secret).update(answerProofText(answer)).digest("base64") === answer.proof
@@ -293,7 +293,7 @@ export function helloOf(overrides: Partial<Hello> = {}): Hello {
 type Frame = NonNullable<ControllerFrame["frame"]>;
 type FrameOf<C extends Frame["$case"]> = Extract<Frame, { $case: C }>["value"];
 
-/** A bare end of the link, over real TLS: sends what it is told, keeps what it gets. */
+/** A minimal agent over real TLS: sends the given frames and stores those it receives. */
 export class BareAgent {
   readonly client: AgentLinkClient;
   readonly frames: Frame[] = [];
@@ -324,12 +324,12 @@ export class BareAgent {
     });
   }
 
-  /** What is left out of a frame is empty. */
+  /** Omitted members of a frame are empty. */
   send(frame: Parameters<typeof AgentFrame.fromPartial>[0]["frame"]): void {
     this.#call.write(AgentFrame.fromPartial({ frame }));
   }
 
-  /** Pins the entries as an agent does, in one batch. */
+  /** Pins the entries as an agent does, and sends them in one batch. */
   async sendPinned(streamId: string, entries: Entry[], more: Partial<Pick<Batch, "missing">> = {}): Promise<void> {
     this.send({ $case: "batch", value: { streamId, entries, pin: await this.pin(entries), ...more } });
   }
@@ -346,7 +346,7 @@ export class BareAgent {
     return this.next("welcome");
   }
 
-  /** The next frame of that kind; frames before it stay for others. Fails when the stream ends first. */
+  /** Returns the next frame of that kind; frames before it stay for other calls. Fails if the stream ends first. */
   async next<C extends Frame["$case"]>($case: C): Promise<FrameOf<C>> {
     for (;;) {
       const at = this.frames.findIndex((frame) => frame.$case === $case);
@@ -361,7 +361,7 @@ export class BareAgent {
     while (!this.ended) await new Promise<void>((resolve) => this.#waiting.add(resolve));
   }
 
-  /** Content by its digest, whole. */
+  /** Returns the whole content of a digest. */
   async fetch(digest: string): Promise<Buffer> {
     const chunks: Buffer[] = [];
     for await (const chunk of this.client.fetch({ digest, offset: 0 }) as AsyncIterable<{ data: Buffer }>)

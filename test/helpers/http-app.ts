@@ -18,7 +18,7 @@ import { realClock } from "./clock.ts";
 
 export const PASSWORD = "correct horse";
 
-/** Keeps the audit trail in memory; `broken` makes it fail like a store that is away. */
+/** Stores the audit trail in memory. With `broken`, it fails like an unavailable store. */
 export class MemoryTrail implements AuditTrail {
   readonly records: AuditRecord[] = [];
   broken = false;
@@ -31,7 +31,7 @@ export class MemoryTrail implements AuditTrail {
     return Promise.resolve();
   }
 
-  /** Entries of one page of an answer. */
+  /** Number of entries per page of an answer. */
   pageEntries = Infinity;
 
   async *read(tenant: string): AsyncIterable<readonly AuditRecord[]> {
@@ -48,9 +48,9 @@ export interface TestHttp extends AsyncDisposable {
   readonly tenants: TenantService;
   readonly trail: MemoryTrail;
   readonly audit: AuditService;
-  /** Session id of `admin`, `viewer` or another user of a tenant whose password is `PASSWORD`. */
+  /** Returns a session id for `admin`, `viewer` or another user of a tenant whose password is `PASSWORD`. */
   signIn(username: string, company?: string): Promise<string>;
-  /** An injected call with that session in the query; answers the parsed envelope. */
+  /** Makes an injected call with that session in the query; returns the parsed envelope. */
   call(
     session: string,
     options: InjectOptions & { readonly url: string },
@@ -61,19 +61,19 @@ export interface TestHttpOptions {
   readonly endpoints?: readonly Endpoint[];
   readonly sockets?: readonly SocketEndpoint[];
   readonly runtime?: Runtime;
-  /** One of its own when absent. */
+  /** Absent: a new engine. */
   readonly engine?: TestEngine;
   readonly settings?: Partial<HttpSettings>;
   /** See `UserDependencies.passwordWords`. */
   readonly passwordWords?: readonly string[];
-  /** By which users may sign in; none when absent. */
+  /** OpenID provider for sign-in; none if absent. */
   readonly openId?: OpenIdSettings;
   readonly callQuotaOf?: (tenant: string) => number;
-  /** By which commands of runs sign in; none do when absent. */
+  /** Allows commands of runs to sign in; absent: they cannot. */
   readonly byRun?: SignIn["byRun"];
 }
 
-/** The HTTP side on an engine of its own, with `admin` and `viewer` in the tenants `matrix` and `second`. */
+/** The HTTP interface on its own engine, with `admin` and `viewer` in the tenants `matrix` and `second`. */
 export async function openTestHttp(options: TestHttpOptions = {}): Promise<TestHttp> {
   const runtime = options.runtime ?? testRuntime(realClock);
   const engine = options.engine ?? (await openTestEngine({ clock: runtime.clock }));

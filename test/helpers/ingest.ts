@@ -14,7 +14,7 @@ import { testEntries } from "./config.ts";
 import { openTestEngine } from "./engine.ts";
 import { testPrincipal, testRuntime } from "./runtime.ts";
 
-/** Records expire, so theirs is a time of today. */
+/** Today, because records expire. */
 export const BASE_MS = Date.now();
 
 export const RUNS: SystemClass = {
@@ -77,7 +77,7 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
 /** The key of all controllers. */
 export const TEST_KEYS = secretBox([new Uint8Array(32).fill(1)]);
 
-/** Pins entries as an agent does, and sends them with the same pin again. */
+/** Pins entries as an agent does, and sends them again with the same pin. */
 export class TestOutbox {
   readonly #source: EntrySource;
   #batches: Batch[] = [];
@@ -88,7 +88,9 @@ export class TestOutbox {
     this.#source = source;
   }
 
-  /** The batches these entries are in; what is in none becomes one, pinned by what this controller tells. */
+  /**
+   * Returns the batches of these entries. Those without a batch become a new one, pinned by this controller's values.
+   */
   async batches(ingest: Pick<IngestService, "told">, entries: readonly Entry[], missing = 0): Promise<Batch[]> {
     const rules = new Set(entries.flatMap(({ body }) => (body?.$case === "records" ? body.value.rule : [])));
     const told = await ingest.told(this.#source, { rules: [...rules].filter((rule) => rule !== ""), last: this.#last });
@@ -106,7 +108,7 @@ export class TestOutbox {
     return this.#batches.filter((batch) => batch.entries.some(({ sequence }) => wanted.has(sequence)));
   }
 
-  /** Answers the last sequence. */
+  /** Returns the last sequence. */
   async send(
     ingest: Pick<IngestService, "told" | "accept">,
     entries: readonly Entry[],
@@ -116,7 +118,7 @@ export class TestOutbox {
     return entries.at(-1)?.sequence ?? 0;
   }
 
-  /** As after a controller refused what was pinned. */
+  /** Forgets the pins, as after a controller refused them. */
   forget(): void {
     this.#batches = [];
   }
@@ -126,7 +128,7 @@ export class TestOutbox {
   }
 }
 
-/** What is sent to every host: any policy and rule that a test names. */
+/** Policies that count as sent to every host: any policy and rule that a test names. */
 export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs" | "zones"> = {
   zones: () => Promise.resolve({}),
   missing: () => Promise.resolve({ policies: new Set<string>(), rules: new Set<string>() }),
@@ -134,10 +136,7 @@ export const EVERYTHING_SENT: Pick<SentPolicies, "missing" | "look" | "needs" | 
   needs: () => Promise.resolve(false),
 };
 
-/**
- * What a test puts in the place of the real stores and objects, of commands that take everything, and of
- * `EVERYTHING_SENT`.
- */
+/** Replacements for the real stores and objects, for commands that accept everything, and for `EVERYTHING_SENT`. */
 interface TestIngestOptions {
   readonly stores?: Stores;
   readonly objects?: Pick<Objects, "ingest">;
@@ -147,8 +146,7 @@ interface TestIngestOptions {
 }
 
 /**
- * Ingest over a real engine, with the record classes `/matrix/line` and `/matrix/other` and `/matrix/keyed`, whose key
- * is `name`.
+ * Ingest over a real engine, with the record classes `/matrix/line`, `/matrix/other` and `/matrix/keyed` (key `name`).
  */
 export async function openTestIngest() {
   const engine = await openTestEngine();
@@ -164,7 +162,7 @@ export async function openTestIngest() {
     engine,
     objects,
     rules,
-    /** One controller's ingest. */
+    /** Creates the ingest of one controller. */
     controller: (over: TestIngestOptions = {}) =>
       new IngestService({
         stores: over.stores ?? engine,

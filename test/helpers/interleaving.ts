@@ -4,22 +4,19 @@ import { AppError } from "../../common/errors.ts";
 import type { Stores, TenantStore } from "../../controller/store/engine.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
 
-/**
- * How likely a write is answered with an unknown outcome although it was done, and how likely it arrives a second time,
- * later.
- */
+/** Probability that a completed write gets an unknown outcome. `ECHO_RATE`: that it is executed again later. */
 const LOST_ANSWER_RATE = 0.05;
 const ECHO_RATE = 0.1;
 
 /**
- * Calls of several writers, let through one at a time in an order that a seed says: each waits for its turn before it
- * reaches the store, so that any other may come in between.
+ * Lets the calls of several writers through one at a time, in an order that a seed determines. Each call waits for its
+ * turn before it reaches the store, so any other call may come before it.
  */
 export class Interleaving {
   readonly #random: Random;
   readonly #waiting: (() => Promise<void>)[] = [];
   #echoes: (() => Promise<void>)[] = [];
-  /** Calls that went through. */
+  /** Number of calls that went through. */
   steps = 0;
 
   constructor(random: Random) {
@@ -38,7 +35,7 @@ export class Interleaving {
     });
   }
 
-  /** `check` is done first, and only when the call is made, not when it arrives once more. */
+  /** Calls `check` first, but only for the original call and not for its echo. */
   write(action: () => Promise<void>, check: () => void): Promise<void> {
     return this.call(async () => {
       check();
@@ -49,12 +46,12 @@ export class Interleaving {
     });
   }
 
-  /** Starts each operation at some moment and ends when all have ended. */
+  /** Starts each operation at a random moment, and ends when all have ended. */
   async run(operations: readonly (() => Promise<void>)[]): Promise<void> {
     const open = [...operations];
     let running = 0;
     while (open.length + running > 0) {
-      // A participant that can go on without the store does.
+      // Lets every participant continue that does not wait for the store.
       await setImmediate();
       await setImmediate();
       const place = Math.floor(this.#random.next() * (this.#waiting.length + (open.length > 0 ? 1 : 0)));
@@ -81,10 +78,7 @@ export class Interleaving {
   }
 }
 
-/**
- * The same stores, where objects are reached only by turns, and not at all after `callsMax`. Definitions and queries
- * are not delayed.
- */
+/** The same stores with object calls in turns, and none after `callsMax`. Definitions and queries are not delayed. */
 export function interleaved(stores: Stores, turns: Interleaving, callsMax = Infinity): Stores {
   const wrap = (store: TenantStore): TenantStore => ({
     ...store,

@@ -31,26 +31,26 @@ export interface SentCommand extends DispatchOptions {
   readonly host: string;
   readonly command: HostCommand;
   readonly principal: Principal;
-  /** How it is reached by a group of type proxy; absent: it is not. */
+  /** Present if a group of type proxy declares how the host is reached. */
   readonly behind?: HostBehind;
 }
 
 export interface TestController {
-  /** How the host answers; absent: well. */
+  /** Result of a command on a host. Absent: success. */
   readonly dispatch?: (sent: SentCommand) => Partial<CommandOutcome> | Promise<Partial<CommandOutcome>>;
-  /** The other controllers it sees. */
+  /** Ids of the other controllers that it sees. */
   readonly sees?: readonly string[];
   readonly aheadMs?: number;
   readonly stores?: Stores;
-  /** Where hosts reach the HTTP interface. */
+  /** Address of the HTTP interface for hosts. */
   readonly address?: string;
-  /** How a script answers; absent: this controller runs none. */
+  /** Result of a script. Absent: this controller runs no scripts. */
   readonly script?: ServerScripts["runOfJob"];
 }
 
 const WHO = testPrincipal();
 
-/** Controllers that execute jobs over shared stores, on hosts that answer as a test says. */
+/** Controllers that run jobs over shared stores, on simulated hosts. */
 export async function openJobRuns() {
   const engine = await openTestEngine();
   const runtime = {
@@ -123,7 +123,7 @@ export async function openJobRuns() {
   };
 }
 
-/** Of the attempt that went on last. */
+/** Output of the last attempt that wrote any. */
 async function outputOf(blobs: BlobStore, stream: string): Promise<string> {
   let bytes: Uint8Array = new Uint8Array();
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -133,7 +133,7 @@ async function outputOf(blobs: BlobStore, stream: string): Promise<string> {
   return new TextDecoder().decode(bytes);
 }
 
-/** Pauses up to ten seconds are over at once, though they count; deadlines are as long as they are. */
+/** Pauses up to ten seconds end at once, but count as elapsed. Longer deadlines are real. */
 function hastyClock(aheadMs: number): Clock {
   let skippedMs = 0;
   return {
@@ -147,7 +147,7 @@ function hastyClock(aheadMs: number): Clock {
   };
 }
 
-/** Work that stands still until it is let go. */
+/** Work that blocks until it is released. */
 export function heldWork<T>(answer: T) {
   let release: () => void = () => undefined;
   let reached: () => void = () => undefined;
@@ -156,5 +156,5 @@ export function heldWork<T>(answer: T) {
   return { asleep, release, wait: async () => (reached(), await awake, answer) };
 }
 
-/** What a command says, as `onOutput` takes it. */
+/** Output of a command in the form of `onOutput`. */
 export const said = (text: string) => ({ stderr: false, data: new TextEncoder().encode(text) });

@@ -13,7 +13,7 @@ export const [OLD, NEW] = [Buffer.alloc(32, 1), Buffer.alloc(32, 2)] as const;
 const admin = testPrincipal();
 let names = 0;
 
-/** A whole controller without ports whose keys a test changes. */
+/** A whole controller without ports. A test changes its keys. */
 export class KeyWorld implements AsyncDisposable {
   readonly assembly: Assembly;
   readonly secrets: KeyRing;
@@ -35,7 +35,7 @@ export class KeyWorld implements AsyncDisposable {
     this.#end = parts.end;
   }
 
-  /** Over an engine of its own when none is given, which ends with it. */
+  /** Opens it over the given engine, or over its own, which is closed with it. */
   static async open(keys: readonly Uint8Array[], over?: TestEngine): Promise<KeyWorld> {
     const engine = over ?? (await openTestEngine());
     const folder = await storeFolder("odp-keys-");
@@ -62,7 +62,7 @@ export class KeyWorld implements AsyncDisposable {
     return new KeyWorld({ assembly, secrets, engine, given, end });
   }
 
-  /** What stands from now on where the keys come from; the controller reads it in its next round. */
+  /** Replaces the keys of the source; the controller reads them in its next round. */
   use(keys: readonly Uint8Array[]): void {
     this.#given.keys = keys;
   }
@@ -71,7 +71,7 @@ export class KeyWorld implements AsyncDisposable {
     return this.assembly.sealedKinds();
   }
 
-  /** One of each that is kept sealed. */
+  /** Creates one sealed value of each kind. */
   async sealOne(name: string): Promise<void> {
     const { hosts, users, config, jobGroups } = this.assembly;
     await hosts.save(admin, {
@@ -87,7 +87,7 @@ export class KeyWorld implements AsyncDisposable {
     await users.beginSecondFactor({ ...admin, user: name }, "correct horse battery");
   }
 
-  /** Throws unless all of it opens and is what was sealed. */
+  /** Throws unless all values open with their original content. */
   async opensAll(name: string): Promise<void> {
     const record = await this.assembly.hosts.find(admin, name);
     const { password = "", apitoken = "" } = record?.credentials ?? {};
@@ -106,7 +106,7 @@ export class KeyWorld implements AsyncDisposable {
     if (found.join() !== expected.join()) throw new Error(`${found.join()} instead of ${expected.join()}`);
   }
 
-  /** The password of a host that `sealOne` made. */
+  /** Opens the password of a host that `sealOne` created. */
   credential(sealed: string, host: string): string {
     const destination = JSON.stringify(["odp", "192.0.2.1", 22]);
     return this.secrets.open(sealed, `matrix/host/${host}/password for ${destination}`);

@@ -1,24 +1,24 @@
-/** One call in a history. Times are of one clock that all callers share. */
+/** One call in a history. All times are from one clock. */
 export interface Operation<O> {
   readonly what: O;
   readonly invokedMs: number;
-  /** Absent: its caller was not told how it ended; it may take effect at any later time, or never. */
+  /** Absent: the caller got no result. The call may take effect at any later time or never. */
   readonly returnedMs?: number;
 }
 
-/** What one thing does when calls come one after the other. */
+/** Behaviour of one object when calls come one after the other. */
 export interface Model<S, O> {
   readonly initial: S;
-  /** The state after the call; `undefined` when it could not have been answered so in this state. */
+  /** The state after the call; `undefined` if the recorded result is impossible in this state. */
   step(state: S, operation: Operation<O>): S | undefined;
-  /** Different for different states. */
+  /** A text that differs for different states. */
   name(state: S): string;
 }
 
 /**
- * Whether every call can have taken effect at one moment between its beginning and its end (Wing and Gong, with the
- * memory of Lowe, "Testing for linearizability", 2017): a search that takes calls one by one, any that began before the
- * first of the others ended, and never enters the same set of calls with the same state twice.
+ * Returns true if every call can have taken effect at one moment between its start and its end (Wing and Gong, with
+ * Lowe's cache, "Testing for linearizability", 2017). The search takes calls one by one, among those that began before
+ * the first of the others ended. It never visits the same set of calls with the same state twice.
  */
 export function isLinearizable<S, O>(history: readonly Operation<O>[], model: Model<S, O>): boolean {
   const calls = [...history].sort((one, other) => one.invokedMs - other.invokedMs);
@@ -49,11 +49,11 @@ export type RegisterCall =
 
 interface Register {
   readonly value: string | undefined;
-  /** The earliest moment it may be over, and the one from which it has to be. */
+  /** Earliest expiry, and the time by which it must have expired. */
   readonly ends?: { readonly fromMs: number; readonly byMs: number };
 }
 
-/** `skewMs`: by how much the clocks of the members that answer differ at most. */
+/** `skewMs`: maximum difference between the clocks of the members that answer. */
 export function expiringRegister(skewMs = 0): Model<Register, RegisterCall> {
   const absent: Register = { value: undefined };
   const mayBeAbsent = ({ value, ends }: Register, call: Operation<RegisterCall>): boolean =>

@@ -21,7 +21,7 @@ const quickClock: Clock = {
   after: (delayMs, callback) => realClock.after(delayMs / SPEED, callback),
 };
 
-/** What of an agent follows logs. */
+/** The parts of an agent that follow logs. */
 export class LogAgent {
   readonly #outbox: Outbox;
   readonly #supervisor: Supervisor;
@@ -55,7 +55,7 @@ export class LogAgent {
     return this.#supervisor.states.get("p");
   }
 
-  /** What was rotated away before the policy came is none of its business. */
+  /** Waits until the log is followed. Files rotated before the policy arrived are not read. */
   following(): Promise<void> {
     return this.follows(1);
   }
@@ -76,7 +76,7 @@ export class LogAgent {
     return this.#outbox.marks("policy/p/file-").map(([, value]) => value);
   }
 
-  /** What its disk holds at this moment is what the next one finds. */
+  /** Stops the agent; its disk at this moment is copied for the next one. */
   async kill(next: string): Promise<void> {
     await cp(this.#folder, next, { recursive: true });
     await this.stop();

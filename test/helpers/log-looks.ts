@@ -13,7 +13,7 @@ import { realClock, seededRandom } from "./clock.ts";
 
 const SIGNAL = new AbortController().signal;
 
-/** A log `app.log`, its writer, and a follower whose looks are taken by the test. */
+/** A log `app.log`, its writer, and a follower that checks the file when the test says so. */
 export class LogLooks implements AsyncDisposable {
   readonly folder: string;
   readonly log: string;
@@ -32,7 +32,7 @@ export class LogLooks implements AsyncDisposable {
     this.#files = this.#follower();
   }
 
-  /** `flags` of the writer: `a` always writes at the end, `w` where its last write ended. */
+  /** `flags` of the writer: `a` always writes at the end, `w` at the end of its last write. */
   static async begin({
     flags = "a",
     ...spec
@@ -53,7 +53,7 @@ export class LogLooks implements AsyncDisposable {
     return looks;
   }
 
-  /** The agent ends and begins again with what its disk holds. */
+  /** Restarts the agent with the data on its disk. */
   async restart(): Promise<void> {
     await this.#files.closeAll();
     await this.#outbox.close();
@@ -62,7 +62,7 @@ export class LogLooks implements AsyncDisposable {
     await this.#files.load();
   }
 
-  /** For a file that was made anew. */
+  /** Opens the file again after it was recreated. */
   async reopen(): Promise<void> {
     this.writer = await open(this.log, "a");
   }
@@ -72,7 +72,7 @@ export class LogLooks implements AsyncDisposable {
     await this.read();
   }
 
-  /** Looks often enough that a file which none of them finds counts as deleted. */
+  /** Checks so often that a file that was never found counts as deleted. */
   async looks(count = 6): Promise<void> {
     for (let done = 0; done < count; done++) await this.look();
   }
@@ -91,7 +91,7 @@ export class LogLooks implements AsyncDisposable {
     for (const file of this.#files.dirtyLogs().flat()) if (file.dirty) await file.read(SIGNAL);
   }
 
-  /** Nothing is written for so long; then what is there is read. */
+  /** Writes nothing for `ms`; then existing data is read. */
   async silence(ms: number): Promise<void> {
     this.clock.advance(ms);
     await this.read();

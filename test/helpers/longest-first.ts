@@ -2,8 +2,8 @@ import { existsSync } from "node:fs";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * Test files that take longest beside other files, the longest first, as `.reports/durations.tsv` reports them. A file
- * that is missing here still runs, but may begin last and leave a processor idle until it ends.
+ * The slowest test files, longest first, as `.reports/durations.tsv` reports them. A file that is missing here still
+ * runs, but may start last and leave a processor idle until it ends.
  */
 const LONGEST: readonly string[] = [
   "test/e2e/exactly-once.test.ts",
@@ -34,7 +34,7 @@ const LONGEST: readonly string[] = [
   "controller/store/cluster/age.cluster.test.ts",
 ];
 
-/** Starts the longest files first, the others as vitest does: what failed, what was slow, what is large. */
+/** Starts the longest files first, the others in vitest's order: failed, slow, large. */
 export default class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const missing = LONGEST.filter((name) => !existsSync(name));

@@ -9,7 +9,7 @@ const CHUNK_BYTES = 256 * 1024;
 interface Content {
   readonly bytes: Buffer;
   readonly owners: ReadonlySet<string>;
-  /** When it lost its last mark. */
+  /** Time at which it lost its last mark. */
   readonly unmarkedMs: number | undefined;
 }
 
@@ -29,7 +29,7 @@ export class MemoryBlobState {
     return copy;
   }
 
-  /** Contents with a mark. */
+  /** Number of contents with a mark. */
   get marked(): number {
     return [...this.#contents.values()].filter(({ owners }) => owners.size > 0).length;
   }
@@ -96,7 +96,7 @@ export class MemoryBlobState {
   }
 }
 
-/** One client of it. */
+/** One client of the store. */
 export class MemoryBlobStore implements BlobStore {
   readonly #state: MemoryBlobState;
   readonly #call: StoreCall;

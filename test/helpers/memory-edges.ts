@@ -6,11 +6,11 @@ interface Target {
   readonly class: string;
 }
 
-/** Relations in their simplest form. Those to objects that are not there yet are kept and not answered. */
+/** Edges in their simplest form. Edges to objects that do not exist yet are stored but not returned. */
 export class MemoryEdges {
   #edges: readonly ObjectEdge[] = [];
 
-  /** `resolve` tells the class an id is of. */
+  /** `resolve` returns the class of an id. */
   write(from: Target, { column, operation, value }: Edit, resolve: (id: string) => string): void {
     const isSame = (edge: ObjectEdge, target?: string) =>
       isFrom(edge, from) && edge.type === column && (target === undefined || edge.target === target);
@@ -27,7 +27,7 @@ export class MemoryEdges {
     this.#edges = [...kept, ...added];
   }
 
-  /** Those from the object. Those to it stay, unseen while it is not there. */
+  /** Removes the edges from the object. Edges to it stay, and are hidden while it does not exist. */
   forget(object: Target): void {
     this.#edges = this.#edges.filter((edge) => !isFrom(edge, object));
   }

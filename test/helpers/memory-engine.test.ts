@@ -7,7 +7,7 @@ import { AT_ONCE, MemoryDatabase } from "./memory-engine.ts";
 import { MemoryKvStore } from "./memory-kv.ts";
 import { TestClock } from "./runtime.ts";
 
-/** What the simulation stands on is as good a store as the real ones. */
+/** The store of the simulation must pass the contract of the real ones. */
 async function openMemorySubject(): Promise<ContractSubject> {
   const clock = new TestClock(Date.now());
   const database = new MemoryDatabase(clock);
@@ -23,7 +23,7 @@ async function openMemorySubject(): Promise<ContractSubject> {
     other: await engine.tenant("second"),
     clock,
     async advance(ms) {
-      // In steps, so that a lease is kept alive in between.
+      // In small steps, so that leases are renewed in between.
       for (let step = 0; step < 100; step++) {
         clock.advance(ms / 100);
         await Promise.resolve();

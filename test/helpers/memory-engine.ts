@@ -12,7 +12,7 @@ export const AT_ONCE: StoreCall = {
   watch: (action) => Promise.resolve().then(action),
 };
 
-/** It looks through everything at every call. */
+/** Nothing to scrub: every call reads all data, so there are no derived entries. */
 const NOTHING_DERIVED: ScrubStore = {
   postings: () => Promise.resolve({ items: [] }),
   ended: () => Promise.resolve({ items: [] }),
@@ -34,8 +34,7 @@ interface TenantState {
 }
 
 /**
- * What all clients share: the stores of a whole installation, in maps. It keeps the store contract, and forgets all
- * when it goes.
+ * The stores of a whole installation in maps, shared by all clients. They meet the store contract; nothing persists.
  */
 export class MemoryDatabase {
   readonly #clock: Clock;
@@ -46,7 +45,7 @@ export class MemoryDatabase {
     this.create("");
   }
 
-  /** A copy that goes its own way, without leases and without the history of changes. */
+  /** A copy that changes independently, without leases and without the history of changes. */
   fork(clock: Clock): MemoryDatabase {
     const copy = new MemoryDatabase(clock);
     for (const [name, { kv, objects, blobs }] of this.#tenants) {
@@ -69,14 +68,14 @@ export class MemoryDatabase {
     this.#tenants.delete(name);
   }
 
-  /** The system's has no name. */
+  /** The system tenant has an empty name. */
   tenant(name: string): TenantState {
     const tenant = this.#tenants.get(name);
     if (!tenant) throw noTenant(name);
     return tenant;
   }
 
-  /** An engine for one client, whose leases live by its clock. */
+  /** An engine for one client, whose leases use its clock. */
   engine({ clock, call = AT_ONCE }: { readonly clock: Clock; readonly call?: StoreCall }): Engine {
     const stores = new Map<string, TenantStore>();
     const storeOf = (name: string): TenantStore => {

@@ -25,7 +25,7 @@ import type {
 import { checkExpiry, hasExpired } from "../../controller/store/kv-expiry.ts";
 import type { StoreCall } from "./memory-call.ts";
 
-/** A lease is kept alive this many times in its span. */
+/** A lease is renewed this many times in its lifetime. */
 const BEATS = 3;
 
 interface Lease {
@@ -33,7 +33,7 @@ interface Lease {
   endsMs: number;
 }
 
-/** The key-value store itself, shared by all its clients: one revision for every write that changes something. */
+/** The key-value store shared by all its clients. Every write that changes something gets a revision. */
 export class MemoryKvState {
   readonly #clock: Clock;
   readonly #entries = new Map<string, KvEntry>();
@@ -57,7 +57,7 @@ export class MemoryKvState {
     return copy;
   }
 
-  /** `nowMs`, here and below, is the client's time of day: what has expired by it is removed first. */
+  /** `nowMs`, here and below, is the client's time of day: entries that have expired by then are removed first. */
   get(key: string, nowMs = this.#clock.nowMs()): KvEntry | undefined {
     checkKey(key);
     this.#endExpired([key], nowMs);
@@ -101,7 +101,7 @@ export class MemoryKvState {
     return { ok: true, revision: this.#apply(request.then) };
   }
 
-  /** Events under the prefix after that revision, and how far this reaches. */
+  /** Events under the prefix after that revision, and the revision up to which they are complete. */
   eventsAfter(sinceRevision: number, prefix: string): { events: readonly KvEvent[]; revision: number } {
     if (sinceRevision < this.#compacted)
       throw new AppError("compacted", "The history of changes does not reach back that far.");
@@ -109,7 +109,7 @@ export class MemoryKvState {
     return { events, revision: this.#revision };
   }
 
-  /** Resolves when the revision is above `since`, or the signal fires. */
+  /** Resolves when the revision is above `since`, or when the signal fires. */
   changed(since: number, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted || this.#revision > since) return resolve();
@@ -137,7 +137,7 @@ export class MemoryKvState {
     return id;
   }
 
-  /** `AppError("not_found")` when it has ended. */
+  /** Throws `AppError("not_found")` if the lease has ended. */
   keepAlive(id: string): void {
     const lease = this.#leases.get(id);
     if (!lease) throw noLease(id);
@@ -201,7 +201,7 @@ export class MemoryKvState {
 export interface MemoryKvOptions {
   readonly state: MemoryKvState;
   readonly call: StoreCall;
-  /** The client's: keeps its leases alive by it, and tells what has expired. */
+  /** The client's clock: renews its leases and determines which entries have expired. */
   readonly clock: Clock;
 }
 
@@ -273,7 +273,7 @@ interface HeldLeaseOptions extends MemoryKvOptions {
   readonly untilMs: number;
 }
 
-/** Counts from before each question, so that it takes itself for lost before others can see it gone. */
+/** Measures from before each renewal, so it considers itself lost before others can see that. */
 class HeldLease implements KvLease {
   readonly #options: HeldLeaseOptions;
   readonly #lost = new AbortController();

@@ -54,12 +54,12 @@ interface Kept {
   readonly versions: Map<number, Version>;
 }
 
-/** Objects of one tenant in maps: how cells merge is the embedded engine's own code, everything around it is loops. */
+/** Objects of one tenant in maps. Cells merge with the code of the embedded engine; everything else is simple loops. */
 export class MemoryObjectState {
   readonly #clock: Clock;
   readonly #entities = new Map<string, Kept>();
   readonly #records = new Map<number, Map<string, StoredRecord>>();
-  /** Until when ids of removed records take nothing but what was rewritten later. */
+  /** Ids of removed records. Until `untilMs` they accept only records that were rewritten later. */
   readonly #removals = new Map<string, { readonly untilMs: number; readonly rewrittenUs: number }>();
 
   constructor(clock: Clock) {
@@ -81,7 +81,7 @@ export class MemoryObjectState {
     return copy;
   }
 
-  /** In the order of their characters. */
+  /** Sorted by their characters. */
   terms({ beginning, cid }: TermsRequest): readonly string[] {
     const borne =
       cid === undefined
@@ -126,7 +126,7 @@ export class MemoryObjectState {
     };
   }
 
-  /** Living entities in the order of their names. */
+  /** Living entities sorted by name. */
   living(
     accepts: (entity: Entity, state: EntityState) => boolean,
   ): readonly (readonly [name: string, entity: Entity])[] {
@@ -228,7 +228,7 @@ export class MemoryObjectState {
   }
 }
 
-/** One client of it. */
+/** One client of the store. */
 export class MemoryObjectStore implements ObjectStore {
   readonly #state: MemoryObjectState;
   readonly #call: StoreCall;
@@ -315,13 +315,13 @@ export class MemoryObjectStore implements ObjectStore {
   }
 
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
-    // Newest first: what comes later has the smaller id, so places are counted from the other end.
+    // Newest first: later records have smaller ids, so places are counted from the other end.
     return this.#page(["timeline", request], page, () =>
       this.#state.timeline(request).map((record) => [descending(record.id), record] as const),
     );
   }
 
-  /** In one part, so that no cursor belongs to it. */
+  /** In one part, so it accepts no cursor. */
   async countRecords(span: RecordSpan, cursor?: string): Promise<ClassCount> {
     if (cursor !== undefined) throw new AppError("invalid", "This cursor does not belong to this request.");
     return { count: this.#state.timeline(span).length };
@@ -335,7 +335,7 @@ export class MemoryObjectStore implements ObjectStore {
     await this.#call.write("objects.removeRecords", () => records.forEach((one) => this.#state.removeRecord(one)));
   }
 
-  /** Items after the cursor's place, in the order of their places. */
+  /** Items after the cursor's place, in order. */
   async #page<T>(
     request: readonly unknown[],
     page: PageRequest,
@@ -356,7 +356,7 @@ export class MemoryObjectStore implements ObjectStore {
   }
 }
 
-/** Named by their numbers as these sort, so that pages go on from a name. */
+/** Names items by sortable numbers, so that pages can continue after a name. */
 function inOrder(
   living: readonly (readonly [name: string, entity: Entity])[],
   { slot, descending }: NumberOrder,
@@ -370,7 +370,7 @@ function inOrder(
 
 function sortingText(number: number): string {
   const bits = Buffer.alloc(8);
-  // Zero has one sign here, as it is one number.
+  // Zero has one sign here, because it is one number.
   bits.writeDoubleBE(number + 0);
   if ((bits[0]! & 0x80) === 0) bits[0]! |= 0x80;
   else for (let at = 0; at < 8; at += 1) bits[at]! ^= 0xff;
@@ -397,7 +397,7 @@ function mergeEdge(edges: Map<string, EdgeMark>, incoming: EdgeMark): void {
   if (current === undefined || edgeWins(incoming, current)) edges.set(name, incoming);
 }
 
-/** As for cells: the later one; at equal times the removal, then the greater bytes. */
+/** As for cells: the later one wins; at equal times the removal, then the greater bytes. */
 function edgeWins(incoming: EdgeMark, current: EdgeMark): boolean {
   if (incoming.timeUs !== current.timeUs) return incoming.timeUs > current.timeUs;
   if (!current.present) return false;
@@ -419,17 +419,17 @@ function within(
 
 const DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/** A text that is the smaller the greater the ULID is. */
+/** A text that sorts in the reverse order of the ULIDs. */
 function descending(id: string): string {
   return [...id].map((digit) => DIGITS[31 - DIGITS.indexOf(digit)] ?? "").join("");
 }
 
-/** Refuses a store that was never made. */
+/** The error for a store that was never created. */
 export function noTenant(name: string): AppError {
   return new AppError("not_found", `There is no tenant ${name}.`);
 }
 
-/** Of two rows of one id the greater bytes; the same bytes with all terms until the latest end. */
+/** If two rows have one id, the greater bytes win. Equal bytes get the terms of both and the later end. */
 function standingOf(there: StoredRecord, given: StoredRecord): StoredRecord {
   const order = ageOf(there) - ageOf(given) || Buffer.compare(there.value, given.value);
   if (order !== 0) return order > 0 ? there : given;

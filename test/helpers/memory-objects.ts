@@ -38,9 +38,9 @@ export interface MemoryObjectsOptions {
   readonly nowMs: () => number;
   /** Rows per page; every second page is empty. */
   readonly pageSize?: number;
-  /** False: conditions do not narrow at all, as the contract allows. True: they narrow as far as they can. */
+  /** False: conditions do not narrow a read at all, as the contract allows. True: they narrow it as far as possible. */
   readonly narrows?: boolean;
-  /** Reads in order answer so many rows and are given up then; absent: there are none. */
+  /** Ordered reads return this many rows and then give up. Absent: ordered reads are not supported. */
   readonly orderedMost?: number;
 }
 
@@ -51,25 +51,25 @@ interface Tenant {
   >;
   readonly edgeTypes: Map<string, EdgeType>;
   readonly edges: MemoryEdges;
-  /** By class path, then by whole id. */
+  /** By class path, then by full id. */
   readonly rows: Map<string, Map<string, ObjectRow>>;
   readonly numbers: Map<string, number>;
   views: Map<string, ClassView>;
 }
 
-/** For services that ask it for the classes of row conditions alone. */
+/** For services that need only the classes of row conditions. */
 export function noClasses(): MemoryObjects {
   return new MemoryObjects({ nowMs: () => 0 });
 }
 
-/** The object database in its simplest form: maps and loops. What a query over it answers is right by inspection. */
+/** The object database in its simplest form: maps and loops. Results of queries over it can be verified by reading. */
 export class MemoryObjects implements Objects {
   readonly #options: MemoryObjectsOptions;
   readonly #tenants = new Map<string, Tenant>();
   readonly #system: SystemClass[] = [];
   #ids = 0;
   #lastMs = 0;
-  /** Every read that was asked for. */
+  /** Every requested read. */
   readonly reads: ReadRequest[] = [];
 
   constructor(options: MemoryObjectsOptions) {
@@ -157,13 +157,13 @@ export class MemoryObjects implements Objects {
     yield await Promise.resolve(edges.of(refs, request, isThere).filter((edge) => edgeTypes.has(edge.type)));
   }
 
-  // Versions are not kept here.
+  // There are no versions.
   history(): AsyncIterable<never> {
     throw new AppError("unsupported", "Versions are not kept here.");
   }
 
   async *removedObjects(): AsyncIterable<never> {
-    // Nothing is left of what is removed.
+    // Removed objects leave no trace.
   }
 
   removed(): AsyncIterable<never> {
@@ -296,7 +296,7 @@ export class MemoryObjects implements Objects {
     return Promise.resolve({ steps: [`scan of class ${request.class}${request.subtree ? "/" : ""}`], used: [] });
   }
 
-  /** Up to as many rows as `orderedMost` says, in the order of any column. */
+  /** At most `orderedMost` rows, ordered by any column. */
   inOrder(principal: Principal, request: OrderedRequest): Promise<OrderedRead | undefined> {
     const { orderedMost: most } = this.#options;
     return most === undefined
@@ -400,7 +400,7 @@ export class MemoryObjects implements Objects {
     return row.id;
   }
 
-  /** Never the same twice, so that the order of writes shows. */
+  /** Never returns the same time twice, so that the order of writes is visible. */
   #now(): number {
     this.#lastMs = Math.max(this.#options.nowMs(), this.#lastMs + 1);
     return this.#lastMs;
@@ -508,7 +508,7 @@ function canonicalRow(view: ClassView, row: Row): Row {
   return values;
 }
 
-/** `undefined` where a value is no number. */
+/** `undefined` if a value is not a number. */
 async function orderedRead(
   pages: AsyncIterable<readonly ObjectRow[]>,
   { column, descending, from }: ReadOrder,

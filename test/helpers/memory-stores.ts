@@ -6,8 +6,8 @@ import { wrappedKv } from "./wrapped-kv.ts";
 const PAGE_MAX_ENTRIES = 3;
 
 /**
- * Stores in memory for the tests of an area: tenants come as they are asked for, and lists have small pages, so that
- * an area that does not read on fails.
+ * Stores in memory for the tests of an area. Tenants are created on first use. Lists have small pages, so that an area
+ * that reads the first page only fails.
  */
 export class MemoryStores implements Stores {
   readonly #clock = new TestClock();
@@ -33,7 +33,7 @@ export class MemoryStores implements Stores {
       .entries.map(({ key }) => key);
   }
 
-  /** Contents that have a mark. */
+  /** Number of contents that have a mark. */
   marked(tenant: string): number {
     return this.#database.tenant(tenant).blobs.marked;
   }

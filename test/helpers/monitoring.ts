@@ -23,8 +23,8 @@ import { openTestEngine } from "./engine.ts";
 import { openTestHttp } from "./http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "./runtime.ts";
 
-/** Hosts `h1`, `h2`, …; what is sent to them is kept, and answered as `behaviour` says. */
-/** Hosts of all executions at the same time. */
+/** Hosts `h1`, `h2`, …. Commands sent to them are recorded, and answered according to `behaviour`. */
+/** Maximum number of hosts in all concurrent executions. */
 export const MONITORING_RUNS_MAX = 256;
 
 export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "exists" | "refresh"> {
@@ -66,9 +66,7 @@ export class ScriptedHosts implements Pick<Hosts, "dispatch" | "noteDepot" | "ex
   }
 }
 
-/**
- * Depots, policies and jobs behind the real gate, over the real object database and query engine on an embedded store.
- */
+/** Depots, policies and jobs with real permission checks, objects and queries, on an embedded store. */
 export async function openMonitoring() {
   const runtime = testRuntime(realClock);
   const engine = await openTestEngine();
@@ -148,7 +146,7 @@ export async function openMonitoring() {
   };
 }
 
-/** A multipart body as a browser sends it; a value with a name is a file. */
+/** A multipart body as a browser sends it. A value with a name is a file. */
 export async function multipart(
   fields: readonly (readonly [
     string,

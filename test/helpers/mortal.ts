@@ -1,6 +1,6 @@
 import type { Stores, TenantStore } from "../../controller/store/engine.ts";
 
-/** Names of calls that change something, of stores and of the object database. */
+/** Names of calls that write, of stores and of the object database. */
 const WRITES: ReadonlySet<string | symbol> = new Set([
   "put",
   "txn",
@@ -14,9 +14,9 @@ const WRITES: ReadonlySet<string | symbol> = new Set([
   "restore",
 ]);
 
-/** A process that dies at one of its writes: that one and all later ones never come back. */
+/** A process that dies at one of its writes: this call and all later ones never return. */
 export class Mortality {
-  /** It is dead, and what it had begun has ended: from now on it changes nothing. */
+  /** Resolves when it is dead and its running calls have ended: from then on it changes nothing. */
   readonly died: Promise<void>;
   readonly #writes: number;
   readonly #isWritten: boolean;
@@ -25,7 +25,7 @@ export class Mortality {
   #isDead = false;
   #die = (): void => undefined;
 
-  /** It dies at the write with that number, from 0; `isWritten`: that write still comes to pass. */
+  /** Dies at the write with this number, from 0. `isWritten`: that write still takes effect. */
   constructor(writes: number, isWritten: boolean) {
     this.#writes = writes;
     this.#isWritten = isWritten;
@@ -34,7 +34,7 @@ export class Mortality {
     });
   }
 
-  /** The same, for as long as it lives. */
+  /** Wraps an object: its writes are counted, and never return after death. */
   mortal<T extends object>(target: T, instead: Partial<T> = {}): T {
     return new Proxy(target, {
       get: (_, name) => {
@@ -46,7 +46,7 @@ export class Mortality {
     });
   }
 
-  /** A call that is not counted; it never comes back when this is dead. */
+  /** Makes a call that is not counted. It never returns after death. */
   async call<T>(make: () => T | Promise<T>): Promise<T> {
     if (this.#isDead) return new Promise(() => undefined);
     const made = Promise.resolve(make());
@@ -68,7 +68,9 @@ export class Mortality {
   }
 }
 
-/** The keys of a process and its objects, which die together at one of its writes; `mortality` is that of its life now. */
+/**
+ * The keys and objects of a process, which die together at one of its writes. `mortality` is that of its current life.
+ */
 export function mortalStores(
   stores: Stores,
   mortality: () => Mortality,

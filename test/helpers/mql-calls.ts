@@ -7,7 +7,7 @@ const span = { start: 0, end: 0 };
 const OF_NUMBERS = ["rate", "sum", "avg", "stddev", "percentile", "histogram"];
 const TIMED = ["first", "last", "rate"];
 
-/** What tells rows apart, and a time by which no two of them are equal that are equal in the rest. */
+/** Fields that identify a row. `time` is unique among rows that are equal in `rest`. */
 interface Told {
   readonly ids: readonly Field[];
   readonly time?: Field;
@@ -61,7 +61,7 @@ export class CallGenerator {
       : { kind: "relate", operator, left, right: { ...computed, operands: [count, number(1)] }, span };
   }
 
-  /** In an order without equal rows where the answer follows from it. */
+  /** Ordered so that no two rows are equal, if the result depends on the order. */
   window(scalars: readonly Field[], told: Told): WindowItem {
     const name = this.#dice.pick(["row_number", "count", "lag", "lead", "sum", "avg", ...(told.time ? ["rate"] : [])]);
     const isMoved = name === "lag" || name === "lead";
@@ -97,7 +97,7 @@ export class CallGenerator {
   }
 }
 
-/** Its result does not depend on the order in which values are added up, and there is an order of such results. */
+/** Returns true if the result does not depend on the order of additions and such results have an order. */
 export function isExact({ name, argument }: Call): boolean {
   if (["count", "min", "max", "first", "last"].includes(name)) return true;
   return argument?.kind === "field" && ["sum", "avg", "percentile"].includes(name);

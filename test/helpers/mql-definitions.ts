@@ -2,8 +2,8 @@ import type { Value } from "../../common/value.ts";
 import type { Type } from "./mql-types.ts";
 
 /**
- * What signs, functions and aggregates mean, as the reference for users says it and as plainly as it can be written:
- * nothing here calls what the product computes with.
+ * Definitions of operators, functions and aggregates according to the user reference, as simple as possible. Nothing
+ * here calls the product's own computations.
  */
 
 const HOUR_MS = 3_600_000;
@@ -59,7 +59,7 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   },
 };
 
-/** `from` is the type of the first value, which only a cast asks for. */
+/** `from`: type of the first value, which only a cast needs. */
 export function computed(name: string, values: readonly Value[], from: Type): Value {
   if (name === "coalesce") return values.find((value) => value !== null) ?? null;
   if (values.includes(null)) return null;
@@ -86,18 +86,18 @@ function parts(text: string, separator: string): readonly string[] {
   return at < 0 ? [text] : [text.slice(0, at), ...parts(text.slice(at + separator.length), separator)];
 }
 
-/** Without a number the first group, where the expression has one. */
+/** Without a number: the first group if the expression has one. */
 function extracted(found: RegExpExecArray | null, group: Value | undefined): Value {
   return found?.[group === undefined ? Math.min(1, found.length - 1) : Number(group)] ?? null;
 }
 
-/** What is left above the multiple below. */
+/** Distance to the next lower multiple of `width`. */
 function remainder(number: number, width: number): number {
   const left = number % width;
   return left < 0 ? left + width : left;
 }
 
-/** Digit by digit, halves away from 0. */
+/** Rounds digit by digit, halves away from 0. */
 function rounded(number: number, places: number): number {
   const [whole = "", fraction = ""] = plainDigits(Math.abs(number)).split(".");
   const digits = `000${whole}${fraction}000000`;
@@ -107,7 +107,7 @@ function rounded(number: number, places: number): number {
   return number < 0 ? 0 - size : size;
 }
 
-/** What is so small that a number has it with an exponent is nothing where it is rounded here. */
+/** Digits without an exponent. A number so small that it has one counts as 0 where it is rounded here. */
 function plainDigits(size: number): string {
   return size < 1e-6 ? "0" : String(size);
 }
@@ -116,7 +116,7 @@ function dateText(time: Value | undefined): string {
   return new Date(Number(time)).toISOString();
 }
 
-/** The beginning of the step, as UTC shows it. The first Monday of 1970 was the fifth. */
+/** Start of the step in UTC. The first Monday of 1970 was January 5. */
 export function stepOf(timeMs: number, width: Value | undefined): number {
   const [amount = "", unit = ""] = String(width).split(" ");
   const name = unit.replace(/s$/, "");
@@ -131,7 +131,7 @@ export function stepOf(timeMs: number, width: Value | undefined): number {
   return Date.parse(`${1970 + (first - own) / 12}-${String(own + 1).padStart(2, "0")}-01T00:00:00Z`);
 }
 
-/** Milliseconds that UTC, or an offset such as +05:45, is ahead. */
+/** Milliseconds by which the zone is ahead of UTC. `zone`: UTC, or an offset such as +05:45. */
 function offsetOf(zone: Value): number {
   const [, sign = "+", hours = "0", minutes = "0"] = /^([+-])(\d\d):(\d\d)$/.exec(String(zone)) ?? [];
   return Number(`${sign}1`) * (Number(hours) * HOUR_MS + (Number(minutes) * HOUR_MS) / 60);
@@ -164,13 +164,13 @@ export function timeOf(text: string): Value {
   return Number.isNaN(ms) ? null : ms;
 }
 
-/** A value of a row, and when the row was written. */
+/** A value of a row, and the time at which the row was written. */
 export interface Known {
   readonly value: Value;
   readonly ms: number;
 }
 
-/** Of values that are set. */
+/** The aggregate of non-null values. */
 export function aggregate(name: string, known: readonly Known[], parameter = 10): Value {
   const values = known.map((one) => one.value);
   if (name === "count") return values.length;
@@ -206,7 +206,7 @@ export function aggregate(name: string, known: readonly Known[], parameter = 10)
   }
 }
 
-/** For each second from the first to the last; what is less than before has begun again at 0. */
+/** Growth per second from the first to the last value. A smaller value means that the counter restarted at 0. */
 function growth(timed: readonly Known[]): Value {
   const seconds = ((timed.at(-1)?.ms ?? 0) - (timed[0]?.ms ?? 0)) / 1_000;
   const steps = timed.slice(1).map(({ value }, at) => [Number(timed[at]?.value), Number(value)] as const);

@@ -25,7 +25,7 @@ const SCALARS = ["number", "number", "text", "text", "time", "boolean"] as const
 
 type Makers = readonly (() => Expression)[];
 
-/** Random expressions over the given fields, of a wanted type, by every sign and function there is. */
+/** Random expressions of a given type over the given fields, with every operator and function. */
 export class ExpressionGenerator {
   readonly #dice: Dice;
 
@@ -33,7 +33,7 @@ export class ExpressionGenerator {
     this.#dice = dice;
   }
 
-  /** Of a type that has an order. */
+  /** An expression of a type that has an order. */
   scalar(fields: readonly Field[], depth = 1): Expression {
     return this.of(this.#dice.pick(SCALARS), fields, depth);
   }
@@ -66,7 +66,7 @@ export class ExpressionGenerator {
     return this.#dice.chance(0.5) ? this.#related("text", member, other) : this.#related("text", other, member);
   }
 
-  /** What is asked of each member of these. */
+  /** A condition on each member of these values. */
   ofMembers(whole: Operand): Condition {
     const operand = call("any", whole);
     const negated = this.#dice.chance(0.3);
@@ -82,7 +82,7 @@ export class ExpressionGenerator {
     ])();
   }
 
-  /** A comparison of what is made of these calls, whose results are exact. */
+  /** A comparison of expressions over these calls, whose results are exact. */
   ofCalls(calls: readonly Call[]): Expression {
     const [left, right] = [this.#dice.pick(calls), this.#dice.pick(calls)];
     return this.#dice.pick<() => Expression>([
@@ -113,7 +113,7 @@ export class ExpressionGenerator {
     return { kind: "relate", operator: this.#dice.pick(OPERATORS), left, right, span };
   }
 
-  /** No bare value. */
+  /** An operand that is not a literal value. */
   #sided(type: Type, fields: readonly Field[], depth: number): Operand {
     const own = fields.filter((one) => isOneOf(one, type));
     return own.length > 0 && this.#dice.chance(0.4) ? this.#dice.pick(own) : this.of(type, fields, depth);
@@ -130,14 +130,14 @@ export class ExpressionGenerator {
     return type === "list" ? call("split", text("a,b,1"), text(",")) : this.#value(type);
   }
 
-  /** Written; times as texts, which they equal. */
+  /** A literal; times as texts, which are equal to them. */
   #value(type: Type): ValueNode {
     if (type === "number") return number(this.#dice.pick(NUMBERS));
     if (type === "boolean") return { kind: "constant", value: this.#dice.chance(0.5), span };
     return text(this.#dice.pick(type === "time" ? TIMES : TEXTS));
   }
 
-  /** Which every type has. */
+  /** Expressions that every type has. */
   #choices(type: Type, fields: readonly Field[], depth: number): Makers {
     const draw = () => this.#draw(type, fields, depth - 1);
     const condition = () => this.condition(fields, 0);
@@ -246,7 +246,7 @@ export class ExpressionGenerator {
   }
 }
 
-/** A field with one value of that type. */
+/** True if the field has a single value of that type. */
 function isOneOf(one: Field, type: Type): boolean {
   const isOne = !RELATIONS.some((name) => name === one.parts.at(-1));
   const path = one.parts.filter((part) => RELATIONS.some((name) => name === part));

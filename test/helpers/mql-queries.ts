@@ -42,17 +42,17 @@ const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: u
 const TEXTS: readonly ColumnName[] = ["s1", "s2", "x1"];
 const SEVERAL: readonly ColumnName[] = ["g1", "m1"];
 
-/** A class, or it and its subclasses, and the fields that can be named there. */
+/** A class, with or without its subclasses, and the fields that can be named there. */
 interface Source {
   readonly ref: FromSource;
   readonly names: readonly ColumnName[];
-  /** Those that every class of it has. */
+  /** Columns that every class of the source has. */
   readonly shared: readonly ColumnName[];
-  /** What a SELECT answers: without a time, without relations, and in any order. */
+  /** True for the result of a SELECT: it has no time, no relations and no order. */
   readonly isAnswer?: true;
 }
 
-/** Random SELECTs that make sense for the caller: every name is one that it may use. */
+/** Random SELECTs that are valid for the caller: they use only names that it may use. */
 export class QueryGenerator {
   readonly #world: World;
   readonly #rights: PlainRights;
@@ -68,7 +68,7 @@ export class QueryGenerator {
     this.#calls = new CallGenerator(dice);
   }
 
-  /** Undefined when there is nothing that may be read. */
+  /** `undefined` if nothing may be read. */
   statement(): Select | Union | undefined {
     const sources = this.#sources();
     if (sources.length === 0) return undefined;
@@ -79,7 +79,7 @@ export class QueryGenerator {
     return this.#placed(roll < 4 ? this.#grouped(source) : this.#listed(source));
   }
 
-  /** Some of the order by the places of columns instead of what stands there. */
+  /** Replaces some ORDER BY expressions by column positions. */
   #placed(select: Select): Select {
     const first = select.items.findIndex(({ kind }) => kind === "star");
     const texts = select.items
@@ -92,7 +92,7 @@ export class QueryGenerator {
     return { ...select, orderBy };
   }
 
-  /** A class, or what a SELECT over some answers. */
+  /** A class, or a SELECT over a source. */
   #source(sources: readonly Source[], depth = 2): Source {
     if (depth === 0 || this.#dice.chance(0.8)) return this.#dice.pick(sources);
     const inner = this.#source(sources, depth - 1);
@@ -112,7 +112,7 @@ export class QueryGenerator {
     return { ref, names: made.names, shared: made.names, isAnswer: true };
   }
 
-  /** With an id in each row that no other one has. */
+  /** A SELECT whose rows have a unique id. */
   #answeredRows(inner: Source): { readonly select: Select; readonly names: readonly ColumnName[] } {
     const names = this.#dice.some(inner.names, 0.6);
     const items = names.map((name) => item(field([name])));
@@ -176,7 +176,7 @@ export class QueryGenerator {
 
   #listed(source: Source): Select {
     const distinct = this.#dice.chance(0.2);
-    // Rows that differ only in what has no order, or in whether a column is there, would come in any order.
+    // Rows that differ only in unordered values, or in the existence of a column, would come in any order.
     const names = distinct ? source.shared.filter(isScalar) : source.names;
     const items =
       !distinct && !source.isAnswer && this.#dice.chance(0.15)
@@ -214,7 +214,7 @@ export class QueryGenerator {
     return { ...this.#plain(source), items: unlike(items), groupBy, having, ...this.#tail(orders) };
   }
 
-  /** Computed of the keys, or of what is known of the whole group. */
+  /** Expressions over the keys, or over aggregates of the group. */
   #ofGroups(groupBy: readonly Operand[], calls: readonly Call[]): readonly Expression[] {
     const numbers = calls.filter((one) => isExact(one) && typeOf(one) === "number");
     const keys = groupBy.filter((key): key is Field => key.kind === "field" && isOne(key));
@@ -224,7 +224,7 @@ export class QueryGenerator {
     ];
   }
 
-  /** Groups by days or months, with those without rows; the end of the time is said, or not. */
+  /** Groups by days or months, including those without rows; the end of the time is given or not. */
   #filled(source: Source): Select {
     const steps: Expression = {
       kind: "computed",
@@ -239,7 +239,7 @@ export class QueryGenerator {
     const fields = others.slice(0, 1).map((name) => field([name]));
     const made = fields.map((one) => {
       const key = this.#dice.chance(0.3) ? this.#expressions.scalar([one], 1) : one;
-      // FILL is of one of these.
+      // With FILL, only one key may be a time step.
       return key.kind === "computed" && ["bucket", "date_trunc"].includes(key.name) ? one : key;
     });
     const groupBy: readonly Operand[] = [steps, ...made];
@@ -306,7 +306,7 @@ export class QueryGenerator {
     };
   }
 
-  /** Of one object of the others there is one row for each time of the first. */
+  /** For each object of the other tables there is one row per time of the first table. */
   #windowOver(tables: readonly (Source & { readonly alias: string })[]): WindowItem {
     const scalars = tables.flatMap(({ alias, names }) => names.filter(isScalar).map((name) => field([alias, name])));
     const ids = tables.map(({ alias }) => field([alias, "id"]));
@@ -328,7 +328,7 @@ export class QueryGenerator {
     return { kind: "join", outer: this.#dice.chance(0.4), class: own.ref, ...sides, span };
   }
 
-  /** Some of what lies at the other ends of relations, over one step or two. */
+  /** Some fields of the objects at the other ends of relations, over one step or two. */
   #followed({ isAnswer }: Source): readonly Field[] {
     if (isAnswer || this.#dice.chance(0.6)) return [];
     const readable = this.#world.classes.filter((view) => this.#rights.isReadable(view.path));
@@ -371,7 +371,7 @@ export class QueryGenerator {
     return { kind: this.#dice.pick(["and", "or"] as const), items: [left, right], span };
   }
 
-  /** One of the columns, or the id, among what a SELECT answers of a column of the same type. */
+  /** A column or the id, IN a SELECT of a column of the same type. */
   #amongFound(fields: readonly Field[]): Condition | undefined {
     const operand = this.#dice.pick(fields);
     const own = operand.parts.at(-1) as ColumnName | "id" | "class";
@@ -388,7 +388,7 @@ export class QueryGenerator {
     return earlier && this.#dice.chance(0.3) ? { kind: "number", text: String(earlier.atMs), span } : undefined;
   }
 
-  /** Ordered by all of the keys or by none; a window only of what is ordered, so that the answer is one. */
+  /** Ordered by all of the keys or by none. LIMIT only with an order, so that the result is unique. */
   #tail(keys: readonly Operand[]): Tail {
     if (keys.length === 0 || this.#dice.chance(0.4)) return { ...OPEN, limit: number(-1) };
     const orderBy = keys.map(
@@ -428,7 +428,7 @@ export class QueryGenerator {
     );
   }
 
-  /** The ids of the objects of a class or tree that a condition means, which may follow relations. */
+  /** Selects the ids of objects of a class or a tree by a condition, which may follow relations. */
   choice(): (Select & { readonly from: ClassRef; readonly where: Condition }) | undefined {
     const source = this.#sources().at(this.#dice.below(8));
     if (source?.ref.kind !== "class") return undefined;
@@ -438,7 +438,7 @@ export class QueryGenerator {
     return { ...this.#plain(source), from, where, items: [item(field(["id"]))], asOf: undefined };
   }
 
-  /** The columns the world has, also those that the caller does not see. */
+  /** A condition over all columns of the world, including those that the caller may not see. */
   rule(): Condition {
     const names = COLUMN_NAMES.filter((name) => this.#world.classes.some((view) => view.columns.has(name)));
     return this.#condition(
@@ -534,7 +534,7 @@ function isRelation(name: string): boolean {
   return RELATIONS.some((type) => type === name);
 }
 
-/** Whether it is one value, and no list of those of several objects. */
+/** Returns true if the field is a single value and not a list of the values of several objects. */
 function isOne({ parts }: Field): boolean {
   return !isRelation(parts.at(-1) ?? "") && parts.every((part) => !isRelation(part) || part === SINGLE);
 }
@@ -543,7 +543,7 @@ function isSingle(value: Operand): boolean {
   return value.kind !== "field" || isScalar(value.parts.at(-1) ?? "");
 }
 
-/** Aliases apart, no two outputs have one name. */
+/** Makes the names of the outputs unique, except for aliases. */
 function unlike(items: readonly Item[]): readonly Item[] {
   return items.map((one, at) => ({
     ...one,
@@ -587,7 +587,7 @@ function numberNode(value: number): NumberNode {
   return { kind: "number", text: String(value), span };
 }
 
-/** Times as text. */
+/** Times become text. */
 function valueNode(name: string, value: Value): ValueNode {
   if (typeof value === "boolean") return { kind: "constant", value, span };
   if (COLUMN_TYPES[name as ColumnName] === "timestamp")

@@ -26,19 +26,19 @@ import { typeOf } from "./mql-types.ts";
 import { type PlainClass, type PlainRights, type PlainRow, RELATIONS, type World } from "./mql-world.ts";
 
 /**
- * SELECT over a few plain objects: all rows of all classes, conditions as their definition says, groups as lists of
- * rows. It knows no index, no page and no plan, and only what the generator beside it says.
+ * SELECT over a few plain objects: all rows of all classes, conditions by their definition, groups as lists of rows. It
+ * uses no index, no pages and no plan, and supports only what the generator produces.
  */
 
-/** True, false, or undefined for unknown. */
+/** True, false, or `undefined` for unknown. */
 type Truth = boolean | undefined;
 
-/** An object of each class that is joined, by the name it has there; null where a LEFT JOIN finds none. */
+/** The object of each joined class, by its name there; null if a LEFT JOIN finds none. */
 type Env = Readonly<Record<string, PlainRow | null>>;
 
 export interface Expected {
   readonly rows: readonly Row[];
-  /** What each row is ordered by. */
+  /** Sort keys of each row. */
   readonly keys: readonly (readonly Value[])[];
   readonly descending: readonly boolean[];
   readonly offset: number;
@@ -98,7 +98,7 @@ export class Reference {
     return source.kind === "class" ? this.#rows(source, asOf !== undefined) : this.#answered(source.select, asOf);
   }
 
-  /** What a SELECT answers, in its order and window; the state is that of the SELECT around it unless it names one. */
+  /** Rows of a SELECT in its order and window. The state is that of the enclosing SELECT, unless it names its own. */
   #answered(select: Select | Union, asOf: ValueNode | undefined): readonly PlainRow[] {
     const own = { ...select, asOf: select.asOf ?? asOf, limit: select.limit ?? ALL };
     const expected = own.kind === "union" ? this.union(own) : this.select(own);
@@ -119,7 +119,7 @@ export class Reference {
     );
   }
 
-  /** By id, in the order in which they were made. */
+  /** Rows by id, in the order of their creation. */
   #seenRows(isEarlier: boolean): ReadonlyMap<string, PlainRow> {
     const known = this.#visible.get(isEarlier);
     if (known) return known;
@@ -139,7 +139,7 @@ export class Reference {
     return seen;
   }
 
-  /** The ids at the other ends, or what these objects have: one value, or those of all of them in the order of the ids. */
+  /** The ids at the other ends of an edge, or the values of these objects: one, or all in the order of the ids. */
   #followed(row: PlainRow, parts: readonly string[]): Value {
     const rows = this.#seenRows(this.#earlier.has(row));
     let ends: readonly PlainRow[] = [row];
@@ -154,7 +154,7 @@ export class Reference {
     return values.length > 1 ? values.flat() : (values[0] ?? null);
   }
 
-  /** Undefined: the class has no such column. */
+  /** `undefined` if the class has no such column. */
   #read(operand: Operand, env: Env): Value | undefined {
     if (operand.kind === "call") return undefined;
     if (operand.kind !== "field") return this.#computed(operand, (inner) => this.#read(inner, env));
@@ -168,7 +168,7 @@ export class Reference {
     return row && valueOf(row, parts, this.#seen(row.class));
   }
 
-  /** By the definitions of the signs and functions that the generator draws. */
+  /** Uses the definitions of the operators and functions that the generator produces. */
   #computed(operand: Exclude<Operand, Field | Call>, read: (operand: Field | Call) => Value | undefined): Value {
     const value = (inner: Operand): Value =>
       (inner.kind === "field" || inner.kind === "call" ? read(inner) : this.#computed(inner, read)) ?? null;
@@ -209,7 +209,7 @@ export class Reference {
     return { row, keys: select.orderBy.map(({ value }) => this.#read(aliased(value, select), env) ?? null) };
   }
 
-  /** By the definitions: the rows with the same keys, ordered, and of them those before and behind. */
+  /** By definition: the ordered rows with the same keys, and those before and after the row. */
   #over({ name, operands, partitionBy, orderBy }: WindowItem, env: Env, all: readonly Env[]): Value {
     const part = (one: Env): string => JSON.stringify(partitionBy.map((key) => this.#read(key, one) ?? null));
     const compared = (left: Env, right: Env): number => {
@@ -232,7 +232,7 @@ export class Reference {
     return name === "count" && !argument ? before.length : aggregate(name, known);
   }
 
-  /** For each second since the row before that has a value; what is less than before has begun again at 0. */
+  /** Growth per second since the previous row with a value. A smaller value means that the counter restarted at 0. */
   #rate(
     own: readonly Env[],
     env: Env,
@@ -284,13 +284,13 @@ export class Reference {
     });
   }
 
-  /** Each combination of the other keys with every step from the first to the last. */
+  /** Each combination of the other keys, with every step from the first to the last. */
   #filled(found: readonly Group[], select: Select, { value }: Fill): readonly Group[] {
     const at = select.groupBy.findIndex((key) => key.kind === "computed" && key.name === "bucket");
     const bucket = select.groupBy[at];
     const [time, width] = bucket?.kind === "computed" ? bucket.operands.map(printOperand) : [];
     const [, amount = "", unit = ""] = /(\d+) (\w+)/.exec(width ?? "") ?? [];
-    // A step behind its beginning by this much there is the next one.
+    // Adding this many days to the start of a step leads into the next one.
     const days = unit.startsWith("month") ? 31 : unit === "week" ? 7 : 1;
     const nextMs = Number(amount) * days * 86_400_000;
     const timed = found.filter((group) => group.keys[at] !== null);
@@ -374,11 +374,11 @@ export class Reference {
   }
 }
 
-/** The class of what a SELECT answers; it has no fields but columns. */
+/** The class of a SELECT result, which has columns only. */
 const ANSWER: PlainClass = { path: "", label: "", columns: new Set() };
 const ALL: NumberNode = { kind: "number", text: "-1", span: { start: 0, end: 0 } };
 
-/** What is put together: the values of the keys, and of whatever is said about the group. */
+/** A group: the values of its keys, and of expressions over the group. */
 interface Group {
   readonly keys: readonly Value[];
   readonly read: (value: Operand) => Value;
@@ -388,7 +388,7 @@ function conjuncts(where: Condition | undefined): readonly Condition[] {
   return where?.kind === "and" ? where.items.flatMap(conjuncts) : where ? [where] : [];
 }
 
-/** The times that a condition says the field lies between. */
+/** Bounds on the time field in a condition. */
 function boundsOf(condition: Condition, field: string): readonly (readonly ["from" | "to", number])[] {
   if (condition.kind === "between" && !condition.negated && printOperand(condition.operand) === field)
     return [
@@ -425,12 +425,12 @@ function relatedTruth({ operator, left, right }: Relate, read: (operand: Operand
   return choicesOf(left, first).some((a) => choicesOf(right, second).some((b) => compared(operator, a, b)));
 }
 
-/** What stands in the brackets of `any()`. */
+/** The argument of `any()`, or the operand itself. */
 function wholeOf(operand: Operand): Operand {
   return (isAny(operand) && operand.operands[0]) || operand;
 }
 
-/** The values of which one has to do what is asked. */
+/** The values of which at least one must satisfy the condition. */
 function choicesOf(operand: Operand, value: Value): readonly Value[] {
   return isAny(operand) ? Object.values(value ?? {}) : [value];
 }
@@ -464,7 +464,7 @@ function compared(operator: string, own: Value, wanted: Value): boolean {
   return operator === "<=" ? isOrdered(own, wanted) : isOrdered(wanted, own);
 }
 
-/** One of several texts has to have what is wanted. */
+/** At least one of several texts must match. */
 function matches(operator: string, texts: readonly string[], wanted: string): boolean {
   const words = wanted.split(" ");
   return texts.some((text) => {
@@ -489,7 +489,7 @@ function matches(operator: string, texts: readonly string[], wanted: string): bo
   });
 }
 
-/** Optimal string alignment, by its recursive definition. */
+/** Optimal string alignment distance, by its recursive definition. */
 function changesBetween(left: string, right: string): number {
   if (left === "" || right === "") return left.length + right.length;
   const [a, b] = [left.at(-1), right.at(-1)];
@@ -546,7 +546,7 @@ function isOrdered(left: Value, right: Value): boolean {
   return order(left, right) <= 0;
 }
 
-/** The rows as ORDER BY has them; equal ones as they came. */
+/** The rows in the order of ORDER BY; equal rows keep their order. */
 export function inOrder({
   rows,
   keys,
@@ -573,7 +573,7 @@ function nameOf(value: Operand): string {
   return value.name === "count" && !value.argument ? "count" : `system.${printCall(value)}`;
 }
 
-/** What an alias of the select list stands for. */
+/** The expression of a select item that is named by its alias or its position. */
 function aliased(value: Operand, { items }: Select): Operand {
   const placed = value.kind === "number" ? items[Number(value.text) - 1] : undefined;
   if (placed?.kind === "item") return placed.value;
@@ -592,7 +592,7 @@ function distinct(made: readonly Made[]): readonly Made[] {
   return [...new Map(made.toReversed().map((one) => [rowText(one.row), one])).values()];
 }
 
-/** The order of members does not count. */
+/** Independent of the order of members. */
 export function rowText(row: Row): string {
   return JSON.stringify(
     Object.entries(row)
@@ -601,7 +601,7 @@ export function rowText(row: Row): string {
   );
 }
 
-/** Sums of fractions differ by the order in which they are added up. */
+/** Removes differences in sums of fractions that come from the order of additions. */
 function unordered(value: Value): Value {
   if (typeof value === "number") return Number.isInteger(value) ? value : Math.round(value * 1e9) / 1e9;
   if (Array.isArray(value)) return (value as readonly Value[]).map(unordered);

@@ -45,7 +45,7 @@ const PATHS = ["/a", "/matrix/ent/box", "/库/主机", "/a/1b/_"];
 const OPEN: Tail = { orderBy: [], limit: undefined, offset: undefined, cursor: undefined };
 const COMPARE = ["=", "!=", ">", "<", ">=", "<="] as const;
 
-/** Random statements: everything the language can say, mixed without regard to sense. */
+/** Random statements: all constructs of the language, combined without regard to meaning. */
 export class TreeGenerator {
   readonly #random: Random;
 
@@ -116,7 +116,7 @@ export class TreeGenerator {
     return this.#pick(makers)();
   }
 
-  /** It stands in the conditions of statements, and in none alone. */
+  /** Allowed in conditions of statements, but not in separate conditions. */
   #inSelect(): Condition {
     const select = { ...this.#select(), cursor: undefined };
     return { kind: "inSelect", operand: this.#field(), select, negated: this.#coin(), span };
@@ -144,7 +144,7 @@ export class TreeGenerator {
   #union(): Union {
     const selects = this.#some(2, 3, () => ({ ...this.#select(), ...OPEN }));
     const tail = this.#tail();
-    // Right behind the class of the last part it would be of that part alone.
+    // Directly after the class of the last part it would belong to that part only.
     const asOf = tail.limit ? this.#asOf() : undefined;
     return { kind: "union", all: this.#coin(), selects, ...tail, asOf, span };
   }
@@ -225,7 +225,7 @@ export class TreeGenerator {
     return { kind: "update", class: this.#class(), assignments, where: this.#where(), refresh: this.#coin(), span };
   }
 
-  /** Behind a name a number with a minus would be a difference from it. */
+  /** After a name, a negative number would be read as a difference. */
   #assigned(): Operand {
     return { kind: "computed", name: "lower", operands: [this.#operand(1)], span };
   }
@@ -367,7 +367,7 @@ export class TreeGenerator {
     };
   }
 
-  /** What stands on the right of a comparison and is no value; a field there is in brackets. */
+  /** The right side of a comparison that is no literal. A field there is in brackets. */
   #related(): Operand {
     return this.#coin() ? this.#field() : this.#expression(2);
   }
@@ -462,7 +462,7 @@ export class TreeGenerator {
     };
   }
 
-  /** Its number follows from its place, which only the parser knows. */
+  /** Its index follows from its position, which only the parser knows. */
   #placeholder(): Placeholder {
     return { kind: "placeholder", index: 0, span };
   }

@@ -1,7 +1,7 @@
 import type { Field, Operand } from "../../common/mql/index.ts";
 import { COLUMN_TYPES, type ColumnName } from "./mql-world.ts";
 
-/** What the values of the random queries are. */
+/** Types of the values in random queries. */
 export type Type = "number" | "text" | "boolean" | "time" | "list" | "map";
 
 const NAMES: Readonly<Record<Exclude<Type, "map">, string>> = {
@@ -21,7 +21,7 @@ const CASTS = new Map<string, Type>([
   ["timestamp", "time"],
 ]);
 
-/** Of a column, or of what every object has. */
+/** Type of a column, or of a member that every object has. */
 export function columnType({ parts }: Field): Type {
   const name = parts.at(-1) ?? "";
   if (name === "vtime") return "time";
@@ -42,7 +42,7 @@ export function columnType({ parts }: Field): Type {
   }
 }
 
-/** By the names of the signs and functions, as the reference says what they answer. */
+/** Result type by the name of the operator or function, according to the reference. */
 export function typeOf(operand: Operand): Type {
   switch (operand.kind) {
     case "field":

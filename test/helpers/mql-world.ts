@@ -6,10 +6,7 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { realClock } from "./clock.ts";
 import { testPrincipal } from "./runtime.ts";
 
-/**
- * Classes and objects drawn by chance: few and small, so that conditions meet, groups have members and joins find
- * partners.
- */
+/** Random classes and objects: few and small, so that conditions match, groups have members and joins find partners. */
 
 export const COLUMN_TYPES = {
   n1: "int",
@@ -25,7 +22,7 @@ export const COLUMN_TYPES = {
 export type ColumnName = keyof typeof COLUMN_TYPES;
 export const COLUMN_NAMES = Object.keys(COLUMN_TYPES) as readonly ColumnName[];
 
-/** Edge types: of the first at most one leads from each object. */
+/** Edge types. Each object has at most one edge of type `SINGLE`. */
 export const SINGLE = "up";
 export const RELATIONS = [SINGLE, "near"] as const;
 type Edges = Readonly<Record<(typeof RELATIONS)[number], readonly string[]>>;
@@ -34,7 +31,7 @@ const NO_EDGES: Edges = { up: [], near: [] };
 export interface PlainClass {
   readonly path: string;
   readonly label: string;
-  /** With the inherited ones and the key. */
+  /** Includes inherited columns and the key. */
   readonly columns: ReadonlySet<string>;
 }
 
@@ -43,7 +40,7 @@ export interface PlainRow {
   readonly class: PlainClass;
   readonly values: Row;
   readonly writtenMs: number;
-  /** Ids, also of objects that are gone. */
+  /** Ids, including those of removed objects. */
   readonly edges: Edges;
 }
 
@@ -51,7 +48,7 @@ export interface World {
   readonly root: string;
   readonly classes: readonly PlainClass[];
   readonly now: readonly PlainRow[];
-  /** Its classes keep records: without keys and edges, and never changed. */
+  /** True if its classes hold records, which have no keys and edges and never change. */
   readonly areRecords: boolean;
   /** Absent: the classes keep no versions. */
   readonly earlier: { readonly rows: readonly PlainRow[]; readonly atMs: number } | undefined;
@@ -86,7 +83,7 @@ export class Dice {
   }
 }
 
-/** A value for the column, as objects have it; conditions compare with such values and their elements. */
+/** A value for the column as objects have it. Conditions compare with such values and their elements. */
 export function drawnValue(name: ColumnName, dice: Dice): Value {
   const letters = dice.some(["x", "y", "z"], 0.5);
   switch (COLUMN_TYPES[name]) {
@@ -110,7 +107,7 @@ export function drawnValue(name: ColumnName, dice: Dice): Value {
 
 const OBJECTS = 14;
 
-/** Makes a world below a class of its own. Not every store of classes keeps versions and records. */
+/** Creates a world below a class of its own. Not every object database supports versions and records. */
 export async function makeWorld(
   objects: Objects,
   name: string,
@@ -196,7 +193,7 @@ async function write(objects: Objects, rows: Map<string, PlainRow>, written: Wri
   });
 }
 
-/** Absent types keep the edges they have. */
+/** Edge types that are absent keep their edges. */
 function drawnEdges(ids: readonly string[], dice: Dice): Partial<Edges> {
   return {
     ...(dice.chance(0.7) ? { up: dice.some(ids, 0.2).slice(0, 1) } : {}),
@@ -204,7 +201,7 @@ function drawnEdges(ids: readonly string[], dice: Dice): Partial<Edges> {
   };
 }
 
-/** The rights of a caller: what a class shows, and which of its objects. */
+/** The rights of a caller: the visible columns of each class and the visible objects. */
 export interface PlainRights {
   readonly principal: Principal;
   readonly isReadable: (path: string) => boolean;

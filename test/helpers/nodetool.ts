@@ -9,7 +9,7 @@ import { freePort } from "./programs.ts";
 const run = promisify(execFile);
 const DEADLINE_MS = 120_000;
 
-/** Cassandra's own `nodetool`, at a node that runs without its port: that is opened first. Resolves with what it printed. */
+/** Runs Cassandra's `nodetool` on a node that has no open JMX port: opens the port first. Resolves with the output. */
 export async function nodetool(node: CassandraNode, daemon: Daemon, words: readonly string[]): Promise<string> {
   const port = await freePort();
   const agent = [
@@ -20,7 +20,7 @@ export async function nodetool(node: CassandraNode, daemon: Daemon, words: reado
   ];
   await run("jcmd", [String(daemon.pid), "ManagementAgent.start", ...agent], { timeout: DEADLINE_MS });
   try {
-    // Its history of commands goes to the home of its user.
+    // It writes a history of commands to the user's home.
     const machine = ["-cp", join(node.jars, "*"), ...openedPackages(), `-Duser.home=${node.dir}`];
     const tool = ["org.apache.cassandra.tools.NodeTool", "-h", "127.0.0.1", "-p", String(port)];
     const { stdout } = await run("java", [...machine, ...tool, ...words], { timeout: DEADLINE_MS });

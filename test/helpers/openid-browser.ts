@@ -1,18 +1,18 @@
 import type { FastifyInstance, LightMyRequestResponse } from "fastify";
 
-/** A browser that keeps cookies of the two sites, and follows the provider's redirects and forms. */
+/** A browser that stores the cookies of both sites, and follows the provider's redirects and forms. */
 export class OpenIdBrowser {
   readonly cookies = new Map<string, string>();
   readonly #app: FastifyInstance;
   readonly #own: string;
 
-  /** `own` is where browsers reach the application. */
+  /** `own`: the address of the application for browsers. */
   constructor(app: FastifyInstance, own: string) {
     this.#app = app;
     this.#own = own;
   }
 
-  /** A page of the application. */
+  /** Opens a page of the application. */
   async open(url: string, headers: Readonly<Record<string, string>> = {}): Promise<LightMyRequestResponse> {
     const path = url.startsWith(this.#own) ? url.slice(this.#own.length) : url;
     const own = { host: new URL(this.#own).host, accept: "text/html", "user-agent": "Mozilla/5.0" };
@@ -31,7 +31,7 @@ export class OpenIdBrowser {
     return answer;
   }
 
-  /** Signs in at the provider as that account, agrees, and answers the address at the application that it leads to. */
+  /** Signs in at the provider as that account, agrees, and returns the resulting address at the application. */
   async atProvider(address: string, account: string): Promise<string> {
     let at = address;
     let form: URLSearchParams | undefined;
@@ -53,12 +53,12 @@ export class OpenIdBrowser {
     throw new Error(`The provider leads nowhere: ${at}`);
   }
 
-  /** The whole way; answers what the application said at its end. */
+  /** Runs the whole sign-in and returns the application's last answer. */
   async signIn(account: string, begin = "/user/openid"): Promise<LightMyRequestResponse> {
     return this.open(await this.cameBack(account, begin), { "sec-fetch-site": "cross-site" });
   }
 
-  /** The way to the provider and the address by which it sends the browser back, which is not opened. */
+  /** Goes to the provider and returns the address to which it sends the browser back. That address is not opened. */
   async cameBack(account: string, begin = "/user/openid"): Promise<string> {
     const { headers } = await this.open(begin);
     return this.atProvider(String(headers.location), account);

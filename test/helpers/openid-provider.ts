@@ -10,22 +10,22 @@ interface SigningKey {
   readonly key: KeyObject;
 }
 
-/** A real OpenID provider on a port of its own; its users need no password. */
+/** A real OpenID provider on its own port. Its users need no password. */
 export interface TestProvider extends AsyncDisposable {
   readonly issuer: string;
   readonly clientId: string;
   readonly clientSecret: string;
-  /** Claims by account; an account without any may sign in as well. */
+  /** Claims by account. Accounts without claims may sign in as well. */
   readonly accounts: Map<string, Claims>;
-  /** What becomes of the ID tokens it sends; they go out as they are when undefined. */
+  /** Replaces the ID tokens that it sends; `undefined`: they are sent unchanged. */
   forge: ((claims: Claims) => string) | undefined;
-  /** Connections are ended without an answer. */
+  /** True: connections are closed without an answer. */
   isAway: boolean;
-  /** Requests it got, by method and path. */
+  /** Received requests, by method and path. */
   readonly requests: string[];
-  /** Signs claims as the provider does now, or by another key under the same name. */
+  /** Signs claims as the provider does now, or with another key under the same name. */
   sign(claims: Claims, key?: KeyObject): string;
-  /** From here on it signs by a new key, and shows the new one only. */
+  /** From now on it signs with a new key, and publishes only the new one. */
   rotate(): void;
 }
 
@@ -93,7 +93,7 @@ function providerOf(state: TestProvider, callback: string, { kid, key }: Signing
   return provider;
 }
 
-/** Those of a token, unchecked. */
+/** Claims of a token, without verification. */
 function claimsOf(token: string): Claims {
   return JSON.parse(Buffer.from(token.split(".")[1] ?? "", "base64url").toString()) as Claims;
 }

@@ -13,7 +13,7 @@ export const SERVERS = "/matrix/server";
 
 type Asked = Partial<SheetRequest> & { readonly who?: Principal };
 
-/** Imports of files with a heading line into a class of servers, which has columns of many types. */
+/** Imports of files with a heading line into a class of servers with columns of many types. */
 export class OwnSheets implements AsyncDisposable {
   readonly transfer: TestTransfer;
   readonly #engine: TestEngine;
@@ -48,7 +48,7 @@ export class OwnSheets implements AsyncDisposable {
     await this.transfer.query.rows(admin, `delete from ${SERVERS}`);
   }
 
-  /** The message that refuses a file of which nothing was written; "written" when it was not refused. */
+  /** The message that refuses a file, of which nothing was written; "written" if the file was not refused. */
   async refusal(content: string | Uint8Array, asked: Asked = {}): Promise<string> {
     await this.emptied();
     const message = await this.take(content, asked).then(
@@ -64,7 +64,7 @@ export class OwnSheets implements AsyncDisposable {
   }
 }
 
-/** A workbook with sheets of these rows. Of its styles the first shows a date, the second a time, the third a number. */
+/** A workbook with sheets of these rows. Its first style shows a date, the second a time, the third a number. */
 export function workbook(sheets: Readonly<Record<string, string>>, property = ""): Promise<Buffer> {
   const names = Object.keys(sheets);
   const part = (at: number) => `xl/worksheets/${at}.xml`;

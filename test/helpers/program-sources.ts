@@ -1,12 +1,12 @@
 import { readdirSync, readFileSync } from "node:fs";
 
 export interface ProgramSource {
-  /** From the root of the project. */
+  /** Relative to the root of the project. */
   readonly file: string;
   readonly text: string;
 }
 
-/** All code below the folders but tests, declarations and contracts, which tests alone run. */
+/** All code below the folders, without tests, declarations and contracts, which only tests run. */
 export function programSources(...folders: readonly string[]): readonly ProgramSource[] {
   const sources = folders
     .flatMap((folder) => readdirSync(folder, { recursive: true, encoding: "utf8" }).map((file) => `${folder}/${file}`))
@@ -17,5 +17,5 @@ export function programSources(...folders: readonly string[]): readonly ProgramS
   return sources;
 }
 
-/** Fewer mean that folders were moved: a test over them would prove nothing. */
+/** Fewer files mean that folders were moved: a test over them would prove nothing. */
 const SOURCES_MIN = 300;

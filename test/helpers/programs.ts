@@ -3,8 +3,8 @@ import { setTimeout as pause } from "node:timers/promises";
 import { freePorts, pauseDaemon, resumeDaemon } from "../../deploy/local/process.ts";
 
 /**
- * Real processes for end-to-end tests: started from the built bundles, killed without mercy, their output kept for the
- * failure message.
+ * Real processes for end-to-end tests: started from the built bundles, ended by SIGKILL. Their output is kept for
+ * failure messages.
  */
 
 const START_DEADLINE_MS = 240_000;
@@ -13,11 +13,11 @@ const POLL_MS = 50;
 const OUTPUT_KEPT_CHARACTERS = 200_000;
 
 export interface ProgramOptions {
-  /** Another user than the one of the tests, who must be the superuser for it. */
+  /** Another user than the one who runs the tests, who must be the superuser then. */
   readonly uid?: number;
   readonly gid?: number;
   readonly cwd?: string;
-  /** Pipes that `output` collects when absent. */
+  /** Absent: pipes that `output` collects. */
   readonly stdio?: readonly ["ignore", number, number];
 }
 
@@ -64,7 +64,7 @@ export class Program {
     this.#child.stderr?.destroy();
   }
 
-  /** Waits until the output holds what is expected; fails with the output when the process ends first. */
+  /** Waits until the output matches; fails with the output if the process ends first. */
   async printed(expected: RegExp, deadlineMs = START_DEADLINE_MS): Promise<RegExpExecArray> {
     return eventually(`${this.name} prints ${expected}`, deadlineMs, () => {
       const match = expected.exec(this.#output);
@@ -74,7 +74,7 @@ export class Program {
     });
   }
 
-  /** Does something while none of its threads runs. */
+  /** Does the work while all threads of the process are stopped. */
   async standing<T>(work: () => Promise<T>): Promise<T> {
     const daemon = { name: this.name, pid: this.pid, mark: this.#file, logFile: "" };
     await pauseDaemon(daemon);
@@ -94,7 +94,7 @@ export class Program {
   }
 }
 
-/** Asks again until there is an answer; for what happens in other processes and says nothing when it is done. */
+/** Repeats the call until it returns a value. For events in other processes that cannot be awaited. */
 export async function eventually<T>(
   what: string,
   deadlineMs: number,
@@ -109,7 +109,7 @@ export async function eventually<T>(
   }
 }
 
-/** A port without a listener, which nobody else gets while this process runs. */
+/** A port without a listener, reserved as long as this process runs. */
 export async function freePort(): Promise<number> {
   const [port = 0] = await freePorts(1);
   return port;

@@ -11,15 +11,15 @@ declare module "vitest" {
   }
 }
 
-/** Members whose folders are small disks of their own, so that they can be filled. */
+/** Members whose folders are small file systems of their own, so that they can be filled. */
 export const SMALL_DISKS = ["cassandra-3", "etcd-3"] as const;
 
 let dir: string | undefined;
 
 /**
- * A place for a ring of three, or of five where `ODP_RING_NODES` says so. The ring itself is started by the first suite
- * that asks for it (`openRing`), so that other projects of the same run have the machine to themselves; it ends with the
- * run. `ODP_RING_DIR` names one that runs already, and goes on.
+ * Provides a folder for a ring of three, or of `ODP_RING_NODES` nodes. The first suite that calls `openRing` starts the
+ * ring, so that other projects of the same run have the machine to themselves. The ring ends with the run.
+ * `ODP_RING_DIR` names a ring that already runs and continues afterwards.
  */
 export async function setup(project: TestProject): Promise<void> {
   const given = process.env.ODP_RING_DIR;
@@ -27,7 +27,7 @@ export async function setup(project: TestProject): Promise<void> {
   if (given !== undefined && given !== "") return project.provide("ring", { dir: given, nodes });
   dir = await mkdtemp(join(tmpdir(), "odp-ring-"));
   project.provide("ring", { dir, nodes });
-  // No way of ending this process may leave six processes behind.
+  // However this process ends, it must not leave six processes running.
   process.once("exit", killAll);
 }
 
@@ -46,7 +46,7 @@ function killAll(): void {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended already.
+      // The process has already ended.
     }
   }
   unmountAll(dir);
@@ -55,7 +55,7 @@ function killAll(): void {
 function unmountAll(folder: string): void {
   for (const name of SMALL_DISKS) {
     try {
-      // Lazily: a process that was killed this moment may still hold it.
+      // Lazily, because a process that was just killed may still hold it.
       execFileSync("umount", ["-l", join(folder, name)], { stdio: "ignore" });
     } catch {
       // It was never mounted.

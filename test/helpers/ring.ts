@@ -10,16 +10,16 @@ import { SMALL_DISKS } from "./ring-setup.ts";
 const run = promisify(execFile);
 const SMALL_DISK_MIB = 768;
 const BALLAST_PIECE_BYTES = 1_048_576;
-/** Down to a piece this small the disk is filled: less than any file system gives out at once. */
+/** Size of the last piece that fills the disk: no file system allocates so little at once. */
 const BALLAST_LAST_PIECE_BYTES = 1;
 
 export type Ring = LocalCluster;
 export type SmallDisk = (typeof SMALL_DISKS)[number];
 
 /**
- * Three Cassandra nodes and three etcd members, or five of each: `cassandra-1` … `etcd-3`. The first caller starts them;
- * all others get the same ring, mended: what was killed runs again, what was paused goes on, no disk is full, and every
- * member counts all others as up.
+ * Three Cassandra nodes and three etcd members, or five of each: `cassandra-1` … `etcd-3`. The first caller starts
+ * them. All others get the same ring, repaired: killed members run again, paused ones continue, no disk is full, and
+ * every member sees all others as up.
  */
 export async function openRing(): Promise<Ring> {
   const { dir, nodes } = inject("ring");
@@ -32,7 +32,7 @@ export async function openRing(): Promise<Ring> {
   return found;
 }
 
-/** Brings every member back and waits until all count each other as up. */
+/** Restores every member, and waits until all see each other as up. */
 export async function mendRing(ring: Ring): Promise<void> {
   for (const name of SMALL_DISKS) await freeDisk(name);
   await Promise.all(
@@ -62,7 +62,7 @@ export async function freeDisk(name: SmallDisk): Promise<void> {
   await rm(ballast(name), { force: true });
 }
 
-/** Whether the folder of this member is a small disk of its own: that takes root. */
+/** Returns true if the folder of this member is a small file system, which requires root. */
 export async function hasSmallDisk(name: SmallDisk): Promise<boolean> {
   return run("mountpoint", ["-q", join(inject("ring").dir, name)]).then(
     () => true,

@@ -27,7 +27,7 @@ export class TestClock implements Clock {
     return () => this.#timers.delete(timer);
   }
 
-  /** Timers that are due fire in their order. */
+  /** Fires due timers in their order. */
   advance(byMs: number): void {
     const untilMs = this.#nowMs + byMs;
     for (;;) {
@@ -45,10 +45,10 @@ export class TestClock implements Clock {
   }
 }
 
-/** What a controller of a test seals with. */
+/** Sealing key of a controller in tests. */
 export const TEST_SECRETS = secretBox([Buffer.alloc(32, 7)]);
 
-/** Quiet, with a clock that stands still and randomness that repeats. */
+/** No log, a clock that stands still, and repeatable randomness. */
 export function testRuntime(clock: Clock = new TestClock()): Runtime {
   let counter = 0;
   const bytes = (count: number): Uint8Array => {

@@ -1,17 +1,18 @@
 import { RE2JS } from "re2js";
 import { PATTERN_BACKTRACKING_MAX_CHARACTERS } from "../../common/limits.ts";
 
-/** What regular expressions looked through while some work ran. */
+/** Work of regular expressions while some code ran. */
 export interface Searches {
-  /** Characters of all searches together. */
+  /** Number of characters in all searches. */
   readonly characters: number;
-  /** Sources of the expressions that V8's backtracking engine ran on a text which is too long for it. */
+  /** Sources of the expressions that V8's backtracking engine ran on a text that is too long for it. */
   readonly backtracking: readonly string[];
 }
 
 /**
- * Counts what the regular expressions that are made in the work, of both engines, look through in it. An engine that is linear looks
- * at each character of a search once for each of its instructions, so a small sum is a short time on any machine.
+ * Counts the characters searched by the regular expressions, of both engines, that are created in the work. A linear
+ * engine reads each character of a search once for each of its instructions, so a small sum means a short time on any
+ * machine.
  */
 export function searchesOf(work: () => void): Searches {
   let characters = 0;

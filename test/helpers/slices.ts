@@ -1,6 +1,6 @@
 import type { ThreadSlices } from "../../controller/slices.ts";
 
-/** Slices that are over at each look at the clock, and the number of pauses that follow. */
+/** Slices that are over at every check, and the number of pauses. */
 export function slicesOfOneStep() {
   const seen = { pauses: 0 };
   const slices = {

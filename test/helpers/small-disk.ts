@@ -3,16 +3,16 @@ import { mkdtemp, rm, statfs, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-/** A file system of its own with little room. Only the superuser may mount one. */
+/** A small file system. Only the superuser can mount one. */
 export interface SmallDisk extends AsyncDisposable {
   readonly folder: string;
-  /** Takes all the room there is; a second time what became free since. */
+  /** Fills the file system; a second call fills space that became free since. */
   fill(): Promise<void>;
-  /** Gives back what `fill` took. */
+  /** Frees the space that `fill` took. */
   makeRoom(): Promise<void>;
 }
 
-/** Undefined where nothing may be mounted. */
+/** `undefined` if mounting is not allowed. */
 export async function mountSmallDisk(sizeKib: number): Promise<SmallDisk | undefined> {
   const folder = await mkdtemp(join(tmpdir(), "odp-small-disk-"));
   if (!isMounted(folder, sizeKib)) {

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import ssh2 from "ssh2";
 import { fingerprintOf } from "../../controller/areas/hosts/ssh/connection.ts";
 
-/** A server that answers every command at once: that it was begun, its output, its end, all in one packet of TCP. */
+/** A server that answers every command in a single TCP packet: its start, its output and its end. */
 export async function quickSshServer(code: number) {
   const { private: hostKey, public: publicKey } = ssh2.utils.generateKeyPairSync("ed25519");
   const sockets: Socket[] = [];

@@ -8,19 +8,19 @@ import { join } from "node:path";
 import type { HostBehind } from "../../controller/areas/hosts/types.ts";
 import { freePort } from "./programs.ts";
 
-/** A real OpenSSH server on loopback, with keys of its own, for the user who runs the tests. */
+/** A real OpenSSH server on loopback with its own keys, for the user who runs the tests. */
 export interface Sshd extends AsyncDisposable {
   readonly port: number;
   readonly username: string;
-  /** The one key it lets in. */
+  /** The only key it accepts. */
   readonly privateKey: string;
-  /** `SHA256:…` of its host key. */
+  /** Fingerprint of its host key, `SHA256:…`. */
   readonly fingerprint: string;
   /** Home of the user who signs in. */
   readonly home: string;
 }
 
-/** The way to it over the jump host `gate`, by its own credentials and key. */
+/** The route to it through the jump host `gate`, with its own credentials and key. */
 export function wayBehindGate(
   { port, username, privateKey, fingerprint }: Sshd,
   more: Partial<HostBehind>,
@@ -33,13 +33,13 @@ export function wayBehindGate(
 }
 
 export interface SshdOptions {
-  /** False: it leads nowhere else. */
+  /** False: it forwards no connections. */
   readonly forwards?: boolean;
 }
 
 const BINARIES = ["/usr/sbin/sshd", "/usr/bin/sshd", "/sbin/sshd"];
 
-/** `undefined` where there is no OpenSSH server and none can be installed. */
+/** Starts the server; `undefined` if there is no OpenSSH server and none can be installed. */
 export async function startSshd(options: SshdOptions = {}): Promise<Sshd | undefined> {
   const binary = findSshd() ?? installSshd();
   if (binary === undefined) return undefined;
@@ -52,7 +52,7 @@ export async function startSshd(options: SshdOptions = {}): Promise<Sshd | undef
   await chmod(authorized, 0o600);
   const home = join(folder, "home");
   mkdirSync(home);
-  // Without it a server run by root refuses to start.
+  // A server run by root refuses to start without this folder.
   if (userInfo().uid === 0) mkdirSync("/run/sshd", { recursive: true });
   const port = await freePort();
   const config = join(folder, "sshd_config");
@@ -95,7 +95,7 @@ function installSshd(): string | undefined {
   return findSshd();
 }
 
-/** Commands and SFTP begin in `home`, so that the real home stays clean. */
+/** Commands and SFTP start in `home`, so that the real home stays clean. */
 function configOf(of: {
   folder: string;
   hostKey: string;
@@ -122,7 +122,7 @@ function configOf(of: {
   ].join("\n");
 }
 
-/** A real process: asked again until it answers. */
+/** Polls the server process until it answers. */
 async function listening(port: number, check: () => void): Promise<void> {
   const untilMs = Date.now() + 10_000;
   while (Date.now() < untilMs) {

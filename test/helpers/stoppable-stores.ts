@@ -3,7 +3,7 @@ import type { KvEvent, KvLease, KvStore } from "../../controller/store/kv.ts";
 import type { ObjectStore } from "../../controller/store/objects.ts";
 import { wrappedKv } from "./wrapped-kv.ts";
 
-/** A call that was about to reach the store and is held until it may go on. */
+/** A call that is held before it reaches the store, until it may continue. */
 export interface HeldCall {
   goOn(): void;
 }
@@ -11,14 +11,14 @@ export interface HeldCall {
 type Writing = "change" | "append" | "trace" | "txn";
 
 /**
- * The stores of one controller that can be stopped as a process is by SIGSTOP: in the middle of a write, while its
- * lease runs out for all others and no timer of its own tells it so. Until it goes on it asks nothing of the stores
- * and hears no answer.
+ * The stores of one controller that can be stopped as SIGSTOP stops a process: in the middle of a write, while its
+ * lease expires for all others and its own timers do not fire. While stopped it makes no store calls and gets no
+ * answers.
  */
 export class StoppableStores implements Stores {
   readonly #stores: Stores;
   readonly #leases: KvLease[] = [];
-  /** While it is stopped: what the watch brings, and what the lease's own timer would say. */
+  /** Present while stopped. Holds back events of the watch and of the lease's own timer. */
   #stopped: { readonly ended: Promise<void>; readonly end: () => void } | undefined;
   #expired = 0;
   #hold: { readonly writing: Writing; readonly arrived: (call: HeldCall) => void } | undefined;
@@ -43,7 +43,7 @@ export class StoppableStores implements Stores {
     });
   }
 
-  /** From now on nothing is heard of the definitions, and the leases there are end for all but their holder. */
+  /** From now on no changes of definitions are received, and the existing leases end for all except their holder. */
   async stop(): Promise<void> {
     let end = (): void => undefined;
     const ended = new Promise<void>((resolve) => {
@@ -77,7 +77,7 @@ export class StoppableStores implements Stores {
     }
   }
 
-  /** Its timers are late: the clock says that it is over before `lost` does. */
+  /** Its timers are late: the clock shows the end before `lost` fires. */
   #lease(inner: KvLease): KvLease {
     const place = this.#leases.push(inner);
     const lost = new AbortController();

@@ -24,7 +24,7 @@ export function tagRuntime(): Runtime {
   return { ...testRuntime(realClock), random };
 }
 
-/** What a controller needs to keep tags, over stores that it may share with others. */
+/** The services that a controller needs for tags, over stores that it may share with others. */
 export function tagController(
   stores: Stores,
   { own = "one", gone = new Set(), classes = () => [] }: TagControllerOptions = {},

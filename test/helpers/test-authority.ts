@@ -10,7 +10,7 @@ import {
 const DAY_MS = 24 * 3_600_000;
 let serials = 0;
 
-/** An authority that a test makes for servers and clients on 127.0.0.1. */
+/** A certificate authority for servers and clients on 127.0.0.1. */
 export class TestAuthority {
   /** PEM. */
   readonly ca: Buffer;

@@ -14,7 +14,7 @@ import { realClock } from "./clock.ts";
 
 export interface TestTransferOptions {
   readonly own?: string;
-  /** The controllers that are there; may change. */
+  /** Ids of the running controllers; may change. */
   readonly present?: ReadonlySet<string>;
   /** Guards of system classes with a column `a`, by path without the ospace. */
   readonly guards?: Readonly<Record<string, ClassGuard>>;
@@ -68,7 +68,7 @@ export class TestTransfer {
     return this.imports.import(principal, { name: "test.mql", content, parts: () => scriptParts(content()) }, options);
   }
 
-  /** What is told last of an import, the first to end when none is named. */
+  /** The last report of an import; without `id`, of the first one to end. */
   ended(id?: string): Promise<TransferReport> {
     const over = (): TransferReport | undefined =>
       this.told

@@ -1,10 +1,10 @@
 import type { Random } from "../../common/time.ts";
 
 /**
- * Lets pieces of work take turns at the calls that are handed to `turn`: one call at a time, which one a seed says. So
- * a piece may stand still before any of its calls for as long as the others take. As long as a piece makes one call
- * after the other and does nothing else that others see, the same seed gives the same order; with several at once more
- * pieces go on at a time.
+ * Lets pieces of work take turns at calls that are passed to `turn`: one call at a time, in an order that a seed
+ * determines. A piece may therefore pause before any call for as long as the others take. If each piece makes one call
+ * after the other and does nothing else that others see, the same seed gives the same order. A piece with several calls
+ * at once makes more pieces run at a time.
  */
 export class Turns {
   readonly #random: Random;
@@ -17,7 +17,7 @@ export class Turns {
     this.#random = random;
   }
 
-  /** Begins a piece of work; it may begin others. */
+  /** Starts a piece of work, which may start others. */
   begin(work: () => Promise<void>): void {
     this.#running += 1;
     this.#pieces += 1;
@@ -28,7 +28,7 @@ export class Turns {
     });
   }
 
-  /** Resolves when every piece has ended. To be called once, after the first `begin`. */
+  /** Resolves when every piece has ended. Call it once, after the first `begin`. */
   async finished(): Promise<void> {
     if (this.#pieces > 0) await new Promise<void>((resolve) => (this.#ended = resolve));
   }
@@ -45,7 +45,7 @@ export class Turns {
   #leave(): void {
     this.#running -= 1;
     if (this.#running > 0) return;
-    // The last comer goes on more often, so that some sleep for long.
+    // The newest call continues more often, so that some calls wait long.
     const place = Math.max(this.#random.next(), this.#random.next());
     const [next] = this.#waiting.splice(Math.floor(place * this.#waiting.length), 1);
     if (next === undefined) return;

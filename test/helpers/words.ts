@@ -1,6 +1,6 @@
 import type { Random } from "../../common/time.ts";
 
-/** Texts for fuzz tests: words of a vocabulary in any order, and texts with a few changes. */
+/** Texts for fuzz tests: random words of a vocabulary, and texts with a few changes. */
 export class Words {
   readonly #random: Random;
   readonly #vocabulary: readonly string[];
@@ -25,7 +25,7 @@ export class Words {
     return Array.from({ length: this.below(most) }, () => this.of(this.#vocabulary));
   }
 
-  /** One to three parts left out, doubled, exchanged with the next or replaced by a word. */
+  /** Omits, doubles, swaps with the next, or replaces one to three parts. */
   changed(parts: readonly string[]): readonly string[] {
     const result = [...parts];
     for (let change = this.below(3); change >= 0; change -= 1) {

@@ -1,7 +1,7 @@
 import { AppError } from "../../common/errors.ts";
 import { serveTasks } from "../../controller/workers/index.ts";
 
-/** Tasks of the pool's tests, built and run in threads. `mark` is shared memory: the test sees how far the task got. */
+/** Tasks for the tests of the pool, built and run in threads. `mark`: shared memory that shows a test the progress. */
 const TASKS = {
   add: ({ a, b }: { readonly a: number; readonly b: number }): number => a + b,
   /** Never ends. */
@@ -30,7 +30,7 @@ const TASKS = {
     throw new TypeError("a bug");
   },
   exit: (): null => process.exit(7),
-  /** Answers, and its thread ends before it takes another message. */
+  /** Answers; its thread ends before it reads another message. */
   exitLater: (): string => {
     process.nextTick(() => process.exit(0));
     return "answered";

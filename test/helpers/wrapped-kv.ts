@@ -1,6 +1,6 @@
 import type { KvStore } from "../../controller/store/kv.ts";
 
-/** A store whose calls go to another one, but for those a test puts something in the place of. */
+/** A store that passes its calls to another one, except for those that a test replaces. */
 export function wrappedKv(kv: KvStore, instead: Partial<KvStore>): KvStore {
   return {
     get: (key) => kv.get(key),

@@ -1,4 +1,4 @@
-/** Zones of whole, half, quarter and odd offsets, with days that were skipped or came twice. */
+/** Zones with whole, half, quarter and odd offsets, and with days that were skipped or repeated. */
 export const ZONES = [
   "UTC",
   "Europe/Berlin",
@@ -13,7 +13,7 @@ export const ZONES = [
   "Pacific/Apia",
 ] as const;
 
-/** The local time of a zone by ICU, as milliseconds that UTC would show so; years before 1 too. */
+/** The local time of a zone according to ICU, as if it were UTC, in milliseconds; also for years before 1. */
 export function clockOf(timeZone: string): (utcMs: number) => number {
   const format = new Intl.DateTimeFormat("en-US", {
     timeZone,

@@ -4,9 +4,9 @@ import { again, all } from "../../controller/store/contract/harness.ts";
 import { openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
 import { openRing } from "../helpers/ring.ts";
 
-/** How many times the numbers of the short form; `npm run soak` sets it. */
+/** Factor for the numbers of the short form; `npm run soak` sets it. */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
-/** More than an index query over an object with its versions and edges in one partition lives through on a ring. */
+/** More than an index query survives on a ring if an object's versions and edges share its partition. */
 const VERSIONS = 1_600 * AGE;
 const EDGES = 3_000 * AGE;
 const BATCH = 100;

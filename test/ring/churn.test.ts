@@ -6,7 +6,7 @@ import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from ".
 import { prove } from "../helpers/evidence.ts";
 import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
-/** How many times the numbers of the short form; `npm run soak` sets it. */
+/** Factor for the numbers of the short form; `npm run soak` sets it. */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 const WRITERS = 4;
 const OBJECTS_PER_WRITER = 12;
@@ -15,7 +15,7 @@ const STATES = ["open", "closed", "lost"] as const;
 const TARGETS = 5;
 const WORDS = 4;
 const LIFE_ROUNDS = 7;
-/** How long a version lives after a later one: of some objects beyond the test, of the others none of it. */
+/** Lifetime of a version after a later one. `long`: beyond the end of the test. `short`: expires during the test. */
 const VERSION_LIFE_MS = { long: 6 * 3_600_000, short: 5_000 };
 const VERSIONS_END_WAIT_MS = 120_000;
 const DEADLINE_MS = 1_200_000 * AGE;
@@ -26,22 +26,22 @@ const word = (id: string, round: number, at: number): string => `w-${CID}-${id}-
 const element = (round: number): string => `3/e${round}`;
 const target = (at: number): EntityKey => ({ cid: CID, id: `target-${at}` });
 
-/** Every second object of a writer keeps its versions. */
+/** Versions of every second object of a writer are kept. */
 function lifeOf(id: string): "long" | "short" {
   return /-\d*[13579]$/.test(id) ? "short" : "long";
 }
 
-/** Every third object of a writer is changed ten minutes late, as is what its agent sends again: its past is swept. */
+/** Every third object of a writer is changed ten minutes late, also when its agent repeats it. Its history is swept. */
 const LATE_US = 600_000_000;
 
 function delayOf(id: string): number {
   return Number(/\d+$/.exec(id)) % 3 === 0 ? LATE_US : 0;
 }
 
-/** Chance that always strikes: whatever leaves a set has its object swept. */
+/** Randomness for which every chance succeeds: each object that leaves a set is swept. */
 const always = { ...clusterRuntime.random, next: () => 0 };
 
-/** What an object was last told to be. */
+/** The last state that was written for an object. */
 interface Known {
   readonly round: number;
   readonly timeUs: number;
@@ -72,7 +72,7 @@ async function objectsOf(controller: number): Promise<ObjectStore> {
   return (await controllers[controller % controllers.length]!.tenant("matrix")).objects;
 }
 
-/** The next change of an object: a status, words that are new, an edge that moves; at the end of a life its removal. */
+/** The next change of an object: a status, new words, a moved edge; at the end of a life its removal. */
 function next(id: string, random: { next(): number }): { readonly change: EntityChange; readonly becomes: Known } {
   const before = known.get(id);
   const round = (before?.round ?? 0) + 1;
@@ -121,7 +121,7 @@ async function churn(writer: number, until: () => boolean): Promise<void> {
   }
 }
 
-/** Another controller makes what one that was stopped in the middle of it may have left half way. */
+/** Another controller completes writes that a stopped controller may have left incomplete. */
 async function takenOver(): Promise<void> {
   const steps = Array.from({ length: OBJECTS_PER_WRITER }, (_, at) => next(`left-${at}`, seededRandom(seed + at)));
   const changes = steps.map(({ change }) => change);
@@ -133,7 +133,7 @@ async function takenOver(): Promise<void> {
   for (const { change, becomes } of steps) known.set(change.key.id, becomes);
 }
 
-/** The index, the edges of both ends and a full scan say the same, and it is what was acknowledged last. */
+/** The index, the edges from both ends and a full scan must agree, and match the last acknowledged state. */
 async function agree(): Promise<void> {
   const objects = await objectsOf(1);
   const scanned = (await all(500, (page) => objects.scan(page))).filter(({ key }) => key.cid === CID);
@@ -165,7 +165,7 @@ async function agree(): Promise<void> {
   expect(seen.sort()).toEqual(wanted);
 }
 
-/** Every version that has not ended is there, whatever was lost while it was written, and none that has. */
+/** Every version that has not expired must exist, whatever was lost while it was written; expired ones must not. */
 async function versionsAgree(): Promise<void> {
   const objects = await objectsOf(1);
   const versionsOf = async (id: string): Promise<readonly string[]> =>
@@ -205,7 +205,7 @@ test(
       () => undefined,
       (error: unknown) => error,
     );
-    /** Every writer has done so many rounds more. */
+    /** Waits until every writer has done this many further rounds. */
     const goOn = async (): Promise<void> => {
       const before = [...rounds];
       await expect
@@ -229,7 +229,7 @@ test(
     expect(await failed).toBeUndefined();
     await agree();
     await versionsAgree();
-    // What every node is asked for, such as a class or a full scan, does not need all of them.
+    // Requests to every node, such as those for a class or a full scan, do not need all nodes.
     await ring.kill("cassandra-1");
     await agree();
     prove("ring-churn", { seed, objects: known.size, rounds: rounds.reduce((sum, count) => sum + count, 0) });

@@ -10,16 +10,16 @@ import { openRing } from "../helpers/ring.ts";
 const BEHIND_MS = -5_000;
 const TURNS = 40;
 const TTL_MS = 3_000;
-/** Tests here; the promise is proved when all of them have come to their end. */
+/** Number of tests here; the promise is proved when all of them have ended. */
 const CASES = 4;
 const text = (value: string): Uint8Array => new TextEncoder().encode(value);
 
-/** A time of day that is wrong; spans are measured rightly, as everywhere. */
+/** A wrong time of day. Durations are still measured correctly. */
 const behind: Clock = { ...realClock, nowMs: () => realClock.nowMs() + BEHIND_MS };
 
 let right: TestClusterEngine;
 let late: TestClusterEngine;
-/** By turns: the one whose clock is right first. */
+/** Both stores in turns, the one with the right clock first. */
 let stores: readonly { readonly store: TenantStore; readonly clock: Clock }[];
 let kept = 0;
 

@@ -8,11 +8,11 @@ import { configWorld } from "../helpers/config.ts";
 import { prove } from "../helpers/evidence.ts";
 import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
-/** As often as `npm run soak` says, which also has every loss. */
+/** Number of repeats, set by `npm run soak`, which also runs every loss. */
 const TIMES = Number(process.env.ODP_RING_TIMES ?? 1);
 const CLIENTS = 6;
 const KEYS = 3;
-/** Calls of every client: before a loss, from the loss on, and from the moment everything is mended. */
+/** Calls of every client: before a loss, from the loss on, and after the repair. */
 const CALLS = { before: 4, during: 12, after: 8 } as const;
 
 let ring: Ring;
@@ -37,7 +37,7 @@ interface Loss {
   readonly name: string;
   readonly how: "kill" | "pause";
   readonly who: "leader" | "follower" | "majority";
-  /** In every run. */
+  /** True: part of every run. */
   readonly always?: true;
 }
 
@@ -66,7 +66,7 @@ test.each(ROUNDS)(
     });
     await clients.make(CALLS.before);
     const members = await membersOf(who);
-    // Calls are under way when the members go, and when they come back.
+    // Calls are in progress when the members stop and when they return.
     await Promise.all([
       who === "majority" ? clients.fail() : clients.make(CALLS.during),
       ...members.map((member) => ring[how](member)),
@@ -79,7 +79,7 @@ test.each(ROUNDS)(
   },
 );
 
-/** A controller keeps to its member while that serves: those of this test have different ones, which may lag. */
+/** A controller stays with its etcd member while that works. Those of this test use different ones, which may lag. */
 function startingAt(chance: number): Random {
   return { ...clusterRuntime.random, next: () => chance };
 }

@@ -13,7 +13,7 @@ import { mendRing, openRing, type Ring } from "../helpers/ring.ts";
 
 const CID = uniqueCid();
 const TYPE = "to";
-/** By such an edge a level is counted: every 256th as they come. */
+/** Each level counts every 256th edge. */
 const SAMPLE = 256;
 /** More samples than the buckets of level 1 are made for. */
 const FAR = 2 * 16 * EDGE_BUCKETS + 20;
@@ -33,7 +33,7 @@ let keyspace: string;
 let aheadMs = 0;
 let lastUs = 0;
 const clock: Clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
-/** What is written from now on goes by the levels that are known. */
+/** From now on, writes use the known bucket levels. */
 const settle = (): void => void (aheadMs += 2 * BUCKET_LEVEL_SETTLES_MS);
 const nextUs = (): number => (lastUs = Math.max(lastUs + 1, clock.nowMs() * 1_000));
 
@@ -54,12 +54,12 @@ afterAll(async () => {
 
 const storeOf = (controller: number) => controllers[controller % controllers.length]!.tenant("matrix");
 
-/** The edge of the hub to a far object, or of that to the hub. */
+/** The edge from the hub to a far object, or from the far object to the hub. */
 function placed(side: EdgeSide, far: EntityKey): { readonly from: EntityKey; readonly edge: EdgeEnd } {
   return side === "out" ? { from: HUB, edge: { type: TYPE, to: far } } : { from: far, edge: { type: TYPE, to: HUB } };
 }
 
-/** Keys by whose edges the level of that side is counted. */
+/** Keys whose edges count for the level of that side. */
 function farsOf(side: EdgeSide): readonly EntityKey[] {
   const keys: EntityKey[] = [];
   for (let n = 0; keys.length < FAR; n += 1) {
@@ -71,7 +71,7 @@ function farsOf(side: EdgeSide): readonly EntityKey[] {
 
 const FARS = { out: farsOf("out"), in: farsOf("in") };
 
-/** The value of each edge that is, by the id of its far end. */
+/** The value of each existing edge, by the id of its far end. */
 const known = { out: new Map<string, string>(), in: new Map<string, string>() };
 
 async function change(writer: number, side: EdgeSide, keys: readonly EntityKey[], drops: readonly boolean[]) {
@@ -93,7 +93,7 @@ async function change(writer: number, side: EdgeSide, keys: readonly EntityKey[]
   }
 }
 
-/** Each writer has far objects of its own, and sets or drops some of their edges each time. */
+/** Each writer has its own far objects, and sets or removes some of their edges each time. */
 async function churn(writer: number, until: () => boolean, counts: number[]): Promise<void> {
   const random = seededRandom(seed + writer);
   const side = SIDES[writer % 2]!;
@@ -111,7 +111,7 @@ async function churn(writer: number, until: () => boolean, counts: number[]): Pr
   }
 }
 
-/** Every edge is told once, with its last value, from both of its ends, and by the comparison of both. */
+/** Every edge must be returned once, with its last value, from both ends and by the comparison of both ends. */
 async function agree(): Promise<void> {
   const { objects, scrub } = await storeOf(1);
   for (const side of SIDES) {

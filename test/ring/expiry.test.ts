@@ -55,7 +55,7 @@ async function count(): Promise<number> {
   return (await all(100, (page) => objects.timeline({ ...span, terms: [] }, page))).length;
 }
 
-/** Names of the files of a table at the first node, after what is in memory is written to one. */
+/** Names of a table's files on the first node, after a flush of its memory. */
 async function files(table: string): Promise<readonly string[]> {
   const at = ring.members.findIndex(({ name }) => name === "cassandra-1");
   const node = ring.members[at]!;
@@ -67,7 +67,7 @@ async function files(table: string): Promise<readonly string[]> {
   return names.filter((name) => name.endsWith("-Data.db")).sort();
 }
 
-/** What happens ten days after the end of a file happens at once, and is looked for with every file that is written. */
+/** Removes the delay of ten days after the end of a file, and lets each new file trigger the check for expired ones. */
 async function hurry(): Promise<void> {
   for (const { table, window } of RECORD_LIVES) {
     const query = "SELECT compaction FROM system_schema.tables WHERE keyspace_name = ? AND table_name = ?";
@@ -91,7 +91,7 @@ test(
     const [ending, months, years] = [await of("days"), await of("months"), await of("years")];
     expect([ending.length, months.length, years.length]).toEqual([1, 1, 1]);
     await expect.poll(count, { timeout: DEADLINE_MS }).toBe(2 * OF_EACH);
-    // Cassandra looks for files that have ended when it writes one, and counts in whole seconds.
+    // Cassandra checks for expired files when it writes one, and counts in whole seconds.
     const endedMs = Date.now() + 2 * SECOND_MS;
     await expect.poll(() => Date.now(), { timeout: DEADLINE_MS }).toBeGreaterThan(endedMs);
     await append(LIVES.days);
@@ -99,7 +99,7 @@ test(
     const [left] = await of("days");
     expect(left, "of those that live on").toBeDefined();
     for (const lifeMs of [LIVES.months, LIVES.years]) await append(lifeMs);
-    // Nothing was written anew for what has ended beside it.
+    // Expired records did not cause a rewrite of the records beside them.
     expect((await of("days"))[0]).toBe(left);
     expect(await of("months")).toEqual(expect.arrayContaining([...months]));
     expect(await of("years")).toEqual(expect.arrayContaining([...years]));

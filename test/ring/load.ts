@@ -8,7 +8,7 @@ import type { EntityKey, Page, PageRequest, StoredRecord } from "../../controlle
 import { realClock } from "../helpers/clock.ts";
 import { ARE_TIMES_BOUND } from "../helpers/times.ts";
 
-/** What the store was asked for, and how it answered. */
+/** Number of store calls by kind and by fault. */
 export interface Tally {
   writes: number;
   reads: number;
@@ -20,36 +20,36 @@ export interface Tally {
 export interface LoadOptions {
   readonly random: Random;
   readonly clock?: Clock;
-  /** Whether etcd is away for so long that a lease may end. */
+  /** True if etcd is unavailable for so long that a lease may end. */
   readonly leaseMayEnd?: boolean;
-  /** How often one call may be answered with a fault, where the store is to go on. */
+  /** Maximum number of faults for one call while the store is expected to work. */
   readonly faultsPerCallMax: number;
 }
 
-/** On top of the promised deadline: what a busy machine takes to notice that it has passed. */
+/** Tolerance added to a promised deadline: the time in which a busy machine notices that it has passed. */
 const SLACK_MS = 3_000;
 const ENTITIES_PER_WRITER = 6;
 const RECORDS_PER_BATCH = 10;
 const STREAM_PIECE_BYTES = 512;
 const LEASE_TTL_MS = 15_000;
-/** One phase of a load, on a machine that does other work beside it. */
+/** Deadline for one phase of a load on a machine that does other work as well. */
 const PHASE_DEADLINE_MS = 200_000;
-/** All of a load: before the test's own deadline, which could not say who held it up. */
+/** Deadline for the whole load. It is before the test's own deadline, which could not say which worker is stuck. */
 const LOAD_DEADLINE_MS = 270_000;
-/** So much faster than the slowest may a worker be: what readers have to read stays bounded. */
+/** Maximum number of rounds that a worker may be ahead of the slowest, so that the data for readers stays bounded. */
 const ROUNDS_AHEAD_MAX = 25;
-/** Where a whole seam is away its workers do no rounds, and must be at it all the same. */
+/** The same while a whole seam is unavailable: its workers complete no rounds but must keep calling. */
 const ROUNDS_AHEAD_OF_FAULTS_MAX = 150;
 const ULID_CHARACTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
 /**
- * Writers and readers of all three seams, each doing one thing after the other as every caller must: what was answered
- * with `unavailable` or `unknown_outcome` is done again, the same write, until it is answered. Any other fault, in the soak
- * a call past its deadline, and a read that lacks what was acknowledged before it ends the load with that complaint.
+ * Writers and readers of all three seams, each making one call after the other. A call answered with `unavailable` or
+ * `unknown_outcome` is repeated, with the same write, until it succeeds. The load ends with a complaint after any other
+ * fault, after a read that lacks acknowledged data, and in the soak after a call beyond its deadline.
  */
 export class Load {
   readonly tally: Tally = { writes: 0, reads: 0, unavailable: 0, unknown: 0, longestMs: 0 };
-  /** What was answered instead of a result, for the report. */
+  /** Faults that calls returned, for the report. */
   readonly faults: string[] = [];
   readonly #store: TenantStore;
   readonly #random: Random;
@@ -108,14 +108,14 @@ export class Load {
     this.#working = workers.map(([name, work]) => this.#work(name, (round) => work(name, round)));
   }
 
-  /** Waits until every worker has done so many rounds from now on. */
+  /** Waits until every worker has done this many further rounds. */
   async goOn(rounds: number): Promise<void> {
     const before = new Map(this.#rounds);
     const done = (): boolean => [...this.#rounds].every(([name, count]) => count - (before.get(name) ?? 0) >= rounds);
     await this.#until(`${rounds} rounds more of every worker`, done);
   }
 
-  /** Waits until so many calls more have been answered with a fault. */
+  /** Waits until this many further calls have returned a fault. */
   async fail(faults: number): Promise<void> {
     const before = this.faults.length;
     this.#roundsAheadMax = ROUNDS_AHEAD_OF_FAULTS_MAX;
@@ -133,15 +133,12 @@ export class Load {
     }
   }
 
-  /** What every worker has done, to find the one that holds the others up. */
+  /** Progress of every worker, to find the one that blocks the others. */
   #standing(): string {
     return `${JSON.stringify(Object.fromEntries(this.#rounds))}, ${JSON.stringify(this.tally)}, last faults: ${JSON.stringify(this.faults.slice(-5))}`;
   }
 
-  /**
-   * Lets all workers finish, and compares what is there with what was acknowledged. Answers what is
-   * wrong.
-   */
+  /** Lets all workers finish, and compares the stored data with the acknowledged writes. Returns the differences. */
   async end(): Promise<readonly string[]> {
     this.#ended = true;
     let left = this.#working.length;
@@ -179,7 +176,7 @@ export class Load {
     }
   }
 
-  /** A call as every caller makes it. */
+  /** Makes a call and repeats it, as every caller does. */
   async #again<T>(kind: "write" | "read", action: () => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       const began = performance.now();
@@ -228,7 +225,7 @@ export class Load {
     for (const record of records) this.#records.add(record.id);
   }
 
-  /** A counter that only this worker writes: after an unknown outcome it looks whether its write is there. */
+  /** A counter that only this worker writes. After an unknown outcome it checks if its write is stored. */
   async #count(name: string): Promise<void> {
     const key = `${this.#place}/count/${name}`;
     const { value, revision } = this.#counters.get(name) ?? { value: 0, revision: 0 };
@@ -242,13 +239,13 @@ export class Load {
     this.#putRevisions.push(written ?? 0);
   }
 
-  /** Without a condition: a write that was given up must not come back over a later one. */
+  /** Without a condition: an abandoned write must not take effect after a later one. */
   async #overwrite(name: string, round: number): Promise<void> {
     await this.#again("write", () => this.#store.kv.put(`${this.#place}/plain/${name}`, number(round)));
     this.#plain.set(name, round);
   }
 
-  /** Two workers want the same names: each has one owner, and a worker that was told it owns one does. */
+  /** Two workers want the same names. Each name has one owner: exactly the worker that was told that it owns it. */
   async #claim(name: string, round: number): Promise<void> {
     const key = `${this.#place}/claim/${round}`;
     const result = await this.#again("write", () =>
@@ -327,7 +324,7 @@ export class Load {
     }
   }
 
-  /** As a controller holds what is its own. */
+  /** As a controller holds its own lease. */
   async #holdLease(): Promise<KvLease> {
     const lease = await this.#again("read", () => this.#store.kv.lease(LEASE_TTL_MS));
     await this.#again("write", () => this.#store.kv.put(`${this.#place}/held`, number(1), { lease: lease.id }));
@@ -338,7 +335,7 @@ export class Load {
     const lease = this.#lease;
     const entry = await this.#again("read", () => this.#store.kv.get(`${this.#place}/held`));
     if (this.#keepsLease && (lease?.lost.aborted || entry === undefined)) this.#complain("The lease was lost.");
-    // Once it counts as lost, or earlier, no one else may find the key gone; the other way round it is a second owner.
+    // The key must not be gone for others before the lease is lost here: otherwise there would be a second owner.
     if (!lease?.lost.aborted && entry === undefined)
       this.#complain("The key of a lease is gone before its holder knows.");
     await lease?.revoke().catch(() => undefined);
@@ -395,7 +392,7 @@ export class Load {
     }
   }
 
-  /** Every acknowledged write of a counter was told once and in order. */
+  /** Every acknowledged write of a counter must be reported once and in order. */
   async #checkWatch(): Promise<void> {
     const newest = Math.max(0, ...this.#putRevisions);
     const end = performance.now() + 60_000;

@@ -8,23 +8,20 @@ import { fillDisk, freeDisk, hasSmallDisk, mendRing, openRing, type Ring } from 
 import { SMALL_DISKS } from "../helpers/ring-setup.ts";
 import { Load, type LoadOptions } from "./load.ts";
 
-/** Every loss, as `npm run soak` says; else those of which each promise needs one. */
+/** True: every loss, for `npm run soak`. Otherwise one for each promise. */
 const ALL = Number(process.env.ODP_RING_TIMES ?? 1) > 1;
-/** Rounds that every worker of the load does at least, in each phase. */
+/** Minimum number of rounds of every worker of the load in each phase. */
 const ROUNDS = { before: 3, during: 10, after: 4 } as const;
-/**
- * Calls answered with a fault while two of three are lost: more than the load has workers, so that each has repeated a
- * call.
- */
+/** Calls answered with a fault while two of three are lost: more than the load has workers, so each repeats a call. */
 const FAULTS = 12;
-/** While one of three is lost, no call has to be made again more often. */
+/** Maximum number of repeats of a call while one of three is lost. */
 const FAULTS_PER_CALL_MAX = 3;
 const LATE_ROUNDS = 3;
-/** While two are lost, as often as it takes. */
+/** The same while two of three are lost: no real limit. */
 const MANY = 200;
-/** The member that is lost may be the one in use, with one write of every worker that writes to etcd. */
+/** The lost member may be the one in use, with one write in progress for every worker that writes to etcd. */
 const IN_FLIGHT_MAX = 5;
-/** What a member has set aside, and more: by then it has met the end of its disk. */
+/** More than a member has reserved, so that it certainly reaches the end of its disk. */
 const GROWTH_MAX_MIB = 400;
 
 const seeds = new Map<string, number>();
@@ -46,9 +43,9 @@ interface Loss {
   readonly name: string;
   readonly how: "kill" | "pause";
   readonly members: () => Promise<readonly string[]>;
-  /** In every run. */
+  /** True: part of every run. */
   readonly always?: true;
-  /** How many writes to etcd may have an outcome that stays unknown; none where no member of etcd is lost. */
+  /** Maximum number of etcd writes whose outcome stays unknown; none if no etcd member is lost. */
   readonly unknownMax?: number;
 }
 
@@ -113,7 +110,7 @@ const MAJORITIES: readonly Loss[] = [
     how: "kill",
     always: true,
     members: async () => {
-      // Asked twice, it may be another one the second time, and both answers name the same member.
+      // Called only once: a second call could return another leader, and both entries could then be the same member.
       const leads = await leader();
       return [leads, ...othersThan(leads).slice(0, 1)];
     },
@@ -147,7 +144,7 @@ test.each(ALL ? SMALL_DISKS : SMALL_DISKS.slice(0, 1))(
     expect(grownMiB, "what the others took until the member gave up").toBeLessThan(GROWTH_MAX_MIB);
     await load.goOn(ROUNDS.during);
     await freeDisk(member);
-    // A node that has met a full disk has ended itself, or answers no call until it is started again.
+    // A node whose disk was full has ended itself, or answers no call until it is restarted.
     await ring.kill(member);
     await mendRing(ring);
     await load.goOn(ROUNDS.after);
@@ -172,14 +169,14 @@ test("a write that was given up on a member that hangs is not done over a later 
     await expect(kv.put(key, Uint8Array.of(2))).rejects.toMatchObject({ code: "unknown_outcome" });
     await settled(() => store.kv.put(key, Uint8Array.of(3)));
     await ring.resume(member);
-    // Through the same connection, behind what was given up.
+    // Uses the same connection, after the abandoned call.
     await settled(() => kv.put("behind", Uint8Array.of(round)));
     expect((await kv.get(key))?.value).toEqual(Uint8Array.of(3));
   }
   prove("ring-loss", { loss: "a write given up while its etcd member was paused", rounds: LATE_ROUNDS });
 });
 
-/** Writes until it has had an effect, and answers how much. */
+/** Writes until there is an effect; returns how much was written. */
 async function growUntil(enough: () => Promise<boolean>): Promise<number> {
   const bytes = new Uint8Array(500_000).fill(7);
   let written = 0;

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => engine?.[Symbol.asyncDispose]());
 
-/** Asked again until a node that was lost this moment is known to be. */
+/** Repeats the call until a node that was just lost is recognised as lost. */
 async function repairs(): Promise<readonly TableRepair[]> {
   const { scrub } = await engine.tenant("matrix");
   return again(() => scrub.repairs());
@@ -46,7 +46,7 @@ test("a table counts as repaired when nodetool has repaired it on every node, si
   await repair(first, "--full", "-pr");
   const firstMs = Date.now();
   for (const name of others) await repair(name, "--full", "-pr");
-  // One that only compares, or leaves a node out, makes nothing alike.
+  // A preview, or a repair that leaves a node out, does not synchronise the data.
   await repair(last, "--full", "-pr", "--preview");
   const [left = "", ...kept] = others;
   const hosts = [first, ...kept, last].flatMap((name) => ["-hosts", addressOf(name)]);
@@ -79,7 +79,7 @@ test("what was repaired is told while a node is away, and a repair that does not
 test("repairs in as many pieces as fill several pages count together", async () => {
   const { cassandraContactPoints: contactPoints, cassandraDatacenter: datacenter } = ring.settings;
   const cassandra = await Cassandra.connect({ contactPoints, datacenter, runtime: clusterRuntime });
-  // Later than what nodetool did before.
+  // Later than the earlier nodetool repairs.
   const beganMs = Date.now() + 3_600_000;
   const pieces = 2 * REPAIRS_PER_READ + 1;
   const width = 2n ** 64n / BigInt(pieces);

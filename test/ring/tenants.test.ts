@@ -21,7 +21,7 @@ afterAll(async () => {
   await admin?.close();
 });
 
-/** Keys, contents, objects by an index and their edges, and records are there as they were written. */
+/** Keys, contents, objects by an index and their edges, and records must be stored as they were written. */
 async function expectWhole(name: string): Promise<void> {
   const { kv, blobs } = await engine.tenant(name);
   await kv.put("here", Buffer.from(name));

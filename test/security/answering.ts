@@ -16,8 +16,9 @@ import type { DrawnCall } from "./draw.ts";
 import type { World } from "./world.ts";
 
 /**
- * All that a call tells its caller, as one text, without the wire: permission, input by its schema, handler, the members
- * that its output names, and what a failure says. At a fraction of what a request costs, for calls in large numbers.
+ * Everything that a call reveals to its caller, as one text, without HTTP: permission check, input by its schema,
+ * handler, the members that its output names, and the text of a failure. Costs a fraction of a request, for very many
+ * calls.
  */
 export async function answerOf(call: DrawnCall, by: Caller): Promise<string> {
   const { endpoint, path, input, text } = call;
@@ -55,7 +56,7 @@ async function uploaded({ files = [] }: DrawnCall, { folder }: Caller): Promise<
 export interface Caller {
   readonly principal: Principal;
   readonly signal: AbortSignal;
-  /** For what the call uploads. */
+  /** Folder for the uploads of the call. */
   readonly folder: string;
 }
 
@@ -98,8 +99,8 @@ function filtered(output: Endpoint["output"], value: unknown): unknown {
 }
 
 /**
- * The HTTP interface of the world, where a caller is who it says it is: no call, and no other caller, ends its session,
- * changes its password or locks it out.
+ * The HTTP interface of the world, which trusts the identity that a caller claims. So no call, and no other caller, can
+ * end its session, change its password or lock it out.
  */
 export function httpFor(
   { endpoints, audit }: World["assembly"],
@@ -120,7 +121,7 @@ export function httpFor(
   });
 }
 
-/** The same call as a request. */
+/** The same call as an HTTP request. */
 export async function requested(
   app: FastifyInstance,
   call: DrawnCall,

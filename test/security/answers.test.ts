@@ -4,7 +4,7 @@ import { connect, type AddressInfo } from "node:net";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
 
-/** What a browser is told with every answer, whatever was asked and however it ended. */
+/** Headers that a browser receives with every answer, whatever the request and its result. */
 
 let http: TestHttp;
 let session: string;
@@ -136,7 +136,7 @@ async function listening(): Promise<AddressInfo> {
   return http.app.server.address() as AddressInfo;
 }
 
-/** All that the server says until it ends the connection. */
+/** Everything that the server sends until it closes the connection. */
 async function answerTo(port: number, request: string): Promise<string> {
   const socket = connect(port, "127.0.0.1");
   await once(socket, "connect");

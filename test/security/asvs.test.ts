@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
-/** The page on OWASP ASVS 5.0 says of every requirement of levels 1 and 2 what holds, and names the test that shows it. */
+/** For every requirement of levels 1 and 2, the page on OWASP ASVS 5.0 states what holds and the test that shows it. */
 const PAGE = "deploy/docs/asvs.md";
 
-/** The requirements of levels 1 and 2 of version 5.0.0: sections with the numbers in them. */
+/** The requirements of levels 1 and 2 of version 5.0.0: sections with their numbers. */
 const REQUIREMENTS = `
 1.1.1-2 1.2.1-9 1.3.1-11 1.4.1-3 1.5.1-2 2.1.1-3 2.2.1-3 2.3.1-4 2.4.1 3.2.1-2 3.3.1-4 3.4.1-6 3.5.1-5 3.7.1-2 4.1.1-3
 4.2.1 4.3.1-2 4.4.1-4 5.1.1 5.2.1-3 5.3.1-2 5.4.1-3 6.1.1-3 6.2.1-12 6.3.1-4 6.4.1-4 6.5.1-5 6.6.1-3 6.8.1-4 7.1.1-3
@@ -64,7 +64,7 @@ function requirements(): string[] {
     });
 }
 
-/** A row has four cells; one with fewer or more is none, and its requirement is missing. */
+/** A row must have four cells; otherwise its requirement counts as missing. */
 function applicable(): Row[] {
   return page
     .split("\n")
@@ -100,7 +100,7 @@ function isTest(file: string): boolean {
   return file.endsWith(".test.ts");
 }
 
-/** A title of a test stands in quotes: a part of one names no test. */
+/** True if the file lacks the text. A title of a test is searched with its quotes: a part of a title names no test. */
 function isMissing({ file, text }: Proof): boolean {
   if (!existsSync(file)) return true;
   const content = readFileSync(file, "utf8");

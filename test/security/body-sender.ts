@@ -8,7 +8,7 @@ export interface SentBody {
   readonly payload: string;
 }
 
-/** What the thread runs: it keeps a request until it is told to send it. */
+/** Program of the thread. It holds a request until it is told to send it. */
 const PROGRAM = `
 const { parentPort } = require("node:worker_threads");
 let request;
@@ -27,11 +27,11 @@ parentPort.on("message", async (message) => {
   }
 });`;
 
-/** Sends bodies from a thread of its own, so that the sender's work is not the receiver's. */
+/** Sends bodies from its own thread, so that the work of the sender is not measured with that of the receiver. */
 export class BodySender implements AsyncDisposable {
   readonly #worker = new Worker(PROGRAM, { eval: true });
 
-  /** To be called before the receiver is measured. */
+  /** Call before the receiver is measured. */
   async prepare({ payload, ...request }: SentBody): Promise<void> {
     const body = new TextEncoder().encode(payload);
     const ready = once(this.#worker, "message");
@@ -39,7 +39,7 @@ export class BodySender implements AsyncDisposable {
     await ready;
   }
 
-  /** The answer's code, or `ok`. */
+  /** Returns the code of the answer, or `ok`. */
   async send(): Promise<string> {
     const answered = once(this.#worker, "message") as Promise<[string]>;
     this.#worker.postMessage("send");

@@ -6,8 +6,8 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Who reads the objects of the platform's classes: by each way the same, for each kind of caller. A new class has to be
- * thought about here.
+ * Users that may read the objects of the platform's classes: the same by every way, for each kind of caller. Decide
+ * here for every new class.
  */
 const READING: Readonly<Record<string, string>> = {
   "/matrix/consolelog/rule": "consolelog:read",
@@ -39,7 +39,7 @@ const PATHS = Object.keys(READING);
 const ROOT = { class: "/", access: "read" } as const;
 const admin = testPrincipal();
 
-/** Every way to objects of a class; each answers an error, or something of them. */
+/** Every way to read objects of a class; each returns an error or data of the objects. */
 const WAYS: Readonly<Record<string, (path: string) => { readonly url: string; readonly text?: string }>> = {
   MQL: (path) => mql(`select * from ${path}`),
   "a count": (path) => mql(`select count(*) from ${path}`),
@@ -117,7 +117,7 @@ describe.each(PATHS)("%s is read by every way", (path) => {
     const callers = {
       [holder]: true,
       member: isOpenToGroups,
-      // Everybody has the permission for files, which their paths narrow.
+      // Every user has the permission for files, which path grants restrict.
       plain: ["objects_read", "files_read"].includes(holder),
       part: holder === "objects_read",
     };

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import { programSources } from "../helpers/program-sources.ts";
 
-/** What the programs use of cryptography is what the table in SECURITY.md lists. */
+/** The cryptography in the programs must match the table in SECURITY.md. */
 
 const FUNCTIONS =
   "createHash|createHmac|createCipheriv|createDecipheriv|hkdfSync|hash|digest|sign|verify|generateKeyPairSync";
-/** Forms in which a digest is told. */
+/** Encodings of a digest. */
 const FORMS = ["hex", "base64", "base64url"];
 
 const sources = programSources("agent", "common", "controller", "deploy");
 
-/** The first group of `pattern` wherever it is found, with the files. */
+/** Matches of the first group of `pattern`, with the files in which they occur. */
 function found(pattern: RegExp): ReadonlyMap<string, readonly string[]> {
   const files = new Map<string, string[]>();
   for (const { file, text } of sources)

@@ -6,7 +6,7 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * A user who may not read and write a class and those below it without restriction defines nothing of it: every rule,
+ * A user without unrestricted access to a class and its subclasses must not define anything of it: for every rule,
  * every definition, every way.
  */
 
@@ -20,9 +20,7 @@ const ALTERATIONS: Readonly<Record<ClassAlteration["kind"], readonly string[]>> 
   setOptions: ["set ttl=1", "set version=true", "set autosearch=true", "set alias='x'"],
 };
 
-/**
- * Texts of every kind of statement that defines something; a new kind does not compile before it is thought about here.
- */
+/** Texts of every kind of statement that defines something. A new kind does not compile until it is added here. */
 const DEFINITIONS: Readonly<Record<Statement["kind"], readonly string[]>> = {
   createClass: [
     "create class /matrix/ent/below (a int)",
@@ -63,7 +61,7 @@ const RESTRICTED: Readonly<Record<string, readonly DataRule[]>> = {
     { class: "/matrix/ent/box", access: "write", hidden: ["note"] },
   ],
 };
-/** For definitions of the class itself the class is what counts; there these are free. */
+/** For definitions of the class itself only the class matters, so these are allowed there. */
 const BELOW_ONLY = "a hidden column of a class below";
 
 let world: World;
@@ -124,7 +122,7 @@ function form(file: string): { type: string; payload: string } {
   return { type: "multipart/form-data; boundary=edge", payload: `--edge\r\n${head}\r\n\r\n${file}\r\n--edge--\r\n` };
 }
 
-/** Every way an MQL definition comes in. */
+/** Every way to send an MQL definition. */
 const WAYS: Readonly<Record<string, (name: string, text: string) => Promise<Answer>>> = {
   statement: (name, text) => call(name, { method: "POST", path: "/mxobject/mql", payload: text }),
   batch: (name, text) => call(name, { method: "POST", path: "/mxobject/mql", payload: `begin ${text}; end` }),
@@ -153,7 +151,7 @@ const SCHEMA_CALLS: Readonly<Record<string, (name: string) => Promise<Answer>>> 
 
 const REFUSALS = ["denied", "not_found", "unsupported"];
 
-/** Dropping, if it exists, what does not exist for the user is no error and does nothing. */
+/** `DROP … IF EXISTS` of an object that does not exist for the user is no error and has no effect. */
 const isNothing = (name: string, text: string): boolean =>
   /^(no class|everything but)/.test(name) && text.startsWith("drop class if exists");
 const isOfClassBelow = (name: string, text: string): boolean =>

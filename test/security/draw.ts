@@ -1,18 +1,18 @@
 import type { Endpoint } from "../../controller/http/endpoint.ts";
 import { PASSWORD } from "../helpers/http-app.ts";
 
-/** One of a list, as a seed says. */
+/** Selects an entry of a list by a seed. */
 export type Draw = <T>(list: readonly T[]) => T;
 
-/** Of one endpoint, before it is put into a request. */
+/** A call of an endpoint, before it becomes a request. */
 export interface DrawnCall {
   readonly endpoint: Endpoint;
-  /** What stands in the places of its path's parameters, by their names. */
+  /** Values for the path parameters, by name. */
   readonly path: Readonly<Record<string, string>>;
   readonly input: Readonly<Record<string, unknown>>;
-  /** A body that is no members, such as a script. */
+  /** A body that has no members, such as a script. */
   readonly text?: string;
-  /** Parts of a multipart body besides the members. */
+  /** Parts of a multipart body in addition to the members. */
   readonly files?: readonly DrawnFile[];
 }
 
@@ -34,7 +34,7 @@ const PATHS = [
   "/second/vault",
 ];
 const IDS = ["vault:closed", "vault:open", "vault:theirs", "shut:a", "ldap:1", "1000000000000000000"];
-/** All there is, which costs the most, only now and then. */
+/** Reading all data costs the most, so it is drawn rarely. */
 const CLASSES = [
   ...Array.from({ length: 12 }, () => "/matrix/vault"),
   ...Array.from({ length: 4 }, () => "/matrix/shut"),
@@ -77,7 +77,7 @@ const CONDITIONS = [
 const ORDERS = ["secret", "note", "id", "leads.note"];
 const ENDS = ["", ":vault", "vault:closed", "vault:open", ":shut"];
 
-/** Statements of every kind, about what there is. */
+/** Statements of every kind, about existing objects. */
 const STATEMENTS: readonly ((draw: Draw) => string)[] = [
   (draw) => `select ${draw(COLUMNS)} from ${draw(CLASSES)}`,
   (draw) => `select ${draw(COLUMNS)} from ${draw(CLASSES)} where ${draw(CONDITIONS)}`,
@@ -119,7 +119,7 @@ const SEARCHES: readonly ((draw: Draw) => string)[] = [
   (draw) => draw(["closed", "*", "code:closed", "secret:*", "secret=x*"]),
 ];
 
-/** What scripts ask the platform for, by the functions that they find. */
+/** Scripts that call the platform through the functions available to them. */
 const SCRIPTS: readonly ((draw: Draw) => string)[] = [
   (draw) => `OUTPUT = odb.mql(${JSON.stringify(draw(STATEMENTS)(draw))})`,
   (draw) => `OUTPUT = odb.search(${JSON.stringify(draw(SEARCHES)(draw))})`,
@@ -136,13 +136,13 @@ const CONTENTS: readonly ((draw: Draw) => string)[] = [
   () => "code,note\nclosed,x\n",
 ];
 
-/** Scripts have threads and machines of their own: one of so many calls is one. */
+/** Scripts need their own threads and machines, so only one call in this many is a script. */
 const SCRIPT_TO_OTHERS = 400;
 
-/** What makes a hash of a password costs as much as hundreds of others: drawn as rarely. */
+/** A password hash costs as much as hundreds of other calls, so such calls are drawn this much less often. */
 const CHEAP_TO_DEAR = 50;
 
-/** Draws calls of these endpoints. Half of them ask for data and name nothing besides: most of those are answered. */
+/** Draws calls of these endpoints. Half of them read data and have no other members: most of those succeed. */
 export function drawerOf(endpoints: readonly Endpoint[]): (draw: Draw) => DrawnCall {
   const dear = endpoints.filter(isDear);
   const cheap = endpoints.filter((endpoint) => !isDear(endpoint));

@@ -5,14 +5,14 @@ import { held, HELD_HEAP_MAX_MB } from "./measure.ts";
 import { openWorld, type World } from "./objects.ts";
 import { CountedPauses } from "./pauses.ts";
 
-/** Beyond this something is not bounded at all; `npm run bench -- hostile` tells what it really is. */
+/** Beyond this, work is not bounded at all. `npm run bench -- hostile` measures the real value. */
 const STOP_MAX_MS = 1_000;
-/** Pauses of a request that goes on, at least, and until its caller leaves. */
+/** Minimum number of pauses of a request that continues; the maximum is the number until its caller leaves. */
 const PAUSES_MIN = 30;
 const PAUSES_MAX = 100;
-/** Bounds of sizes and rights. */
+/** Codes for exceeded sizes and missing rights. */
 const REFUSED = ["too_large", "limited", "invalid", "not_found", "syntax"];
-/** Besides, what ends a request whose caller has left. */
+/** Also includes the code of a request whose caller has left. */
 const OUTCOMES = [...REFUSED, "ok", "cancelled"];
 
 let world: World;

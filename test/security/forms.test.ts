@@ -8,10 +8,11 @@ import { openTestHttp, type TestHttp } from "../helpers/http-app.ts";
 import { TIMES } from "../helpers/times.ts";
 
 /**
- * Forms and multipart bodies, whole and damaged: each is understood or refused with a reason, none is a fault of ours.
+ * Forms and multipart bodies, intact and damaged: each must be understood or refused with a reason; none may cause an
+ * internal error.
  */
 
-/** Cases in every run; `npm run soak` makes more. */
+/** Number of cases in every run; `npm run soak` runs more. */
 const CASES = 1_000 * TIMES;
 const Nested = Type.Object({
   a: Type.Optional(Type.Union([Type.String(), Type.Integer(), Type.Null()])),
@@ -135,7 +136,7 @@ function some<T>(random: Random, make: () => T): readonly T[] {
   return Array.from({ length: Math.floor(random.next() * 5) }, make);
 }
 
-/** A text with a part cut out, doubled or replaced, or as it is. */
+/** A text with a part removed, doubled or replaced, or unchanged. */
 function damaged(random: Random, text: string): string {
   if (random.next() < 0.5) return text;
   const [from, to] = [random.next() * text.length, random.next() * text.length].sort((one, other) => one - other);
@@ -155,7 +156,7 @@ function form(random: Random): { readonly type: string; readonly payload: string
   };
 }
 
-/** `encodeURIComponent` refuses half of a pair of surrogates. */
+/** `encodeURIComponent` refuses a lone surrogate. */
 function wellFormed(text: string): string {
   return text.replace(/[\ud800-\udfff]/g, "?");
 }
@@ -191,7 +192,7 @@ test.each([
     else expect(["invalid", "syntax", "too_large"], shown).toContain(answer.code);
     expect(response.body, shown).not.toMatch(/Cannot read|is not a function|undefined \(reading|node_modules/);
   }
-  // A generator that only makes rubbish would prove nothing.
+  // A generator that produces only invalid input would prove nothing.
   expect(understood).toBeGreaterThan(CASES / 20);
   expect(({} as { a?: unknown }).a).toBeUndefined();
 });

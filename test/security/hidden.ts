@@ -7,14 +7,14 @@ import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World, type WorldOptions } from "./world.ts";
 
-/** Objects of which data rules hide rows and columns, users of every kind of rule, and texts that ask for what is hidden. */
+/** Objects whose rows and columns data rules hide, users for every kind of rule, and texts that ask for hidden data. */
 
 export const ENT = "/matrix/ent";
 const PAST = "2025-01-01 12:00:00";
 
 /**
- * Texts of every kind of statement, and ways to write it; a new kind does not compile without one. They stand for
- * reading, and changes that answer.
+ * Texts of every kind of statement in several spellings. A new kind does not compile without a text. They represent
+ * reads and changes that return data.
  */
 export const STATEMENTS: Readonly<Record<Statement["kind"], readonly string[]>> = {
   select: [
@@ -158,7 +158,7 @@ interface User {
   readonly data: readonly DataRule[];
   /** Groups of which only this user is a member. */
   readonly groups?: Readonly<Record<string, GroupContent>>;
-  /** What must not come out. */
+  /** Text that must not appear in answers. */
   readonly markers: RegExp;
   readonly hidesColumn: boolean;
 }
@@ -180,7 +180,7 @@ export const USERS: Readonly<Record<string, User>> = {
     hidesColumn: true,
   },
   readonly: { data: [{ class: "/", access: "read" }, NO_VAULT], markers: /VAULT/, hidesColumn: false },
-  // One group has the rows, another one the column: no value of it is in both.
+  // One group gives access to the rows, another one to the column: no group gives access to a value in both.
   groups: {
     data: [{ class: "/matrix/system", access: "read" }],
     groups: {
@@ -206,7 +206,7 @@ export const USERS: Readonly<Record<string, User>> = {
 
 export interface Hidden extends AsyncDisposable {
   readonly world: World;
-  /** The body of the answer; `user` is one of `USERS`, `admin`, or another one with the same password. */
+  /** Returns the body of the answer. `user`: one of `USERS`, `admin`, or another user with the same password. */
   call(user: string, options: InjectOptions & { readonly url: string }): Promise<string>;
   mql(user: string, text: string): Promise<string>;
   search(user: string, text: string): Promise<string>;
@@ -256,7 +256,7 @@ async function populate({ assembly }: World): Promise<void> {
   }
 }
 
-/** The answer without what the caller said himself. */
+/** The answer without the text that the caller sent. */
 export function beyond(answer: string, said: string): string {
   let rest = answer;
   for (const word of said.match(/\w+/g) ?? []) if (/^(ROW|HIDDEN|VAULT)/.test(word)) rest = rest.replaceAll(word, "");

@@ -25,7 +25,7 @@ import { testPrincipal, testRuntime } from "../helpers/runtime.ts";
 import { StoppableStores } from "../helpers/stoppable-stores.ts";
 import { storeFolder } from "../helpers/folders.ts";
 
-/** An agent whose machine an attacker owns: it holds a good certificate and speaks the protocol by hand. */
+/** An agent on a machine that an attacker controls: it has a valid certificate and sends arbitrary frames. */
 
 const ADMIN = testPrincipal();
 const NEIGHBOUR = testPrincipal("administrator", "second");
@@ -122,12 +122,12 @@ class Hostile {
     this.streamId = streamId;
   }
 
-  /** Pinned as it has to be. */
+  /** Sends correctly pinned entries. */
   send(...entries: Entry[]): Promise<void> {
     return this.agent.sendPinned(this.streamId, entries);
   }
 
-  /** As it stands. */
+  /** Sends the entries unchanged. */
   sendRaw(entries: Entry[], pin?: Pin): void {
     this.agent.send({ $case: "batch", value: { streamId: this.streamId, entries, ...(pin && { pin }) } });
   }
@@ -195,7 +195,7 @@ async function refusals(host: string): Promise<readonly Row[]> {
   return rows(`select name, msg, count, raw from /matrix/consolelog/rule where host = '${host}'`);
 }
 
-/** A neighbour of the hostile agent gets its work done, now. */
+/** Work of a neighbour of the hostile agent must complete now. */
 async function othersAreServed(): Promise<void> {
   const good = await connected("web", `good-stream-${(streams += 1)}`);
   const name = `served${streams}`;
@@ -468,7 +468,7 @@ describe("how much an agent may send", () => {
     await odp.hosts.save(ADMIN, { host: "flood" });
     await odp.policies.save(ADMIN, policy("floods", OWN_RULE, ["flood"]));
     const { agent } = await connected("flood", "flood-stream");
-    // A store that keeps up with the flood would leave nothing unacknowledged.
+    // Holds back the store: if it kept up with the flood, nothing would stay unacknowledged.
     const held = stores.hold("append");
     const pin = await agent.pin([records(1, [], { policy: "floods" })]);
     for (let sequence = 1; sequence <= 10_000; sequence++) {

@@ -6,7 +6,7 @@ import { HELD_HEAP_MAX_MB, heldBy } from "./measure.ts";
 import { CountedPauses } from "./pauses.ts";
 import { openWorld, type World } from "./world.ts";
 
-/** Beyond this something is not done in slices at all; `npm run bench -- hostile` tells what it really is. */
+/** Beyond this, work is not done in slices at all. `npm run bench -- hostile` measures the real value. */
 const STOP_MAX_MS = 1_000;
 const OUTCOMES = ["ok", "too_large", "limited", "invalid", "not_found", "syntax", "signin"];
 
@@ -26,7 +26,7 @@ afterAll(async () => {
   await world?.[Symbol.asyncDispose]();
 });
 
-/** Where bodies are refused unread, one stands for all. */
+/** If an endpoint refuses bodies unread, one body is enough. */
 const bodiesFor = ({ takesLarge }: HostileTarget): readonly HostileBody[] =>
   HOSTILE_BODIES.filter(({ always }) => always).slice(takesLarge ? 0 : -1);
 const cases = HOSTILE_TARGETS.filter(({ always }) => always || ARE_TIMES_BOUND).flatMap((target) =>

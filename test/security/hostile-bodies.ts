@@ -1,24 +1,24 @@
-/** A body that is made to hold the thread while it is decoded, checked or handed on. */
+/** A body designed to block the thread while it is decoded, checked or passed on. */
 export interface HostileBody {
   readonly name: string;
   readonly type: string;
-  /** Made when it is sent: some have megabytes. `member` is one that the endpoint knows. */
+  /** Created when it is sent, because some have megabytes. `member`: a member that the endpoint knows. */
   readonly payload: (member: string) => string;
-  /** Pauses in which it is decoded at least, where it is not refused before; 0: it is refused everywhere, or small. */
+  /** Minimum number of pauses in which it is decoded, unless refused before. 0: it is always refused, or small. */
   readonly pauses: number;
-  /** Sent in every run of the tests. */
+  /** True: sent in every run of the tests. */
   readonly always?: true;
 }
 
-/** Where hostile bodies are sent: one endpoint for each way in which bodies are bounded and used. */
+/** Targets of hostile bodies: one endpoint for each way in which bodies are bounded and used. */
 export interface HostileTarget {
   readonly name: string;
   readonly path: string;
   readonly member: string;
   readonly isSignedIn: boolean;
-  /** Decodes large bodies; any other refuses them unread. */
+  /** True if it decodes large bodies; otherwise it refuses them unread. */
   readonly takesLarge?: true;
-  /** The bench sends it all bodies; others get those of every run. */
+  /** True: the benchmark sends it all bodies. Others get only those of every run. */
   readonly isOfAll?: true;
   readonly always?: true;
 }

@@ -22,7 +22,7 @@ import { openTrusted, TrustedFolder } from "../../agent/trusted-path.ts";
 import { seededRandom } from "../helpers/clock.ts";
 import { LogAgent } from "../helpers/log-agent.ts";
 
-/** Any user but root; nothing needs to know the name. */
+/** Any user except root; the user needs no name. */
 const USER = 4_321;
 const OTHER = 4_322;
 const DEADLINE_MS = 20_000;
@@ -47,7 +47,7 @@ async function asUser(path: string, work: (path: string) => Promise<unknown>, ow
   await lchown(at(path), owner, owner);
 }
 
-// Files get other owners by root alone.
+// Only root can change the owner of files.
 describe.runIf(process.getuid?.() === 0)("a user who owns the folder in which the agent works as root", () => {
   beforeEach(() => chown(at("user"), USER, USER));
 

@@ -2,24 +2,24 @@ import type { Value } from "../../common/value.ts";
 import { ITEM, LETTERS, TEXTS, WIDE } from "./objects.ts";
 
 /**
- * One request that is made to hold the thread or to take memory, by the user with the fewest rights for it: reads
- * by a viewer, writes by a user who may write.
+ * A request designed to block the thread or to use much memory, sent by the user with the fewest rights that it needs:
+ * reads by a viewer, writes by a user who may write.
  */
 export interface HostileRequest {
   readonly name: string;
   readonly language: "mql" | "search";
-  /** Made when it is sent: some have megabytes. */
+  /** Created when it is sent, because some have megabytes. */
   readonly text: () => string;
   readonly values?: () => readonly (readonly Value[])[];
   readonly cursor?: () => string;
   readonly by?: "writer";
-  /** No row is left for most of its work, so that it ends within a few pauses. */
+  /** True if most of its work leaves no rows, so that it ends within a few pauses. */
   readonly isShort?: true;
 }
 
 const MANY = 100_000;
 
-/** One for each bound of the parsers, the planner and what runs. */
+/** One for each bound of the parsers, of the planner and of the execution. */
 export const HOSTILE_REQUESTS: readonly HostileRequest[] = [
   // Parsers.
   mql("200,000 OR", () => `select host from ${ITEM} where ${repeated(200_000, (n) => `size=${n}`, " or ")}`),
@@ -123,7 +123,7 @@ export const HOSTILE_REQUESTS: readonly HostileRequest[] = [
     "EXPLAIN of 20,000 OR",
     () => `explain select host from ${ITEM} where ${repeated(20_000, (n) => `size=${n}`, " or ")}`,
   ),
-  // What runs.
+  // Execution.
   mql("groups of long keys", () => `select note, count(*), min(note), first(note) from ${TEXTS} group by id, note`),
   mql("different rows with long texts", () => `select distinct id, note from ${TEXTS} limit -1`),
   mql("long texts, sorted", () => `select * from ${TEXTS} order by note limit -1`),
@@ -281,7 +281,7 @@ function letters(n: number): string {
   return `w${String(n).replaceAll(/\d/g, (digit) => LETTERS[Number(digit)] ?? "")}`;
 }
 
-/** Every one of these has the same value in all objects. */
+/** Joins in which every condition has the same value for all objects. */
 function joins(count: number): string {
   return repeated(count, (n) => `join (t${n}:${ITEM}) on t.grp = t${n}.grp`, " ");
 }

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openTestHttp, PASSWORD, type TestHttp } from "../helpers/http-app.ts";
 
 /**
- * A page of another site that sends the password of its author would have the victim work, and write, as that author. So
- * a browser is signed in by pages of this site only; programs are by any call.
+ * A page of another site could send the password of its author; the victim would then work, and write, as that author.
+ * Therefore only pages of this site sign in a browser. Any call signs in a program.
  */
 
 const HOST = "odp.example:8080";

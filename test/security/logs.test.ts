@@ -9,7 +9,7 @@ import { openTestHttp } from "../helpers/http-app.ts";
 import { programSources } from "../helpers/program-sources.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 
-/** What the programs write about what happened goes where the table in SECURITY.md says, and nowhere else. */
+/** The programs must log events only to the places in the table of SECURITY.md. */
 
 const sources = programSources("agent", "common", "controller");
 
@@ -25,7 +25,7 @@ const table = readFileSync("SECURITY.md", "utf8").split("\n## Logs\n")[1]?.split
 test("the terminal and standard output are written to by the mains alone, each log is opened in one place", () => {
   const mains = ["controller/cli/main.ts", "controller/main.ts"];
   expect(filesWith(/\bconsole\.\w+\(/)).toEqual(mains);
-  // The command line hands its process to one class that writes.
+  // The command line passes its process to one class that writes.
   expect(filesWith(/\bprocess\.(?:stdout|stderr)\b|\bnew Output\(process\b/)).toEqual(["agent/main.ts", ...mains]);
   expect(filesWith(/\bpino\(/)).toEqual(["controller/main.ts"]);
 });

@@ -10,11 +10,12 @@ import { credentialsOf, join, nameOf, neighbourOf, type Call, type Credentials }
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Who may call what: every endpoint, event stream and WebSocket (`WS`), asked by everyone, against the table in `matrix.txt`, which is reviewed like code.
- * `npx vitest run --project unit test/security/matrix.test.ts -u` writes it anew.
+ * Users that may call each endpoint, event stream and WebSocket (`WS`). The results are compared with the table in
+ * `matrix.txt`, which is reviewed like code. `npx vitest run --project unit test/security/matrix.test.ts -u` updates
+ * it.
  */
 
-/** Without these the call would fail at its input, before the service is asked whether it may be done. */
+/** Required input. Without it the call would fail before the service checks the rights. */
 const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "PUT /companys": { name: "matrix", title: "Matrix" },
   "POST /user/tokens": { name: "own", scopes: ["users:read"] },
@@ -24,7 +25,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "POST /admin/users/new": { parent: "/", username: "newcomer", otype: "usr", passwd: "a quite long password" },
 };
 
-/** Tenants are named as they are, so that a refusal is not that there is no such tenant. */
+/** Names of existing tenants, so that a refusal does not come from an unknown tenant. */
 const NAMES: Readonly<Record<string, string>> = {
   "/companys/:name": "matrix",
   "/companys/:name/restore": "matrix",
@@ -38,7 +39,7 @@ beforeAll(async () => {
   world = await openWorld();
   people = [
     ["nobody", {}],
-    // In no group but the one that has everyone.
+    // Only a member of the group that contains every user.
     ["newcomer", await join(world, "newcomer")],
     ["reader", await join(world, "reader", "/viewers")],
     ["operator", await join(world, "operator", "/operators")],
@@ -77,12 +78,12 @@ function line(name: string, permission: string, answers: readonly string[]): str
   return `${[name.padEnd(52), permission.padEnd(20), ...answers.map((one) => one.padEnd(13))].join(" ").trimEnd()}\n`;
 }
 
-/** `may`: the call got past the rights, whatever it came to then. Of a stream the head is all that is waited for. */
+/** `may`: the call passed the checks of rights, whatever its result. For a stream only the head is awaited. */
 async function answered(endpoint: Endpoint, headers: Credentials): Promise<string> {
   const gone = new AbortController();
   const response = await world.app.inject({ ...callOf(endpoint), headers, payloadAsStream: true, signal: gone.signal });
   const body = response.stream();
-  // What is aborted fails, and nobody reads it.
+  // An aborted stream fails, and its error has no reader.
   body.on("error", () => {});
   const isJson = String(response.headers["content-type"]).startsWith("application/json");
   const answer = isJson ? meaningOf(await textOf(body)) : "may";
@@ -106,14 +107,14 @@ function meaningOf(json: string): string {
   return code === "denied" ? "-" : "may";
 }
 
-/** With what it must be told and its path does not say. */
+/** The path with its required input. */
 function urlOf({ path, input }: SocketEndpoint): string {
   const { required = [] } = input as { readonly required?: readonly string[] };
   const missing = required.filter((member) => !path.includes(`:${member}`));
   return `${path.replaceAll(/:\w+/g, "vault")}?${missing.map((member) => `${member}=vault`).join("&")}`;
 }
 
-/** Of the administrator, for objects that are read and jobs that are run. */
+/** A token of the administrator for reading objects and running jobs. */
 async function tokenOf({ assembly: { users } }: World): Promise<Credentials> {
   const scopes = ["objects:read", "jobs:run"];
   const token = await users.makeToken(

@@ -10,24 +10,30 @@ import type { World } from "./objects.ts";
 const viewer = testPrincipal("viewer");
 const writer = testPrincipal();
 const SAMPLE_MS = 2;
-/** A request that works in slices may go on for long: then its caller leaves. */
+/** A request in slices may take long; its caller leaves after this time. */
 const PATIENCE_MS = 600;
-/** Besides what queries may hold there are the text, its tree, and what was not collected yet. */
+/** In addition to the memory of queries: the text, its syntax tree, and garbage. */
 export const HELD_HEAP_MAX_MB = (2 * QUERY_TENANT_MEMORY_MAX_BYTES) / 1_048_576;
 
 export interface Held {
-  /** For which the event loop did not turn and this process worked: what it waited for a processor is not counted. */
+  /**
+   * Longest time in ms during which the event loop stood still while this process worked, without waits for a
+   * processor.
+   */
   readonly stopMs: number;
-  /** More than before, at most. */
+  /** Maximum growth of the heap in MB. */
   readonly heapMb: number;
-  /** What became of the request: `ok`, or the code of its error. */
+  /** `ok`, or the code of the error. */
   readonly outcome: string;
 }
 
 setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 
-/** What one request does to the thread and the memory of all others. Its caller leaves by the signal, or after a while. */
+/**
+ * Measures the effect of one request on the thread and the memory of all others. Its caller leaves on the signal, or
+ * after `PATIENCE_MS`.
+ */
 export async function held(world: World, request: HostileRequest, signal?: AbortSignal): Promise<Held> {
   const text = request.text();
   const values = request.values?.();
@@ -37,7 +43,7 @@ export async function held(world: World, request: HostileRequest, signal?: Abort
   );
 }
 
-/** What some work does to them; it answers what became of it. */
+/** Measures the effect of some work; `work` returns its outcome. */
 export async function heldBy(work: () => Promise<string>): Promise<Held> {
   collectGarbage();
   const before = getHeapStatistics().used_heap_size;

@@ -6,15 +6,15 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * An administrator of another tenant calls every endpoint with the names of what `matrix` has, and neither reads nor
- * changes any of it.
+ * An administrator of another tenant calls every endpoint with the names of objects of `matrix`, and must neither read
+ * nor change any of them.
  */
 
-/** Stands in everything that `matrix` keeps, and in no request. */
+/** Part of everything that `matrix` stores, and of no request. */
 const MARK = "MARKofMatrix";
 const FILE = { fullname: "notes/plan.txt", text: MARK };
 
-/** What is asked besides the path; an endpoint that does not stand here is asked without more. */
+/** Input in addition to the path. Endpoints without an entry get none. */
 const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "POST /host": { host: "vault", domain: "other" },
   "POST /monitoring/policy": {
@@ -68,7 +68,7 @@ const INPUTS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   "PUT /extend/:name": { items: [{ key: "a", note: "other" }] },
 };
 
-/** Endpoints by which an administrator of `matrix` sees the mark. */
+/** Endpoints through which an administrator of `matrix` sees the mark. */
 const SHOWING = [
   "GET /host",
   "GET /host/:name",
@@ -94,7 +94,7 @@ const SHOWING = [
   "GET /extend/:name",
 ];
 
-/** Names in a path that are not `vault`. */
+/** Path parameters with another name than `vault`. */
 const NAMES: Readonly<Record<string, string>> = {
   "/fs/*": FILE.fullname,
   "/job/*": "vault@d",
@@ -145,7 +145,7 @@ test("services change users of the own tenant only", async () => {
   await expect(signedIn("matrix", "ann")).resolves.toEqual(expect.any(String));
 });
 
-/** Everything that is there of the tenant `matrix`, with the mark in it. */
+/** Creates an object of every kind in the tenant `matrix`, with the mark in it. */
 async function fill(): Promise<void> {
   const { assembly } = world;
   const admin = testPrincipal();
@@ -199,7 +199,7 @@ async function signedIn(company: string, username = "admin"): Promise<string> {
   return (await world.assembly.users.signIn(request)).session;
 }
 
-/** Reading comes first: the calls that write fill the other tenant with objects of the same names. */
+/** Reads come first: the calls that write create objects of the same names in the other tenant. */
 function calls(): readonly Endpoint[] {
   const asked = world.assembly.endpoints.filter(({ permission }) => permission !== "public");
   return [...asked].sort((a, b) => Number(b.method === "GET") - Number(a.method === "GET"));

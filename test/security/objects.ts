@@ -49,7 +49,7 @@ function classes(): string {
     create class ${TEXTS} (name varchar, grp varchar, note text, keys(name))`;
 }
 
-/** The same objects in a controller that is spoken to in MQL. */
+/** Creates the same objects in a controller by MQL. */
 export async function fillWorld(mql: (text: string, values: readonly (readonly Value[])[]) => Promise<unknown>) {
   await mql(classes(), []);
   for (const { path, rows } of batches()) {
@@ -81,7 +81,7 @@ function* batchesOf(path: string, count: number, rowOf: (n: number) => Row): Gen
   }
 }
 
-/** One with words, one with one letter only. */
+/** One with words, one with a single letter only. */
 function noteOf(n: number): string {
   return n % 2 === 0 ? "a".repeat(NOTE_CHARACTERS) : `some words of number ${n} `.repeat(NOTE_CHARACTERS / 24);
 }

@@ -11,8 +11,8 @@ import { HOST, SENDERS, type Sender } from "./senders.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * What a browser sends by itself changes and runs something only for pages of ours: every endpoint, every statement,
- * every sender.
+ * Calls with credentials that a browser adds by itself may change or run something only for pages of our own site:
+ * every endpoint, every statement, every sender.
  */
 
 interface Work {
@@ -20,7 +20,7 @@ interface Work {
   readonly changes: boolean;
 }
 
-/** One text of every kind of statement; a new kind does not compile without one. */
+/** A text for every kind of statement. A new kind does not compile without one. */
 const STATEMENTS: Readonly<Record<Statement["kind"], Work>> = {
   select: { text: "select * from /matrix/sites", changes: false },
   union: { text: "select host from /matrix/sites union select host from /matrix/sites", changes: false },
@@ -39,7 +39,7 @@ const STATEMENTS: Readonly<Record<Statement["kind"], Work>> = {
   batch: { text: "begin insert into /matrix/sites host='b' end", changes: true },
 };
 
-/** One search of every kind of segment. */
+/** A search for every kind of segment. */
 const SEARCHES: Readonly<Record<Segment["kind"], Work>> = {
   match: { text: "#/matrix/sites: a", changes: false },
   top: { text: "#/matrix/sites: | top 1", changes: false },
@@ -53,7 +53,7 @@ const SEARCHES: Readonly<Record<Segment["kind"], Work>> = {
   delete: { text: "#/matrix/sites: | delete", changes: true },
 };
 
-/** In every run each sender calls one endpoint of so many, each another one; `npm run soak` goes through all. */
+/** In every run each sender calls one in this many endpoints, different ones per sender; `npm run soak` calls all. */
 const SHARE = 4;
 
 const NO_PROOF = /must prove that no page of another site sent it/;
@@ -89,7 +89,7 @@ function pathOf({ path }: Endpoint): string {
   return path.replace(/:\w+/g, "any").replace(/\*$/, "any@any");
 }
 
-/** Every member an endpoint knows, so that whatever makes it do something is there. */
+/** All members that an endpoint knows, so that the one that triggers its action is present. */
 function queryOf({ input }: Endpoint): string {
   const { properties = {} } = input as { readonly properties?: Readonly<Record<string, { readonly type?: string }>> };
   const members = Object.entries(properties).filter(([name]) => name !== "*");
@@ -100,7 +100,7 @@ function queryOf({ input }: Endpoint): string {
   ).toString();
 }
 
-/** Those that the sender at that place calls. */
+/** The endpoints that the sender at that index calls. */
 function endpointsOf(place: number): readonly Endpoint[] {
   return world.assembly.endpoints.filter((_, at) => TIMES > 1 || (at + place) % SHARE === 0);
 }
@@ -137,7 +137,7 @@ describe("every endpoint", () => {
   test.each(trusted.map((sender, place) => [sender.name, sender, place] as const))(
     "%s: nothing is refused for want of proof",
     async (_name, sender, place) => {
-      // Ending the session and long calls would end the test; what only reads asks for no proof.
+      // Ending the session, and long calls, would end the test. Reads need no proof.
       for (const endpoint of endpointsOf(place).filter(isChange)) {
         for (const call of calls(endpoint))
           expect(await send(sender, call), `${endpoint.method} ${call.url}`).not.toMatch(NO_PROOF);
@@ -153,7 +153,7 @@ describe("every endpoint", () => {
         expect(await send(sender, { method, url: `${url}?sessionid=${session}` }), `${method} ${url}`).not.toMatch(
           NO_PROOF,
         );
-        // A body that is kept as it is holds no parameters, and so no session.
+        // A raw body holds no parameters, and therefore no session.
         if (method === "GET" || endpoint.body === "raw") continue;
         const form = {
           method,
@@ -301,7 +301,7 @@ describe("every WebSocket", () => {
     }
   });
 
-  /** What the socket must be told and its path does not say. */
+  /** The required input of the socket that is not in its path. */
   function queryOf(path: string, input: TSchema): string {
     const { required = [] } = input as TSchema & { readonly required?: readonly string[] };
     const missing = required.filter((member) => !path.includes(`:${member}`));

@@ -6,8 +6,8 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Jobs, policies, depots and users are objects of the platform's classes, and their own interface shows what a query shows.
- * Rules go with their class.
+ * Jobs, policies, depots and users are objects of the platform's classes. Their own interface must show exactly what a
+ * query shows. Rules follow the access to their class.
  */
 
 let world: World;
@@ -142,7 +142,7 @@ const policy = (name: string, command = "x") => ({
   unit: "minute",
 });
 
-/** Everything that says, shows, uses or changes the one of that name. */
+/** Every call that lists, shows, uses or changes the object of that name. */
 const CALLS: Readonly<Record<string, (name: string) => readonly Request[]>> = {
   "/job": (name) => [
     { url: `/job/${name}@d` },
@@ -350,7 +350,7 @@ describe("rules on the class of users", () => {
     ] as const)
       expect(await memberOf(by(data))).toEqual(["G/authors"]);
     expect(await memberOf(by({ class: "/matrix/ldap", access: "read", hidden: ["email"] }))).toEqual(member);
-    // Whether an unseen user is a member already makes no difference.
+    // The answer is the same if an unseen user is already a member.
     const unknown = { code: "invalid", message: "member: there is no user /plant/bob." };
     await expect(groups.update(few, { id, member: ["U/plant/bob"] })).rejects.toMatchObject(unknown);
     await expect(groups.create(few, { name: "other", member: ["U/plant/bob"] })).rejects.toMatchObject(unknown);

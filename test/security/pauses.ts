@@ -1,8 +1,8 @@
 import { ThreadSlices } from "../../controller/slices.ts";
 
 /**
- * Makes every slice over at each look at the clock, and counts the pauses that follow: between two of them all others
- * have their turn. The count depends on the work alone, so it is the same on every machine.
+ * Ends every slice at each check of the clock, and counts the pauses that follow; all others get a turn between two
+ * pauses. The count depends on the work only, so it is the same on every machine.
  */
 export class CountedPauses implements Disposable {
   readonly #max: number;
@@ -11,7 +11,7 @@ export class CountedPauses implements Disposable {
   readonly #pause = ThreadSlices.prototype.pause;
   #count = 0;
 
-  /** `max` pauses are enough to see: `signal` aborts then. */
+  /** After `max` pauses, `signal` aborts. */
   constructor(max = Number.POSITIVE_INFINITY) {
     this.#max = max;
     const pause = this.#pause;

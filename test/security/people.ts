@@ -4,14 +4,14 @@ import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 import type { World } from "./world.ts";
 
-/** Headers by which a call is that of a user; by no session, so that no call can end it. */
+/** Headers that identify a user. They contain no session, so no call can end it. */
 export type Credentials = Readonly<Record<string, string>>;
 
 export function credentialsOf(username: string, company = "matrix"): Credentials {
   return { authorization: `Basic ${Buffer.from(`${company}.${username}:${PASSWORD}`).toString("base64")}` };
 }
 
-/** A user without rights of its own, who is a member of the groups that are named and of the one that has everyone. */
+/** Creates a user without own rights, who is a member of the named groups and of the group that contains every user. */
 export async function join(world: World, username: string, ...groups: readonly string[]): Promise<Credentials> {
   await world.assembly.users.create(testPrincipal(), {
     username,
@@ -22,7 +22,7 @@ export async function join(world: World, username: string, ...groups: readonly s
   return credentialsOf(username);
 }
 
-/** A second tenant, whose administrator manages no others. */
+/** Creates a second tenant, whose administrator manages no others. */
 export async function neighbourOf(world: World): Promise<Credentials> {
   const { tenants, users } = world.assembly;
   await tenants.ensureTenant({ name: "second", ospace: "/second" });

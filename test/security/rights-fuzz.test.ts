@@ -14,27 +14,27 @@ import { join, neighbourOf, type Call } from "./people.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * Random calls of every endpoint, by users with few rights and by the administrator of another tenant. What they may not
- * see bears a mark that stands in no call: no answer and no frame of a socket may have it, however the call is put
- * together. What none of them may change is there at the end as it was.
+ * Random calls of every endpoint, by users with few rights and by the administrator of another tenant. Data that they
+ * may not see contains a mark that is in no call: no answer and no frame of a socket may contain it, whatever the call.
+ * Data that none of them may change must be unchanged at the end.
  */
 
-/** Calls in every run; `npm run soak -- --calls N` makes more. */
+/** Number of calls in every run; `npm run soak -- --calls N` makes more. */
 const CALLS = Number(process.env["ODP_FUZZ_CALLS"] ?? 10_000);
-/** Each world begins anew: what calls leave behind, as entries of the audit trail, makes later ones cost more. */
+/** A new world starts after this many calls: the data they leave, such as audit entries, makes later calls slower. */
 const CALLS_PER_WORLD = 10_000;
-/** One of so many goes through all of HTTP; the others end before the wire, where most of the costs are. */
+/** One call in this many uses HTTP. The others skip it, because it causes most of the cost. */
 const BY_HTTP = 25;
 const AT_ONCE = 8;
-/** No call is waited for longer: it counts as one that told nothing. */
+/** Maximum wait for a call; after that the call counts as one that revealed nothing. */
 const CALL_MAX_MS = 10_000;
-/** In any case of its letters, as functions of texts change that. */
+/** Matched in upper and lower case, because text functions can change the case. */
 const MARK = "xmarkx";
-/** Of what rules about rows and columns hide, from those too who may see anything else. */
+/** In data that rules on rows and columns hide, also from users who may see everything else. */
 const DATA_MARK = "xmarkxdata";
-/** Of the data of the other tenant, from everyone of this one. */
+/** In data of the other tenant, hidden from every user of this one. */
 const NEIGHBOUR_MARK = "ymarkyneighbour";
-/** What sockets tell of is made by calls, but for what this says. */
+/** Subjects of the sockets. The calls cause the events, except for those that the test itself publishes. */
 const SUBJECTS = ["datachange", "jobrun", "transfer", "deployment", "vault"];
 
 interface Person {
@@ -106,17 +106,17 @@ async function fill(world: World): Promise<void> {
     expect((await world.app.inject({ ...call, query: { sessionid: session } })).json()).toMatchObject({ status: "ok" });
 }
 
-/** What the calls of one world are drawn for and sent to. */
+/** The targets of the calls of one world. */
 interface Round extends AsyncDisposable {
   readonly world: World;
   readonly app: FastifyInstance;
   readonly people: readonly Person[];
   readonly dataDir: string;
-  /** What sockets told, by whom it was heard. */
+  /** Frames of the sockets, with the listener that received them. */
   readonly heard: readonly { readonly by: Person; readonly text: string }[];
 }
 
-/** A socket of each subject for everyone who may listen. */
+/** Opens a socket of each subject for everyone who may listen. */
 function listened(world: World, people: readonly Person[], closed: AbortSignal): Round["heard"] {
   const heard: { readonly by: Person; readonly text: string }[] = [];
   const socket = world.assembly.sockets.find(({ path }) => path === "/websocket/:subject");
@@ -161,7 +161,7 @@ test.each(seeds)("no answer has what its caller may not see (seed %i)", { timeou
   await using round = await openRound();
   const random = seededRandom(seed);
   const draw: Draw = (list) => list[Math.floor(random.next() * list.length)] as never;
-  // A stream of events has no end.
+  // An event stream has no end.
   const drawn = drawerOf(round.world.assembly.endpoints.filter(({ events }) => events !== true));
   const before = await forbidden(round.world);
   for (let made = 0; made < Math.min(CALLS, CALLS_PER_WORLD); made += AT_ONCE) {
@@ -178,7 +178,7 @@ test.each(seeds)("no answer has what its caller may not see (seed %i)", { timeou
   expect(await forbidden(round.world)).toEqual(before);
 });
 
-/** Something is told to who may listen at least of this, and of nothing hidden. */
+/** Listeners must receive at least some frames, and none with hidden data. */
 async function expectFrames({ world: { assembly }, heard }: Round): Promise<void> {
   const frame = {
     keyspace: "/matrix",
@@ -196,7 +196,7 @@ async function expectFrames({ world: { assembly }, heard }: Round): Promise<void
   for (const { by, text } of heard) if (by.mark.test(text)) expect.fail(`${by.login} was told ${text.slice(0, 2_000)}`);
 }
 
-/** What none of those who call may change, as the administrator sees it. */
+/** Data that none of the callers may change, as the administrator sees it. */
 async function forbidden({ assembly: { query, rules }, app, signIn }: World): Promise<unknown> {
   const admin = testPrincipal();
   const rows = (text: string) => query.rows(admin, text);
@@ -205,7 +205,7 @@ async function forbidden({ assembly: { query, rules }, app, signIn }: World): Pr
   return {
     shut: await rows("select code, note from /matrix/shut order by code"),
     closed: await rows("select code, note, secret from /matrix/vault where code = 'closed'"),
-    // The row is for some to change, and to remove.
+    // Some callers may change and remove the row.
     secrets: await rows(`select secret from /matrix/vault where secret is not null and secret <> '${DATA_MARK}column'`),
     jobs: await rows("select name, dir, exec, description from /matrix/jobs/jobdef order by name"),
     hosts: await rows("select host, domain from /matrix/system/hostinfo order by host"),
@@ -229,7 +229,7 @@ async function look({ app, dataDir }: Round, { by, call, isWhole, signal }: Look
   if (by.mark.test(told)) expect.fail(`${by.login}: ${textOf(call)} was answered ${told.slice(0, 2_000)}`);
 }
 
-/** Still there for who may see them, so that they could have been told. */
+/** The marked data must still exist for users who may see it; otherwise it could not have leaked. */
 async function expectMarks({ assembly }: World): Promise<void> {
   const text = JSON.stringify(await assembly.query.rows(testPrincipal(), "select * from /matrix/vault"));
   for (const mark of ["row", "both"]) expect(text).toContain(DATA_MARK + mark);

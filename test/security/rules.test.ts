@@ -162,7 +162,7 @@ test.each(["json", "csv", "text", "grok"])(
       else expect(record.error).not.toBe("");
     }
     expect(Object.prototype).not.toHaveProperty("c0");
-    // Only what is blank is left out.
+    // Only blank texts are left out.
     expect(parsed).toHaveLength(texts.filter((text) => text.trim() !== "").length);
   },
 );

@@ -13,14 +13,14 @@ import { PASSWORD } from "../helpers/http-app.ts";
 import { openWorld, type World } from "./world.ts";
 
 /**
- * The known ways out of the sandboxes, as users bring them to a controller: nothing gets out, and whoever calls beside
- * is answered. What the engines themselves do about each is in `controller/scripting/contract`.
+ * Known attempts to escape from the sandboxes, sent to a controller as users would: no attempt may succeed, and calls
+ * at the same time must be answered. `controller/scripting/contract` tests the engines themselves.
  */
 
-/** Of hostile runs, so that what never ends costs little; those of others have what the program gives them. */
+/** Timeout of hostile runs, so that endless ones cost little. Other runs have the program's own timeout. */
 const HOSTILE_RUN_MAX_MS = 100;
 const AT_ONCE = 4;
-/** The tables are gone through in pieces, of which each is a test; of triggers, each in a class of its own, one in so many. */
+/** Number of techniques per test. Triggers, each in a class of its own, run only one in `TRIGGERS_EVERY`. */
 const PIECE = 10;
 const TRIGGERS_EVERY = 8;
 const FAILURES = ["invalid", "syntax", "denied", "unsupported", "too_large", "deadline", "not_found"];
@@ -106,7 +106,7 @@ const run = (session: string, payload: string): Promise<Answer> =>
 const mql = (session: string, payload: string): Promise<Answer> =>
   call(session, { method: "POST", url: "/mxobject/mql", headers: TEXT, payload });
 
-/** Calls of the same tenant and of another, plain ones and scripts. */
+/** Calls of the same tenant and of another one, plain calls and scripts. */
 async function beside(): Promise<void> {
   const answers = await Promise.all([
     call(other, { url: "/cluster/info" }),
@@ -118,7 +118,7 @@ async function beside(): Promise<void> {
   expect(answers.slice(2).map(({ message }) => message)).toEqual([[{ name: "mine" }], "mine"]);
 }
 
-/** Each technique with calls beside it, several at once. */
+/** Tries each technique, several at once, with other calls at the same time. */
 async function tryAll(techniques: readonly Technique[], attempt: (source: string) => Promise<unknown>): Promise<void> {
   const builtIns = JSON.stringify(Object.getOwnPropertyNames(Object.prototype));
   const out: unknown[] = [];
@@ -130,7 +130,7 @@ async function tryAll(techniques: readonly Technique[], attempt: (source: string
   expect(JSON.stringify(Object.getOwnPropertyNames(Object.prototype))).toBe(builtIns);
 }
 
-/** One technique in `every`, by tests. */
+/** One technique in `every`, in groups for the tests. */
 function pieces(techniques: readonly Technique[], every: number): readonly (readonly [string, readonly Technique[]])[] {
   const chosen = techniques.filter((_, at) => at % every === 0);
   return Array.from({ length: Math.ceil(chosen.length / PIECE) }, (_, at) => {
@@ -139,7 +139,7 @@ function pieces(techniques: readonly Technique[], every: number): readonly (read
   });
 }
 
-/** What an error tells beyond what it may; nothing as a rule. */
+/** The part of an error that it must not reveal; normally `undefined`. */
 function toldBy({ status, code = "", message }: Answer): unknown {
   if (status === "ok") return undefined;
   return FAILURES.includes(code) && !OURS.test(String(message)) ? undefined : { code, message };
@@ -178,7 +178,7 @@ describe("no known way out of a sandbox leads anywhere, and all calls beside are
 
   test.each([
     ["lua", LUA_TECHNIQUES, "if OUT then OBJECT.note = 'escaped' end"],
-    // What a promise, or a toJSON, comes to is known only after the trigger.
+    // Techniques that use a promise or toJSON are left out: their result is known only after the trigger.
     [
       "javascript",
       JAVASCRIPT_TECHNIQUES.filter(([, source]) => !/Promise|async|toJSON/.test(source)),

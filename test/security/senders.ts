@@ -1,13 +1,13 @@
 import { PASSWORD } from "../helpers/http-app.ts";
 
-/** The address under which the world of these tests is called. */
+/** Address of the world in these tests. */
 export const HOST = "odp.example:8080";
 const BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 const basic = `Basic ${Buffer.from(`matrix.admin:${PASSWORD}`).toString("base64")}`;
 
 export interface Sender {
   readonly name: string;
-  /** Whether what it sends may change or run something. */
+  /** True if its calls may change or run something. */
   readonly isTrusted: boolean;
   readonly headers: (session: string) => Readonly<Record<string, string>>;
 }
@@ -24,7 +24,7 @@ const remembered = (name: string, isTrusted: boolean, headers: Readonly<Record<s
   headers: () => ({ host: HOST, authorization: basic, ...headers }),
 });
 
-/** A sender of calls with credentials that a browser may have added by itself. */
+/** Senders of calls with credentials that a browser may have added by itself. */
 export const SENDERS: readonly Sender[] = [
   cookie("a page of another site", false, {
     "user-agent": BROWSER,

@@ -8,7 +8,7 @@ vi.mock("@node-rs/argon2", { spy: true });
 
 let http: TestHttp;
 beforeAll(async () => {
-  // The controller that an earlier file loaded has the module that is not spied on.
+  // The controller that an earlier file loaded uses the module without the spy.
   vi.resetModules();
   const { openTestHttp } = await import("../helpers/http-app.ts");
   http = await openTestHttp();
@@ -24,7 +24,7 @@ test("whoever is not there costs the same hash as a wrong password", async () =>
     vi.mocked(verify).mockClear();
     const answer = await post("/user/signin", { ...LOGIN, password: "wrong", ...members });
     expect(answer.json()).toMatchObject({ code: "denied", message: "Company, user name or password are wrong." });
-    // The parameters of a hash say what it costs.
+    // The parameters of a hash determine its cost.
     return vi.mocked(verify).mock.calls.map(([hash]) => String(hash).split("$").slice(0, 4).join("$"));
   };
   const known = await work({});

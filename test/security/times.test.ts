@@ -6,7 +6,7 @@ import { AuditService } from "../../controller/areas/audit/index.ts";
 import { MemoryTrail } from "../helpers/http-app.ts";
 import { TestClock, TEST_SECRETS, testRuntime } from "../helpers/runtime.ts";
 
-/** 14 hours before UTC: a time of the zone shows at once. */
+/** A zone 14 hours ahead of UTC: a time in the wrong zone is obvious. */
 const ZONE = "Pacific/Kiritimati";
 const AT = "2026-03-01T00:30:00.000Z";
 

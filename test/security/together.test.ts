@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { openWorld, type World } from "./world.ts";
 
-/** Rules for members that belong together: the page tells them, and what it says is refused is refused. */
+/** Rules for members that must be given together: the page lists them, and what it calls refused must be refused. */
 const PAGE = "deploy/docs/together.md";
 
 const rows = readFileSync(PAGE, "utf8")

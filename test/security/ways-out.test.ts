@@ -7,11 +7,11 @@ import { beyond, ENT, type Hidden, openHidden, SEARCHES, STATEMENTS, USERS } fro
 import type { World } from "./world.ts";
 
 /**
- * What a data rule hides comes out nowhere: every statement, condition, search and reading endpoint, for every kind of
- * rule.
+ * Data that a data rule hides must not appear in any answer: every statement, condition, search and reading endpoint,
+ * for every kind of rule.
  */
 
-/** Every kind of condition on the hidden column; with one that answers, values could be guessed one after the other. */
+/** Every kind of condition on the hidden column. If one had an effect, values could be guessed one by one. */
 const PROBES: Readonly<Record<Condition["kind"], string>> = {
   and: "covert = 'HIDDENb' and size > 0",
   or: "covert = 'HIDDENb' or size < 0",
@@ -56,7 +56,7 @@ const MEMBERS: Readonly<Record<string, readonly string[]>> = {
   recursive: ["true"],
 };
 
-/** Every reading endpoint with its members, those that name a class with each of them. */
+/** Every reading endpoint with its members; those that name a class, with each class. */
 function readingCalls(endpoints: readonly Endpoint[]): readonly string[] {
   return endpoints
     .filter(({ method, permission }) => method === "GET" && permission.endsWith(":read"))

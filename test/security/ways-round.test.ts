@@ -5,7 +5,7 @@ import { PASSWORD } from "../helpers/http-app.ts";
 import { testPrincipal } from "../helpers/runtime.ts";
 import { beyond, ENT, type Hidden, openHidden, SEARCHES, STATEMENTS, USERS } from "./hidden.ts";
 
-/** What a data rule hides comes out by no way round it: scripts, cursors and the texts of errors. */
+/** Data that a data rule hides must not leak indirectly either: through scripts, cursors or error texts. */
 
 let hidden: Hidden;
 const admin = testPrincipal();
@@ -17,7 +17,7 @@ beforeAll(async () => {
   await groups.createApiPermission(admin, "scripts", ["/script"]);
   await groups.addGroups(admin, "scripts", ["/everyone"]);
   await scripted("admin", [{ name: "dfs.write", args: ["/closed/file.txt", "VAULTtext"] }]);
-  // No regular expressions: who asks by them is told so.
+  // Values that are invalid as regular expressions: a query that uses them as such reports an error.
   await query.rows(
     admin,
     `update ${ENT}/box set rack = 'ROWrack(' where host = 'ROWa';
@@ -33,7 +33,7 @@ interface HostCall {
   readonly args: readonly unknown[];
 }
 
-/** What a script of that user gets of each call, whatever became of the ones before. */
+/** Result of each call in a script of that user, regardless of errors of earlier calls. */
 async function scripted(user: string, calls: readonly HostCall[]): Promise<readonly string[]> {
   const payload = `var hosts = { odb: odb, graphalg: graphalg, dfs: dfs };
     OUTPUT = ${JSON.stringify(calls)}.map(function (one) {
@@ -88,7 +88,7 @@ describe("a script", () => {
   });
 });
 
-/** Statements whose answers come by pages. */
+/** Statements whose answers are paged. */
 const PAGED = [
   `select host, note from ${ENT}/box order by note`,
   `select host from ${ENT}/box order by note desc`,
@@ -108,7 +108,7 @@ interface Page {
   readonly code?: string;
 }
 
-/** The answer as the user can read it: what a cursor holds, too. */
+/** The answer as the user can read it, including the contents of cursors. */
 function readable(answer: string): string {
   const { meta } = JSON.parse(answer) as Page;
   return answer + Buffer.from(meta?.cursor ?? "", "base64url").toString();
@@ -120,7 +120,7 @@ async function page(user: string, statement: string, cursor: string): Promise<{ 
   return { answer, ...(meta?.cursor && { next: meta.cursor }) };
 }
 
-/** All that the pages of the statement tell from that cursor on. */
+/** All data of the statement's pages from that cursor on. */
 async function pages(user: string, statement: string, from = ""): Promise<readonly string[]> {
   const answers: string[] = [];
   for (let cursor: string | undefined = from; cursor !== undefined && answers.length < PAGES_MAX; ) {
@@ -201,7 +201,7 @@ function rowsOf(answer: string): readonly unknown[] {
   return Array.isArray(message) ? (message as readonly unknown[]) : [];
 }
 
-/** A condition that is false, and fails for texts with that letter: they grow beyond what a row may take. */
+/** A false condition that fails for texts with that letter, because they grow beyond the limit for a row. */
 function bursts(column: string, letter: string): string {
   const grown = `replace(replace(${column}, '${letter}', '${"x".repeat(1_000)}'), 'x', '${"y".repeat(800)}')`;
   return `(${Array.from({ length: BURSTS }, () => `length(${grown}) > 2000000`).join(" or ")})`;
@@ -209,7 +209,7 @@ function bursts(column: string, letter: string): string {
 
 const BURSTS = 8;
 
-/** Statements that fail for one value, by the value. */
+/** Statements that fail for one value, by that value. */
 const FAILING: Readonly<Record<string, (burst: (column: string) => string) => readonly string[]>> = {
   HIDDENb: (burst) => [
     `select host from ${ENT}/box where ${burst("covert")}`,

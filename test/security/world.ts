@@ -10,11 +10,11 @@ import { PASSWORD } from "../helpers/http-app.ts";
 import { testRuntime } from "../helpers/runtime.ts";
 import { storeFolder } from "../helpers/folders.ts";
 
-/** A whole controller without ports and agents, with an administrator, that counts what is written. */
+/** A whole controller without ports and agents, with an administrator. It counts writes. */
 export interface World extends AsyncDisposable {
   readonly app: FastifyInstance;
   readonly assembly: Assembly;
-  /** Writes so far, those of sessions, of failed sign-ins and of the audit trail apart. */
+  /** Number of writes so far, except for sessions, failed sign-ins and the audit trail. */
   readonly written: () => number;
   /** A new session of the administrator. */
   readonly signIn: () => Promise<string>;
@@ -22,9 +22,9 @@ export interface World extends AsyncDisposable {
 
 export interface WorldOptions {
   readonly licenseKeys?: readonly string[];
-  /** The built `script-worker.ts`; absent: no script runs. */
+  /** The built `script-worker.ts`. Absent: no script runs. */
   readonly scripts?: URL;
-  /** As of the assembly. */
+  /** As in the options of the assembly. */
   readonly outboundNetworks?: readonly string[];
 }
 

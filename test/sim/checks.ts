@@ -6,7 +6,7 @@ import { ADMIN, POLICIES } from "./template.ts";
 
 const FINAL = new Set(["ok", "failed", "timeout", "unreachable", "cancelled", "expired"]);
 
-/** Everything that is wrong with what a history has left behind; nothing when all promises were kept. */
+/** Returns every broken promise in the results of a history; empty if all were kept. */
 export async function wrongs(history: History, services: Assembly): Promise<readonly string[]> {
   const rows = (path: string): Promise<readonly ObjectRow[]> => readAll(services, path);
   const lines = [...(await rows("/matrix/line")), ...(await rows("/matrix/line2"))];
@@ -32,7 +32,7 @@ async function readAll({ objects }: Assembly, path: string): Promise<readonly Ob
   return rows;
 }
 
-/** Each line once; each line that the agent took from a daemon; as many as the runs say. */
+/** Each line must be stored once: every line that the agent took from a daemon, and as many as the runs report. */
 function wrongLines({ ledger }: History, lines: readonly ObjectRow[], runs: readonly ObjectRow[]): string[] {
   const stored = new Map<string, number>();
   for (const { values } of lines) {
@@ -49,7 +49,7 @@ function wrongLines({ ledger }: History, lines: readonly ObjectRow[], runs: read
   ];
 }
 
-/** Every due time between the first and the last that is accounted for: one run, or within one gap. */
+/** Every due time between the first and the last recorded one must have one run, or be inside one gap. */
 function wrongRuns(
   { host, policy }: { host: string; policy: CommandPolicySpec },
   runs: readonly ObjectRow[],
@@ -77,9 +77,7 @@ function wrongRuns(
   return [...wrong, ...[...covered.keys()].map((timeMs) => `${host} ran at ${timeMs / 1_000}, which was not due`)];
 }
 
-/**
- * One row for each target that was opened, in a final state, which is what the caller was told; run at most once.
- */
+/** Each started target must have one row, in the final state that the caller was told, and have run at most once. */
 function wrongJobs({ jobs, ledger }: History, rows: readonly ObjectRow[], results: readonly ObjectRow[]): string[] {
   const wrong: string[] = [];
   for (const { values } of rows)

@@ -1,25 +1,25 @@
 import type { Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** As much as a stream of gRPC takes before it asks for patience. */
+/** Number of frames that a gRPC stream accepts before it signals backpressure. */
 const HIGH_WATER_FRAMES = 16;
-/** A silent connection is given up after this, as keep-alive does. */
+/** A silent connection is closed after this time, as keep-alive does. */
 const SILENCE_MIN_MS = 20_000;
 const SILENCE_MAX_MS = 45_000;
 
-/** One end of a connection. Frames come in the order in which they were sent. */
+/** One end of a connection. Frames arrive in the order in which they were sent. */
 export interface Side {
   onFrame: (bytes: Uint8Array) => void;
   onEnd: () => void;
   onBroken: (why: string) => void;
   onDrain: () => void;
-  /** Sent and not yet taken by the other side. */
+  /** Number of frames sent and not yet consumed by the other side. */
   readonly waiting: number;
   send(bytes: Uint8Array): boolean;
   end(): void;
-  /** Ends it with an error for the other side. */
+  /** Ends the connection with an error for the other side. */
   fail(): void;
-  /** A frame that came was taken. */
+  /** Call when a received frame has been consumed. */
   consumed(): void;
 }
 
@@ -29,7 +29,7 @@ export interface ConnectionOptions {
   readonly client: Process;
 }
 
-/** Two ends, each in a program that may be held up or die, and what is on its way between them. */
+/** Two ends, each in a program that may be paused or killed, and the frames in transit between them. */
 export class Connection {
   readonly client: Side;
   readonly server: Side;
@@ -69,7 +69,7 @@ export class Connection {
     this.#listeners.push(listener);
   }
 
-  /** Nothing arrives any more, and neither end knows until keep-alive finds out. */
+  /** Drops all frames from now on. Neither end notices until keep-alive does. */
   fallSilent(): void {
     if (this.#silent || this.#broken) return;
     this.#silent = true;
@@ -81,7 +81,7 @@ export class Connection {
     }
   }
 
-  /** What is on its way is lost; both sides are told, unless the line is silent. */
+  /** Drops the frames in transit. Both sides are informed, unless the connection is silent. */
   break(why: string): void {
     if (this.#broken) return;
     this.#broken = true;
@@ -156,7 +156,7 @@ class End implements Side {
     if (other.waiting < HIGH_WATER_FRAMES) other.onDrain();
   }
 
-  /** Nothing overtakes what opens the connection. */
+  /** No frame may arrive before the packet that opens the connection. */
   notBefore(timeMs: number): void {
     this.#lastMs = Math.max(this.#lastMs, timeMs);
   }

@@ -24,15 +24,12 @@ export interface ControllerOptions {
   readonly network: Network;
 }
 
-/**
- * A controller that is started, held up, killed and started again: the real services over a store that all of them
- * share.
- */
+/** A controller that is started, paused, killed and restarted: the real services over a store shared by all. */
 export class Controller {
   readonly name: string;
   readonly faults: StoreFaults = { ...NO_STORE_FAULTS };
   readonly skew = { ms: 0 };
-  /** Told of every call of the store before it is made. */
+  /** Called before every call of the store. */
   onCall: (name: string) => void = () => undefined;
   readonly #options: ControllerOptions;
   #process: Process | undefined;
@@ -49,7 +46,7 @@ export class Controller {
     return this.#process;
   }
 
-  /** What it does, while it lives. */
+  /** The services, while it runs and is not paused. */
   get services(): Assembly | undefined {
     return this.#process?.alive && !this.#process.paused ? this.#services : undefined;
   }
@@ -61,7 +58,7 @@ export class Controller {
     this.#process = process;
     this.#lives += 1;
     world.note(`${name} starts`);
-    // Nothing may wait for time while cryptography of other threads is waited for.
+    // No call may wait for simulated time here, because it stands still while other threads do cryptography.
     let faults = NO_STORE_FAULTS;
     const runtime = this.#runtimeOf(process);
     this.#runtime = runtime;
@@ -82,7 +79,7 @@ export class Controller {
     return services;
   }
 
-  /** In good order. */
+  /** Stops it in good order. */
   async stop(): Promise<void> {
     await this.#services?.close();
     this.#process?.kill();
@@ -117,7 +114,7 @@ export class Controller {
     });
   }
 
-  /** A certificate is made by another thread; time has to wait for it. */
+  /** Another thread creates a certificate; simulated time must wait for it. */
   async #open(
     { hosts }: Assembly,
     hello: Parameters<Assembly["hosts"]["agents"]["openSession"]>,
@@ -151,7 +148,7 @@ export class Controller {
 
 const serials = new Map<string, string>();
 
-/** The serial number of a certificate in DER, base64. Reading one takes longer than most of what else happens here. */
+/** The serial number of a certificate in DER, base64. Cached, because parsing one takes longer than most work here. */
 function serialOf(certificate: string): string {
   const known =
     serials.get(certificate) ?? new X509Certificate(Buffer.from(certificate, "base64")).serialNumber.toUpperCase();

@@ -3,20 +3,20 @@ import { wait } from "../../common/time.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Process } from "./process.ts";
 
-/** A command line: a name, then what it does as `key=number`. */
+/** A command line: a name, then its behaviour as `key=number`. */
 interface Script {
   readonly name: string;
-  /** How long it takes in all. */
+  /** Total duration. */
   readonly ms: number;
   readonly lines: number;
   readonly code: number;
-  /** For ever: a line each so many milliseconds. */
+  /** Runs forever: interval between lines in ms. */
   readonly every: number;
 }
 
 const CANCELLED: ExecResult = { ended: "cancelled", code: 143, message: "ended by SIGTERM" };
 
-/** Programs that take virtual time and print lines that never come again. */
+/** Programs that take simulated time and print unique lines. */
 export function simulatedExec({
   host,
   process,
@@ -27,7 +27,7 @@ export function simulatedExec({
   readonly ledger: Ledger;
 }): Exec {
   return async (options) => {
-    // A job that a schedule runs again and again is told apart by its run.
+    // Runs of a repeated schedule are distinguished by their run id.
     const script = parse(options.line.replace("$ODP_RUN_ID", options.env?.ODP_RUN_ID ?? ""));
     const isJob = options.env?.ODP_POLICY === undefined;
     if (options.signal?.aborted) return { ...CANCELLED, message: "cancelled before it began" };
@@ -71,7 +71,7 @@ async function print({ script, ending, process, say, next }: Printing): Promise<
     try {
       await say(next(at));
     } catch {
-      // The reader gave up; a program that is to end writes into the void.
+      // The reader gave up; the output of a program that has to end is lost.
     }
   }
   await wait(process.clock, stepMs, ending.signal);

@@ -4,7 +4,7 @@ import { bundle } from "../helpers/bundle.ts";
 import type { Outcome } from "./run.ts";
 import type { WorkerNews, WorkerTask } from "./worker.ts";
 
-/** A history takes a fraction of a second; one that is at it for so long will never end. */
+/** A history takes a fraction of a second. One that runs this long will never end. */
 const STUCK_MS = 120_000;
 const LOOK_EVERY_MS = 5_000;
 
@@ -20,13 +20,11 @@ export interface Summary {
   readonly lines: number;
   readonly jobs: number;
   readonly events: number;
-  /** By seed. */
+  /** Broken promises by seed. */
   readonly wrong: ReadonlyMap<number, readonly string[]>;
 }
 
-/**
- * Runs all seeds from `from` on, in threads of their own: one that goes round in circles is told by its seed and ended.
- */
+/** Runs all seeds from `from` on in threads. A history that never ends is reported by its seed and terminated. */
 export async function runHistories({ from, count, workers = 2, onOutcome }: Histories): Promise<Summary> {
   const total = { histories: 0, lines: 0, jobs: 0, events: 0 };
   const wrong = new Map<number, readonly string[]>();
@@ -40,7 +38,7 @@ export async function runHistories({ from, count, workers = 2, onOutcome }: Hist
     { length: workers },
     (_, at): WorkerTask => ({ from: from + at, count: count - at, step: workers }),
   );
-  // Threads of Node 20 load no TypeScript.
+  // Threads of Node 20 do not load TypeScript.
   const file = await bundle(join(import.meta.dirname, "worker.ts"), `sim/worker-${process.pid}.mjs`, "inline");
   await Promise.all(tasks.map((task) => runWorker({ file, task }, take, wrong)));
   return { ...total, wrong };

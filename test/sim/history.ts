@@ -14,25 +14,25 @@ export interface HistoryOptions {
   readonly controllers: number;
   readonly hosts: number;
   readonly tracing?: boolean;
-  /** Later than the beginning of others by this. */
+  /** Starts later than other histories by this time. */
   readonly laterMs?: number;
   readonly outboxBytes?: number;
 }
 
-/** A job that was asked for, and what is known of it from outside. */
+/** A requested job, and the facts about it that are known from outside. */
 export interface AskedJob {
   readonly name: string;
   readonly hosts: readonly string[];
   readonly deadlineMs: number;
-  /** Absent when no answer told that it began. */
+  /** Absent if no answer reported its start. */
   runId?: string;
-  /** Host to final state, as the caller was told. */
+  /** Maps a host to the final state that the caller was told. */
   readonly told: Map<string, string>;
 }
 
 const JOB = "remote_command@system/common";
 
-/** An installation that can be worked with and harmed; everything by one seed. */
+/** An installation on which a test can work and cause faults. One seed determines everything. */
 export class History {
   readonly world: World;
   readonly database: MemoryDatabase;
@@ -95,7 +95,7 @@ export class History {
     for (const host of this.hosts) host.start();
   }
 
-  /** Asks any controller that lives. */
+  /** Calls any controller that runs. */
   runJob(command: {
     readonly ms: number;
     readonly lines: number;
@@ -118,7 +118,7 @@ export class History {
     );
   }
 
-  /** The rule's lines go elsewhere from now on. */
+  /** From now on the rule stores its lines in another class. */
   editRule(): void {
     const services = this.#anyServices();
     if (!services) return;
@@ -130,7 +130,7 @@ export class History {
       .catch((error: unknown) => this.world.note(`rule: ${String(error)}`));
   }
 
-  /** Everything works from now on, and all programs run. */
+  /** Ends all faults and starts all programs. */
   async heal(): Promise<void> {
     this.world.note("all is well again");
     this.network.heal();
@@ -142,8 +142,8 @@ export class History {
       if (!controller.process?.alive) await controller.start();
     }
     for (const host of this.hosts) if (!host.running) host.start();
-    // A call that was under way when all became well still fails, after its way there and back; a frame that was keeps
-    // those behind it waiting.
+    // A call in progress when the faults end may still fail after its round trip, and a slow frame delays those behind
+    // it.
     await this.world.advance(slowestMs);
   }
 

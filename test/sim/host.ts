@@ -20,7 +20,7 @@ export interface HostOptions {
   readonly outboxBytes?: number;
 }
 
-/** A monitored host: a disk that forgets and an agent that is started and killed. */
+/** A monitored host: a disk that can lose data, and an agent that is started and killed. */
 export class Host {
   readonly name: string;
   readonly disk: ForgetfulFiles;
@@ -41,7 +41,7 @@ export class Host {
     return this.#process?.alive ?? false;
   }
 
-  /** Its agent holds a session, and has noted that it does. */
+  /** True if its agent holds a session and has recorded that. */
   get linked(): boolean {
     return this.running && this.#linked;
   }
@@ -68,14 +68,14 @@ export class Host {
     else this.disk.kill();
   }
 
-  /** In good order. */
+  /** Stops it in good order. */
   async stop(): Promise<void> {
     this.#ending.abort();
     await this.#working;
     this.#process?.kill();
   }
 
-  /** What its outbox still holds, looked at from outside when the agent has ended. */
+  /** Entries left in its outbox, read from outside after the agent has ended. */
   async unsent(): Promise<{ acknowledged: number; next: number }> {
     const { world } = this.#options;
     const outbox = await Outbox.open({

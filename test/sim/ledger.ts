@@ -1,14 +1,14 @@
-/** What really happened on the hosts: told by the simulated programs, not by what is being tested. */
+/** The real events on the hosts, reported by the simulated programs and not by the code under test. */
 export class Ledger {
-  /** Job lines by host and id: how often each was begun. */
+  /** Job lines by host and id: how often each was started. */
   readonly begun = new Map<string, number>();
-  /** What jobs wrote before they ended by themselves. */
+  /** Output of jobs that ended by themselves. */
   readonly wrote = new Map<string, string>();
-  /** Lines of daemons that the agent took: from then on they are safe. */
+  /** Lines of daemons that the agent took: from then on they must not be lost. */
   readonly taken = new Set<string>();
   /** All lines that programs of policies printed. */
   readonly printed = new Set<string>();
-  /** How many policies each agent was last told to work by, and has noted. */
+  /** Number of policies that each agent last received and recorded. */
   readonly policies = new Map<string, number>();
   readonly #epochs = new Map<string, number>();
   readonly #outdated = new Set<string>();
@@ -28,12 +28,12 @@ export class Ledger {
     if (this.#outdated.has(key)) this.violations.push(`${key} was begun by a command of an epoch that had passed`);
   }
 
-  /** The agent is in a session of that epoch and has said so. */
+  /** The agent has a session of that epoch and has reported it. */
   connected(host: string, epoch: number): void {
     this.#epochs.set(host, Math.max(epoch, this.#epochs.get(host) ?? 0));
   }
 
-  /** A command is handed to the agent. */
+  /** A command is passed to the agent. */
   told(host: string, id: string, epoch: number): void {
     const key = `${host}/${id}`;
     if (epoch < (this.#epochs.get(host) ?? 0)) this.#outdated.add(key);

@@ -16,16 +16,16 @@ export interface Caller {
 export interface Port {
   readonly process: Process;
   accept(caller: Caller, call: SessionWire): void;
-  /** Another controller dials. */
+  /** Another controller connects. */
   acceptPeer(side: Side): void;
 }
 
-/** What an observer is told: frames as they are handed over. */
+/** Receives frames when they are delivered. */
 export interface Observer {
   toAgent(host: string, frame: ControllerFrame): void;
 }
 
-/** How long a frame is on its way. */
+/** Transit time of a frame. */
 interface Latency {
   readonly fromMs: number;
   readonly toMs: number;
@@ -55,7 +55,7 @@ export class Network {
     this.#slowestMs = Math.max(this.#slowestMs, latency.toMs);
   }
 
-  /** No frame of this history was ever longer on its way; 0 while nothing was slow. */
+  /** Longest transit time of a frame in this history; 0 while nothing was slow. */
   get slowestMs(): number {
     return this.#slowestMs;
   }
@@ -67,17 +67,17 @@ export class Network {
     });
   }
 
-  /** The way of one life of an agent. */
+  /** The transport for one life of an agent. */
   transportOf(host: string, process: Process): Transport {
     return { open: (address, identity) => this.#open({ host, process, address, identity }) };
   }
 
-  /** From one controller to another. */
+  /** Opens a connection from one controller to another. */
   openPeer(from: string, process: Process, address: string): Connection {
     return this.#connect({ from, process, address }, (port, side) => port.acceptPeer(side));
   }
 
-  /** No new streams, and what is sent over the old ones vanishes: neither side is told. */
+  /** Allows no new streams, and drops everything sent over existing ones. Neither side is informed. */
   partition(host: string, address: string): void {
     this.#world.note(`${host} and ${address} are parted`);
     this.#cut.add(`${host} ${address}`);
@@ -89,7 +89,7 @@ export class Network {
     this.#cut.clear();
   }
 
-  /** Breaks what is open between them, with or without telling. */
+  /** Breaks the connections between them, with or without informing them. */
   cut(host: string, address: string, silently: boolean): void {
     this.#world.note(`${host} and ${address} are cut${silently ? " in silence" : ""}`);
     for (const one of [...this.#connections]) {
@@ -99,7 +99,7 @@ export class Network {
     }
   }
 
-  /** Connections of that host fall silent, as when its power goes. */
+  /** Connections of that host become silent, as in a power failure. */
   silence(host: string): void {
     for (const one of this.#connections) if (one.host === host) one.connection.fallSilent();
   }
@@ -194,7 +194,7 @@ class ClientWire implements Wire {
     this.#side.end();
   }
 
-  /** Both ends hear of it, this one too. */
+  /** Both ends are informed, including this one. */
   cancel(): void {
     this.#connection.break("The stream was cancelled.");
   }

@@ -7,7 +7,7 @@ import type { Connection, Side } from "./connection.ts";
 
 type Listener = (...given: never[]) => void;
 
-/** What both ends of a stream between controllers have in common: listeners, and one end. */
+/** The common part of both ends of a stream between controllers: listeners and a single end. */
 class Listeners {
   readonly #byEvent = new Map<string, Listener[]>();
   #over = false;
@@ -27,7 +27,7 @@ class Listeners {
   }
 }
 
-/** The dialling end. */
+/** The connecting end. */
 export class PeerClient implements PeerClientWire {
   readonly #connection: Connection;
   readonly #side: Side;
@@ -66,7 +66,7 @@ export class PeerClient implements PeerClientWire {
   }
 }
 
-/** The dialled end. */
+/** The accepting end. */
 export class PeerServer implements PeerServerWire {
   readonly #side: Side;
   readonly #listeners = new Listeners();
@@ -101,7 +101,7 @@ export class PeerServer implements PeerServerWire {
   }
 }
 
-/** Links of one life of a controller. */
+/** Dials other controllers for one life of a controller. */
 export function simulatedDial(open: (address: string) => Connection): DialPeer {
   return (member) => {
     const connection = open(member.addresses[0] ?? "");

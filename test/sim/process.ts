@@ -5,13 +5,13 @@ import type { World } from "./world.ts";
 export interface ProcessOptions {
   readonly name: string;
   readonly world: World;
-  /** How far its wall clock is off. */
+  /** Offset of its wall clock. */
   readonly skew: { ms: number };
 }
 
 /**
- * One life of a program. It touches the world only through its clock, its disk, its network and its store, and all of
- * these let it go on by `turn`: so it can be stopped between any two of its turns, for a while or for good.
+ * One life of a program. It reaches the world only through its clock, its disk, its network and its store, and all of
+ * these continue it by `turn`. It can therefore be stopped between any two turns, temporarily or forever.
  */
 export class Process {
   readonly name: string;
@@ -41,7 +41,7 @@ export class Process {
     return this.#held !== undefined;
   }
 
-  /** Something reaches it: now, when it goes on, or never. */
+  /** Delivers an event: now, after a pause, or never. */
   turn(action: () => void): void {
     if (!this.#alive) return;
     if (this.#held) this.#held.push(action);
@@ -52,7 +52,7 @@ export class Process {
     this.#held ??= [];
   }
 
-  /** What was held comes in its order, each in a turn of its own. */
+  /** Delivers the held events in order, each in its own turn. */
   resume(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -82,7 +82,7 @@ export class Process {
   }
 }
 
-/** Four bytes at a time: much of it fills files that are not read. */
+/** Random bytes, four at a time, because many of them fill files that are not read. */
 function quick(random: Random): Random {
   const bytes = (count: number): Uint8Array => {
     const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.next() * 2 ** 32);

@@ -22,10 +22,10 @@ export interface Outcome {
 }
 
 export const TROUBLE_MS = 20_000;
-/** When all is well again, agents are back within this, and runs without a holder are ended. */
+/** When all faults have ended, agents are connected again and runs without a holder have ended within this time. */
 const PATIENCE_MS = 300_000;
 
-/** One history: a while of work and trouble, then calm, then the account. */
+/** Runs one history: a time of work and faults, then calm, then the checks. */
 export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome> {
   const made: Template = await template();
   const history = new History({
@@ -50,7 +50,7 @@ export async function runHistory({ seed, tracing }: RunOptions): Promise<Outcome
   return { seed, wrong, fingerprint, events, trace, lines: history.ledger.printed.size, jobs: history.jobs.length };
 }
 
-/** At some moment of the first part. */
+/** Runs the action at a random time of the first part. */
 function plan({ world }: History, action: () => void): void {
   world.after(world.between(0, TROUBLE_MS), "plan", action);
 }
@@ -66,7 +66,7 @@ function job(history: History): void {
   });
 }
 
-/** Something goes wrong, for a while. */
+/** Causes a temporary fault. */
 export function trouble(history: History): () => void {
   const { world, network, controllers, hosts } = history;
   const [controller, host] = [
@@ -114,7 +114,7 @@ function begin(host: Host): void {
   if (!host.running) host.start();
 }
 
-/** Brings everything to its end and looks what there is. */
+/** Brings everything to its end and checks the results. */
 export async function account(history: History): Promise<readonly string[]> {
   const { world, controllers, hosts, ledger } = history;
   const [services] = controllers.flatMap((controller) => controller.services ?? []);
@@ -135,7 +135,7 @@ export async function account(history: History): Promise<readonly string[]> {
   return [...left, ...(await world.settle(wrongs(history, services)))];
 }
 
-/** Ends the agent in good order; by then all that it had is acknowledged. */
+/** Stops the agent in good order; all its entries must be acknowledged by then. */
 async function ended({ world }: History, host: Host): Promise<readonly string[]> {
   await world.settle(host.stop());
   const { acknowledged, next } = await world.settle(host.unsent());

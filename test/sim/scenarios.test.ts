@@ -36,7 +36,7 @@ it(
     expect(await account(history)).toEqual([]);
     const runs = await rowsOf(history, "/matrix/system/policyrun");
     expect(runs.length).toBeGreaterThanOrEqual(HOUR_MS / 1_000);
-    // The last one may have been under way when the policy was taken off.
+    // The last run may have been in progress when the policy was removed.
     expect(runs.filter(({ state }) => state !== "ok").length).toBeLessThanOrEqual(1);
     expect(await rowsOf(history, "/matrix/system/policygap")).toEqual([]);
   },
@@ -87,7 +87,7 @@ it(
     const history = await begun(["tick"]);
     const [host] = history.hosts;
     for (const jumpMs of [10 * MINUTE_MS, -10 * MINUTE_MS, 1_500, -1_500]) {
-      // Between two runs.
+      // Jumps between two runs.
       await history.world.advance(MINUTE_MS + 1_000);
       if (host) host.skew.ms += jumpMs;
     }
@@ -102,7 +102,7 @@ it(
 it(
   "a certificate that is renewed on the way costs nothing",
   async () => {
-    // Two thirds of its life are over a minute after the beginning.
+    // Two thirds of its lifetime end one minute after the start.
     const history = await begun(["beat", "tail"], { laterMs: 16 * HOUR_MS - 12 * MINUTE_MS, tracing: true });
     await history.world.advance(5 * MINUTE_MS);
     const renewed = history.world.trace.filter((line) => line.includes("certificate renewed"));

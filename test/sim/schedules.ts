@@ -22,7 +22,7 @@ export interface ScheduleOutcome {
   readonly trace: readonly string[];
 }
 
-/** Schedules through a while of trouble, of which every due time must be run once, on every host. */
+/** Runs schedules through a time of faults. Every due time must have exactly one run on every host. */
 export async function runSchedules(seed: number, tracing = false): Promise<ScheduleOutcome> {
   const made = await template();
   const history = new History({ seed, template: made, controllers: 2, hosts: seed % 2 === 0 ? 2 : 1, tracing });
@@ -84,7 +84,7 @@ async function account(history: History): Promise<Omit<ScheduleOutcome, "trace">
 
 type Rows = readonly Readonly<Record<string, unknown>>[];
 
-/** Each time that is due has one run, and no other run is there. */
+/** Each due time must have one run, and there must be no other run. */
 function wrongTimes(name: keyof typeof SCHEDULES, { scheduledMs, decidedMs }: Span, rows: Rows): string[] {
   const runs = new Map<number, Set<unknown>>();
   for (const { due, runid } of rows) runs.set(Number(due), (runs.get(Number(due)) ?? new Set()).add(runid));
@@ -103,7 +103,7 @@ interface Span {
   readonly decidedMs: number;
 }
 
-/** Each run has each host once, in a final state. */
+/** Each run must have each host once, in a final state. */
 function wrongHosts(hosts: readonly string[], rows: Rows): string[] {
   const byRun = new Map<unknown, string[]>();
   for (const { runid, host } of rows) byRun.set(runid, [...(byRun.get(runid) ?? []), String(host)]);

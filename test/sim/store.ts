@@ -3,12 +3,12 @@ import type { StoreCall } from "../helpers/memory-call.ts";
 import { never, type Process } from "./process.ts";
 import type { World } from "./world.ts";
 
-/** How often what happens to calls of the store; may be changed at any time. */
+/** Probabilities of faults in store calls; may be changed at any time. */
 export interface StoreFaults {
-  /** Calls that take a while, on their way there or back. */
+  /** Calls that are slow, on their way there or back. */
   slow: number;
   slowMaxMs: number;
-  /** Writes and reads that fail before they happen. */
+  /** Reads and writes that fail before they take effect. */
   away: number;
   /** Writes whose answer is lost. */
   unknown: number;
@@ -19,7 +19,7 @@ export const NO_STORE_FAULTS: StoreFaults = { slow: 0, slowMaxMs: 0, away: 0, un
 export interface StoreCallOptions {
   readonly world: World;
   readonly process: Process;
-  /** As they are at the moment. */
+  /** Returns the current probabilities. */
   readonly faults: () => StoreFaults;
   readonly onCall?: (name: string) => void;
 }
@@ -33,10 +33,7 @@ interface Work<T> {
   readonly partly?: ((count: (of: number) => number) => void) | undefined;
 }
 
-/**
- * The way of a program's calls to the store that all share. What was sent arrives, also when the sender has died
- * meanwhile.
- */
+/** The path of a program's calls to the shared store. A call that was sent arrives even if its sender has died. */
 export function storeCall({ world, process, faults, onCall }: StoreCallOptions): StoreCall {
   const delay = (): number => (world.chance(faults().slow) ? world.between(0.1, faults().slowMaxMs) : 0);
   const perform = <T>(work: Work<T>): Promise<T> => {

@@ -16,11 +16,11 @@ export const RULE = "/matrix/rules/line";
 export const START_MS = Date.UTC(2026, 0, 1);
 const FIRST_STEPS_MS = 600_000;
 
-/** An installation as it is before anything goes wrong: made once, copied for every history. */
+/** An installation before any fault: created once, copied for every history. */
 export interface Template {
   readonly database: MemoryDatabase;
   readonly identities: ReadonlyMap<string, Identity>;
-  /** Histories begin here. */
+  /** Time at which histories start. */
   readonly startMs: number;
 }
 
@@ -34,15 +34,12 @@ export function addressOf(controller: string): string {
   return `${controller}:7070`;
 }
 
-/** A rule's text: where lines go. */
+/** The text of a rule that stores lines in this class. */
 export function ruleText(path: string): string {
   return `--class=${path}\n--parser=csv\n--fields=name,n\n`;
 }
 
-/**
- * `tick` runs at every third second and prints two lines, `beat` at every second and prints one; `tail` prints all the
- * time.
- */
+/** `tick` runs every three seconds and prints two lines, `beat` every second and prints one; `tail` prints always. */
 export const POLICIES: readonly CommandPolicySpec[] = [
   {
     kind: "command",

@@ -1,11 +1,11 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { runHistory, type Outcome } from "./run.ts";
 
-/** What a worker is given, and what it tells: which history it is at, then how it ended. */
+/** Task of a worker. It reports the history that it runs, then its outcome. */
 export interface WorkerTask {
   readonly from: number;
   readonly count: number;
-  /** Distance of this worker's seeds: each of several workers takes every `step`th one. */
+  /** Step between this worker's seeds: with several workers each one takes every `step`th seed. */
   readonly step: number;
 }
 

@@ -13,14 +13,14 @@ interface Event {
 export interface WorldOptions {
   readonly seed: number;
   readonly startMs: number;
-  /** Keeps what happens as text, for people. */
+  /** True: records events as text for people. */
   readonly tracing?: boolean;
 }
 
 /**
- * Time and order of everything that happens. Nothing happens but what was planned here, one event after the other, each
- * only when all that the one before set going has come to rest: all promise turns are over, nothing waits but for time.
- * So the seed says it all.
+ * Time and order of all events. Only planned events happen, one after the other. Each starts only when the work of the
+ * previous one has come to rest: all promise turns are over, and everything waits for time only. The seed therefore
+ * determines everything.
  */
 export class World {
   readonly random: Random;
@@ -43,7 +43,7 @@ export class World {
     return this.#nowMs;
   }
 
-  /** The clock on the wall, right to the millisecond. */
+  /** The correct wall clock, in milliseconds. */
   get clock(): Clock {
     return {
       nowMs: () => this.#nowMs,
@@ -52,17 +52,14 @@ export class World {
     };
   }
 
-  /** Plans an event; the answer takes it back. Of several at one time the earlier planned comes first. */
+  /** Plans an event; call the result to cancel it. Events at the same time run in the order of their planning. */
   after(delayMs: number, label: string, action: () => void): () => void {
     const event = { atMs: this.#nowMs + Math.max(0, delayMs), order: ++this.#orders, label, action, cancelled: false };
     this.#queue.push(event);
     return () => void (event.cancelled = true);
   }
 
-  /**
-   * Lets real time pass until the work is done, while here everything stands still: for cryptography that is done by
-   * other threads.
-   */
+  /** Lets real time pass until the work is done, while the simulation stands still: for cryptography in threads. */
   async outside<T>(work: Promise<T>): Promise<T> {
     this.#outside.add(work);
     try {
@@ -85,7 +82,7 @@ export class World {
     this.#nowMs = untilMs;
   }
 
-  /** Advances step by step until it is so; false when it is not within that time. */
+  /** Advances step by step until the condition holds; false if it does not hold within that time. */
   async until(
     isSo: () => boolean,
     { withinMs, stepMs }: { readonly withinMs: number; readonly stepMs: number },
@@ -94,7 +91,7 @@ export class World {
     return isSo();
   }
 
-  /** Waits for a promise by letting time pass. */
+  /** Waits for a promise by advancing time. */
   async settle<T>(work: Promise<T>, withinMs = 600_000): Promise<T> {
     let over = false;
     const mark = () => void (over = true);
@@ -104,14 +101,14 @@ export class World {
     return work;
   }
 
-  /** Part of what has to be the same whenever the seed is. */
+  /** Part of the trace that must be identical for the same seed. */
   note(text: string): void {
     const line = `${(this.#nowMs / 1_000).toFixed(3)} ${text}`;
     this.#hash.update(line).update("\n");
     if (this.tracing) this.trace.push(line);
   }
 
-  /** For people only: of no weight. */
+  /** A remark for people; not compared. */
   remark(text: string): void {
     if (this.tracing) this.trace.push(`${(this.#nowMs / 1_000).toFixed(3)}   ${text}`);
   }
@@ -140,7 +137,7 @@ export class World {
   }
 }
 
-/** A binary heap by time, then order. */
+/** A binary heap ordered by time, then by sequence. */
 class Queue {
   readonly #events: Event[] = [];
 
@@ -154,7 +151,7 @@ class Queue {
     }
   }
 
-  /** Takes out the first that is due. */
+  /** Removes and returns the first event that is due. */
   next(untilMs: number): Event | undefined {
     const events = this.#events;
     const [first] = events;

@@ -8,15 +8,15 @@ import { openWorld, type World } from "../security/world.ts";
 
 export interface Reply {
   readonly isOk: boolean;
-  /** Of what is answered ok; whole numbers beyond 2^53 are texts. */
+  /** Content of a successful answer; whole numbers beyond 2^53 are texts. */
   readonly message: unknown;
-  /** The error's text. */
+  /** Text of the error. */
   readonly error: string;
   readonly meta: { readonly cursor?: string };
   readonly bytes: Buffer;
 }
 
-/** A whole controller that is called by its HTTP interface. */
+/** A whole controller, called through its HTTP interface. */
 export class Caller implements AsyncDisposable {
   readonly world: World;
   readonly runsScripts: boolean;
@@ -49,7 +49,7 @@ export class Caller implements AsyncDisposable {
     };
   }
 
-  /** A body of JSON exactly as it is written here. */
+  /** Sends a JSON body exactly as written. */
   json(method: "POST" | "PUT", url: string, payload: string): Promise<Reply> {
     return this.call(method, url, { headers: { "content-type": "application/json" }, payload });
   }
@@ -70,12 +70,12 @@ export class Caller implements AsyncDisposable {
     );
   }
 
-  /** Runs a script; what it puts into OUTPUT is the message. */
+  /** Runs a script; the value that it puts into OUTPUT is the message. */
   script(source: string): Promise<Reply> {
     return this.text("/script/exec/js", source);
   }
 
-  /** Of what has to succeed. */
+  /** Rows of a statement that must succeed. */
   async rows(text: string): Promise<readonly Readonly<Record<string, Value>>[]> {
     return messageOf(await this.mql(text)) as readonly Row[];
   }

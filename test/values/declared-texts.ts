@@ -1,13 +1,13 @@
 import type { Endpoint } from "../../controller/http/endpoint.ts";
 import { type Coverage, takesValues, tried, untried } from "./declared.ts";
 
-/** Endpoints, sockets and streams that keep or hand on texts, beside those that take values of any type. */
+/** Endpoints, sockets and streams that store or pass on texts, in addition to those that take values of any type. */
 
 const NAMES = untried("takes names and paths of things that are there, or makes one of a checked name");
 const SECRETS = untried("takes passwords, codes and keys, which no answer has");
 const ASKS = untried("keeps nothing of what it is given");
 
-/** Endpoints that take texts in members of their own. */
+/** Endpoints that take texts in their own members. */
 export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
   "POST /companys": tried("`/companys` `title`"),
   "PUT /companys": tried("`/companys` `title`"),
@@ -73,7 +73,7 @@ export const TEXTS_IN: Readonly<Record<string, Coverage>> = {
 
 const LINES = untried("answers lines of a log");
 
-/** Sockets, and endpoints that answer a stream of events. */
+/** Sockets, and endpoints that answer with an event stream. */
 export const STREAMS: Readonly<Record<string, Coverage>> = {
   "/websocket/:subject": tried("notification", "`/agent` to a channel", "script `message.send`"),
   "/config/watch": untried("answers entries as `/config/list` does"),
@@ -83,13 +83,13 @@ export const STREAMS: Readonly<Record<string, Coverage>> = {
   "/consolelog/trigger/follow": LINES,
 };
 
-/** True for what changes something by texts in members of its own. */
+/** Returns true if the endpoint makes a change with texts in its own members. */
 export function takesTexts(endpoint: Endpoint): boolean {
   const isChange = endpoint.method === "POST" || endpoint.method === "PUT";
   return isChange && !takesValues(endpoint) && holdsText(endpoint.input);
 }
 
-/** A schema, or a part of one, that texts of more than one wording fulfil. */
+/** Returns true if the schema, or a part of it, accepts more than one text. */
 function holdsText(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return false;
   const parts = schema as Readonly<Record<string, unknown>>;

@@ -2,8 +2,8 @@ import type { Condition, Insert, Statement, ValueNode } from "../../common/mql/i
 import type { Endpoint } from "../../controller/http/endpoint.ts";
 
 /**
- * Where the program says that it takes values or gives them out, and what tries it: names of ways, or why none has to. A
- * new endpoint, host function, parser, format or form of MQL has to be thought about here.
+ * Places in which the program takes or returns values, with their tests: names of ways, or the reason why none is
+ * needed. Add every new endpoint, host function, parser, format or form of MQL here.
  */
 export type Coverage = { readonly tried: readonly string[] } | { readonly untried: string };
 
@@ -52,7 +52,7 @@ export const ENDPOINTS_IN: Readonly<Record<string, Coverage>> = {
 
 const TREE = untried("answers definitions, names and texts");
 
-/** Endpoints that answer members of any type. */
+/** Endpoints that answer with members of any type. */
 export const ENDPOINTS_OUT: Readonly<Record<string, Coverage>> = {
   "GET /mxobject/mql": tried("MQL"),
   "GET /mxobject/search": tried("search"),
@@ -75,7 +75,7 @@ const DEFINES = untried("takes a definition, which its schema checks");
 const OUTSIDE = untried("sends JSON to another program");
 const REFUSED = untried("is refused, or has no effect");
 
-/** Functions of scripts with a parameter that is neither a text nor a number nor a truth. A star stands for any name. */
+/** Functions of scripts with a parameter that is not a text, a number or a boolean. A star stands for any name. */
 export const HOST_FUNCTIONS: Readonly<Record<string, Coverage>> = {
   "odb.mql": tried("script, `odb.mql` with values"),
   "odb.*": untried("takes names of classes, or the keys of an object whose id it answers"),
@@ -132,7 +132,7 @@ export const FORMATS: Readonly<Record<string, Coverage>> = {
 
 const NO_VALUES = untried("has no values");
 
-/** Forms of MQL: the compiler wants each of the grammar's. */
+/** Forms of MQL: the compiler requires each one of the grammar. */
 export const GRAMMAR = {
   statements: {
     insert: tried("MQL `INSERT … VALUES`", "MQL `INSERT … SET`"),
@@ -179,18 +179,18 @@ export const GRAMMAR = {
   } satisfies Record<Condition["kind"], Coverage>,
 };
 
-/** Endpoints by which values of any type come in. */
+/** Returns true for endpoints that take values of any type. */
 export function takesValues({ method, body, input }: Endpoint): boolean {
   const isChange = method === "POST" || method === "PUT";
   return isChange && (body === "text" || body === "raw" || body === "multipart" || holdsAny(input));
 }
 
-/** Endpoints that answer values of any type. */
+/** Returns true for endpoints that return values of any type. */
 export function answersValues({ method, output }: Endpoint): boolean {
   return method === "GET" && holdsAny(output);
 }
 
-/** A schema, or a part of one, that any value fulfils. */
+/** Returns true if the schema, or a part of it, accepts any value. */
 function holdsAny(schema: unknown): boolean {
   if (typeof schema !== "object" || schema === null) return false;
   const parts = schema as Readonly<Record<string, unknown>>;

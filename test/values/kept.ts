@@ -2,19 +2,19 @@ import { parseJson } from "../../common/json.ts";
 import type { Caller, Reply } from "./calls.ts";
 import { LONE_SURROGATE, type TestedValue } from "./values.ts";
 
-/** A place outside of objects that keeps or hands on values, as they are or as JSON without types. */
+/** A place outside of objects that stores or passes on values, unchanged or as JSON without types. */
 export interface KeptWay {
   readonly name: string;
-  /** JSON when absent: a text alone, JSON as a script writes it, or JSON of the text alone. */
+  /** Absent: JSON. Otherwise a text alone, JSON as a script writes it, or JSON of the text only. */
   readonly form?: "text" | "script" | "words";
-  /** Values that the place keeps otherwise, by name, each with its mark in the table and the answer. */
+  /** Values that the place changes, by name, each with its mark in the table and the answer. */
   readonly marks?: Readonly<Record<string, readonly [mark: string, answer: unknown]>>;
   readonly write: (caller: Caller, text: string, key: string) => Promise<Reply>;
-  /** The value as JSON, as the place answers it. */
+  /** Returns the value as JSON, as the place answers it. */
   readonly read: (caller: Caller, key: string) => Promise<unknown>;
 }
 
-/** The text or JSON that a way is given; `undefined`: there is no such text. */
+/** The text or JSON passed to a way; `undefined`: the value has no such text. */
 export function givenTo(way: KeptWay, value: TestedValue): string | undefined {
   if (way.form === undefined) return value.json;
   if (way.form !== "words") return value[way.form];
@@ -22,7 +22,7 @@ export function givenTo(way: KeptWay, value: TestedValue): string | undefined {
   return value.text === undefined ? undefined : JSON.stringify(value.text);
 }
 
-/** The answer, as JSON, of a way that alters nothing. */
+/** The expected answer, as JSON, of a way that changes nothing. */
 export function keptBy(way: KeptWay, given: string): string {
   return JSON.stringify(way.form === "text" ? given : parseJson(given));
 }

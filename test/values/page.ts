@@ -1,7 +1,7 @@
 import type { Outcome, Tables } from "./table.ts";
 import { VALUES } from "./values.ts";
 
-/** The page of the documentation that the tests compare with what happens. */
+/** The page of the documentation that the tests compare with the results. */
 export const PAGE = "deploy/docs/values.md";
 
 const HEADINGS: Readonly<Record<keyof Tables, string>> = {
@@ -52,7 +52,7 @@ function section(heading: string, rows: ReadonlyMap<string, readonly Outcome[]>)
   ];
 }
 
-/** The outcomes that a page tells, by table and row. */
+/** The outcomes on a page, by table and row. */
 export function readPage(text: string): Tables {
   const of = (name: keyof Tables): ReadonlyMap<string, readonly Outcome[]> => {
     const part = text.split("\n## ").find((some) => some.startsWith(`${HEADINGS[name]}\n`)) ?? "";

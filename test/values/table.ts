@@ -5,20 +5,20 @@ import { givenTo, type KeptWay, keptBy } from "./kept.ts";
 import { KEPT_WAYS } from "./ways-kept.ts";
 import { heldBy, type WayOut, WAYS_OUT, type Written, written } from "./ways-out.ts";
 
-/** What becomes of a value on a way, as the page says it. */
+/** Outcome of a value on a way, in the words of the page. */
 export type Outcome = string;
 
 const EQUAL = "=";
 const REFUSED = "refused";
 const NO_FORM = "–";
-/** No page has it: `found` is what came in its place. */
+/** An outcome that no page contains. `found`: the value that was found instead. */
 const altered = (found: string | undefined): Outcome => `ALTERED: ${found ?? "nothing"}`;
 
-/** A refusal tells what it is about: the column, the member, or why a text is none. */
+/** A refusal must name its subject: the column, the member, or the reason why a text is invalid. */
 const REASON =
   /(column|field) "?[a-z]+_|utf-8|UTF-8|column config|\w+"?( in param)? (has a lone surrogate|contains NUL)|title must be a text|value is missing|at least one exec|:\d+:\d+: /;
 
-/** Writes values by every way and reads them by others, in one controller. */
+/** Writes values by every way and reads them by others, on one controller. */
 export class ValueTable {
   readonly #caller: Caller;
   #keys = 0;
@@ -32,7 +32,7 @@ export class ValueTable {
     return new ValueTable(caller);
   }
 
-  /** An object that this way has written, where it is as it should be. */
+  /** Writes an object by this way; returns the object if it is stored correctly. */
   async write(way: WayIn, value: TestedValue): Promise<{ readonly outcome: Outcome; readonly object?: Written }> {
     const key = `k${this.#keys++}`;
     const of = written(way.path ?? CLASS, key, value, way.shape ?? "plain");
@@ -71,14 +71,14 @@ function refusal(error: string, isUnwritten: boolean): Outcome {
   return isUnwritten && REASON.test(error) ? REFUSED : altered(error);
 }
 
-/** What the page says, by table and row. */
+/** The outcomes on the page, by table and row. */
 export interface Tables {
   readonly in: ReadonlyMap<string, readonly Outcome[]>;
   readonly out: ReadonlyMap<string, readonly Outcome[]>;
   readonly kept: ReadonlyMap<string, readonly Outcome[]>;
 }
 
-/** Every way with every value. Ways out read one object of each value and shape, or, of the `product`, all of them. */
+/** Tests every way with every value. Ways out read one object of each value and shape, or with `isProduct` all. */
 export async function allOutcomes(caller: Caller, { isProduct }: { readonly isProduct: boolean }): Promise<Tables> {
   const table = await ValueTable.open(caller);
   const objects: Written[] = [];
@@ -115,7 +115,7 @@ export async function allOutcomes(caller: Caller, { isProduct }: { readonly isPr
   return { in: waysIn, out: waysOut, kept };
 }
 
-/** The outcome of all objects that have a form there, which has to be the same. */
+/** The common outcome of all objects that have a form there. */
 async function readAll(table: ValueTable, way: WayOut, objects: readonly Written[]): Promise<Outcome> {
   const outcomes = new Set<Outcome>();
   for (const object of objects) outcomes.add(await table.read(way, object));

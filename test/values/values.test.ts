@@ -25,13 +25,13 @@ import { KEPT_WAYS } from "./ways-kept.ts";
 import { WAYS_OUT } from "./ways-out.ts";
 
 /**
- * What becomes of values that programs often alter, against the page that tells it. Every run takes every way with some
- * values, drawn by a seed; `npm run soak` takes all. `npm run values` writes the page anew.
+ * Compares the results for values that programs often change with the page that lists them. Every run tests every way
+ * with some values, drawn by a seed; `npm run soak` tests all. `npm run values` writes the page.
  */
 
-/** Values that each way takes in one run. */
+/** Number of values that each way tests in one run. */
 const DRAWN_VALUES = 2;
-/** Ways by which what it wrote is read. */
+/** Number of ways that read each written object. */
 const DRAWN_READS = 1;
 const SEED = 20_261_128;
 
@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => caller[Symbol.asyncDispose]());
 
-/** Another engine sees cells, terms and slots, whatever way they came: there one way in is tried, and what asks for them. */
+/** Another engine sees cells, terms and slots only, whatever the way in. There one way in and conditions are tested. */
 const STORED = new Set(["MQL", "condition `=`", "condition on a neighbour", "pages by `ORDER BY`", "object key"]);
 const [waysIn, waysOut, keptWays] = onCluster
   ? [WAYS_IN.slice(0, 1), WAYS_OUT.filter(({ name }) => STORED.has(name)), []]
@@ -55,7 +55,7 @@ const [waysIn, waysOut, keptWays] = onCluster
 describe("what the program declares is tried, or says why not", () => {
   const known = new Set([...WAYS_IN, ...WAYS_OUT, ...KEPT_WAYS].map(({ name }) => name));
 
-  /** Fails with the names of what is declared and not thought of, or thought of and not declared. */
+  /** Fails with the names that are declared but not covered, or covered but not declared. */
   function expectCovered(
     what: string,
     declared: readonly string[],

@@ -1,27 +1,27 @@
-/** The class of which every way in writes an object, and every way out reads it. */
+/** The class to which every way in writes, and from which every way out reads. */
 export const CLASS = "/matrix/exact";
 
-/** Base types of the columns; each also as the elements of a list and the values of a map. */
+/** Base types of the columns. Each one also exists as the element type of a list and as the value type of a map. */
 export const TYPES = ["bigint", "double", "timestamp", "date", "varchar"] as const;
 export type BaseType = (typeof TYPES)[number];
 
-/** A value that some way might alter, in the forms in which ways carry it. */
+/** A value that some way might change, in the notations of the ways. */
 export interface TestedValue {
   readonly name: string;
   readonly type: BaseType;
-  /** As MQL writes it. */
+  /** In MQL. */
   readonly mql: string;
-  /** As JSON writes it. */
+  /** In JSON. */
   readonly json: string;
-  /** As a line of a log or a cell of a table holds it; `undefined`: there is no such text. */
+  /** In a line of a log or a cell of a table; `undefined`: it has no text. */
   readonly text: string | undefined;
-  /** As a script writes it: its numbers are doubles, so a whole number beyond 2^53 is a text. */
+  /** In a script, whose numbers are doubles: a whole number beyond 2^53 is a text. */
   readonly script: string;
-  /** As every way out answers it, JSON of the HTTP interface; `undefined`: the type does not hold it. */
+  /** The answer of every way out, in JSON of the HTTP interface; `undefined`: the type cannot hold the value. */
   readonly held: string | undefined;
-  /** As MQL writes a value next to it, with which it must not be confused; absent: there is none. */
+  /** A neighbouring value in MQL, which must not be confused with it. Absent: there is none. */
   readonly near?: string;
-  /** How the page calls what is held, where it is not written like the value. */
+  /** The page's name for the stored value, if it differs from the written value. */
   readonly mark?: string;
 }
 
@@ -80,14 +80,14 @@ export const VALUES: readonly TestedValue[] = [
   { name: "null", type: "varchar", mql: "null", json: "null", text: undefined, script: "null", held: "null" },
 ];
 
-/** Whether a column is one value, the element of a list, or the value of a map's member. */
+/** A column with one value, an element of a list, or the value of a map's member. */
 export type Shape = "plain" | "list" | "map";
 
 export function columnOf(type: BaseType, shape: Shape = "plain"): string {
   return shape === "plain" ? `c_${type}` : `${shape}_${type}`;
 }
 
-/** The statement that makes `path`, with a key column `k`. */
+/** The statement that creates `path`, with a key column `k`. */
 export function classText(path: string): string {
   const columns = TYPES.flatMap((type) => [
     `${columnOf(type)} ${type}`,

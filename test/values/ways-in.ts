@@ -3,10 +3,10 @@ import { cells, workbook } from "../helpers/own-sheets.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import { CLASS, classText, columnOf, LONE_SURROGATE, type Shape, type TestedValue } from "./values.ts";
 
-/** Of the same columns as `CLASS`; a trigger of that language takes each object and gives it back. */
+/** Classes with the columns of `CLASS`; a trigger in that language reads each object and returns it. */
 const TRIGGERED = { lua: "/matrix/triggered/lua", javascript: "/matrix/triggered/javascript" } as const;
 
-/** Makes the classes, and the triggers where scripts run. */
+/** Creates the classes, and the triggers if scripts run. */
 export async function prepare(caller: Caller): Promise<void> {
   await caller.rows(classText(CLASS));
   if (!caller.runsScripts) return;
@@ -18,19 +18,19 @@ export async function prepare(caller: Caller): Promise<void> {
   }
 }
 
-/** One way by which a value comes into an object. */
+/** One way in which a value gets into an object. */
 export interface WayIn {
   readonly name: string;
   readonly shape?: Shape;
-  /** What it keeps otherwise, by the name of the value, and the JSON of what is there then; `undefined`: no object. */
+  /** Values that the way changes, by name: the mark, and the JSON of the stored value; `undefined`: no object. */
   readonly marks?: Readonly<Record<string, readonly [mark: string, instead: string | undefined]>>;
-  /** The class it writes to; `CLASS` when absent. */
+  /** Class that it writes to; `CLASS` if absent. */
   readonly path?: string;
-  /** Writes an object with this key; `undefined`: the way has no form for the value. */
+  /** Writes an object with this key. `undefined`: the way has no notation for the value. */
   readonly write: (caller: Caller, value: TestedValue, key: string) => Promise<Reply> | undefined;
 }
 
-/** A rule of `/agent` whose failed lines are errors of the call. */
+/** Sends a line to a rule of `/agent`; failed lines are errors of the call. */
 export async function sendLine(caller: Caller, rule: string, line: string): Promise<Reply> {
   const key = `/matrix/rules/exact/r${crc32(rule)}`;
   const stored = await caller.call("PUT", "/mxobject/rule", form({ key, value: rule }));
@@ -59,7 +59,7 @@ function shaped(text: string, shape: Shape): string {
 const insert = (value: TestedValue, key: string, shape: Shape = "plain"): string =>
   `insert into ${CLASS} (k, ${columnOf(value.type, shape)}) values ('${key}', ${shaped(value.mql, shape)})`;
 
-/** With a line of text for it, nothing without one. */
+/** Uses the value's line of text; `undefined` without one. */
 function ofText(
   make: (text: string, value: TestedValue, key: string) => readonly [rule: string, line: string],
 ): WayIn["write"] {
@@ -67,13 +67,13 @@ function ofText(
     value.text === undefined ? undefined : sendLine(caller, ...make(value.text, value, key));
 }
 
-/** What would be its UTF-8, if it had one. */
+/** Bytes of the lone surrogate as UTF-8, which is invalid. */
 const BYTES_OF_SURROGATE = Buffer.from([0x61, 0xed, 0xa0, 0x80, 0x62]);
 
 const TYPE_OF_FIELD = { bigint: "INT", double: "FLOAT", timestamp: "VAR", date: "VAR", varchar: "VAR" } as const;
 const TYPE_OF_CAPTURE = { bigint: ":int", double: ":float", timestamp: "", date: "", varchar: "" } as const;
 
-/** The content of a workbook's cell; XML has no other form for what `_x…_` stands for. */
+/** Content of a workbook's cell. XML has no other notation for the characters that `_x…_` stands for. */
 function cellOf({ name, text, json }: TestedValue, empty = ""): readonly string[] {
   const content = name === LONE_SURROGATE ? (JSON.parse(json) as string) : text;
   if (content === undefined) return [];
@@ -84,10 +84,10 @@ function cellOf({ name, text, json }: TestedValue, empty = ""): readonly string[
   return [`<c t="str"><v>${safe}</v></c>`];
 }
 
-/** A map has no member that is null. */
+/** A map cannot contain null. */
 const NO_NULL = { null: ["not kept", "{}"] } as const;
 
-/** Ways of statements, by the name that the grammar gives them. */
+/** Ways by statements, by their names in the grammar. */
 const STATEMENTS: readonly WayIn[] = [
   { name: "MQL `INSERT … VALUES`", write: (caller, value, key) => caller.mql(insert(value, key)) },
   {
@@ -148,7 +148,7 @@ const STATEMENTS: readonly WayIn[] = [
   },
 ];
 
-/** The object is there, its column is not set. */
+/** The object is stored, and its column is not set. */
 const NOT_KEPT = ["not kept", "null"] as const;
 
 const RULES: readonly WayIn[] = [

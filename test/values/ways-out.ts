@@ -5,7 +5,7 @@ import { type Caller, messageOf } from "./calls.ts";
 import { sendLine } from "./ways-in.ts";
 import { columnOf, type Shape, type TestedValue } from "./values.ts";
 
-/** An object that a way in has written, and the column that has the value. */
+/** An object written by a way in, and the column with the value. */
 export interface Written {
   readonly path: string;
   readonly key: string;
@@ -14,10 +14,10 @@ export interface Written {
   readonly column: string;
 }
 
-/** One way by which values come out of objects. */
+/** One way in which values get out of objects. */
 export interface WayOut {
   readonly name: string;
-  /** The value as JSON; `undefined`: the way has no form for it. */
+  /** Returns the value as JSON. `undefined`: the way has no notation for it. */
   readonly read: (caller: Caller, written: Written) => Promise<string | undefined>;
 }
 
@@ -27,7 +27,7 @@ export function written(path: string, key: string, value: TestedValue, shape: Sh
 
 const SENTINEL = "nothing was found";
 
-/** What a condition finds: the value that is asked for, or a text that no value is. */
+/** Returns the value if the condition finds exactly its object, otherwise a text that no value equals. */
 function byCondition(name: string, condition: (written: Written) => string | undefined): WayOut {
   return {
     name,
@@ -41,7 +41,7 @@ function byCondition(name: string, condition: (written: Written) => string | und
   };
 }
 
-/** The answer of a way that alters nothing. */
+/** The expected answer of a way that changes nothing. */
 export function heldBy({ value, shape }: Pick<Written, "value" | "shape">): string {
   const { held = "null" } = value;
   if (shape === "plain") return held;
@@ -54,14 +54,14 @@ const cell = (row: Readonly<Record<string, unknown>> | undefined): string =>
 
 const plain = ({ shape, value }: Written): boolean => shape === "plain" && value.held !== "null";
 
-/** The object as it comes back where an export of the class is imported below another path. */
+/** The object after an export of the class and an import below another path. */
 function byExport(name: string, filetype: string, url: string): WayOut {
   return {
     name,
     async read(caller, of) {
       const root = `/matrix/again/${filetype}`;
       const copy = of.path.replace("/matrix", root);
-      // One export has all objects: it is taken when the first one of them is asked for that has not come back.
+      // One export contains all objects. A new one is made when an object is missing in the last import.
       const find = async (): Promise<string> => {
         const reply = await caller.mql(`select ${of.column} as c from ${copy} where k = '${of.key}'`);
         return reply.isOk ? cell((reply.message as readonly Row[])[0]) : SENTINEL;
@@ -98,7 +98,7 @@ async function told(caller: Caller, of: Written): Promise<string | undefined> {
 
 const WALKS = new WeakMap<Caller, Map<string, readonly Row[]>>();
 
-/** All objects by the order of the column, in pages; as they were for another object, where this one was there. */
+/** All objects in the order of the column, in pages. Reuses an earlier result if it contains this object. */
 async function walk(caller: Caller, { path, column, key }: Written): Promise<readonly Row[]> {
   const walks = WALKS.get(caller) ?? new Map<string, readonly Row[]>();
   WALKS.set(caller, walks);
@@ -196,7 +196,7 @@ export const WAYS_OUT: readonly WayOut[] = [
   {
     name: "rule body `odb.mql`, Lua",
     async read(caller, of) {
-      // A table of Lua has no null.
+      // A Lua table cannot hold null.
       if (of.shape !== "plain" && of.value.held === "null") return undefined;
       const text = `select ${of.column} as c from ${of.path} where k = ?`;
       const body = `setvar("k", OBJECT.to)\nsetvar("${of.column}", odb.mql("${text}", OBJECT.k).data[1].c)`;

@@ -4,21 +4,21 @@ import { testPrincipal } from "../helpers/runtime.ts";
 import { type Caller, messageOf, type Reply } from "./calls.ts";
 import type { KeptWay } from "./kept.ts";
 
-/** Places that keep a text of the caller outside of the columns of objects, and hand on texts to jobs and listeners. */
+/** Places that store a caller's text outside of object columns, or pass texts on to jobs and listeners. */
 
 /** A number is written as JavaScript writes it. */
 const AS_TEXT = { "-0": ["as text", "0"], "1e308": ["as text", "1e+308"] } as const;
 const UNSET = { ...AS_TEXT, null: ["not kept", ""] } as const;
 
 type Member = Pick<KeptWay, "name" | "marks" | "form"> & {
-  /** Makes what the way needs. */
+  /** Creates the objects that the way needs. */
   readonly before?: (caller: Caller) => Promise<Reply>;
   /** A call with this JSON as the member. */
   readonly write: (json: string, key: string) => readonly [method: "POST" | "PUT", url: string, body: string];
   readonly read: (key: string) => readonly [url: string, member: string];
 };
 
-/** A member of a JSON body that is read as a member of an answer. */
+/** A member of a JSON body that is read back as a member of an answer. */
 function member({ before, write, read, ...way }: Member): KeptWay {
   return {
     marks: UNSET,
@@ -36,7 +36,7 @@ function member({ before, write, read, ...way }: Member): KeptWay {
   };
 }
 
-/** A rule in which the text is a comment. */
+/** A rule with the text as a comment. */
 const RULE = "--class=/matrix/exact\n--parser=json\n-- ";
 
 const SETTINGS: readonly KeptWay[] = [
@@ -121,7 +121,7 @@ async function imported(caller: Caller, json: string, key: string): Promise<Repl
   return caller.upload("/config/import", "a.json", `[{"key":"/matrix/kept/${key}","value":${json}}]`);
 }
 
-/** By the three answers that have it; a difference is what came in its place. */
+/** The value in the three answers that contain it; a difference is returned instead of the value. */
 async function entryOf(caller: Caller, key: string): Promise<unknown> {
   const path = `/matrix/kept/${key}`;
   const { value } = messageOf(await caller.call("GET", `/config/get?key=${path}`)) as Row;
@@ -155,10 +155,10 @@ const CONFIGURATION: readonly KeptWay[] = [
   { name: "`/config/import`", form: "words", write: imported, read: entryOf },
 ];
 
-/** The part of a job's output that the script of the job said. */
+/** The part of a job's output that the script of the job wrote. */
 const said = new Map<string, unknown>();
 
-/** A job of a script that answers the parameter `v` it was given, as JSON. */
+/** A job with a script that returns its parameter `v` as JSON. */
 async function echo(caller: Caller, key: string): Promise<Reply> {
   const exec = ["serverjs OUTPUT = JSON.stringify({ v: INPUT.env.v })"];
   return caller.json("POST", "/job", JSON.stringify({ name: key, exec }));

@@ -21,7 +21,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** The real agent, in this process; it enrols and connects. The answer ends it. */
+/** Starts the real agent in this process; it enrols and connects. Call `stop` of the result to end it. */
 async function startAgent(host: string, at: TestHosts = test): Promise<{ stop(): Promise<void> }> {
   const { token } = await at.hosts.createToken(at.principal(), { host });
   const config = readConfig(

@@ -8,7 +8,7 @@ import type { CommandEntries } from "./commands/commands.ts";
 import type { HostComponents, HostServiceDependencies } from "./components.ts";
 import type { AgentChannel, AgentIdentity, AgentSession } from "./types.ts";
 
-/** What agents reach by their join token or certificate: enrolment, session, contents. */
+/** Operations for agents that present a join token or a certificate: enrolment, session, contents. */
 export class HostAgents {
   readonly #with: Pick<HostServiceDependencies, "stores" | "publicNames">;
   readonly #components: HostComponents;
@@ -18,7 +18,7 @@ export class HostAgents {
     this.#components = components;
   }
 
-  /** Where the sink is to bring entries of the kinds `output` and `result`. */
+  /** Receives the entries of the kinds `output` and `result` from the sink. */
   get commands(): CommandEntries {
     return this.#components.commands;
   }
@@ -27,7 +27,7 @@ export class HostAgents {
     return this.#components.sessions.count;
   }
 
-  /** Bytes of entries that agents sent and that are not stored yet. */
+  /** Bytes of entries received from agents and not yet stored. */
   get waitingBytes(): number {
     return this.#components.sessions.waitingBytes;
   }
@@ -36,7 +36,7 @@ export class HostAgents {
     return this.#components.enrolment.enrol(request);
   }
 
-  /** How many hosts of the tenant have an agent. */
+  /** Number of hosts of the tenant that have an agent. */
   async enrolledCount(tenant: string): Promise<number> {
     return (await this.#components.enrolment.enrolledHosts(tenant)).length;
   }
@@ -45,12 +45,12 @@ export class HostAgents {
     return this.#components.sessions.open(identity, hello, channel);
   }
 
-  /** The tenant is there no more: ends the sessions of its hosts that this controller holds. */
+  /** Ends the sessions that this controller holds for a deleted tenant. */
   leave(tenant: string): Promise<void> {
     return this.#components.sessions.leave(tenant);
   }
 
-  /** Keys of the system's KvStore that belong to the tenant: enrolments, join tokens and sessions. */
+  /** Keys in the system's KvStore that belong to the tenant: enrolments, join tokens and sessions. */
   async *keysOf(tenant: string): AsyncGenerator<string> {
     yield* this.#components.enrolment.keysOf(tenant);
     yield* this.#components.presence.keysOf(tenant);
@@ -61,7 +61,7 @@ export class HostAgents {
     this.#components.tunnels.take(identity, opened, stream);
   }
 
-  /** Where the content lies, when a policy or a deployment of this host refers to it. */
+  /** Returns the store that holds the content, if a policy or a deployment of this host refers to the content. */
   async content(identity: AgentIdentity, digest: string): Promise<BlobStore | undefined> {
     const { tenant, host } = identity;
     const session = this.#components.sessions.live(tenant, host);

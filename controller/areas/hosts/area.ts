@@ -8,7 +8,7 @@ import type { HostService } from "./service.ts";
 export interface HostParts {
   readonly hosts: HostService;
   readonly sealed: readonly SealedKind[];
-  /** Where a new host joins; absent: hosts are not told. */
+  /** Address at which a new host joins. Absent: answers omit the address. */
   readonly entrance?: (() => Entrance) | undefined;
 }
 

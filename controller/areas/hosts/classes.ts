@@ -24,10 +24,10 @@ function hostClass(hosts: HostWrites): SystemClass {
       ...maps("config", "depot"),
       ...columns("varchar", "agentversion"),
       ...columns("timestamp", "seen"),
-      // What the agent says of each policy that is wanted there: `running`, `wanted`, or `failed: ` and why.
+      // The agent's state for each policy wanted on the host: `running`, `wanted`, or `failed: ` and the reason.
       ...maps("policies"),
       { name: "secret", type: "text", sealed: true },
-      // Members of `config` that are secrets: name to sealed text.
+      // Members of `config` that are secrets: maps the name to the sealed text.
       ...maps("credentials").map((column) => ({ ...column, sealed: true })),
     ],
     keys: ["host"],
@@ -37,7 +37,7 @@ function hostClass(hosts: HostWrites): SystemClass {
   };
 }
 
-/** How commands ended, and what they wrote, piece by piece; `offset` counts the bytes of both streams together. */
+/** Results and output of commands. Output is stored in pieces; `offset` counts the bytes of both streams together. */
 export const COMMAND_CLASSES: readonly SystemClass[] = [
   {
     path: COMMAND_CLASS,

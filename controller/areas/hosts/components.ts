@@ -32,29 +32,29 @@ export interface HostServiceDependencies {
   readonly query: Query;
   readonly secrets: SecretBox;
   readonly runtime: Runtime;
-  /** The id of this controller, new with every start. */
+  /** Id of this controller, new with every start. */
   readonly controllerId: string;
   readonly controllers: Controllers;
   readonly audit: Pick<Audit, "write">;
-  /** The controller acting for a tenant by itself. */
+  /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   readonly desired: DesiredStateSource;
-  /** Everything agents send, `commands` among it: see `HostAgents.commands`. */
+  /** Receives everything that agents send; it passes command entries to `HostAgents.commands`. */
   readonly sink: EntrySink;
   /** Names and addresses under which agents reach this controller. */
   readonly publicNames: readonly string[];
   readonly agentPort: () => number;
-  /** The other controllers; absent: there are none. */
+  /** Connections to the other controllers. Absent: there are no others. */
   readonly peers?: Peers;
-  /** Agent ports of the other controllers, as `host:port`, each the list of one of them. */
+  /** Agent ports of the other controllers as `host:port`, one list for each controller. */
   readonly otherAddresses?: () => readonly (readonly string[])[];
-  /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
+  /** Returns true if the host was given the command, by the records of its area. Absent: every command is accepted. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
-  /** Whether a group of type proxy leads to the place by that host; absent: none does. */
+  /** Returns true if a group of type proxy declares the place as reachable through that host. Absent: always false. */
   readonly leads?: (place: TunnelPlace) => Promise<boolean>;
-  /** The host's record is gone; absent: nothing else depends on it. */
+  /** Called after the host's record is removed. Absent: nothing else depends on it. */
   readonly onRemoved?: (tenant: string, host: string) => Promise<void>;
-  /** How many hosts a tenant may have; throws where it may have no more. Absent: as many as it likes. */
+  /** Limits on the number of a tenant's hosts; throws if the tenant may have no more. Absent: no limits. */
   readonly limits?: (tenant: string) => Promise<HostLimits>;
   readonly sshTrustFirstKey?: boolean;
   readonly agentCertificateLifetimeMs?: number;
@@ -69,7 +69,7 @@ interface Opened {
   readonly records: HostRecords;
 }
 
-/** What the services of this area are made of, each tied to those it needs. */
+/** The components of this area, each connected to those it needs. */
 export class HostComponents {
   readonly authority: Authority;
   readonly records: HostRecords;
@@ -114,11 +114,11 @@ export class HostComponents {
       clock: dependencies.runtime.clock,
     });
     this.ssh = this.#makeSsh();
-    // The holder writes of a host that it came and that it went; where the holder is gone `departed` does.
+    // The holder of a session records that the host came or went. If that controller is gone, `departed` does.
     opened.presence.onChange(({ tenant, host }) => void this.status.changed({ tenant, host }));
   }
 
-  /** Makes the authority when there is none. */
+  /** Opens the components; creates the authority if there is none. */
   static async open(dependencies: HostServiceDependencies): Promise<HostComponents> {
     const { secrets, runtime } = dependencies;
     const { kv } = await dependencies.stores.system();
@@ -134,7 +134,7 @@ export class HostComponents {
     return new HostComponents(dependencies, { kv, authority, presence, records });
   }
 
-  /** One of each controller before the second of any: an agent that lost one tries the others first. */
+  /** Lists one address of each controller before the second of any: an agent that lost one tries the others first. */
   addresses(): readonly string[] {
     const all = [ownAddresses(this.#with), ...(this.#with.otherAddresses?.() ?? [])];
     const seconds = all.flatMap(([, ...more]) => more);
@@ -163,7 +163,7 @@ export class HostComponents {
     });
   }
 
-  /** A session that began under an earlier enrolment of its host. */
+  /** Ends a session that began under an earlier enrolment of its host. */
   async #dropOutdated(tenant: string, host: string): Promise<void> {
     const session = this.sessions.live(tenant, host);
     if (!session) return this.sessions.drop(tenant, host, "The host enrolled again.");
@@ -193,7 +193,7 @@ export class HostComponents {
   #left({ identity, epoch }: LiveSession): void {
     const { tenant, host } = identity;
     this.commands.left(identity, epoch);
-    // One that took its place here leads on.
+    // If a newer session replaced it here, the tunnels continue.
     if (!this.sessions.live(tenant, host)) this.tunnels.leave(tenant, host);
   }
 

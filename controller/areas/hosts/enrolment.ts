@@ -25,15 +25,15 @@ export const TOKENS = "enrolment/tokens/";
 const HOSTS = "enrolment/hosts/";
 const TOKEN_ID = /^[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** What an enrolment is made under besides its token. */
+/** Conditions and writes of an enrolment in addition to those of its token. */
 interface Room extends KvTxn {
-  /** Whether another host was admitted since. */
+  /** Returns true if another host was admitted in the meantime. */
   readonly isLost?: () => Promise<boolean>;
 }
 
 const NO_CONDITION: Room = { if: [], then: [] };
 
-/** Nothing secret: the token's secret is made anew from its id and the key outside the store. */
+/** Contains no secret: the token's secret is derived from its id and a key outside the store. */
 export interface StoredToken {
   readonly tenant: string;
   readonly host?: string;
@@ -56,21 +56,21 @@ interface StoredEnrolment {
 }
 
 export interface EnrolmentDependencies {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly secrets: SecretBox;
   readonly authority: Authority;
   readonly runtime: Runtime;
   readonly agentPort: () => number;
-  /** Whether there may be one more host. */
+  /** Checks that the tenant may have one more host. */
   readonly room: Pick<HostRoom, "agents" | "requireServer">;
-  /** `host:port` of the agent ports of all controllers, as agents reach them; empty: where they enrolled. */
+  /** `host:port` of the agent ports of all controllers for agents. Empty: agents use the address they enrolled at. */
   readonly controllers: () => readonly string[];
-  /** Makes sure the host's record exists, and ends what runs under an older enrolment. Idempotent. */
+  /** Makes sure that the host's record exists, and ends sessions under an older enrolment. Idempotent. */
   readonly onEnrolled: (tenant: string, host: string) => Promise<void>;
 }
 
-/** Admits agents to their hosts: join tokens, first certificates, renewals, and the end of old ones. */
+/** Admits agents to their hosts: join tokens, first certificates, renewals, and revocation of old certificates. */
 export class Enrolment {
   readonly #with: EnrolmentDependencies;
 
@@ -92,7 +92,7 @@ export class Enrolment {
     return { token: printJoinToken({ id, secret: this.#secret(id, secrets.keyId) }), expires };
   }
 
-  /** A token serves one request; the same request is answered again for a short while. */
+  /** A token serves one request. The same request gets the same answer again for a short time. */
   async enrol(request: EnrolRequest): Promise<EnrolAnswer> {
     if (!TOKEN_ID.test(request.id)) throw wrongToken();
     const entry = await this.#with.kv.get(TOKENS + request.id);
@@ -105,7 +105,7 @@ export class Enrolment {
     return this.#answer(token, this.#repeatable(used, csr), secret);
   }
 
-  /** A fresh certificate for the same host under the same enrolment. */
+  /** Issues a new certificate for the same host under the same enrolment. */
   async renew(
     identity: AgentIdentity,
     csr: Uint8Array,
@@ -117,8 +117,8 @@ export class Enrolment {
   }
 
   /**
-   * The host's enrolment, when the certificate belongs to it; `AppError("denied")` when the host was removed or
-   * enrolled again since.
+   * Returns the host's enrolment if the certificate belongs to it. Throws `AppError("denied")` if the host was removed
+   * or enrolled again since.
    */
   async admit(identity: AgentIdentity): Promise<string> {
     const entry = await this.#with.kv.get(hostKey(identity.tenant, identity.host));
@@ -130,12 +130,12 @@ export class Enrolment {
     );
   }
 
-  /** From now on no certificate of the host is good. */
+  /** Ends the enrolment: from now on no certificate of the host is valid. */
   async forget(tenant: string, host: string): Promise<void> {
     await this.#with.kv.delete(hostKey(tenant, host));
   }
 
-  /** Names of the hosts with an agent. */
+  /** Names of the hosts that have an agent. */
   async enrolledHosts(tenant: string): Promise<readonly string[]> {
     const prefix = hostKey(tenant, "");
     const hosts: string[] = [];
@@ -143,7 +143,7 @@ export class Enrolment {
     return hosts;
   }
 
-  /** Enrolments and join tokens of a tenant. */
+  /** Keys of a tenant's enrolments and join tokens. */
   async *keysOf(tenant: string): AsyncGenerator<string> {
     const { kv } = this.#with;
     for await (const { key } of entriesUnder(kv, hostKey(tenant, ""))) yield key;
@@ -171,7 +171,7 @@ export class Enrolment {
     const room = await this.#roomFor(token.tenant, host);
     const used = await this.#issue({ request, csr, tenant: token.tenant, host, generation });
     const { ok } = await kv.txn({
-      // Only a token that names the host may take the place of an earlier enrolment.
+      // Only a token that names the host may replace an earlier enrolment.
       if: [
         { key: entry.key, revision: entry.revision },
         ...room.if,
@@ -189,14 +189,14 @@ export class Enrolment {
       ],
     });
     if (ok) return used;
-    // Another host of the tenant was enrolled meanwhile: both may fit, or one.
+    // Another host of the tenant was enrolled in the meantime. There may be room for both or for one only.
     if (room.isLost && (await room.isLost())) return this.#consume(taken);
     return this.#lost(entry.key, host);
   }
 
   /**
-   * One more enrolled host: counted, and on condition that no other one is admitted between. A host that is enrolled
-   * already takes no more room.
+   * Condition and count for one more enrolled host: no other host may be admitted in between. A host that is already
+   * enrolled needs no more room.
    */
   async #roomFor(tenant: string, host: string): Promise<Room> {
     const { kv, room } = this.#with;
@@ -230,7 +230,7 @@ export class Enrolment {
     };
   }
 
-  /** The token was used meanwhile, or the host is enrolled. */
+  /** The transaction failed: the token was used in the meantime, or the host is enrolled. */
   async #lost(key: string, host: string): Promise<UsedToken> {
     const entry = await this.#with.kv.get(key);
     const used = entry && decodeStored<StoredToken>(entry.value).used;
@@ -258,7 +258,7 @@ export class Enrolment {
   }
 }
 
-/** As long as the request of its last moment may be answered again. */
+/** Kept as long as a request made at the last valid time may be answered again. */
 function keptUntilMs(token: StoredToken): number {
   return token.expiresAtMs + JOIN_TOKEN_REPEAT_MS;
 }

@@ -1,23 +1,23 @@
 import { Networks } from "../../network.ts";
 
-/** Where hosts come in. */
+/** Address at which hosts join. */
 export interface Entrance {
   /** Base URL of the HTTP interface, as hosts reach it. */
   readonly url: string;
-  /** Why other hosts do not get there, and what mends it. */
+  /** Reasons why other hosts cannot reach the address, each with its remedy. */
   readonly obstacles: readonly string[];
 }
 
 export interface Listening {
-  /** The address that is listened on. */
+  /** Address of the listening socket. */
   readonly host: string;
   readonly port: number;
-  /** Names and addresses under which the controller says it is reached. */
+  /** Names and addresses that the controller announces. */
   readonly publicNames: readonly string[];
 }
 
 const LOOPBACK = new Networks(["127.0.0.0/8", "::1"]);
-/** Listening on these is listening on all addresses; nothing is reached under them. */
+/** Wildcard addresses: the socket listens on all addresses, but no host can connect to these. */
 const UNSPECIFIED = new Set(["0.0.0.0", "::"]);
 
 const ON_LOOPBACK =

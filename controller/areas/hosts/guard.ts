@@ -6,12 +6,12 @@ import { TAGS_COLUMN, type ClassGuard, type Edit } from "../objects/index.ts";
 import { FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import type { HostRecord } from "./store.ts";
 
-/** What MQL calls instead of writing host records by itself. */
+/** Functions that MQL calls instead of writing host records itself. */
 export interface HostWrites {
   save(principal: Principal, input: HostInput): Promise<{ readonly id: string }>;
   remove(principal: Principal, host: string): Promise<void>;
   find(principal: Principal, host: string): Promise<HostRecord | undefined>;
-  /** Adds tags and takes them, beside others that do; false when there is no such host any more. */
+  /** Adds and removes tags; safe with concurrent edits. Returns false if the host no longer exists. */
   retag(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean>;
 }
 
@@ -84,7 +84,7 @@ function emptyLike(before: Value | undefined): Value {
   return typeof before === "number" ? 0 : "";
 }
 
-/** As `save` takes it: named members are set, `null` takes one away. */
+/** The config in the form that `save` takes: named members are set, `null` removes a member. */
 function configAfter(record: HostRecord, edit: Edit): Value {
   const value = edit.value ?? null;
   if (edit.operation === "take") return Object.fromEntries(keysOf(value).map((name) => [name, null]));

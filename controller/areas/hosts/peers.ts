@@ -5,7 +5,7 @@ import { pem } from "./authority/certificates.ts";
 import type { HostComponents, HostServiceDependencies } from "./components.ts";
 import type { CommandListener, PeerCall, PeerWatch, TunnelPlace } from "./types.ts";
 
-/** What other controllers reach by their certificate: the sessions that this one holds. */
+/** Operations for other controllers that present a certificate: they use the sessions that this controller holds. */
 export class HostPeers {
   readonly #with: Pick<HostServiceDependencies, "controllerId" | "runtime">;
   readonly #components: HostComponents;
@@ -15,13 +15,13 @@ export class HostPeers {
     this.#components = components;
   }
 
-  /** PEM, for dialling other controllers under the name `as`; new with every call. */
+  /** Certificate in PEM for connections to other controllers under the name `as`; a new one with every call. */
   async certificate(): Promise<{ certificate: string; key: string; as: string }> {
     const { certificate, key } = await this.#components.authority.issueController(this.#with.controllerId);
     return { certificate: pem("CERTIFICATE", certificate), key: pem("PRIVATE KEY", key), as: CONTROLLER_NAME };
   }
 
-  /** As `Hosts.refresh`, for the sessions of this controller alone. */
+  /** As `Hosts.refresh`, but only for the sessions of this controller. */
   refreshHere(tenant: string, hosts: readonly string[]): void {
     for (const host of hosts) {
       const session = this.#components.sessions.live(tenant, host);
@@ -35,17 +35,17 @@ export class HostPeers {
     }
   }
 
-  /** Does for another controller what only the holder of the session can; `undefined` when the session is not here. */
+  /** Sends a command for another controller in a session of this one; `undefined` if the session is not here. */
   serve(watch: PeerWatch, listener: CommandListener): (PeerCall & { readonly epoch: number }) | undefined {
     return this.#components.commands.serve(watch, listener);
   }
 
-  /** Over an agent whose session is here; `AppError` says why there is none. */
+  /** Opens a tunnel over an agent whose session is here. Throws an `AppError` with the reason if there is none. */
   openTunnel(place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
     return this.#components.tunnels.open(place, signal);
   }
 
-  /** The controllers that are there changed: agents are told. */
+  /** The set of controllers changed: informs the agents. */
   controllersChanged(): void {
     this.#components.sessions.tell({ $case: "controllers", value: { addresses: [...this.#components.addresses()] } });
   }

@@ -25,7 +25,7 @@ it("the zone of a host is what its record says, where that is one", async () => 
   expect(await test.hosts.zone(admin, "zoned")).toBe("Europe/Berlin");
   await test.hosts.save(admin, { host: "zoned", config: { time_zone: "" } });
   expect(await test.hosts.zone(admin, "zoned")).toBeUndefined();
-  // An earlier version took any text, and clients send back what they read.
+  // An earlier version accepted any text, and clients send back values that they have read.
   const lost = { column: "config", operation: "add", value: { time_zone: "GMT+8" } } as const;
   await test.objects.update(admin, { class: "/matrix/system/hostinfo", id: "hostinfo:zoned" }, [lost]);
   await test.hosts.save(admin, { host: "zoned", config: { time_zone: "GMT+8", note: "x" } });

@@ -19,19 +19,19 @@ import {
 } from "./ssh/destination.ts";
 import { checkHostName, HOST_CLASS, isSecretName, recordOf, rowOf, secretContext, type HostRecord } from "./store.ts";
 
-/** What stands for a secret in answers; sent back it means: leave it. */
+/** Placeholder for a secret in answers. When a client sends it back, the secret stays unchanged. */
 
 export interface HostRecordsDependencies {
   readonly objects: Objects;
   readonly query: Query;
   readonly secrets: SecretBox;
-  /** With any controller. */
+  /** Returns true if any controller has a session of the host. */
   readonly isOnline: (tenant: string, host: string) => Promise<boolean>;
-  /** With this controller. */
+  /** Returns true if this controller has a session of the host. */
   readonly isHere: (tenant: string, host: string) => boolean;
 }
 
-/** The host records of all tenants. Secrets go in sealed and never come out through `view`. */
+/** Host records of all tenants. Secrets are sealed when stored; `view` never returns them. */
 export class HostRecords {
   readonly #with: HostRecordsDependencies;
 
@@ -50,7 +50,7 @@ export class HostRecords {
     }
   }
 
-  /** `undefined` when there is none, or none that the principal may see. */
+  /** `undefined` if there is no such record, or if the principal may not see it. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     const id = idOf(host);
     const [row] = await this.#with.objects.get(asOwner(principal), [{ id, class: classPath(principal) }]);
@@ -65,8 +65,8 @@ export class HostRecords {
   }
 
   /**
-   * Makes the host or changes the members that are named. A change of where SSH leads, or of the key expected there,
-   * drops the stored credentials that the same call does not bring anew; `warn` is told.
+   * Creates the host, or changes the named members. A change of the SSH destination or of its expected key removes the
+   * stored credentials that the same call does not supply; `warn` is called then.
    */
   async save(principal: Principal, input: HostInput, warn: (text: string) => void = noop): Promise<HostView> {
     const host = checkHostName(input.host);
@@ -83,7 +83,8 @@ export class HostRecords {
   }
 
   /**
-   * Columns the platform itself keeps: facts, status, depots, the SSH key. False when there is no such host any more.
+   * Writes columns that the platform itself maintains: facts, status, depots, the SSH key. Returns false if the host no
+   * longer exists.
    */
   note(principal: Principal, host: string, edits: readonly Edit[]): Promise<boolean> {
     return this.#with.objects.update(asOwner(principal), { id: idOf(host), class: classPath(principal) }, edits);
@@ -122,12 +123,12 @@ export class HostRecords {
       depot: { ...record.depot },
       policies: { ...record.policies },
       config: { ...record.config, ...secrets },
-      // Sessions of other controllers would cost a read each.
+      // A check for sessions of other controllers would cost one read per host.
       status: record.status === "online" || this.#with.isHere(principal.tenant, record.host) ? "online" : "offline",
     };
   }
 
-  /** A record that the principal may not see is not taken for one that is not there: it would be written over. */
+  /** A record that the principal may not see must not be treated as absent: a write would overwrite it. */
   async #own(principal: Principal, host: string): Promise<HostRecord | undefined> {
     const [row] = await this.#with.objects.get(asOwner(principal), [{ id: idOf(host), class: classPath(principal) }]);
     if (!row) return undefined;
@@ -177,7 +178,7 @@ export class HostRecords {
     return secrets.seal(text, secretContext(whose.tenant, whose.host, name));
   }
 
-  /** Row conditions of the principal, which only MQL can evaluate. */
+  /** Evaluates the principal's row conditions, which only MQL can do. */
   async #visible(principal: Principal, host?: string): Promise<(id: string) => boolean> {
     const path = classPath(principal);
     const access = classAccess(principal, path);
@@ -211,11 +212,11 @@ const noop = (): void => undefined;
 
 interface HostChange {
   readonly edits: readonly Edit[];
-  /** What the change took away that the call did not name. */
+  /** Warnings about values that the change removed and that the call did not name. */
   readonly warnings: readonly string[];
 }
 
-/** Members of `config` as a call names them; secrets still open. */
+/** Members of `config` that a call names, with unsealed secrets. */
 interface NamedConfig {
   readonly plain: Readonly<Record<string, string>>;
   readonly secret: Readonly<Record<string, string>>;
@@ -272,7 +273,7 @@ function matches(view: HostView, filter: HostList): boolean {
   return filter.status === undefined || (view.status === "online") === filter.status;
 }
 
-/** Clients send back what they have read, so a zone that the host has already may stay. */
+/** Clients send back values that they have read, so an invalid zone that the host already has may stay. */
 function configText(name: string, value: unknown, present: HostPlace["config"]): string {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   if (Buffer.byteLength(text) > HOST_CONFIG_VALUE_MAX_BYTES)
@@ -300,7 +301,7 @@ function takeEdit(column: string, names: readonly string[]): Edit[] {
   return names.map((value) => ({ column, operation: "take", value }));
 }
 
-/** Hidden columns do not exist for the principal: they are shown as if nothing was ever set. */
+/** Hidden columns do not exist for the principal: they appear as if they were never set. */
 function filled(shown: Partial<HostView>): Omit<HostView, "id" | "class" | "host"> {
   return {
     iplist: [],

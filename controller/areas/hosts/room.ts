@@ -2,17 +2,17 @@ import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { HostRecords } from "./records.ts";
 
-/** How many hosts a tenant may have; `Infinity` is no limit. */
+/** Limits on the number of a tenant's hosts; `Infinity` means no limit. */
 export interface HostLimits {
-  /** With an agent: enrolled ones. */
+  /** Maximum number of enrolled hosts, i.e. those with an agent. */
   readonly agents: number;
-  /** On record, with or without an agent. */
+  /** Maximum number of hosts on record, with or without an agent. */
   readonly servers: number;
-  /** Of `agents`, by the quota of the tenant; absent: it has none. */
+  /** Limit on enrolled hosts by the tenant's quota. Absent: the tenant has no quota. */
   readonly agentQuota?: number;
 }
 
-/** What a tenant may have of hosts with an agent, and what says so. */
+/** Maximum number of hosts with an agent, and the limit that sets it. */
 interface AgentRoom {
   readonly most: number;
   readonly limit: FullOf;
@@ -21,13 +21,13 @@ interface AgentRoom {
 type FullOf = "agent" | "server" | "agent quota";
 
 export interface HostRoomDependencies {
-  /** Throws an `AppError` when the tenant may have no more hosts than it has. */
+  /** Throws an `AppError` if the tenant may have no more hosts. */
   readonly limits: (tenant: string) => Promise<HostLimits>;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
   readonly records: Pick<HostRecords, "find" | "list">;
 }
 
-/** Whether a tenant may have one more host. What is there already is never touched. */
+/** Checks if a tenant may have one more host. Existing hosts are never affected. */
 export class HostRoom {
   readonly #with: HostRoomDependencies;
 
@@ -35,15 +35,13 @@ export class HostRoom {
     this.#with = dependencies;
   }
 
-  /** How many hosts may be enrolled: by the licence or the quota, whichever allows fewer. */
+  /** Number of hosts that may be enrolled: the lower of the licence limit and the quota. */
   async agents(tenant: string): Promise<AgentRoom> {
     const { agents, agentQuota = Infinity } = await this.#with.limits(tenant);
     return agentQuota < agents ? { most: agentQuota, limit: "agent quota" } : { most: agents, limit: "agent" };
   }
 
-  /**
-   * Refuses a host that is not on record where no more may be. Hosts that are made at the same moment may be more.
-   */
+  /** Throws for a host not on record if no more are allowed. Hosts created at the same time may exceed the limit. */
   async requireServer(tenant: string, host: string): Promise<void> {
     const { limits, actAs, records } = this.#with;
     const principal = await actAs(tenant, "");

@@ -14,7 +14,7 @@ import { endpoint, type Endpoint } from "../../http/endpoint.ts";
 import type { Entrance } from "./entrance.ts";
 import type { HostService } from "./service.ts";
 
-/** `entrance` is told beside each token; absent: where hosts come in is not known. */
+/** `entrance`: the join address, sent with each token. Absent: the address is unknown. */
 export function hostRoutes(hosts: HostService, entrance?: () => Entrance): readonly Endpoint[] {
   return [...recordRoutes(hosts), ...agentRoutes(hosts, entrance)];
 }

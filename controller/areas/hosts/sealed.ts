@@ -18,7 +18,7 @@ export interface SealedHostsDependencies {
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** What opens hosts, the authority that agents trust, and tokens to join by, which end by themselves. */
+/** Sealed secrets: credentials of hosts, the key of the agents' authority, and join tokens, which expire. */
 export function sealedHosts(dependencies: SealedHostsDependencies): readonly SealedKind[] {
   const { stores, secrets } = dependencies;
   return [

@@ -12,11 +12,11 @@ import { hasSshCredentials } from "./ssh/access.ts";
 import type { HostRecord } from "./store.ts";
 import type { CommandOutcome, DispatchOptions, HostBehind, HostCommand, Hosts, Target } from "./types.ts";
 
-/** Hosts for callers: their records, and the one way to run something on them. */
+/** Hosts for other areas: their records, and the only way to run commands on them. */
 export class HostService implements Hosts {
-  /** For the agent port. */
+  /** Operations for the agent port. */
   readonly agents: HostAgents;
-  /** For the links between controllers. */
+  /** Operations for the connections between controllers. */
   readonly peers: HostPeers;
   readonly #with: HostServiceDependencies;
   readonly #components: HostComponents;
@@ -28,12 +28,12 @@ export class HostService implements Hosts {
     this.peers = new HostPeers(dependencies, components);
   }
 
-  /** Makes the authority when there is none. */
+  /** Opens the service; creates the authority if there is none. */
   static async open(dependencies: HostServiceDependencies): Promise<HostService> {
     return new HostService(dependencies, await HostComponents.open(dependencies));
   }
 
-  /** Begins to look for hosts whose controller is gone. */
+  /** Starts to look for hosts whose controller is gone. */
   start(): void {
     this.#components.departed.start();
   }
@@ -68,20 +68,20 @@ export class HostService implements Hosts {
     return this.#components.records.save(principal, input, warn);
   }
 
-  /** With what only the controller may know. */
+  /** Returns the record including data that only the controller may read. */
   async find(principal: Principal, host: string): Promise<HostRecord | undefined> {
     requirePermission(principal, "hosts:write");
     return this.#components.records.find(principal, host);
   }
 
-  /** Zone in which times without a zone in the host's records are read. Undefined when its record names none. */
+  /** Zone for times without a zone in the host's records; `undefined` if the record names none. */
   async zone(principal: Principal, host: string): Promise<string | undefined> {
     requirePermission(principal, "hosts:read");
     const zone = (await this.#components.records.find(principal, host))?.config[TIME_ZONE];
     return zone === undefined || findTimeZone(zone) === undefined ? undefined : zone;
   }
 
-  /** The record, the host's certificates and its session. */
+  /** Removes the record, the host's certificates and its session. */
   async remove(principal: Principal, host: string): Promise<void> {
     requirePermission(principal, "hosts:write");
     await this.#components.records.remove(principal, host);
@@ -128,7 +128,7 @@ export class HostService implements Hosts {
     asked: DispatchOptions,
   ): Promise<CommandOutcome> {
     requireOneOf(principal, ["jobs:run", "depots:run"]);
-    // What is left of a caller's time is rarely whole, and the wire knows whole milliseconds only.
+    // The caller's remaining time is rarely a whole number; the protocol carries whole milliseconds only.
     const options = { ...asked, timeoutMs: Math.ceil(asked.timeoutMs) };
     const record = await this.#components.records.need(principal, host);
     const { tenant, traceparent } = principal;
@@ -161,12 +161,12 @@ export class HostService implements Hosts {
     return this.#components.ssh.run({ tenant, host, traceparent, behind, byAgent }, command, options);
   }
 
-  /** Of the sessions of this controller. */
+  /** Calls `listener` for the sessions of this controller. */
   onPresence(listener: (event: PresenceEvent) => void): () => void {
     return this.#components.presence.onChange(listener);
   }
 
-  /** With any controller. */
+  /** Returns true if any controller has a session of the host. */
   isOnline(tenant: string, host: string): Promise<boolean> {
     return this.#components.presence.isOnline(tenant, host);
   }
@@ -189,7 +189,7 @@ export class HostService implements Hosts {
       if (controller !== controllerId) peers.refresh(controller, tenant, names);
   }
 
-  /** Before it is made: whoever asks that an agent leads elsewhere is known afterwards, however that ends. */
+  /** Writes the audit entry before the connection is made, so that the user is on record whatever the outcome. */
   async #noteConnection({ tenant, user, traceparent }: Principal, { host, port, proxy }: HostBehind): Promise<void> {
     await this.#with.audit.write({
       ...{ tenant, user, traceparent, permission: "jobs:run", remote: "" },

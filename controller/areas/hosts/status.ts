@@ -14,16 +14,16 @@ export interface HostStatusDependencies {
   readonly records: Pick<HostRecords, "find" | "note">;
   readonly presence: Presence;
   readonly runtime: Runtime;
-  /** The id of this controller. */
+  /** Id of this controller. */
   readonly controllerId: string;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** Writes into host records what agents show of themselves: whether they are here, and their facts. */
+/** Writes the state of agents into host records: online or offline, and their facts. */
 export class HostStatus {
   readonly #with: HostStatusDependencies;
   readonly #writing = new Map<string, Writing>();
-  /** Whose last write failed. */
+  /** Hosts whose last write failed. */
   readonly #owed = new Map<string, Owed>();
   #closed = false;
 
@@ -32,9 +32,9 @@ export class HostStatus {
   }
 
   /**
-   * A session of the host began or ended: the record follows. One write at a time for each host, and the last word is
-   * the truth; then what was noted of the session of `controller` goes. Resolves with whether it was written; what was
-   * not is tried again by `again`.
+   * A session of the host began or ended: updates the record. Each host has one write at a time, and the latest state
+   * wins. Then the session note of `controller` is removed. Resolves with true if it was written; otherwise `again`
+   * retries it.
    */
   changed(name: HostName, controller = this.#with.controllerId): Promise<boolean> {
     const key = `${name.tenant}/${name.host}`;
@@ -50,12 +50,12 @@ export class HostStatus {
     return writing.done;
   }
 
-  /** Writes what could not be written before. */
+  /** Retries the failed writes. */
   async again(): Promise<void> {
     for (const { controller, ...name } of [...this.#owed.values()]) await this.changed(name, controller);
   }
 
-  /** What a hello tells. */
+  /** Writes the facts of a hello. */
   async connected({ tenant, host }: AgentIdentity, hello: Hello): Promise<void> {
     const { facts } = hello;
     const principal = await this.#with.actAs(tenant, "");
@@ -65,7 +65,7 @@ export class HostStatus {
       { column: "agentversion", operation: "set", value: hello.agentVersion.slice(0, 100) },
       { column: "config", operation: "add", value: factsOf(hello) },
     ];
-    // An agent must not say where the host's credentials are sent to.
+    // An agent must not determine where the host's credentials are sent.
     const open = record?.iplist.length === 0 && !hasSshCredentials(record);
     if (open && addresses.length > 0) edits.push({ column: "iplist", operation: "set", value: addresses });
     await this.#with.records.note(principal, host, edits);
@@ -105,7 +105,7 @@ export class HostStatus {
         if (written === false) await presence.forget(controller, { tenant, host });
         writing.isOld = false;
         const online = await presence.isOnline(tenant, host);
-        // Looked at again after each write: it may have come or gone meanwhile, with any controller.
+        // Checked again after each write: the host may have come or gone in the meantime, on any controller.
         if (online === written && !writing.isOld) break;
         written = online;
         await records.note(await actAs(tenant, ""), host, [
@@ -120,24 +120,24 @@ export class HostStatus {
       runtime.log.warn({ tenant, host, reason: errorText(error) }, "the status of a host could not be written");
       return false;
     } finally {
-      // In the same turn as the last look.
+      // Done in the same turn as the last check.
       this.#writing.delete(key);
     }
   }
 }
 
 interface Owed extends HostName {
-  /** The one that held the session. */
+  /** The controller that held the session. */
   readonly controller: string;
 }
 
 interface Writing {
-  /** It changed since the writer looked. */
+  /** True if the state changed since the writer read it. */
   isOld: boolean;
   done: Promise<boolean>;
 }
 
-/** All states of policies at once, so that those that are not wanted any more go. */
+/** Replaces all policy states at once, so those of policies no longer wanted are removed. */
 function statesEdit(values: Readonly<Record<string, string>>): Edit[] {
   if (values[POLICY_STATE] === undefined) return [];
   const states = Object.entries(values).filter(([name]) => name.startsWith(POLICY_STATE) && name !== POLICY_STATE);
@@ -146,14 +146,14 @@ function statesEdit(values: Readonly<Record<string, string>>): Edit[] {
 }
 
 const FACT_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,99}$/;
-/** Members that people set: an agent must not lead SSH elsewhere. */
+/** Members that users set: an agent must not redirect SSH. */
 const RESERVED = new Set(["username", "address", "port", "extagent_dir", "extagent_start", "extagent_stop"]);
 
 function isFact(name: string): boolean {
   return FACT_NAME.test(name) && !RESERVED.has(name) && !isSecretName(name);
 }
 
-/** Facts under ever new names leave room in the record for what people set. */
+/** Bounds facts under ever new names, so that the record keeps room for values that users set. */
 function fitting(record: HostRecord, facts: readonly [string, string][]): [string, string][] {
   let room = HOST_CONFIG_MAX_ENTRIES - HOST_FACTS_MAX_ENTRIES - Object.keys(record.config).length;
   return facts.filter(([name]) => record.config[name] !== undefined || room-- > 0);

@@ -2,16 +2,16 @@ import { AppError } from "../../../common/errors.ts";
 import type { Row, Value } from "../../../common/value.ts";
 import type { Edit, ObjectRow } from "../objects/index.ts";
 
-/** How hosts and what they were told lie in the object database. */
+/** Storage form of hosts and of command records in the object database. */
 
 export const HOST_CLASS = "/system/hostinfo";
 export const COMMAND_CLASS = "/system/command";
 export const OUTPUT_CLASS = "/system/commandoutput";
 
-/** How the states of policies are named among an agent's values; alone it says that these are all. */
+/** Prefix of policy states among an agent's values. The bare prefix means that the states are complete. */
 export const POLICY_STATE = "policy/";
 
-/** A host as the controller knows it, secrets still sealed. */
+/** A host as the controller knows it; its secrets are still sealed. */
 export interface HostRecord {
   readonly id: string;
   readonly class: string;
@@ -57,19 +57,19 @@ export function recordOf(row: ObjectRow): HostRecord {
   };
 }
 
-/** What a secret of a host is sealed under: it opens for that host and member alone. */
+/** Context under which a secret of a host is sealed: it opens for that host and member only. */
 export function secretContext(tenant: string, host: string, member: string): string {
   return `${tenant}/host/${host}/${member}`;
 }
 
 const SECRET_NAME = /passw|passphrase|secret|private_?key|token|credential/i;
 
-/** Whether a member of `config` is never to be shown. */
+/** Returns true if a member of `config` must never be shown. */
 export function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name);
 }
 
-/** The same columns as a row for an insert. Nothing is taken away by an insert. */
+/** The same columns as a row for an insert. An insert removes nothing. */
 export function rowOf(host: string, edits: readonly Edit[]): Row {
   const row: Row = { host };
   for (const edit of edits) {
@@ -99,7 +99,7 @@ function mapOf(value: Value | undefined): Readonly<Record<string, string>> {
 
 const HOST_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}._-]{0,254}$/u;
 
-/** `AppError("invalid")` for what cannot be a host's name. */
+/** Throws `AppError("invalid")` if the text cannot be a host name. */
 export function checkHostName(host: string): string {
   if (HOST_NAME.test(host) && Buffer.byteLength(host) <= 255) return host;
   throw new AppError(

@@ -12,28 +12,28 @@ import type {
 } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** How every target of every action ends, exactly once, by its deadline. */
+/** Final states of a target. Every target of every action reaches one, exactly once, by its deadline. */
 export type FinalState = "ok" | "failed" | "timeout" | "unreachable" | "cancelled" | "expired";
 
 export interface CommandOutcome {
   readonly host: string;
   readonly state: FinalState;
-  /** Exit code, when a process ended by itself. */
+  /** Exit code if the process exited by itself. */
   readonly code?: number;
-  /** The name of the signal that ended the process, `SIGKILL`; absent: none did, or its host does not tell. */
+  /** Name of the signal that ended the process, e.g. `SIGKILL`. Absent: none did, or the host does not report it. */
   readonly signal?: string;
-  /** Of the process on its host; absent: none was started, or its host does not tell. */
+  /** Process id on the host. Absent: no process was started, or the host does not report it. */
   readonly pid?: number;
-  /** Bytes of its output and error output that its host did not send, as there were too many; absent: none. */
+  /** Bytes of output and error output that the host did not send because there were too many. Absent: none. */
   readonly outDropped?: number;
   readonly errDropped?: number;
-  /** For people: why it did not go well; empty when it did. */
+  /** Reason for users if it failed; empty on success. */
   readonly message: string;
   readonly startedMs: number;
   readonly endedMs: number;
 }
 
-/** One piece of work for one host, the same for both transports. */
+/** One command for one host, the same for both transports. */
 export type HostCommand =
   | {
       readonly kind: "exec";
@@ -54,7 +54,7 @@ export interface DepotToDeploy {
   readonly name: string;
   readonly version: string;
   readonly files: readonly DepotFile[];
-  /** Run in the depot's folder once it is in place. */
+  /** Command line to run in the depot's folder once the depot is in place. */
   readonly command?: string;
   /** Absolute folder on the host; absent: the agent's own, or `odp/depots` in the SSH user's home. */
   readonly remotePath?: string;
@@ -69,15 +69,15 @@ export interface DepotFile {
 }
 
 export interface DispatchOptions {
-  /** After this the target's state is final, `timeout` at the worst. */
+  /** Timeout: afterwards the target's state is final, `timeout` if there is no other. */
   readonly timeoutMs: number;
   /** Repeating with the same id never runs it twice. */
   readonly commandId: string;
-  /** In order; every byte once. */
+  /** Called with the output in order, every byte once. */
   readonly onOutput?: (piece: OutputPiece) => void;
-  /** The host is told to end it, as soon as it can be reached; a host that was not sent it never runs it then. */
+  /** Cancels: the host is told to end the command when it can be reached. A host that did not get it never runs it. */
   readonly signal?: AbortSignal;
-  /** Another controller has perhaps sent it: where the signal has fired already, the host is told all the same. */
+  /** Another controller may have sent the command: even if the signal has already fired, the host is told. */
   readonly mayRun?: true;
 }
 
@@ -86,9 +86,9 @@ export interface OutputPiece {
   readonly data: Uint8Array;
 }
 
-/** The seam between an action and the way it reaches a host: agent stream or SSH. */
+/** The interface between an action and the way it reaches a host: agent session or SSH. */
 export interface Transport {
-  /** Never throws for what may happen to a host; the outcome says it. */
+  /** Never throws for a failure on the host; the outcome reports it. */
   run(target: Target, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
 }
 
@@ -96,45 +96,45 @@ export interface Target {
   readonly tenant: string;
   readonly host: string;
   readonly traceparent: string;
-  /** Absent: the host has a record, which says how it is reached. */
+  /** Absent: the host has a record with its own address. */
   readonly behind?: HostBehind;
-  /** Its jump host is reached by its agent. */
+  /** True if the jump host is reached by its agent. */
   readonly byAgent?: boolean;
 }
 
-/** A host that is reached over SSH from another one, the jump host, by credentials that are not on a record of its own. */
+/** A host reached over SSH from a jump host. It has no record; its credentials are here. */
 export interface HostBehind {
-  /** As the jump host knows it: a name or an address. */
+  /** Name or address as the jump host knows it. */
   readonly host: string;
-  /** The jump host, which has a record with credentials for SSH, or an agent. */
+  /** The jump host. It has a record with SSH credentials, or an agent. */
   readonly proxy: string;
-  /** That says so, of type proxy. */
+  /** Group of type proxy that declares this host. */
   readonly group: string;
   readonly port: number;
   readonly username: string;
   /** A password, or a private key in PEM. */
   readonly secret: string;
-  /** The fingerprint that the host is to show; empty: none is on record. */
+  /** Expected fingerprint of the host's key; empty: none is on record. */
   readonly sshkey: string;
-  /** Puts the first fingerprint that it shows on record; throws when another one stands there by now. */
+  /** Records the first fingerprint that the host shows. Throws if another one is on record by now. */
   readonly noteKey: (fingerprint: string) => Promise<void>;
 }
 
-/** A place that the agent of a host is to connect to. */
+/** A place that the agent of a jump host is to connect to. */
 export interface TunnelPlace {
   readonly tenant: string;
-  /** The jump host, whose agent it is. */
+  /** The jump host that runs the agent. */
   readonly host: string;
-  /** Of type proxy, that names the place behind that host. */
+  /** Group of type proxy that names the place behind that host. */
   readonly group: string;
-  /** As the jump host knows it: a name or an address. */
+  /** Name or address as the jump host knows it. */
   readonly address: string;
   readonly port: number;
 }
 
-/** Why a tunnel that stood is no more. */
+/** Reason why an open tunnel ended. */
 export class TunnelBroken extends Error {
-  /** False: the place itself broke the connection. */
+  /** False: the place itself closed the connection. */
   readonly wayLost: boolean;
 
   constructor(message: string, wayLost: boolean) {
@@ -143,7 +143,7 @@ export class TunnelBroken extends Error {
   }
 }
 
-/** What a host's agent is to do, given by the area that owns policies. */
+/** Gives the policies that a host's agent is to run. Implemented by the area that owns policies. */
 export interface DesiredStateSource {
   desired(
     tenant: string,
@@ -160,15 +160,16 @@ export interface DesiredPolicy {
   readonly conf: string;
 }
 
-/** Takes what agents send. */
+/** Receives everything that agents send. */
 export interface EntrySink {
-  /** A sequence of the stream up to which everything is safe; there may be more. 0 where nothing is known. */
+  /** A sequence of the stream up to which everything is stored; more may be stored. 0 if unknown. */
   acknowledged(source: EntrySource): Promise<number>;
-  /** What batches that are made now are to be pinned by. */
+  /** Returns the values by which the agent pins new batches. */
   told(source: EntrySource, ask: Ask): Promise<Told>;
   /**
-   * Resolves when everything of these batches is safe. Idempotent: the same batches make the same rows, whoever takes
-   * them, also at once. An error whose details have the reason `PIN_REFUSED` says that the agent has to pin them anew.
+   * Resolves when everything in these batches is stored. Idempotent: the same batches create the same rows, also when
+   * several controllers take them at once. An error whose details have the reason `PIN_REFUSED` means that the agent
+   * has to pin them again.
    */
   accept(source: EntrySource, batches: readonly Batch[]): Promise<void>;
 }
@@ -181,7 +182,7 @@ export interface EntrySource {
   readonly streamId: string;
 }
 
-/** The identity of an agent, by its certificate alone. */
+/** Identity of an agent, from its certificate alone. */
 export interface AgentIdentity {
   readonly tenant: string;
   readonly host: string;
@@ -189,96 +190,99 @@ export interface AgentIdentity {
   readonly serial: string;
 }
 
-/** Why a session ends, as its agent is told. */
+/** Reason for the end of a session, sent to its agent. */
 export interface SessionEnd {
   readonly code: string;
   readonly message: string;
-  /** What the agent pinned cannot be used. */
+  /** True if the pinned values of the agent cannot be used and it has to ask for new ones. */
   readonly askAgain?: boolean;
 }
 
-/** The wire side of one session, given by `grpc/`. */
+/** The network side of one session, implemented by `grpc/`. */
 export interface AgentChannel {
   send(frame: ControllerFrame): void;
-  /** Ends the stream; with a reason the agent is told first. */
+  /** Ends the stream. With a reason, the agent is informed first. */
   close(reason?: SessionEnd): void;
 }
 
 export interface AgentSession {
   readonly epoch: number;
   receive(frame: AgentFrame): Promise<void>;
-  /** The connection is closed. */
+  /** Call when the connection is closed. */
   ended(): Promise<void>;
 }
 
-/** Receives what comes of a command, after it is stored: twice perhaps, or not at all. */
+/** Receives the reports about a command after they are stored. A report may come twice or not at all. */
 export interface CommandListener {
   output(output: CommandOutput): void;
   result(result: CommandResult): void;
   state(state: CommandState): void;
-  /** Something was left out. */
+  /** Some reports were lost. */
   lost(): void;
-  /** The session in which it was sent is over; nothing more is reported. */
+  /** The session that received the command is over; no more reports follow. */
   sessionOver?(): void;
 }
 
-/** A command for the session that another controller holds. */
+/** A command for a session that another controller holds. */
 export interface PeerWatch {
   readonly tenant: string;
   readonly host: string;
-  /** Without epoch; its times by the clock of the asking controller. */
+  /** Without epoch. Its times are by the clock of the calling controller. */
   readonly command: Command;
 }
 
 export interface PeerWatcher extends CommandListener {
-  /** It was sent in the session of that epoch; what is stored from now on is reported. */
+  /** The command was sent in the session of that epoch. Everything stored from now on is reported. */
   watching(epoch: number): void;
-  /** No session is there, or none any more: nothing more is reported. Before `watching` nothing was sent. */
+  /** The session is not there, or not any more. No more reports follow. Before `watching`, nothing was sent. */
   notHeld(): void;
-  /** The link broke; nothing more is reported. */
+  /** The connection broke; no more reports follow. */
   gone(): void;
 }
 
 export interface PeerCall {
-  /** The agent is to end the command. */
+  /** Tells the agent to end the command. */
   cancel(): void;
-  /** The caller waits no longer. */
+  /** Call when the caller no longer waits. */
   end(): void;
 }
 
-/** Which controllers there are, given by `areas/cluster`. */
+/** The running controllers, given by `areas/cluster`. */
 export interface Controllers {
-  /** The id of this one. */
+  /** Id of this controller. */
   readonly own: string;
   all(): readonly { readonly id: string }[];
   has(id: string): boolean;
-  /** The answer ends it. */
+  /** Call the result to stop. */
   onChange(listener: () => void): () => void;
 }
 
-/** The other controllers as this area needs them, given by `grpc/`. */
+/** Calls to the other controllers, given by `grpc/`. */
 export interface Peers {
   /**
-   * `undefined` when that controller cannot be asked now: nothing was sent. The watcher is never told before this
-   * returns.
+   * Returns `undefined` if that controller cannot be reached now; nothing was sent then. The watcher is never called
+   * before this returns.
    */
   watch(controller: string, watch: PeerWatch, watcher: PeerWatcher): PeerCall | undefined;
-  /** Over an agent whose session that controller holds; `AppError` says why there is none. */
+  /**
+   * Opens a tunnel over an agent whose session that controller holds. Throws an `AppError` with the reason if it fails.
+   */
   tunnel(controller: string, place: TunnelPlace, signal: AbortSignal): Promise<Duplex>;
-  /** Desired state changed of hosts whose sessions it holds. May be lost. */
+  /** The desired state of hosts changed whose sessions that controller holds. The call may be lost. */
   refresh(controller: string, tenant: string, hosts: readonly string[]): void;
 }
 
-/** The operations that other areas may call on hosts. */
+/** Host operations for other areas. */
 export interface Hosts {
   /**
-   * By agent session when there is one, else SSH when the host has credentials, else `unreachable`. Unknown host:
-   * `AppError("not_found")`. A part of jobs and of deployments: takes the permission to run one of them.
+   * Uses the agent session if there is one, else SSH if the host has credentials; otherwise the outcome is
+   * `unreachable`. Throws `AppError("not_found")` for an unknown host. Requires the permission to run jobs or
+   * deployments.
    */
   dispatch(principal: Principal, host: string, command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
   /**
-   * Over SSH through its jump host, which is reached over SSH when it has credentials, else by its agent; `unreachable`
-   * where there is none for the principal. A part of jobs.
+   * Runs over SSH through the jump host, which is reached over SSH if it has credentials, otherwise by its agent. The
+   * outcome is `unreachable` if the principal may use no such jump host. Requires the permission to run jobs.
    */
   dispatchBehind(
     principal: Principal,
@@ -286,10 +290,10 @@ export interface Hosts {
     command: HostCommand & { readonly kind: "exec" },
     options: DispatchOptions,
   ): Promise<CommandOutcome>;
-  /** Hosts whose desired state changed: connected ones are told at once, others when they come. */
+  /** The desired state of these hosts changed: connected ones receive it at once, others when they connect. */
   refresh(tenant: string, hosts: readonly string[]): void;
   exists(principal: Principal, host: string): Promise<boolean>;
-  /** Notes a depot version on the host record (`depot` map), or takes it off. */
+  /** Records a depot version on the host record (`depot` map), or removes it. */
   noteDepot(
     principal: Principal,
     host: string,

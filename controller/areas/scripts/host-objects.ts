@@ -6,7 +6,7 @@ import { hostFunction, type HostObject } from "../../scripting/index.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
-/** `concurrent`: several host calls at once. */
+/** `concurrent`: runs several host calls at once. */
 export const CONCURRENT_HOST_OBJECT: HostObject = {
   name: "concurrent",
   summary: "Several calls of one function at once",
@@ -31,7 +31,7 @@ export const CONCURRENT_HOST_OBJECT: HostObject = {
   ],
 };
 
-/** When one failed, those that had begun are done before the script hears of it. */
+/** If one call fails, waits for the others that have begun before the script gets the error. */
 async function allOf<T>(lists: readonly T[], work: (list: T) => Promise<Value>): Promise<Value> {
   const begun: Promise<Value>[] = [];
   try {
@@ -46,12 +46,12 @@ async function allOf<T>(lists: readonly T[], work: (list: T) => Promise<Value>):
 }
 
 export interface WebContextParts {
-  /** The identity that clients know, of the caller. */
+  /** The caller's identity in the form that clients know. */
   readonly identity: (principal: Principal) => Promise<Value>;
   readonly audit: Pick<Audit, "write">;
 }
 
-/** `webcontext`: who runs the script. */
+/** `webcontext`: the user who runs the script. */
 export function webcontextHostObject({ identity, audit }: WebContextParts): HostObject {
   return {
     name: "webcontext",

@@ -6,7 +6,7 @@ import { type HostContext, hostFunction, type HostFunction, type HostObject } fr
 
 type Sender = Pick<Outbound, "send">;
 
-/** `dial` for the bodies of rules, to whom `http` is closed: a record waits for no answer of another server. */
+/** `dial` for the bodies of rules. They have no `http`, because a record must not wait for another server. */
 export function dialHostObject(outbound: Pick<Outbound, "dial">): HostObject {
   return {
     name: "record",

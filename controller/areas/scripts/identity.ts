@@ -8,7 +8,7 @@ interface Dependencies {
   readonly tenants: Pick<Tenants, "get">;
 }
 
-/** The identity object that clients read when they begin. The platform itself has a name and a company only. */
+/** The identity object that clients read at start-up. The platform itself has only a name and a company. */
 export async function identityOf({ directory, tenants }: Dependencies, principal: Principal): Promise<Value> {
   const [node, tenant] = await Promise.all([directory.self(principal), tenants.get(principal.tenant)]);
   const user = { ...(node ?? { username: principal.user, isadmin: false }), nodes: [] };

@@ -2,12 +2,12 @@ import { isInside, relativePath } from "../../../common/paths.ts";
 import type { FileName, RunNames } from "../files/index.ts";
 import { STARTUP_SCRIPTS } from "./startup.ts";
 
-/** Scripts lie below this folder of the file space. */
+/** Folder of the file space that contains all scripts. */
 const FOLDER = "/script";
-/** The name space that platform scripts are called by, whatever the tenant's own is. */
+/** Namespace of platform scripts in calls, whatever the tenant's own namespace is. */
 const PLATFORM = "/matrix/";
 
-/** Paths below `/script` at which a script may lie, in the order in which they are tried. */
+/** Paths below `/script` at which a script may be, in the order in which they are tried. */
 export function candidates(path: string, ospace: string): readonly string[] {
   const wanted = normalized(path);
   return wanted.startsWith(PLATFORM) && ospace !== PLATFORM.slice(0, -1)
@@ -15,39 +15,39 @@ export function candidates(path: string, ospace: string): readonly string[] {
     : [wanted];
 }
 
-/** Of the file space. */
+/** Converts a script path to a path of the file space. */
 export function filePath(path: string): string {
   return `${FOLDER}${path}`;
 }
 
-/** The script at a path of the file space. */
+/** Converts a path of the file space to a script path. */
 export function scriptPath(fullname: string): string {
   return fullname.slice(FOLDER.length);
 }
 
-/** The text that the program has for that path, which must be below the ospace. */
+/** Built-in script text for that path, which must be below the ospace; `undefined` if there is none. */
 export function startUpScript(path: string, ospace: string): string | undefined {
   return isInside(ospace, path) ? STARTUP_SCRIPTS.get(path.slice(ospace.length)) : undefined;
 }
 
 /**
- * In which spaces a script is looked for: the users' first, as everything that is run; the system's first, as what a
- * script of that space requires; or in the system's alone, when it was named.
+ * Spaces in which a script is searched: the users' first for calls, the system's first for a `require` of a system
+ * script, or the system's only if the caller named it.
  */
 export type SpaceOrder = "users first" | "system first" | "system";
 
-/** Files in which the script of the first of these paths that exists may be, in the order in which they are tried. */
+/** Candidate files for the first existing script among these paths, in the order in which they are tried. */
 export function fileNames(paths: readonly string[], ospace: string, order: SpaceOrder): readonly FileName[] {
   const inSpace = (space: FileName["space"]) => (path: string) => ({ path: filePath(path), space });
   const system = paths.map(inSpace("system"));
   if (order === "system") return system;
-  // Every user runs them at the start: no file of the users' space may come before one of the system's.
+  // Every user runs these at start-up: no file of the users' space may take precedence over one of the system's.
   const isStartUp = paths.some((path) => startUpScript(path, ospace) !== undefined);
   if (order === "system first" || isStartUp) return [...system, ...paths.map(inSpace("user"))];
   return paths.flatMap((path) => [inSpace("user")(path), inSpace("system")(path)]);
 }
 
-/** Names by which scripts run besides their paths: that of the platform's name space, and in `require` without `.js`. */
+/** Alternative names of scripts besides their paths: in the platform's namespace, and without `.js` in `require`. */
 export const SCRIPT_NAMES: RunNames = {
   alsoHidden: (ospace, fullname) => {
     if (!isInside(FOLDER, fullname)) return [];
@@ -60,7 +60,7 @@ export const SCRIPT_NAMES: RunNames = {
   builtIn: (ospace) => Array.from(STARTUP_SCRIPTS.keys(), (path) => filePath(ospace + path)),
 };
 
-/** A path that does not begin with / is meant from the file that names it; `.js` may be left out. */
+/** A path that does not begin with / is relative to the requiring file; `.js` may be omitted. */
 export function requiredPaths(path: string, from: string): readonly string[] {
   const whole = path.startsWith("/") ? path : `${from.slice(0, from.lastIndexOf("/"))}/${path}`;
   const steps: string[] = [];
@@ -72,7 +72,7 @@ export function requiredPaths(path: string, from: string): readonly string[] {
   return found.endsWith(".js") ? [found] : [`${found}.js`, found];
 }
 
-/** A body is a path when it is one line that looks like one, or is said to be one. */
+/** A text is a path if it is one line that looks like a path. */
 export function isPath(text: string): boolean {
   return /^\s*\/[^\s;(){}=*'"`]+\.js\s*$/.test(text);
 }

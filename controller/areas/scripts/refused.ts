@@ -1,6 +1,6 @@
 import { type HostObject, refusedFunction } from "../../scripting/index.ts";
 
-/** Names that existing scripts know, of what there is not here. */
+/** Host objects that existing scripts may call but that this platform does not offer. */
 export const REFUSED_HOST_OBJECTS: readonly HostObject[] = [
   refused("nlp", {
     why: "questions in words are answered nowhere here",
@@ -20,7 +20,7 @@ export const REFUSED_HOST_OBJECTS: readonly HostObject[] = [
 
 interface Refused {
   readonly why: string;
-  /** Arguments of the example by name. */
+  /** Maps each function to the arguments of its example. */
   readonly functions: Readonly<Record<string, string>>;
 }
 

@@ -77,7 +77,7 @@ describe("each way in which clients call", () => {
   const json = { "content-type": "application/json;charset=utf-8" };
   beforeAll(() => put("/script/ns/echo.js", "OUTPUT = [typeof INPUT, decodeURIComponent(INPUT), input]"));
 
-  // What clients send is encoded once more than the form: the script decodes that.
+  // Clients encode the input once more than the form does; the script decodes it.
   const once = encodeURIComponent(input);
   const WAYS: readonly (readonly [string, InjectOptions & { readonly url: string }])[] = [
     ["query", { url: `${file}&input=${once}&isfile=true` }],
@@ -145,7 +145,7 @@ test("functions are listed with and without /api, by name, with what they take",
   );
 });
 
-/** A loaded machine starts threads slowly: of what never comes through, the test's own time tells. */
+/** A loaded machine starts threads slowly, so only the test's own timeout detects a script that never ends. */
 function unhurried() {
   const { run: runs } = ThreadScripts.prototype;
   return vi.spyOn(ThreadScripts.prototype, "run").mockImplementation(function (this: ThreadScripts, one, host) {

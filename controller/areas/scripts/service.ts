@@ -25,14 +25,14 @@ import {
   type SpaceOrder,
 } from "./paths.ts";
 
-/** A script as a client asks for it: a file when there is a path, else the text. */
+/** A script as a client requests it: a file if `filepath` is given, otherwise the text. */
 export interface ScriptRequest {
   readonly filepath?: string | undefined;
   readonly text?: string | undefined;
-  /** Whether the text is a path; absent: by its looks. */
+  /** True if the text is a path. Absent: decided by the form of the text. */
   readonly isFile?: boolean | undefined;
   readonly input?: Value | undefined;
-  /** The file is in the system's space, which only administrators name. */
+  /** True if the file is in the system's space, which only administrators may name. */
   readonly system?: boolean | undefined;
   readonly signal?: AbortSignal;
 }
@@ -42,17 +42,17 @@ interface Script {
   readonly source: string;
 }
 
-/** A script that another service keeps and runs. */
+/** A script that another service stores and runs. */
 export interface KeptScript {
-  /** For errors and the console log. */
+  /** Name in errors and in the console log. */
   readonly name: string;
-  /** The text, or where `isFile` the path of a file. */
+  /** The script text, or the path of a file if `isFile`. */
   readonly text: string;
   readonly isFile: boolean;
   readonly input: Value;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
-  /** Told of what it says, as it does. */
+  /** Called with each message of the script as it occurs. */
   readonly onSaid: (level: number, message: string) => void;
 }
 
@@ -66,10 +66,10 @@ interface Dependencies {
   readonly runtime: Runtime;
 }
 
-/** Texts that are not a file have this name in errors and console logs; they are open to whom all of `/script` is. */
+/** Name of texts without a file in errors and console logs. Users with access to all of `/script` may run them. */
 const UNNAMED = "/inline.js";
 
-/** serverJS: files below `/script`, and texts, run with the rights of their caller. */
+/** serverJS: runs files below `/script` and texts with the rights of the caller. */
 export class ScriptService {
   readonly #with: Dependencies;
   readonly #logs: RunLogs;
@@ -81,9 +81,9 @@ export class ScriptService {
   }
 
   /**
-   * What the script put into OUTPUT; undefined when nothing. Its console log has what it said, and its failure. A run
-   * that changed something, but for what services record by themselves, leaves one audit entry. Errors: those of
-   * `ScriptEngine.run`; `not_found` for a file that is not there.
+   * Returns the value that the script put into OUTPUT; `undefined` if none. The console log gets its messages and its
+   * failure. A run that changed data writes one audit entry, unless the service that made the change records it itself.
+   * Errors: those of `ScriptEngine.run`; `not_found` if the file does not exist.
    */
   async run(principal: Principal, request: ScriptRequest): Promise<Value | undefined> {
     requirePermission(principal, "scripts:read");
@@ -102,7 +102,9 @@ export class ScriptService {
     });
   }
 
-  /** As `run`, of a script of a job: whoever may run the job runs its texts; a file must be open to the principal. */
+  /**
+   * As `run`, for a script of a job. The right to run the job covers its texts; a file must be open to the principal.
+   */
   async runOfJob(
     principal: Principal,
     { name, text, isFile, input, ...options }: KeptScript,
@@ -116,7 +118,7 @@ export class ScriptService {
     return this.#run(principal, script, { ...options, engine, globals: { INPUT: input, input }, order });
   }
 
-  /** What scripts of a kind find, by name. */
+  /** Functions available to scripts of a kind, by name. */
   functions(principal: Principal, kind: ScriptKind): readonly FunctionDescription[] {
     requirePermission(principal, kind === "rule" ? "rules:read" : "scripts:read");
     return this.#with.hostObjects().described(kind);
@@ -172,7 +174,7 @@ export class ScriptService {
     return { name: UNNAMED, source: text };
   }
 
-  /** The first that is there. */
+  /** Returns the first script that exists. */
   async #first(principal: Principal, paths: readonly string[], order: SpaceOrder): Promise<Script> {
     for (const path of paths) {
       const found = await this.#find(principal, path, order);
@@ -187,7 +189,7 @@ export class ScriptService {
     const { tenant, ospace, traceparent } = principal;
     const tried = candidates(path, ospace);
     try {
-      // Who may run scripts need not read files; which of them he may run, their grants say.
+      // Running scripts does not require the right to read files; grants decide which scripts the user may run.
       const reader = systemPrincipal(tenant, ospace, traceparent);
       const { text, fullname } = await this.#with.files.readFirst(reader, fileNames(tried, ospace, order));
       return { name: scriptPath(fullname), source: text };
@@ -202,7 +204,7 @@ export class ScriptService {
   }
 }
 
-/** Grants name a script as clients do, below `/script`, or as a file. */
+/** Grants name a script as clients do (below `/script`) or as a file. */
 function requireOpen(principal: Principal, names: readonly string[]): void {
   const open = names.some((name) => pathAllowed(principal, name) || pathAllowed(principal, filePath(name)));
   if (!open) requirePath(principal, filePath(names[0] ?? ""));
@@ -211,7 +213,7 @@ function requireOpen(principal: Principal, names: readonly string[]): void {
 interface RunOptions {
   readonly engine: ScriptEngine;
   readonly globals: Readonly<Record<string, Value>>;
-  /** In which spaces it finds what it requires. */
+  /** Order of the spaces for its `require` calls. */
   readonly order: SpaceOrder;
   readonly timeoutMs: number;
   readonly signal: AbortSignal | undefined;

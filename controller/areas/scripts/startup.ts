@@ -3,8 +3,8 @@ import { LEVELS } from "../consolelog/index.ts";
 const LEVEL_NAMES = Object.fromEntries(LEVELS.map((name, level) => [level, [name, name]]));
 
 /**
- * Scripts that clients run when they begin, by their path below the ospace; a file of that path takes the place of one.
- * `getAppNameByUrl` looks among the applications that are installed.
+ * Scripts that clients run at start-up, by their path below the ospace. A file at that path replaces the built-in
+ * script. `getAppNameByUrl` searches the installed applications.
  */
 export const STARTUP_SCRIPTS: ReadonlyMap<string, string> = new Map([
   ["/user/signedUser.js", "OUTPUT = webcontext.user();"],

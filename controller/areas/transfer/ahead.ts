@@ -5,7 +5,7 @@ import { aheadFault } from "../query/index.ts";
 import type { BoundWork } from "./past/bind.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
-/** Rows of an import whose times are too far ahead of the clock: all are counted, the places of the first are kept. */
+/** Rows of an import whose times are too far in the future: counts all, keeps the places of the first. */
 export class AheadRows {
   readonly #faults: AppError[] = [];
   readonly #nowMs: number;
@@ -24,7 +24,9 @@ export class AheadRows {
     this.#faults.push(faultOf(part, new AppError(fault.code, fault.message, { details: { ...place } })));
   }
 
-  /** Lines of the message that refuses the import; none where no row is ahead. `isWhole`: the whole script was looked at. */
+  /**
+   * Lines of the message that refuses the import; empty if no row is ahead. `isWhole`: all of the script was checked.
+   */
   faults(isWhole: boolean): readonly AppError[] {
     if (this.#rows === 0) return [];
     const places = this.#faults.length < IMPORT_FAULTS_MAX ? "" : `; the first ${IMPORT_FAULTS_MAX} places are listed`;

@@ -30,27 +30,27 @@ export interface CheckContext {
   readonly clock: Clock;
   readonly signal: AbortSignal | undefined;
   readonly pathOf: PathOf;
-  /** Former times and earlier states are taken. */
+  /** True if the import takes former times and earlier states. */
   readonly times: boolean;
-  /** Receives what is not taken. */
+  /** Receives the rows and times that are not taken. */
   readonly past: PastNotes;
-  /** Absent: nothing is looked up of objects with former times. */
+  /** Absent: objects with former times are not looked up. */
   readonly plan?: PastPlan | undefined;
-  /** Hears of each row that would be written; what it throws is a fault of the row. */
+  /** Called for each row that would be written. An error that it throws is a fault of the row. */
   readonly note?: ((row: NotedRow) => Promise<void>) | undefined;
 }
 
-/** A row of a class that is not the platform's. */
+/** A row of a class that does not belong to the platform. */
 export interface NotedRow {
-  /** Absent: it is made up when the row is written. */
+  /** Absent: generated when the row is written. */
   readonly id: string | undefined;
   readonly part: ScriptPart;
 }
 
 /**
- * Goes through a whole script without writing: grammar, names, values, rights and classes of edge targets, by the
- * definitions that the script itself would make. Answers how many parts it has. Faults are reported together, up to
- * `IMPORT_FAULTS_MAX`, and as many places of rows that are too far ahead of the clock.
+ * Checks a whole script without writing: grammar, names, values, rights and classes of edge targets. The classes are
+ * those that the script itself would define. Returns the number of parts. Faults are reported together, at most
+ * `IMPORT_FAULTS_MAX`, and as many places of rows that are too far in the future.
  */
 export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
   const slices = new Slices({ ...context, tenant: context.principal.tenant });
@@ -143,14 +143,14 @@ async function notePast(row: { readonly class: string } & PastRow, { order, plan
   await plan?.note(row);
 }
 
-/** Counts what an import without times leaves out. */
+/** Counts the rows that an import without times leaves out. */
 export function noteUntaken(statement: InsertStatement, { times, past }: Pick<PartContext, "times" | "past">): void {
   if (times || statement.kind === "insertJson") return;
   if (statement.past) past.add("versions");
   else if (namesTimes(statement)) past.add("times", undefined, statement.rows.length);
 }
 
-/** Rows by class, with names and rights checked. Earlier states have none without `times`. */
+/** Returns the rows by class, with names and rights checked. Without `times`, earlier states have no rows. */
 export async function insertWorks(
   statement: InsertStatement,
   { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<Rehearsal, "catalog">,
@@ -165,10 +165,10 @@ export async function insertWorks(
   return inSlices(steps, slices);
 }
 
-/** A row that is checked takes as long as so many that are read. */
+/** Checking a row costs as much as reading this many. */
 const CHECK_WORK = 4;
 
-/** Only the guard of the owning area knows what it would refuse. */
+/** Only the guard of the owning area knows which rows it would refuse. */
 async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
   const { rehearsal, objects, clock, part, targets, slices } = context;
   const { view, past } = work;
@@ -186,7 +186,7 @@ async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
   await checkRowCondition(work, { objects, clock });
 }
 
-/** An earlier state makes no object. */
+/** An earlier state creates no object. */
 function editsOf(row: Row): Edit[] {
   return Object.entries(row).map(([column, value]) => ({ column, operation: "set", value }));
 }

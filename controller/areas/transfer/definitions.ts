@@ -13,7 +13,7 @@ import type { Value } from "../../../common/value.ts";
 import type { ClassOptions, ClassView, Column, EdgeType, KeyMode } from "../objects/index.ts";
 import type { ExportedClass } from "./types.ts";
 
-/** The statement that makes the class where its parents are already. */
+/** The statement that creates the class where its parents exist. */
 export function createClassNode(exported: ExportedClass, parent: ClassView | undefined): CreateClass {
   return {
     kind: "createClass",
@@ -44,7 +44,7 @@ function columnDefinition({ name, type, elements = [], labels, options, title }:
   };
 }
 
-/** Only what differs from a class without options of its own. */
+/** Options that differ from those of a class without own options. */
 function optionNodes(exported: ExportedClass, parent: ClassView | undefined): readonly ClassOption[] {
   const { view } = exported;
   const inherited = parent?.options;
@@ -72,7 +72,7 @@ function hintNodes(hints: ClassOptions["hints"]): readonly ClassOption[] {
     .map((name) => option(name, valueNode(hints[name] ?? null)));
 }
 
-/** The mode that a class gets when none is named. */
+/** Key mode of a class that names none. */
 function defaultKeyMode({ view, ownKeys }: ExportedClass, parent: ClassView | undefined): KeyMode {
   if (view.keys.length === 0) return "uuid";
   return ownKeys.length === 0 && parent ? parent.options.keyMode : "manu";

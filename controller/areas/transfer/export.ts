@@ -14,7 +14,7 @@ export interface ExportDependencies extends RowsDependencies {
   readonly runtime: Pick<Runtime, "clock">;
 }
 
-/** Writes what a principal sees of classes and objects down, as it reads it. The same content gives the same bytes. */
+/** Exports the classes and objects that a principal may see. The same content gives the same bytes. */
 export class ExportService {
   readonly #dependencies: ExportDependencies;
 
@@ -23,8 +23,8 @@ export class ExportService {
   }
 
   /**
-   * An MQL script: edge types, classes with those they inherit from first, objects by class and id with what they are
-   * related to.
+   * Exports an MQL script: edge types; classes, each after the classes it inherits from; objects by class and id with
+   * their relations.
    */
   async script(principal: Principal, request: ExportRequest): Promise<AsyncIterable<string>> {
     requirePermission(principal, "objects:read");
@@ -33,7 +33,7 @@ export class ExportService {
     return inPieces(this.#statements(await this.#content(principal, request)), slices);
   }
 
-  /** A spreadsheet of the same content: edge types in a sheet of their own, one sheet for each class. */
+  /** Exports the same content as a spreadsheet: one sheet for the edge types, one for each class. */
   async workbook(principal: Principal, request: ExportRequest): Promise<AsyncIterable<Uint8Array>> {
     requirePermission(principal, "objects:read");
     const content = await this.#content(principal, request);
@@ -88,7 +88,7 @@ export class ExportService {
     for await (const ids of removedIds(this.#dependencies, removed)) yield* past.ofRemoved(ids);
   }
 
-  /** Edge types that objects of the class can be written with. */
+  /** Edge types that objects of the class can have. */
   #relationsOf({ view }: ExportedClass, { edgeTypes, request }: Content): readonly string[] {
     if (view.kind === "record" || view.system) return [];
     return edgeTypes
@@ -111,11 +111,11 @@ interface Content {
   readonly classes: readonly ExportedClass[];
   /** By name. */
   readonly edgeTypes: readonly EdgeType[];
-  /** The superclasses of the classes, by path. */
+  /** Superclasses of the exported classes, by path. */
   readonly parents: ReadonlyMap<string, ClassView>;
 }
 
-/** A reader that takes every piece at once would get all of them in one turn. */
+/** Yields between pieces; a reader that reads every piece at once would otherwise block the thread. */
 async function* inPieces(texts: AsyncIterable<string>, slices: ThreadSlices): AsyncGenerator<string> {
   let piece = "";
   for await (const text of texts) {

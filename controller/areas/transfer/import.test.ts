@@ -45,7 +45,7 @@ async function transfers(): Promise<number> {
   return Number(await count("/matrix/system/transfer"));
 }
 
-/** As maintenance recurs: what had to rest meanwhile is gone on with the next time. */
+/** Runs maintenance as it recurs: imports that had to rest continue the next time. */
 async function maintained(controller: TestTransfer): Promise<void> {
   const { kv } = await engine.tenant("matrix");
   for (let time = 0; time < MAINTENANCES_MAX; time += 1) {
@@ -56,7 +56,7 @@ async function maintained(controller: TestTransfer): Promise<void> {
   throw new Error("an import is still open");
 }
 
-/** The faults of an upload, one a line. */
+/** Faults of an upload, one per line. */
 async function faults(text: string, principal: Principal = admin): Promise<readonly string[]> {
   try {
     await transfer.take(principal, text);
@@ -118,7 +118,7 @@ insert into /matrix/ahead x=1`;
   expect(told).toHaveLength(1 + 20 + 2);
   expect([await count("/matrix/ahead"), await count("/matrix/aheadline")]).toEqual([0, 0]);
 
-  // As versions that took any time have left it.
+  // An object as stored by versions that accepted any time.
   await transfer.objects.insert(admin, "/matrix/ahead", [{ n: 7 }], { atMs: Date.UTC(2130, 0) });
   await transfer.query.rows(admin, "update /matrix/ahead tags = ['seen'] where n=7");
   await transfer.take(
@@ -240,7 +240,7 @@ test("an import whose controller dies is gone on with by another one, once", asy
   const stores = new StoppableStores(engine);
   const first = new TestTransfer(stores, { own: "first", present });
   const second = new TestTransfer(engine, { own: "second", present });
-  // A chunk and a bit.
+  // Slightly more than one chunk.
   const ROWS = 1_300;
   const lines = Array.from(
     { length: ROWS },
@@ -251,8 +251,8 @@ test("an import whose controller dies is gone on with by another one, once", asy
     `create class /matrix/made (n int); create class /matrix/seen (n int) with kind='record';\n${lines}`,
   );
   dying.catch(() => undefined);
-  // The object of the import, the first chunk, the object again: the next is in the middle of the second chunk, whose
-  // records are written.
+  // Writes so far: the object of the import, the first chunk, the object again. The next one is in the middle of the
+  // second chunk, whose records are written.
   const arrived = () =>
     Promise.race([stores.hold("change"), dying.then(() => Promise.reject(new Error("the import has ended")))]);
   for (let passed = 0; passed < 3; passed += 1) (await arrived()).goOn();
@@ -292,7 +292,7 @@ test("maintenance of the same controller leaves an import alone whose script is 
   expect(isMaintained).toBe(true);
 });
 
-/** An import of three rows by a controller that dies; false when it lived. */
+/** Imports three rows on a controller that dies. Returns false if it survived. */
 async function diesAt(mortality: Mortality, script: string): Promise<boolean> {
   const dying: Stores = {
     system: () => engine.system(),
@@ -357,7 +357,8 @@ test("others have the thread while one statement of many rows is parsed, checked
   const planned = pauses.count;
   await transfer.take(admin, script);
   pauses[Symbol.dispose]();
-  // Without a look at each checked row 160 and 490, at each collected row 200 and 560; parsed at once 120 and 330.
+  // Pauses of the plan and of the import: 160 and 490 without those at each checked row, 200 and 560 without those at
+  // each collected row, 120 and 330 if parsed at once.
   expect(planned).toBeGreaterThanOrEqual(200);
   expect(pauses.count).toBeGreaterThanOrEqual(570);
 });

@@ -32,23 +32,23 @@ export interface ImportDependencies {
   readonly controllers: Controllers;
 }
 
-/** A script, however it came. */
+/** A script from any source. */
 export interface Upload {
   readonly name: string;
   /** The MQL script to store and execute. Called several times. */
   content(): AsyncIterable<Uint8Array>;
-  /** The same in parts that know where they stand in what the client sent. */
+  /** The same script in parts that know their places in the client's upload. */
   parts(): AsyncIterable<ScriptPart>;
-  /** Hears of each row when it is checked; what it throws is a fault of the row. */
+  /** Called for each row when it is checked. An error that it throws is a fault of the row. */
   note?(row: NotedRow): Promise<void>;
 }
 
 export interface ImportOptions {
-  /** False: answers as soon as the import is on record, and it goes on by itself. */
+  /** False: returns as soon as the import is on record; the import continues in the background. */
   readonly wait?: boolean;
-  /** An ospace or a class path, in place of the ospace of all classes of the upload. */
+  /** An ospace or a class path that replaces the ospace of all classes of the upload. */
   readonly root?: string | undefined;
-  /** Takes the times and earlier states of an export with times; else all it has are new writes. */
+  /** True: takes the times and earlier states of an export with times. Otherwise all rows are new writes. */
   readonly times?: boolean | undefined;
   readonly signal?: AbortSignal;
 }
@@ -59,13 +59,13 @@ interface CheckOptions extends ImportOptions {
 }
 
 export interface ImportPlan {
-  /** Statements. */
+  /** Number of statements. */
   readonly total: number;
-  /** Lines that tell what the import would leave out. */
+  /** Lines about the data that the import would leave out. */
   readonly message: string;
 }
 
-/** A script in an encoding, UTF-8 when absent, in which it is stored. */
+/** A script in an encoding, UTF-8 if absent. It is stored in that encoding. */
 export function scriptUpload(file: { readonly path: string; readonly filename: string }, encoding?: string): Upload {
   const read = (): AsyncIterable<Uint8Array> => createReadStream(file.path) as AsyncIterable<Uint8Array>;
   const named = encodingGiven(encoding, "[Valid] encoding");
@@ -77,7 +77,7 @@ async function* bytesOf(text: AsyncIterable<string>): AsyncGenerator<Uint8Array>
   for await (const piece of text) yield Buffer.from(piece);
 }
 
-/** A spreadsheet counts as the script it stands for. */
+/** A spreadsheet, converted to a script. */
 export function workbookUpload(file: { readonly path: string; readonly filename: string }): Upload {
   const parts = (): AsyncIterable<ScriptPart> => workbookParts(file.path);
   return { name: file.filename, parts, content: () => scriptOf(parts()) };
@@ -87,7 +87,7 @@ async function* scriptOf(parts: AsyncIterable<ScriptPart>): AsyncGenerator<Uint8
   for await (const { text } of parts) yield Buffer.from(`${text};\n`);
 }
 
-/** Takes scripts in: checked as a whole, put on record, then written. */
+/** Imports scripts: checks the whole script, puts it on record, then writes it. */
 export class ImportService {
   readonly #dependencies: ImportDependencies;
   readonly #journal: ImportJournal;
@@ -110,9 +110,9 @@ export class ImportService {
   }
 
   /**
-   * Resolves when all of it is written. A fault of the upload is reported before anything is written; one that appears
-   * during writing is reported with the progress so far. `AppError("deadline")`: it continues, and its object under
-   * `/system/transfer` tells how it ends.
+   * Resolves when everything is written. A fault of the upload is reported before anything is written. A failure during
+   * the writing is reported with the progress so far. On `AppError("deadline")` the import continues, and its object
+   * under `/system/transfer` has the result.
    */
   async import(principal: Principal, upload: Upload, options: ImportOptions = {}): Promise<TransferReport> {
     requirePermission(principal, "objects:write");
@@ -121,7 +121,7 @@ export class ImportService {
     const untilMs = clock.monotonicMs() + IMPORT_ANSWER_MS;
     const begun = this.#begin(principal, upload, options);
     const ended = begun.then((held) => this.#runs.start(held)).finally(() => (this.#underWay -= 1));
-    // A caller that does not wait for the end gets no error; the object of the import has it.
+    // A caller that does not wait gets no error; the object of the import has it.
     ended.catch(() => undefined);
     const held = await begun;
     if (options.wait === false) return reportOf(held.open);
@@ -137,7 +137,7 @@ export class ImportService {
     return { total, message: past.warnings().join("\n") };
   }
 
-  /** Imports a CSV file or a sheet with a heading line into one class: all of its rows, or none. */
+  /** Imports a CSV file or a sheet with a heading line into one class: all rows or none. */
   async sheet(principal: Principal, file: SheetFile, request: SheetRequest): Promise<SheetReport> {
     requirePermission(principal, "objects:write");
     const { objects, runtime } = this.#dependencies;
@@ -163,7 +163,7 @@ export class ImportService {
     return this.#runs.maintain(tenant);
   }
 
-  /** As `BegunWork.goesOn`: imports whose object the principal sees. */
+  /** As `BegunWork.goesOn`: the imports whose object the principal may see. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "objects:read")) return [];
@@ -176,17 +176,17 @@ export class ImportService {
     return seen;
   }
 
-  /** Resolves when no import that is written here now is so any more: it has ended, or rests until `maintain`. */
+  /** Resolves when this controller writes no import: each has ended, or rests until `maintain`. */
   settled(): Promise<void> {
     return this.#journal.underWay.settled();
   }
 
-  /** What is under way rests after its chunk. */
+  /** Imports in progress stop after their current chunk. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
   }
 
-  /** Work of an upload that ends with the call; counts among the imports under way. */
+  /** Runs work of an upload that ends with the call; it counts as an import in progress. */
   async #counted<T>(work: () => Promise<T>): Promise<T> {
     this.#begins();
     try {
@@ -216,7 +216,7 @@ export class ImportService {
     const total = await this.#check(principal, upload, options);
     const { root, times } = options;
     const open = this.#open(principal, upload, { total, root, times, digest: await digestOf(upload.content()) });
-    // Held until its run is over ("maintenance of the same controller leaves an import alone").
+    // Held until its run is over (see the test "maintenance of the same controller leaves an import alone").
     this.#journal.underWay.hold(open.id);
     try {
       return await this.#stage(open, upload);
@@ -226,7 +226,7 @@ export class ImportService {
     }
   }
 
-  /** Recorded before its content is kept, so that no content is kept without a record. */
+  /** Recorded before its content is stored, so that no content is stored without a record. */
   async #stage(open: NewWork<OpenImport>, upload: Upload): Promise<VersionedImport> {
     const begun = await this.#journal.begin(open);
     await this.#scripts.save(open, upload.content());
@@ -261,7 +261,7 @@ export class ImportService {
   }
 }
 
-/** The report of an upload that was only checked. */
+/** The report of an upload that was checked but not imported. */
 export function planned({
   total,
   message,

@@ -15,7 +15,7 @@ test("the examples of the page about tables of one's own answer what stands belo
   await using engine = await openTestEngine();
   const transfer = new TestTransfer(engine);
   const path = join(engine.dir, "example.csv");
-  /** The first line has the parameters of the call, the others are the file. */
+  /** The first line contains the parameters of the call, the other lines the file. */
   const imported = async (who: Principal, block: string): Promise<readonly Row[]> => {
     const [query = "", ...lines] = block.split("\n");
     const { columns, plan, class: of = "", ...others } = Object.fromEntries(new URLSearchParams(query));
@@ -41,7 +41,10 @@ test("the examples of the page about history move it as they say", async () => {
       .split("\n")
       .map((line) => ({ line }));
   };
-  /** The first line has the parameters of the call; lines behind it are the file, which is else the last export. */
+  /**
+   * The first line contains the parameters of the call, the other lines the file. Without other lines, the last export
+   * is the file.
+   */
   const imported = async (who: Principal, block: string): Promise<readonly Row[]> => {
     const [query = "", ...lines] = block.split("\n");
     const { root, times } = Object.fromEntries(new URLSearchParams(query));

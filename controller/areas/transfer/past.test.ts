@@ -15,7 +15,7 @@ import { ImportService } from "./import.ts";
 import { scriptParts } from "./source.ts";
 
 const admin = testPrincipal();
-/** The principal of the other tenant, which has nothing of the first. */
+/** Principal of the second tenant, which has no data of the first. */
 const other = testPrincipal("administrator", "second");
 
 let engine: TestEngine;
@@ -31,12 +31,12 @@ afterAll(async () => {
 
 const rows = (text: string) => transfer.query.rows(admin, text);
 
-/** As the other tenant calls the same classes. */
+/** Renames the classes for the second tenant. */
 function moved(script: string): string {
   return script.replaceAll("/matrix/", "/second/");
 }
 
-/** The answers about a class: now, as of earlier times, and of its history. */
+/** Query results for a class: current, at earlier times, and its history. */
 async function known(
   principal: Principal,
   path: string,
@@ -105,7 +105,7 @@ test("an import with times brings times, earlier states, removals and relations 
   for (const by of [admin, other]) {
     const [place = ""] = by === other ? [moved(path)] : [path];
     await transfer.query.rows(by, `insert into ${place} (host, note) values ('a', 'new'), ('d', 'new'), ('f', 'new')`);
-    // A removal is remembered where it was brought to.
+    // A removal is known where it was imported.
     expect(await transfer.query.rows(by, `insert into ${place} host='b' at '2026-02-01'`)).toMatchObject([
       { count: 0 },
     ]);
@@ -141,7 +141,7 @@ test("an object that has ended comes back as one of the past, and what a version
   expect(unaltered).toEqual({ count: 1 });
   const script = await transfer.script(admin, { class: path, times: true });
   expect(await transfer.take(other, moved(script), { times: true })).toMatchObject({ state: "done", message: "" });
-  // The last state of b, too, has another end than its class would give it.
+  // The last state of b also ends at another time than its class would give it.
   expect(script.match(/INSERT VERSION .* UNTIL '/g)).toHaveLength(4);
   expect(await known(other, path, times)).toEqual(await known(admin, path, times));
   const brief = `create class /matrix/brief/box (host varchar, size int, keys(host)) with version=true, versionttl=3 hour;${script
@@ -205,7 +205,7 @@ test("objects that were written or removed later stay as they are with all of th
   ].join(";\n");
   const content = (): Readable => Readable.from([Buffer.from(script)]);
   const upload = { name: "test.mql", parts: () => scriptParts(content()), content };
-  // A plan looks at objects that exist.
+  // A plan checks objects that exist.
   expect(await transfer.imports.plan(admin, upload, { times: true })).toEqual({
     total: many.length + 9,
     message:
@@ -245,7 +245,7 @@ test("an object that was last written before the file becomes that of the file, 
     const text = `select size, note, ctime from ${moved(path)} where id = 'crate:c'`;
     expect(await transfer.query.rows(other, text)).toEqual([{ size: 3, note, ctime: Date.UTC(2026, 0, 5) }]);
   }
-  // Relations that are written in the second pass, as several classes can have their targets, are not taken away before.
+  // Relations written in the second pass, because several classes may have their targets, are not removed before.
   await transfer.query.rows(
     other,
     `create class /second/shared/x/thing (k varchar, keys(k)); create class /second/shared/y/thing (k varchar, keys(k));
@@ -324,7 +324,7 @@ test("history takes rights to all of a class, in an export and in an import, and
   );
 });
 
-/** An import with times by a controller that dies at one of its writes; false when it lived. */
+/** Imports with times on a controller that dies at one of its writes. Returns false if it survived. */
 async function diesAt(mortality: Mortality, script: string, root: string): Promise<boolean> {
   const stores: Stores = {
     system: () => engine.system(),

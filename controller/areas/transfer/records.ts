@@ -6,7 +6,7 @@ import { systemPrincipal } from "../permissions/index.ts";
 import type { OpenImport } from "./store.ts";
 import type { TransferReport } from "./types.ts";
 
-/** Relative to the tenant's ospace: one object for each import that began to write. */
+/** Path relative to the tenant's ospace: one object for each import that began to write. */
 export const TRANSFER_PATH = "/system/transfer";
 
 export const TRANSFER_CLASS: SystemClass = {
@@ -35,8 +35,7 @@ interface Dependencies {
 }
 
 /**
- * Where an import can be followed: its object, and notifications of the subject `transfer` with the import's id as
- * title.
+ * Progress of imports: an object for each, and notifications of the subject `transfer` with the import's id as title.
  */
 export class TransferRecords {
   readonly #dependencies: Dependencies;
@@ -73,7 +72,7 @@ export class TransferRecords {
   }
 }
 
-/** The object of the import as it is now. */
+/** The current row of the import's object. */
 export function rowOf(open: OpenImport): Row {
   const { id, name, principal, startedMs, end, times } = open;
   const { state, total, done, message } = reportOf(open);

@@ -90,7 +90,7 @@ test("an export is placed below another class, in another tenant, or both, by th
     expect(await transfer.take(by, script, { root })).toMatchObject({ state: "done", message: "" });
     const there = await transfer.script(by, { ...request, class: `${place}/moved/` });
     const placed = script.replaceAll(" /matrix/", ` ${place}/`);
-    // The classes that lead there are made, and have no columns.
+    // The import creates the parent classes without columns.
     expect(there.replace(/CREATE CLASS IF NOT EXISTS [^(]* \(\);\n/g, "")).toBe(
       placed.replace(/CREATE CLASS IF NOT EXISTS [^(]* \(\);\n/g, ""),
     );

@@ -1,14 +1,14 @@
 import { AppError } from "../../../common/errors.ts";
 import type { Statement } from "../../../common/mql/index.ts";
 
-/** Where the class of a path lies below another root. */
+/** Maps the path of a class to its path below another root. */
 export type PathOf = (path: string) => string;
 
 const ROOT = /^(\/[^/\s]+)+$/;
 
 /**
- * Places what an export names below a root in place of its ospace: with `/second/copy`, the class `/matrix/ent/host`
- * becomes `/second/copy/ent/host`. Without a root paths stay. `AppError("invalid")` for a root that is no class path.
+ * Replaces the ospace of exported paths by a root: with `/second/copy`, the class `/matrix/ent/host` becomes
+ * `/second/copy/ent/host`. Without a root, paths stay. Throws `AppError("invalid")` if the root is no class path.
  */
 export function pathsBelow(root: string | undefined): PathOf {
   if (root === undefined) return (path) => path;
@@ -18,7 +18,7 @@ export function pathsBelow(root: string | undefined): PathOf {
   return (path) => place + path.replace(/^\/[^/]+/, "");
 }
 
-/** The statement with its classes at their new places. Those in the JSON of INSERT JSON are placed when it is read. */
+/** Returns the statement with its classes at their new paths. Those in the JSON of INSERT JSON are mapped later. */
 export function placedStatement(statement: Statement, pathOf: PathOf): Statement {
   switch (statement.kind) {
     case "insert":

@@ -10,7 +10,7 @@ import type { Row } from "../../../common/value.ts";
 import type { Principal } from "../permissions/index.ts";
 
 const admin = testPrincipal();
-/** The principal of the other tenant, which has nothing of the first. */
+/** Principal of the second tenant, which has no data of the first. */
 const other = testPrincipal("administrator", "second");
 
 let engine: TestEngine;
@@ -24,7 +24,7 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-/** As the other tenant calls the same classes. */
+/** Renames the classes for the second tenant. */
 function moved(script: string): string {
   return script.replaceAll("/matrix/", "/second/");
 }
@@ -194,6 +194,6 @@ test("others have the thread between two pieces of an export", async () => {
   using pauses = new CountedPauses();
   const script = await transfer.script(admin, { class: "/matrix/piece" });
   expect(script.length).toBeGreaterThan(pieces * EXPORT_PIECE_CHARACTERS);
-  // Without those between pieces there are five, of its two queries.
+  // Without the pauses between pieces there are five, from its two queries.
   expect(pauses.count).toBeGreaterThanOrEqual(pieces);
 });

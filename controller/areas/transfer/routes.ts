@@ -134,7 +134,7 @@ function listed(text: string | undefined): readonly string[] {
     .filter((name) => name !== "");
 }
 
-/** The first piece is awaited, so that most failures still get their envelope. */
+/** Waits for the first piece, so that most failures can still be answered with an error. */
 async function begun<T>(pieces: AsyncIterable<T>): Promise<Readable> {
   const iterator = pieces[Symbol.asyncIterator]();
   const first = await iterator.next();

@@ -7,19 +7,19 @@ import type { Query } from "../query/index.ts";
 export interface RowsDependencies {
   readonly query: Pick<Query, "run">;
   readonly objects: Pick<Objects, "catalog" | "edges" | "removed"> & Pick<ObjectHistories, "times" | "pastStates">;
-  /** `EXPORT_IDS_HELD_MAX` when absent. */
+  /** Absent: `EXPORT_IDS_HELD_MAX`. */
   readonly idsHeldMax?: number;
 }
 
 export interface RowsRequest {
   readonly principal: Principal;
   readonly view: ClassView;
-  /** Absent: all. */
+  /** Absent: no limit. */
   readonly limit: number | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
-/** An object with the ids that its edges go to, by edge type and sorted. */
+/** An object with the sorted ids of its edge targets, by edge type. */
 export interface ExportedObject {
   readonly id: string;
   readonly values: Row;
@@ -27,9 +27,9 @@ export interface ExportedObject {
 }
 
 /**
- * The objects of one class in the order of their ids, as the principal sees them. No snapshot: what is written
- * meanwhile may be in it or not. Memory is bounded whatever their number: when there are more ids than may be held, the
- * class is looked through again for those behind the last.
+ * The objects of one class in the order of their ids, as the principal sees them. It is no snapshot: concurrent writes
+ * may be included or not. Memory is bounded for any number of objects: if there are more ids than may be held, the
+ * class is scanned again for those after the last.
  */
 export async function* orderedObjects(
   dependencies: RowsDependencies,
@@ -44,7 +44,7 @@ export async function* orderedObjects(
     yield await page(dependencies, request, some);
 }
 
-/** Ids of objects of one class that were removed and have versions, in their order. */
+/** Ids of removed objects of one class that have versions, in order. */
 export async function* removedIds(
   dependencies: RowsDependencies,
   { principal, view, signal }: RowsRequest,
@@ -131,7 +131,7 @@ function sortedTargets(byType: ReadonlyMap<string, ReadonlySet<string>>): Readon
   return new Map(types.map((type) => [type, [...(byType.get(type) ?? [])].sort(byText)]));
 }
 
-/** A reader that sees only some objects of a class must not learn of the others by the edges that lead to them. */
+/** A reader that sees only some objects of a class must not learn of the others through edges. */
 async function visibleEdges(
   { query }: RowsDependencies,
   principal: Principal,
@@ -155,7 +155,7 @@ function memberOf<T>(members: Map<string, T>, name: string, make: () => T): T {
   return made;
 }
 
-/** By UTF-16 units, so that the order is the same everywhere. */
+/** Compares by UTF-16 units, so that the order is the same everywhere. */
 function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }

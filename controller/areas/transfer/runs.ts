@@ -20,12 +20,12 @@ export interface RunDependencies {
   readonly runtime: Runtime;
 }
 
-/** Another controller continues the import, or nothing is left to do. */
+/** Thrown if another controller continues the import or if no work is left. */
 class Lost extends Error {}
 
 /**
- * Writes imports that are checked and staged. One that is interrupted stays open: whichever controller sees it without
- * an owner goes on where the last note says, and its end is decided once.
+ * Writes checked and staged imports. An interrupted import stays open: any controller that finds it without an owner
+ * continues from the last note. Its end is decided once.
  */
 export class ImportRuns {
   readonly #dependencies: RunDependencies;
@@ -44,7 +44,7 @@ export class ImportRuns {
     return running;
   }
 
-  /** Continues abandoned imports. Call it from time to time and when a controller went; safe on several controllers. */
+  /** Continues abandoned imports. Call it periodically and when a controller has gone; safe on several controllers. */
   async maintain(tenant: string): Promise<void> {
     const { journal } = this.#dependencies;
     for await (const found of journal.abandoned(tenant)) {
@@ -65,7 +65,10 @@ export class ImportRuns {
     return mine.open;
   }
 
-  /** Tries again from the last note while the stores are away for a moment; how it ended, unless it has to rest. */
+  /**
+   * Writes the import, and retries from the last note during a short outage of the stores. Returns how it ended; throws
+   * if it has to rest.
+   */
   async #write(mine: HeldImport): Promise<Omit<ImportEnd, "endedMs">> {
     const { journal, runtime } = this.#dependencies;
     const { stopping } = journal.underWay;
@@ -93,7 +96,7 @@ export class ImportRuns {
   }
 }
 
-/** An import that this controller carries out, as it is noted. */
+/** An import that this controller writes, with its notes. */
 class HeldImport implements WriteNotes {
   readonly #dependencies: RunDependencies;
   #held: VersionedImport;
@@ -139,13 +142,13 @@ class HeldImport implements WriteNotes {
   }
 }
 
-/** Releases the script first: after a crash in between, another controller repeats it. */
+/** Releases the script first: after a crash in between, another controller repeats this. */
 async function remove(open: OpenImport, { scripts, journal }: RunDependencies): Promise<void> {
   await scripts.release(open);
   await journal.end(open);
 }
 
-/** Lines that tell what the import did not store. */
+/** Lines about the data that the import did not store. */
 function warningsOf({ unstored, past }: OpenImport): readonly string[] {
   return [...new UnstoredRows(unstored).warnings(), ...new PastNotes(past?.note).warnings()];
 }

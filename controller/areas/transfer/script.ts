@@ -16,7 +16,7 @@ import { groupsBy } from "./timed.ts";
 import type { ExportedClass } from "./types.ts";
 import { columnNode } from "./values.ts";
 
-/** One statement a line, as long as no text has lines of its own. */
+/** One statement per line, if no text contains line breaks. */
 const END = ";\n";
 
 export function edgeTypeText(type: EdgeType): string {
@@ -27,7 +27,7 @@ export function classText(exported: ExportedClass, parent: ClassView | undefined
   return printStatement(createClassNode(exported, parent)) + END;
 }
 
-/** What is not set is left out. */
+/** Statement for an object. Columns without a value are omitted. */
 export function objectText(
   exported: ExportedClass,
   object: ExportedObject,
@@ -40,7 +40,7 @@ export function objectText(
   return insertText(exported, row);
 }
 
-/** A version of an object, or its removal. */
+/** Statement for a version of an object or for its removal. */
 export function stateText(
   exported: ExportedClass,
   { id, timeUs, state }: PastState,

@@ -3,13 +3,13 @@ import type { ClassCatalog, ClassView, Column } from "../objects/index.ts";
 import { classAccess, type Principal } from "../permissions/index.ts";
 import type { ExportedClass, ExportRequest } from "./types.ts";
 
-/** Every class has this column from the root of its tenant. */
+/** Every class inherits this column from the root class of its tenant. */
 const TAGS_COLUMN = "tags";
 
 /**
- * The classes of an export in the order of their paths, which puts every class behind what it inherits from. Classes
- * above the selected one come without objects. Classes of the platform are everywhere already: they come only when
- * selected by name.
+ * The classes of an export in the order of their paths, so every class comes after its superclass. Superclasses of the
+ * selected class come without objects. Classes of the platform exist everywhere: they are exported only if selected by
+ * name.
  */
 export function selectClasses(
   request: ExportRequest,
@@ -52,7 +52,7 @@ function isWanted(view: ClassView, { root, request, principal }: Asked & { reado
   return !(request.ignoredClasses ?? []).some((path) => view.path === path || view.path.startsWith(`${path}/`));
 }
 
-/** What it inherits from, without itself. */
+/** Superclasses of the class, outermost first, without the class itself. */
 function lineage(view: ClassView, catalog: ClassCatalog): readonly ClassView[] {
   const parent = view.parent === undefined ? undefined : catalog.get(view.parent);
   return parent ? [...lineage(parent, catalog), parent] : [];

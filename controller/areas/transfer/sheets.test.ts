@@ -86,7 +86,7 @@ test("a template is a class without objects, and is taken in as one", async () =
   expect(await transfer.script(admin, { class: "/matrix/plain" })).toBe(script);
 });
 
-/** A workbook of one sheet `s` as spreadsheet programs save it; what is given stands in for the parts of that name. */
+/** A workbook of one sheet `s` as spreadsheet programs save it. `parts` replaces parts of the file by name. */
 async function saved(rows: string, parts: Readonly<Record<string, string>> = {}): Promise<Buffer> {
   const all = {
     "xl/workbook.xml":

@@ -14,32 +14,32 @@ import { inSlices, type Slices } from "../query/index.ts";
 import { type PathOf, placedStatement } from "./rooted.ts";
 import type { Place } from "./types.ts";
 
-/** A piece of an upload that is done whole: a statement, or a batch. */
+/** A part of an upload that is executed as a whole: a statement, or a batch. */
 export interface ScriptPart {
   readonly text: string;
-  /** Where in the upload a fault of it is. */
+  /** Place in the upload of a fault in this part. */
   place(fault: FaultPlace): Place;
-  /** Faults that were found when it was read, with their places. Its text is empty then. */
+  /** Faults found when the part was read, with their places. Its text is empty then. */
   readonly faults?: readonly AppError[];
-  /** Row of a sheet with a heading line. */
+  /** Row number in a sheet with a heading line. */
   readonly row?: number;
 }
 
-/** Within a part: a place in its text, or the column that a value was meant for. */
+/** A place within a part: a position in its text, or the column of a value. */
 export interface FaultPlace {
   readonly line?: number;
   readonly column?: number;
   readonly field?: string;
 }
 
-/** The statements of a script as they come, never all of them. */
+/** Yields the statements of a script as they are read; never holds all of them. */
 export async function* scriptParts(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<ScriptPart> {
   const splitter = new StatementSplitter();
   for await (const piece of scriptText(bytes, encoding)) yield* splitter.take(piece).map(partOf);
   yield* splitter.end().map(partOf);
 }
 
-/** The text of a script; bytes that are no text of its encoding, UTF-8 when absent, are an error. */
+/** The text of a script. Bytes that are invalid in its encoding (UTF-8 if absent) are an error. */
 export async function* scriptText(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<string> {
   const text = new TextStream(encoding, { refuse: refusing("[Format] The script") });
   for await (const piece of bytes) yield text.take(piece);
@@ -54,7 +54,7 @@ export async function parsePart({ text }: ScriptPart, pathOf: PathOf, slices: Sl
   return statements.map((statement) => placedStatement(statement, pathOf));
 }
 
-/** What is wrong with a part, with where in the upload that is. What is no fault of the upload is thrown as it is. */
+/** Returns the fault of a part with its place in the upload. Throws an error that is not a fault of the upload. */
 export function faultOf(part: ScriptPart, error: unknown): AppError {
   if (!isAppError(error) || isTransient(error)) throw error;
   const { line, column } = error.details ?? {};
@@ -71,7 +71,7 @@ export function faultOf(part: ScriptPart, error: unknown): AppError {
   });
 }
 
-/** Does the work; what is wrong is told with the place of the part. */
+/** Does the work; adds the place of the part to its errors. */
 export async function placed<T>(part: ScriptPart, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
@@ -90,7 +90,7 @@ function partOf({ text, start }: StatementText): ScriptPart {
   };
 }
 
-/** The place of the first word. */
+/** Place of the first word. */
 function placeText(text: string, start: StatementText["start"]): Place {
   const before = /^\s*/.exec(text)?.[0] ?? "";
   const lines = before.split("\n");

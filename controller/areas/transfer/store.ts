@@ -5,14 +5,13 @@ import type { Principal } from "../permissions/index.ts";
 import type { WriteFrom } from "./write.ts";
 
 /**
- * An import that is not over, with all that another controller needs to go on. KvStore: `transfer/open/<id>`.
- * BlobStore: the script, with the mark `transfer/<id>`; for a short while before it is `staged` perhaps without that
- * content.
+ * An import in progress, with all data that another controller needs to continue it. KvStore: `transfer/open/<id>`.
+ * BlobStore: the script, with the mark `transfer/<id>`. Before `staged` is true, that content may be missing.
  */
 export interface OpenImport extends WriteFrom, OpenWork {
   /** The user who started it, with the rights of that time. */
   readonly principal: Principal;
-  /** As the client called the upload. */
+  /** Name of the upload as given by the client. */
   readonly name: string;
   readonly startedMs: number;
   readonly digest: string;
@@ -21,9 +20,9 @@ export interface OpenImport extends WriteFrom, OpenWork {
   /** As `ImportOptions.times`. */
   readonly times?: boolean | undefined;
   readonly total: number;
-  /** Whether the script lies in the store. */
+  /** True if the script is in the BlobStore. */
   readonly staged: boolean;
-  /** When this was noted; the object of the import never shows an older state for a newer one. */
+  /** Time of this note. The object of the import never shows an older state instead of a newer one. */
   readonly notedMs: number;
   /** How it ended: decided once, then recorded by any controller that finds it. */
   readonly end?: ImportEnd;
@@ -31,7 +30,7 @@ export interface OpenImport extends WriteFrom, OpenWork {
 
 export interface ImportEnd {
   readonly state: "done" | "failed";
-  /** The code of the error it failed with. */
+  /** Code of the error if it failed. */
   readonly code?: ErrorCode;
   readonly message: string;
   readonly endedMs: number;
@@ -44,7 +43,7 @@ export function importJournal(dependencies: JournalDependencies): ImportJournal 
   return new Journal(dependencies, { prefix: "transfer/open/", tenantOf: ({ principal }) => principal.tenant });
 }
 
-/** The scripts of imports, as long as these are not over. */
+/** Stores the scripts of imports until the imports end. */
 export class ScriptStore {
   readonly #stores: Stores;
 

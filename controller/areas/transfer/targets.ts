@@ -7,8 +7,8 @@ import type { Principal } from "../permissions/index.ts";
 import { faultOf, type ScriptPart } from "./source.ts";
 
 /**
- * Members of a row that relate it to ids which several classes can have. Only the existing object decides which class
- * is meant, so these are written after all objects.
+ * Members of a row that relate it to ids which several classes can have. Only an existing object decides which class is
+ * meant, so these relations are written after all objects.
  */
 export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog): readonly string[] {
   return Object.keys(row).filter(
@@ -16,7 +16,7 @@ export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog):
   );
 }
 
-/** Remembers which ids of that kind a script needs and which it brings. */
+/** Tracks which of these ids a script needs and which it creates. */
 export class OpenTargets {
   readonly #wanted = new Map<string, ScriptPart>();
   readonly #brought = new Set<string>();
@@ -43,7 +43,7 @@ export class OpenTargets {
     );
   }
 
-  /** A fault for each id that neither the script brings nor the store has. */
+  /** Returns a fault for each id that neither the script creates nor the store has. */
   async faults(objects: Pick<Objects, "get">, principal: Principal): Promise<readonly AppError[]> {
     const open = [...this.#wanted].filter(([id]) => !this.#brought.has(id));
     const faults: AppError[] = [];
@@ -67,7 +67,7 @@ function isOpen(id: string, catalog: ClassCatalog): boolean {
   return catalog.byLabel(parseObjectId(id)?.label ?? "").length > 1;
 }
 
-/** As a relation is written: an id, a list of them, or a list as JSON text. */
+/** Parses a relation: an id, a list of ids, or a list as JSON text. */
 function idsOf(value: Value): readonly string[] {
   const given = typeof value === "string" && value.trimStart().startsWith("[") ? parsed(value) : value;
   return (Array.isArray(given) ? (given as readonly Value[]) : [given]).filter((id) => typeof id === "string");

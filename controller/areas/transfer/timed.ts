@@ -9,16 +9,19 @@ import { checkRowCondition, insertedId, insertTimes, type InsertWork } from "../
 import type { PastRow } from "./past/bind.ts";
 import { faultOf, placed, type ScriptPart } from "./source.ts";
 
-/** First all objects, then again those with relations to objects written later. */
+/** The first pass writes all objects; the second one writes again those with relations to objects written later. */
 export type Pass = "objects" | "relations";
 
-/** Rows that are being written, with their times, so that what is written again is recognised as done. */
+/** Rows in progress with the times of their writes, so that repeated writes are recognised as done. */
 export interface TimedRows {
   readonly pass: Pass;
-  /** Places among all rows of the script: of the first, before which all is written, and behind the last. */
+  /**
+   * Positions among all rows of the script: the first row of the slice, and the row after its last. Rows before `from`
+   * are written.
+   */
   readonly from: number;
   readonly to: number;
-  /** Ascending: from the place of a row on, the time of the writes in microseconds. */
+  /** Ascending. Each entry: time of the writes in microseconds, valid from the position of a row on. */
   readonly timesUs: readonly TimeFrom[];
 }
 
@@ -32,7 +35,7 @@ export interface PlacedRow {
   readonly past?: PastRow | undefined;
   /** Relations that are written in the second pass. Absent: none. */
   readonly waiting?: readonly string[];
-  /** Among all rows of the script. */
+  /** Position among all rows of the script. */
   readonly place: number;
 }
 
@@ -40,9 +43,9 @@ export interface WriteOrder {
   readonly id: string;
   readonly principal: Principal;
   readonly startedMs: number;
-  /** Below which its classes are placed; absent: they stay where they are. */
+  /** Root for the classes of the script. Absent: their paths stay. */
   readonly root?: string | undefined;
-  /** Former times and earlier states are taken. Absent: everything is a new write. */
+  /** True: takes former times and earlier states. Absent: every row is a new write. */
   readonly times?: boolean | undefined;
 }
 
@@ -52,21 +55,21 @@ interface TimedWriterDependencies {
   readonly objects: Objects;
   readonly clock: Clock;
   readonly order: WriteOrder;
-  /** Rows of an earlier attempt. */
+  /** Rows in progress of an earlier attempt. */
   readonly timed: TimedRows | undefined;
-  /** Resolves when that is on record. */
+  /** Resolves when `timed` is on record. */
   readonly note: (timed: TimedRows) => Promise<void>;
 }
 
 /** Rows of one note. */
 interface Slice {
   readonly rows: readonly PlacedRow[];
-  /** No earlier attempt may have written one of them. */
+  /** True if no earlier attempt can have written any of the rows. */
   readonly isNew: boolean;
   readonly timed: TimedRows;
 }
 
-/** Writes the rows of an import, after the times of these writes are on record. */
+/** Writes the rows of an import. Puts the times of the writes on record first. */
 export class TimedWriter {
   readonly #with: TimedWriterDependencies;
   #timed: TimedRows | undefined;
@@ -129,7 +132,7 @@ export class TimedWriter {
         await objects.ingest(order.principal, view.path, this.#records(rows, slice), {
           ...this.#retiming(rows, slice),
           rewrites: true,
-          // The first pass has reported those that the second one writes again.
+          // The first pass has already reported the rows that the second one writes again.
           ...(slice.timed.pass === "objects" && { unstored: this.#with.unstored }),
         });
     } catch (error) {
@@ -145,7 +148,7 @@ export class TimedWriter {
     return rows.map(({ row, place, work: { atMs, view } }) => ({
       values: row,
       timeMs: atMs ?? startedMs,
-      // AT is the time of a record, and of the write of an object.
+      // AT is the time of a record, and the write time of an object.
       writeUs: atMs === undefined || view.kind === "record" ? timeUs(place) : atMs * 1_000,
       identity: `${id}/${Math.floor(place / ULID_ORDINALS_MAX)}`,
       ordinal: place % ULID_ORDINALS_MAX,
@@ -180,7 +183,7 @@ function grouped(rows: readonly PlacedRow[], timeOf: (row: PlacedRow, at: number
   return times;
 }
 
-/** For rows in their order. */
+/** Call with positions in ascending order. */
 function timesOf({ timesUs }: TimedRows): (place: number) => number {
   let at = 0;
   return (place) => {
@@ -203,7 +206,7 @@ export function groupsBy<R, K>(rows: readonly R[], keyOf: (row: R) => K): Readon
   return groups;
 }
 
-/** In their order, cut where rows begin or end that have a time of their own. */
+/** Rows in order, cut where rows with an own time begin or end. */
 function* byTime(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   let first = 0;
   for (const [at, { work }] of rows.entries()) {
@@ -215,7 +218,7 @@ function* byTime(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   yield rows.slice(first);
 }
 
-/** Each with those of its rows that are among these. */
+/** Yields each work with its rows that are in `rows`. */
 function* byWork(rows: readonly PlacedRow[]): Generator<{ readonly part: ScriptPart; readonly work: InsertWork }> {
   for (const [work, those] of groupsBy(rows, (row) => row.work)) {
     const [{ part } = {}] = those;

@@ -13,7 +13,7 @@ import { scriptParts } from "./source.ts";
 
 const admin = testPrincipal();
 
-/** Before each write it counts in the object. */
+/** Increments a counter in the object before each write. */
 const COUNTING: ObjectTriggers = {
   before: (_principal, _triggers, { object, old }) =>
     Promise.resolve({ object: { ...object, writes: Number(old?.["writes"] ?? 0) + 1 }, announced: false }),
@@ -52,7 +52,7 @@ async function counted(run: number): Promise<unknown> {
   return [await survivor.query.rows(admin, boxes), await survivor.query.rows(admin, items)];
 }
 
-/** Imports of a controller over other stores. */
+/** Imports on a controller with other stores. */
 function importsOf(own: string, stores: Stores, objects: ObjectService): (script: string) => Promise<unknown> {
   const { runtime } = survivor;
   const controllers = { own, has: (id: string) => id === own };
@@ -71,7 +71,7 @@ function importsOf(own: string, stores: Stores, objects: ObjectService): (script
   };
 }
 
-/** Objects that are written twice, rows with ids of their own, and definitions between rows of one statement. */
+/** Objects that are written twice, rows with own ids, and definitions between rows of one statement. */
 function script(run: number): string {
   return `insert into /matrix/box (name, run, n) values ('${run}a', ${run}, 1), ('${run}b', ${run}, 1), ('${run}a', ${run}, 2);
     begin insert into /matrix/item run=${run}, n=1; create class if not exists /matrix/item (n int);
@@ -130,7 +130,7 @@ test("what others write of its objects when their times are on record is counted
         txn: async (request) => {
           const answer = await store.kv.txn(request);
           notes += 1;
-          // Behind the beginning and the word that the script is stored.
+          // The first two notes are the start and the confirmation that the script is stored.
           if (notes === 3) await survivor.query.rows(admin, `update /matrix/box set n=7 ${of}`);
           return answer;
         },

@@ -1,47 +1,46 @@
 import type { ClassView, Column } from "../objects/index.ts";
 
 export interface ExportRequest {
-  /** A path; with a slash at its end with its subclasses. The whole tenant when absent. */
+  /** A class path; a slash at its end includes the subclasses. Absent: the whole tenant. */
   readonly class?: string;
   readonly recursive?: boolean;
-  /** Objects of each class at most, the first by id; 0 is definitions only, absent or below 0 all. */
+  /** Maximum number of objects per class, the first by id. 0: definitions only. Absent or negative: all. */
   readonly limit?: number;
-  /** Columns and edge types that are left out. */
+  /** Columns and edge types to leave out. */
   readonly ignoredFields?: readonly string[];
-  /** Paths that are left out with their subclasses. */
+  /** Paths to leave out, with their subclasses. */
   readonly ignoredClasses?: readonly string[];
-  /** Defines the edge types as well. */
+  /** True: includes the definitions of the edge types. */
   readonly relations?: boolean;
-  /** With the times of objects, their earlier states and removals. */
+  /** True: includes the times of objects, their earlier states and removals. */
   readonly times?: boolean;
   readonly signal?: AbortSignal;
 }
 
-/** A class as far as the principal sees it and the request wants it. */
+/** A class, limited to what the principal may see and the request includes. */
 export interface ExportedClass {
   readonly view: ClassView;
-  /** All of the class, inherited ones first. */
+  /** All columns of the class, inherited ones first. */
   readonly columns: readonly Column[];
-  /** Those that no class before it in the export defines. */
+  /** Columns that no earlier class of the export defines. */
   readonly ownColumns: readonly Column[];
   readonly ownKeys: readonly string[];
   readonly ownIndexes: readonly string[];
-  /** False for what is there only because subclasses inherit from it. */
+  /** False if the class is included only because subclasses inherit from it. */
   readonly hasRows: boolean;
 }
 
-/** How far a transfer is. */
 export type TransferState = "running" | "done" | "failed";
 
 /** The state of an import that has begun to write. */
 export interface TransferReport {
   readonly id: string;
   readonly state: TransferState;
-  /** Statements. */
+  /** Number of statements. */
   readonly total: number;
   readonly done: number;
   readonly message: string;
 }
 
-/** Where something stands in an upload: `line 3 column 7` or `sheet box cell C5`. */
+/** A place in an upload: `line 3 column 7` or `sheet box cell C5`. */
 export type Place = string;

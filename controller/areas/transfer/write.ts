@@ -16,13 +16,13 @@ import { parsePart, placed, type ScriptPart } from "./source.ts";
 import { openRelations } from "./targets.ts";
 import { TimedWriter, type Pass, type PlacedRow, type TimedRows, type WriteOrder } from "./timed.ts";
 
-/** How far a script is written: what comes next, and how many rows there were before. */
+/** Progress of writing a script: the next part, and the number of rows before it. */
 export interface Progress {
-  /** Parts. */
+  /** Number of parts. */
   readonly done: number;
   readonly rows: number;
   readonly pass: Pass;
-  /** Whether any relations had to wait so far. */
+  /** True if any relation had to wait so far. */
   readonly isRelated: boolean;
   /** Rows whose objects do not exist after the write. Absent in the progress that an earlier version stored. */
   readonly unstored?: UnstoredNote;
@@ -35,16 +35,16 @@ interface PastProgress {
   readonly note: PastNote;
 }
 
-/** Where an earlier attempt stood. */
+/** State at which an earlier attempt stopped. */
 export interface WriteFrom extends Progress {
   readonly timed?: TimedRows;
 }
 
-/** What is put on record on the way. The writer goes on when the call resolves. */
+/** Records the progress. The writer continues when the call resolves. */
 export interface WriteNotes {
-  /** What comes next is not written: after each chunk. */
+  /** Called after each chunk. The next part is not written yet. */
   saved(progress: Progress): Promise<void>;
-  /** Rows that are written next. */
+  /** Called before the rows are written. */
   timed(timed: TimedRows): Promise<void>;
 }
 
@@ -61,9 +61,9 @@ interface Chunk {
 }
 
 /**
- * Writes a script that was checked. What is written again after an interruption is the same: rows without a key of
- * their own get ids made of the import and their place in it, definitions that are there stay. Rows that are repeated
- * have the times of the first attempt, so that they change nothing where they were written.
+ * Writes a checked script. Writing again after an interruption gives the same result: ids of rows without a key are
+ * made from the import and the row's position, and existing definitions stay. Repeated rows keep the times of the first
+ * attempt, so they change nothing that is already written.
  */
 export class ScriptWriter {
   readonly #dependencies: WriterDependencies;
@@ -108,7 +108,7 @@ export class ScriptWriter {
     this.#isRelated = from.isRelated;
   }
 
-  /** Ends with what the signal says when that fires; what is saved then is written. */
+  /** Throws the reason of the signal when it fires. Everything saved by then is written. */
   async write(parts: () => AsyncIterable<ScriptPart>, signal: AbortSignal): Promise<void> {
     if (this.#pass === "objects") await this.#writeAll(parts(), signal);
     if (!this.#isRelated) return;
@@ -159,7 +159,7 @@ export class ScriptWriter {
     }
   }
 
-  /** The row as this pass writes it, if it does. A guard gets its rows once and whole. */
+  /** The row as this pass writes it; `undefined` if it does not. A guard gets each row once and whole. */
   #asWritten(
     row: Row,
     { view, past }: BoundWork,
@@ -218,7 +218,7 @@ function flat(statements: readonly Statement[]): readonly Statement[] {
   return statements.flatMap((statement) => (statement.kind === "batch" ? flat(statement.statements) : [statement]));
 }
 
-/** Rows that follow each other with former times, or without. */
+/** Groups adjacent rows with former times, or without. */
 function* runsOf(rows: readonly PlacedRow[]): Generator<readonly PlacedRow[]> {
   let first = 0;
   for (const [at, row] of rows.entries()) {

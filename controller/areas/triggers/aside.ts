@@ -14,11 +14,11 @@ import { systemPrincipal, type Principal } from "../permissions/index.ts";
 import { ASIDE_PATH, type AsideState } from "./classes.ts";
 import type { Errand } from "./errand.ts";
 
-/** A kept change as it is found again. */
+/** A stored change, as read from its class. */
 export interface Kept {
   readonly event: ObjectChangeEvent;
   readonly trigger: Pick<TriggerDefinition, "class" | "name">;
-  /** The controller that has it. */
+  /** The controller that runs it; empty: none. */
   readonly owner: string;
 }
 
@@ -29,7 +29,7 @@ interface Dependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** Changes that wait for a trigger durably, or that it failed on: objects of a system class. */
+/** Changes that wait durably for a trigger, or on which a trigger failed. Stored as objects of a system class. */
 export class Aside {
   readonly #with: Dependencies;
 
@@ -37,7 +37,7 @@ export class Aside {
     this.#with = dependencies;
   }
 
-  /** Of one tenant; idempotent. `owner`: empty, or the controller that goes on with it. */
+  /** Stores changes of one tenant; idempotent. `owner`: the controller that continues with them, or empty. */
   async put(errands: readonly Errand[], as: { state: AsideState; owner: string; error?: string; attempts?: number }) {
     const [first] = errands;
     if (first === undefined) return;
@@ -61,12 +61,12 @@ export class Aside {
     if (id !== undefined) await this.#with.objects.remove(principal, [{ id, class: principal.ospace + ASIDE_PATH }]);
   }
 
-  /** Those that wait, in pages and in no order. */
+  /** Waiting changes in pages, in no order. */
   async *waiting(tenant: string): AsyncGenerator<readonly Kept[]> {
     for await (const rows of this.#read(tenant, WAITING)) yield rows.map(keptOf);
   }
 
-  /** Those that wait and are changes of objects with these ids, in no order. */
+  /** Waiting changes of the objects with these ids, in no order. */
   async *waitingOf(tenant: string, ids: readonly string[]): AsyncGenerator<Kept> {
     const where = [{ kind: "equals", column: "object", values: ids } as const];
     const meant = new Set<unknown>(ids);
@@ -74,7 +74,7 @@ export class Aside {
       for (const row of rows) if (meant.has(row["object"])) yield keptOf(row);
   }
 
-  /** Those that wait for this owner, read anew. */
+  /** Reads again which of these changes wait for this owner. */
   async ofOwner(errands: readonly Errand[], owner: string): Promise<readonly Errand[]> {
     const [first] = errands;
     if (first === undefined) return [];
@@ -92,7 +92,7 @@ export class Aside {
     return found;
   }
 
-  /** Whether nothing waits. */
+  /** Returns true if no change waits. */
   async isEmpty(tenant: string): Promise<boolean> {
     for await (const rows of this.#read(tenant, WAITING, { columns: ["state"], expected: 1 }))
       if (rows.length > 0) return false;

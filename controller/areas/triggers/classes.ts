@@ -3,10 +3,10 @@ import { DAY_SECONDS, TRIGGER_ASIDE_TTL_DAYS } from "../../../common/limits.ts";
 import { columns, type ClassGuard, type Edit, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
 
-/** Relative to the tenant's ospace: changes that a trigger did not take yet, or failed to. */
+/** Path relative to the tenant's ospace. Holds changes that a trigger has not processed yet or on which it failed. */
 export const ASIDE_PATH = "/system/triggerevent";
 
-/** `waiting`: is run by the controller that is its owner, or by maintenance. `failed`: until somebody sets it to waiting. */
+/** `waiting`: run by its owner, or by maintenance if it has none. `failed`: stays until a user sets it to `waiting`. */
 export type AsideState = "waiting" | "failed";
 
 export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemClass {
@@ -15,7 +15,7 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
     columns: [
       ...columns("varchar", "trigger", "class", "object", "action", "state", "owner"),
       ...columns("timestamp", "time"),
-      // Microseconds within `time`; a class that was made before there was this column has it not among its keys.
+      // Microseconds within `time`. Not a key column in a class created before this column existed.
       ...columns("int", "us", "attempts"),
       ...columns("text", "error", "event"),
     ],
@@ -26,10 +26,10 @@ export function asideClass(objects: Pick<Objects, "update" | "remove">): SystemC
   };
 }
 
-/** MQL may run an entry again, `SET state='waiting'`, and remove it. */
+/** MQL may run an entry again with `SET state='waiting'`, and may remove it. */
 function asideGuard(objects: Pick<Objects, "update" | "remove">): ClassGuard {
   return {
-    // The event is an object of any class, whole.
+    // The event contains a whole object, which may be of any class.
     reading: { permission: "triggers:read" },
     permission: "triggers:write",
     update: (principal, id, edits) => {

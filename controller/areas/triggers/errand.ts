@@ -1,31 +1,31 @@
 import { objectOf, triggerName, type ObjectChangeEvent, type TriggerDefinition } from "../objects/index.ts";
 
-/** One change for one trigger. */
+/** One change that one trigger has to process. */
 export interface Errand {
   readonly event: ObjectChangeEvent;
   readonly trigger: TriggerDefinition;
 }
 
-/** An errand by its names. */
+/** An errand, identified by its event and trigger. */
 export interface Named {
   readonly event: Pick<ObjectChangeEvent, "tenant" | "class" | "id" | "timeMs" | "action">;
   readonly trigger: Pick<TriggerDefinition, "class" | "name">;
 }
 
-/** Changes of an errand's object that are earlier, not over, and for the same trigger. */
+/** Unfinished earlier changes of the same object for the same trigger. */
 export interface Earlier {
-  /** Those that are kept durably. */
+  /** Earlier changes that are stored durably. */
   readonly kept: readonly Named[];
-  /** Another controller has one that it did not deliver yet. */
+  /** True if another controller has an earlier change that it has not delivered yet. */
   readonly isElsewhere: boolean;
 }
 
-/** Names the trigger within all tenants. */
+/** Identifies the trigger across all tenants. */
 export function nameOf({ event, trigger }: Named): string {
   return `${event.tenant} ${triggerName(trigger)}`;
 }
 
-/** Names the changes of one object for one trigger. */
+/** Identifies the changes of one object for one trigger. */
 export function laneOf(named: Named): string {
   return `${nameOf(named)} ${objectOf(named.event)}`;
 }

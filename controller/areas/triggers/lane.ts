@@ -3,21 +3,21 @@ import type { Errand } from "./errand.ts";
 
 export interface Underway {
   readonly errand: Errand;
-  /** The error of the last run; none when one succeeded. Rejects when it was not run to its end. */
+  /** Resolves with the error of the last run, or `undefined` if it succeeded. Rejects if it was not run to its end. */
   readonly end: Promise<string | undefined>;
   isKept: boolean;
-  /** Runs that failed. */
+  /** Number of failed runs. */
   failures: number;
 }
 
-/** How an attempt ended: by `error`, or well. */
+/** End of an attempt; `error` is `undefined` on success. */
 export type AttemptEnd = { readonly error: string | undefined };
 
 interface Draining {
-  /** `undefined` when it is to be run again; rejects when it is given up unrun. */
+  /** Resolves with `undefined` if the change must be run again. Rejects if it is given up without a run. */
   readonly attempt: (underway: Underway) => Promise<AttemptEnd | undefined>;
   readonly pause: (pauseMs: number) => Promise<void>;
-  /** Called when it has left the lane, before its end is told. */
+  /** Called after the change has left the lane and before `end` settles. */
   readonly over: (underway: Underway) => void;
 }
 
@@ -28,7 +28,7 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/** The changes of one object for one trigger: one after the other, in the order of their times. */
+/** The changes of one object for one trigger, run one after the other in the order of their times. */
 export class Lane {
   readonly #waiting: Waiting[] = [];
   #isDraining = false;
@@ -41,7 +41,7 @@ export class Lane {
     let resolve: Waiting["resolve"] = () => undefined;
     let reject: Waiting["reject"] = () => undefined;
     const end = new Promise<string | undefined>((...given) => ([resolve, reject] = given));
-    // Heard of by those who took it; a resumed one stays kept.
+    // The callers of `take` handle the rejection. A resumed change stays stored.
     end.catch(() => undefined);
     const underway: Underway = { errand, end, isKept, failures: 0 };
     const later = this.#waiting.findIndex((one) => one.underway.errand.event.timeMs > errand.event.timeMs);
@@ -50,7 +50,7 @@ export class Lane {
     return underway;
   }
 
-  /** Goes on until nothing waits. What is added meanwhile and is earlier than the one that is tried again comes first. */
+  /** Runs until no change waits. An earlier change added in the meantime runs before the current one is retried. */
   async drain(by: Draining): Promise<void> {
     if (this.#isDraining) return;
     this.#isDraining = true;

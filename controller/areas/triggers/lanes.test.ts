@@ -22,7 +22,7 @@ function errand(name: string, id: string, timeMs = 1): Errand {
 const nameOf = ({ trigger, event }: Errand): string =>
   `${trigger.name} ${event.id}${event.timeMs === 1 ? "" : `@${event.timeMs}`}`;
 
-/** Lanes whose runs end when they are told to, and what they did. `earlier`: what is before errands elsewhere. */
+/** Lanes whose runs end when the test says so, and a log of their actions. `earlier`: earlier changes elsewhere. */
 function lanes(
   outcomes: Readonly<Record<string, () => Promise<void>>> = {},
   earlier: LanesDependencies["earlier"] = () => Promise.resolve(new Map()),
@@ -58,7 +58,7 @@ function held(): { readonly until: () => Promise<void>; readonly end: () => void
   return { until: () => over, end };
 }
 
-/** Lets everything that waits for nothing but its turn go on. */
+/** Lets all promises that wait only for their turn settle. */
 const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 test("changes of one object are run one after the other by their times, and keep no other object or trigger waiting", async () => {

@@ -13,47 +13,47 @@ import { keyOf, laneOf, nameOf, type Earlier, type Errand, type Named } from "./
 import { Lane, type AttemptEnd, type Underway } from "./lane.ts";
 import { isPassing } from "./run.ts";
 
-/** The least pause before what was left is looked at again. */
+/** Minimum pause in ms before the lanes check for changes left in the store again. */
 const LOOK_MIN_MS = 10;
 
 export interface LanesDependencies {
   readonly runtime: Pick<Runtime, "clock">;
   readonly run: (errand: Errand) => Promise<void>;
-  /** What is not in the answer has nothing before it. */
+  /** Finds the unfinished earlier changes. An errand that is missing from the result has none. */
   readonly earlier: (errands: readonly Errand[]) => Promise<ReadonlyMap<Errand, Earlier>>;
-  /** Keeps them durably as waiting for this controller. */
+  /** Stores them durably as waiting for this controller. */
   readonly keep: (errands: readonly Errand[]) => Promise<void>;
-  /** It is done, and was kept before. */
+  /** Called when a stored errand has succeeded. */
   readonly done: (errand: Errand) => Promise<void>;
-  /** None of its runs succeeded: keeps it as failed. */
+  /** Called when all runs have failed: stores it as failed. */
   readonly failed: (errand: Errand, error: string) => Promise<void>;
-  /** Calls `ready` and `resume` for what is kept for this controller and not under way. */
+  /** Calls `ready` and `resume` for the errands stored for this controller that are not in progress. */
   readonly takeUp: (tenant: string) => Promise<void>;
 }
 
-/** All lanes of one trigger. */
+/** State shared by all lanes of one trigger. */
 interface Trigger {
-  /** Errands under way. */
+  /** Number of errands in progress. */
   count: number;
   readonly slots: LimitFunction;
 }
 
 /**
- * Runs triggers after changes: of each trigger `TRIGGER_RUNS_AT_ONCE` side by side, the changes of one object one after
- * the other in the order of their times, and no trigger waits for another. What takes long, fails too often, or has an
- * earlier change of its object elsewhere, is kept durably, so that the caller need not wait.
+ * Runs triggers after changes. Each trigger has up to `TRIGGER_RUNS_AT_ONCE` concurrent runs. The changes of one object
+ * run one after the other in the order of their times. No trigger waits for another. A change that takes long, fails
+ * too often, or has an earlier change on another controller is stored durably, so that the caller need not wait.
  */
 export class Lanes {
   readonly #with: LanesDependencies;
-  /** By errand, so that a change that is told again meanwhile runs once. */
+  /** By errand, so that a change reported again in the meantime runs once. */
   readonly #underway = new Map<string, Underway>();
   /** By trigger and object. */
   readonly #lanes = new Map<string, Lane>();
   readonly #triggers = new Map<string, Trigger>();
-  /** Triggers with changes that were left where they are kept, and their tenants. */
+  /** Maps triggers with changes left in the store to their tenants. */
   readonly #left = new Map<string, string>();
   #takingUp: Promise<void> | undefined;
-  /** What ended while kept changes are being read: it may be among them. */
+  /** Errands that ended during a scan of the store: the scan may still return them. */
   readonly #ended = new Set<string>();
   #scans = 0;
   readonly #closing = new AbortController();
@@ -62,7 +62,7 @@ export class Lanes {
     this.#with = dependencies;
   }
 
-  /** Resolves when each is run, or kept durably. */
+  /** Resolves when each errand has run or is stored durably. */
   async take(errands: readonly Errand[]): Promise<void> {
     if (errands.length === 0) return;
     const patience = new AbortController();
@@ -70,7 +70,7 @@ export class Lanes {
     try {
       const mine = new Set<Underway>();
       const left = await this.#begin(errands, mine);
-      // At once: the other controller may wait for what is before them to leave the outbox of this one.
+      // Stored at once: another controller may wait until earlier changes leave this controller's outbox.
       await this.#leave(left);
       const ends = Promise.all(Array.from(mine, ({ end }) => end));
       if (!(await isBefore(ends, patience.signal))) await this.#keep([...mine]);
@@ -79,7 +79,7 @@ export class Lanes {
     }
   }
 
-  /** Call `ready` and `resume` within `work`, and read there what is kept: then nothing is resumed that just ended. */
+  /** Read the stored errands and call `ready` and `resume` within `work`: an errand that just ended is not resumed. */
   async scan(work: () => Promise<void>): Promise<void> {
     this.#scans += 1;
     try {
@@ -90,7 +90,7 @@ export class Lanes {
     }
   }
 
-  /** Those that can be resumed: nothing is before them, and there is room. */
+  /** Returns the errands that can be resumed: they have no earlier change, and there is room. */
   async ready(errands: readonly Errand[]): Promise<readonly Errand[]> {
     const fresh = errands.filter((errand) => this.#isNew(errand));
     const { ready, left } = await this.#sorted(fresh);
@@ -99,7 +99,7 @@ export class Lanes {
     return ready;
   }
 
-  /** Goes on with one that is kept, of those that are ready. */
+  /** Continues a stored errand that `ready` returned. */
   resume(errand: Errand): void {
     if (this.#isNew(errand)) this.#start(errand, true);
   }
@@ -108,14 +108,14 @@ export class Lanes {
     return !this.#underway.has(keyOf(errand)) && !this.#ended.has(keyOf(errand));
   }
 
-  /** What is under way ends; the rest stays where it is kept, or is told again. */
+  /** Waits for the errands in progress. The others stay stored or are reported again. */
   async close(): Promise<void> {
     this.#closing.abort();
     await Promise.allSettled([...this.#underway.values()].map(({ end }) => end));
     await this.#takingUp;
   }
 
-  /** Starts those that nothing is before and that there is room for; answers the others. */
+  /** Starts the errands that have no earlier change and for which there is room; returns the others. */
   async #begin(errands: readonly Errand[], mine: Set<Underway>): Promise<readonly Errand[]> {
     const fresh: Errand[] = [];
     for (const errand of errands) {
@@ -171,7 +171,7 @@ export class Lanes {
     return underway;
   }
 
-  /** Absent when it has to be run again. */
+  /** Resolves with `undefined` if the errand must be run again. */
   async #attempt(underway: Underway, slots: LimitFunction): Promise<AttemptEnd | undefined> {
     const { errand } = underway;
     try {
@@ -196,13 +196,13 @@ export class Lanes {
     await Promise.all(unkept.filter(isOver).map((one) => this.#forget(one)));
   }
 
-  /** It ended while it was being kept. */
+  /** Handles an errand that ended while it was being stored. */
   async #forget({ errand, end }: Underway): Promise<void> {
     const error = await end;
     await (error === undefined ? this.#with.done(errand) : this.#with.failed(errand, error));
   }
 
-  /** Leaves them where they are kept until there is room and nothing is before them. */
+  /** Leaves the errands in the store until there is room and they have no earlier change. */
   async #leave(errands: readonly Errand[]): Promise<void> {
     if (errands.length === 0) return;
     await this.#with.keep(errands);
@@ -214,7 +214,7 @@ export class Lanes {
     if (this.#left.size > 0) this.#takingUp ??= this.#takeUp().finally(() => (this.#takingUp = undefined));
   }
 
-  /** What was left is taken up while it is left, half of what a trigger may have being over. */
+  /** Resumes stored errands of a trigger once at most half of its maximum is in progress. */
   async #takeUp(): Promise<void> {
     let pauseMs = LOOK_MIN_MS;
     while (this.#left.size > 0) {
@@ -233,13 +233,13 @@ export class Lanes {
     try {
       await this.#with.takeUp(tenant);
     } catch {
-      // The store is away, or the tenant is gone: maintenance says so.
+      // The store is unavailable or the tenant is deleted; maintenance reports it.
       for (const [name, of] of due) if (of === tenant) this.#left.set(name, of);
     }
   }
 }
 
-/** True when it resolved before the signal. */
+/** Returns true if the work resolved before the signal. */
 async function isBefore(work: Promise<unknown>, signal: AbortSignal): Promise<boolean> {
   let late = (): void => undefined;
   const isLate = new Promise<false>((resolve) => (late = () => resolve(false)));

@@ -14,7 +14,7 @@ interface Dependencies {
 
 const BOUNDS = { entries: TRIGGER_LOG_LINES_MAX, characters: TRIGGER_LOG_LINE_MAX_CHARACTERS };
 
-/** The console log of kind trigger, by `<class>#<trigger>`. No run waits for it: a write waits for the run. */
+/** Console log of kind trigger, by `<class>#<trigger>`. Runs do not wait for it: writes of objects wait for runs. */
 export class TriggerLog {
   readonly #runtime: Dependencies["runtime"];
   readonly #logs: RunLogs;
@@ -29,7 +29,7 @@ export class TriggerLog {
     return this.#logs.begin();
   }
 
-  /** Begins to store what was said. */
+  /** Starts to store the messages of a run. */
   end(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, name: string, log: RunLog): void {
     if (log.entries().length === 0) return;
     if (this.#writing.size >= TRIGGER_LOG_RUNS_MAX) {
@@ -40,7 +40,7 @@ export class TriggerLog {
     this.#writing.add(write);
   }
 
-  /** Resolves when everything said before is stored, or could not be. */
+  /** Resolves when all earlier messages are stored or their write has failed. */
   async settled(): Promise<void> {
     await Promise.all(this.#writing);
   }

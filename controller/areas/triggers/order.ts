@@ -12,7 +12,7 @@ interface Dependencies {
   readonly clock: Pick<Clock, "nowMs">;
 }
 
-/** Finds changes that come before others: of the same object, earlier, and not over for the same trigger. */
+/** Finds earlier changes of the same object that are not finished for the same trigger. */
 export class ChangeOrder {
   readonly #with: Dependencies;
 
@@ -20,12 +20,12 @@ export class ChangeOrder {
     this.#with = dependencies;
   }
 
-  /** Errands without an earlier change are not in the answer. */
+  /** Errands without an earlier change are not in the result. */
   async earlier(errands: readonly Errand[]): Promise<ReadonlyMap<Errand, Earlier>> {
     const found = new Map<Errand, Earlier>();
     for (const tenant of new Set(errands.map(({ event }) => event.tenant))) {
       const some = errands.filter(({ event }) => event.tenant === tenant);
-      // Before what is kept: a change is kept before it leaves the outbox of its controller.
+      // Read before the stored changes, because a change is stored before it leaves its controller's outbox.
       const elsewhere = await this.#elsewhere(tenant, some);
       const kept = await this.#kept(tenant, some);
       for (const errand of some) {
@@ -39,7 +39,7 @@ export class ChangeOrder {
   async #elsewhere(tenant: string, errands: readonly Errand[]): Promise<ReadonlySet<Errand>> {
     const { objects, ospaceOf, clock } = this.#with;
     const earliest = await objects.foreignChanges(systemPrincipal(tenant, await ospaceOf(tenant), ""));
-    // What waits in an outbox may never have been made.
+    // An entry of an outbox may be a change that was never made, so old entries do not block.
     const fromMs = clock.nowMs() - TRIGGER_ORDER_WAIT_MS;
     const isBehind = ({ event }: Errand): boolean =>
       event.timeMs > fromMs && (earliest.get(objectOf(event)) ?? Infinity) < event.timeMs;

@@ -9,24 +9,24 @@ import { withUntouched } from "./untouched.ts";
 export interface RunOptions {
   readonly engine: Pick<ScriptEngine, "run">;
   readonly host: ScriptHost;
-  /** The author, with his present rights and the chain that led here. */
+  /** The author with his current rights and the chain of triggers that led here. */
   readonly principal: Principal;
 }
 
-/** The outcome of one run; `isRefused` when the text returned `false`. */
+/** The outcome of one run. `isRefused`: the text returned `false`. */
 export interface RunOutcome extends TriggerOutcome {
   readonly isRefused: boolean;
 }
 
 type Text = Pick<TriggerDefinition, "class" | "name" | "text" | "language">;
 
-/** On one line with the text, so that lines keep their numbers. */
+/** On one line with the text, so that its line numbers stay the same. */
 const FRAMES = {
   lua: { begin: "RETURN=(function() ", check: "do return end ", end: "\nend)()" },
   javascript: { begin: "var RETURN=(function(){", check: "return;", end: "\n})()" },
 } as const;
 
-/** Throws what the text threw, as the engine says it. */
+/** Throws the error of the text as the engine reports it. */
 export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOptions): Promise<RunOutcome> {
   const { begin, end } = FRAMES[trigger.language];
   const { action, id, object, old } = write;
@@ -53,7 +53,7 @@ export async function runTrigger(trigger: Text, write: TriggeredWrite, of: RunOp
   };
 }
 
-/** `AppError("syntax")` for a text that does not parse. Nothing of it runs. */
+/** Throws `AppError("syntax")` if the text does not parse. Does not run it. */
 export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void> {
   const { begin, check, end } = FRAMES[trigger.language];
   const source = begin + check + trigger.text + end;
@@ -61,7 +61,7 @@ export async function checkTrigger(trigger: Text, of: RunOptions): Promise<void>
   await of.engine.run({ ...call, source, globals: {}, results: [] }, of.host);
 }
 
-/** Whether the text is not to blame: the same run may succeed later. */
+/** Returns true if the error is not the fault of the text: the same run may succeed later. */
 export function isPassing(error: unknown): boolean {
   return isAppError(error, "unavailable", "limited", "cancelled", "unknown_outcome");
 }

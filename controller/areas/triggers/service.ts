@@ -42,28 +42,28 @@ import { listing, readTrigger, type TriggerInput, type TriggerListing } from "./
 
 export interface TriggerDependencies {
   readonly objects: Objects & ClassTriggers;
-  /** Absent: texts are not run here, and none can be stored. */
+  /** Absent: this controller runs no texts and stores none. */
   readonly engine: Pick<ScriptEngine, "run"> | undefined;
-  /** What the principal's texts reach; `log` gets what they say. */
+  /** Host functions available to the principal's texts; `log` receives their messages. */
   readonly host: (principal: Principal, log: RunLog) => BoundHost;
   readonly audit: Pick<RunTrail, "record">;
-  /** The user with his present rights; `undefined` unless he is there and active. */
+  /** The user with his current rights; `undefined` if he does not exist or is not active. */
   readonly author: (tenant: string, user: string) => Promise<Principal | undefined>;
   readonly ospaceOf: (tenant: string) => Promise<string>;
   readonly controllers: Controllers;
   readonly runtime: Runtime;
   readonly logs: Pick<ConsoleLogService, "append">;
-  /** Tells changes to those who listen. */
+  /** Passes changes to the subscribers of notifications. */
   readonly announce: (changes: readonly ObjectChange[]) => void;
 }
 
-/** Triggers of classes: kept as parts of the classes' definitions, run before and after writes of their objects. */
+/** Triggers of classes: stored in the definitions of the classes, run before and after writes of their objects. */
 export class TriggerService implements ObjectTriggers {
   readonly #with: TriggerDependencies;
   readonly #log: TriggerLog;
   readonly #aside: Aside;
   readonly #lanes: Lanes;
-  /** When each trigger that stands still last said so. */
+  /** Time at which each stopped trigger last reported that it is stopped. */
   readonly #stopped = new Map<string, number>();
 
   constructor(dependencies: TriggerDependencies) {
@@ -83,7 +83,7 @@ export class TriggerService implements ObjectTriggers {
     });
   }
 
-  /** What stops when the user goes, as far as the principal may see it. */
+  /** Consequences of deleting the user: the triggers that would stop, as far as the principal may see them. */
   async endsWith(principal: Principal, username: string): Promise<readonly string[]> {
     requirePermission(principal, "users:write");
     if (!allows(principal, "triggers:read")) return [];
@@ -91,7 +91,7 @@ export class TriggerService implements ObjectTriggers {
     return own.length === 0 ? [] : [`Triggers stop until another user saves them: ${listed(own)}.`];
   }
 
-  /** Of just this class. */
+  /** Triggers of this class only, without its subclasses. */
   async list(principal: Principal, path: string): Promise<TriggerListing> {
     requirePermission(principal, "triggers:read");
     const name = path.replace(/\/+$/, "");
@@ -99,8 +99,8 @@ export class TriggerService implements ObjectTriggers {
   }
 
   /**
-   * Inserts or replaces; the caller becomes its author. When it resolves, every controller runs it.
-   * `AppError("syntax")` for a text that does not parse.
+   * Inserts or replaces a trigger; the caller becomes its author. When it resolves, every controller runs the trigger.
+   * Throws `AppError("syntax")` if the text does not parse.
    */
   async put(principal: Principal, input: TriggerInput): Promise<void> {
     requirePermission(principal, "triggers:write");
@@ -115,7 +115,7 @@ export class TriggerService implements ObjectTriggers {
     await this.#with.objects.putTrigger(principal, trigger);
   }
 
-  /** When it resolves, no controller runs it. */
+  /** When it resolves, no controller runs the trigger. */
   async remove(principal: Principal, trigger: { readonly class: string; readonly name: string }): Promise<void> {
     requirePermission(principal, "triggers:write");
     await this.#with.objects.dropTrigger(principal, { ...trigger, class: trigger.class.replace(/\/+$/, "") });
@@ -149,14 +149,14 @@ export class TriggerService implements ObjectTriggers {
     await this.#lanes.take(errands);
   }
 
-  /** Goes on with changes that wait for triggers and that no other controller has. */
+  /** Continues changes that wait for triggers and that no other running controller owns. */
   async maintain(tenant: string): Promise<void> {
     const { objects, ospaceOf, controllers } = this.#with;
     await objects.followTriggers(systemPrincipal(tenant, await ospaceOf(tenant), ""));
     await this.#takeUp(tenant, (owner) => owner === "" || owner === controllers.own || !controllers.has(owner));
   }
 
-  /** Goes on with changes that wait, as far as nothing is before them. The rest is then for this controller. */
+  /** Continues waiting changes that have no earlier change. This controller then owns the others as well. */
   async #takeUp(tenant: string, isMine: (owner: string) => boolean): Promise<void> {
     const platform = systemPrincipal(tenant, await this.#with.ospaceOf(tenant), "");
     await this.#lanes.scan(async () => {
@@ -167,7 +167,7 @@ export class TriggerService implements ObjectTriggers {
           if (errand === undefined) await this.#aside.remove(kept);
           else if (!errand.trigger.disabled) errands.push(await this.#claimed(errand, kept.owner));
         }
-        // Another controller may have claimed them when it took up what was before them.
+        // Another controller may have claimed them when it resumed the changes before them.
         const ready = await this.#aside.ofOwner(await this.#lanes.ready(errands), this.#with.controllers.own);
         const later = await this.#claimAfter(ready);
         for (const errand of ready) this.#lanes.resume(errand);
@@ -177,8 +177,8 @@ export class TriggerService implements ObjectTriggers {
   }
 
   /**
-   * Makes later changes of the same objects this controller's, so that they need not change over one by one. No other
-   * controller begins them meanwhile, as those that come before them still wait.
+   * Claims the later changes of the same objects for this controller, so that they do not move one by one. No other
+   * controller starts them in the meantime, because the changes before them still wait.
    */
   async #claimAfter(errands: readonly Errand[]): Promise<readonly Errand[]> {
     const claimed: Errand[] = [];
@@ -199,14 +199,14 @@ export class TriggerService implements ObjectTriggers {
     return claimed;
   }
 
-  /** Before it runs, as the run may remove it. */
+  /** Call before the run, because the run may remove the stored change. */
   async #claimed(errand: Errand, owner: string): Promise<Errand> {
     const { own } = this.#with.controllers;
     if (owner !== own) await this.#aside.put([errand], { state: "waiting", owner: own });
     return errand;
   }
 
-  /** Resolves when what was said by triggers so far is stored. */
+  /** Resolves when all messages of triggers so far are stored. */
   settled(): Promise<void> {
     return this.#log.settled();
   }
@@ -216,7 +216,7 @@ export class TriggerService implements ObjectTriggers {
     await this.#log.settled();
   }
 
-  /** Absent when the trigger was removed. A user who makes a change wait again has it run by the trigger of then. */
+  /** `undefined` if the trigger was removed. The current trigger runs a change that a user set to waiting again. */
   async #errandOf({ event, trigger: named, owner }: Kept, platform: Principal): Promise<Errand | undefined> {
     const { objects } = this.#with;
     const version = event.triggers?.find((one) => triggerName(one) === triggerName(named));
@@ -258,7 +258,7 @@ export class TriggerService implements ObjectTriggers {
     this.#with.runtime.log.debug({ trigger: triggerName(trigger), id }, "a trigger ran after a change");
   }
 
-  /** How the queue of objects calls it: the trigger may not write it. */
+  /** Key of the object in the write queue. The trigger must not write this object. */
   async #keyOf(
     { class: path, id, tenant, traceparent }: ObjectChangeEvent,
     ospace: string,
@@ -268,7 +268,7 @@ export class TriggerService implements ObjectTriggers {
     return view === undefined ? [] : [`${view.cid}:${id.slice(id.indexOf(":") + 1)}`];
   }
 
-  /** As the event has it; else as it is now. */
+  /** The object as it is in the event; otherwise as it is now. */
   async #objectOf({ whole, class: path, id }: ObjectChangeEvent, author: Principal): Promise<Row> {
     if (whole !== undefined) return whole.object.values;
     const [now] = await this.#with.objects.get(author, [{ id, class: path }]);
@@ -302,7 +302,7 @@ export class TriggerService implements ObjectTriggers {
     return engine;
   }
 
-  /** With the log of the run, in which a failure is an entry. */
+  /** Runs the work with a log; a failure becomes an entry of that log. */
   async #said<T>(trigger: TriggerDefinition, author: Principal, work: (log: RunLog) => Promise<T>): Promise<T> {
     const name = triggerName(trigger);
     const log = this.#log.begin();
@@ -316,7 +316,7 @@ export class TriggerService implements ObjectTriggers {
     }
   }
 
-  /** The author as the one who runs it; without one the trigger stands still, and its log says so. */
+  /** Returns the author as the principal of the run. Without an author the trigger is stopped, and its log says so. */
   async #author(trigger: TriggerDefinition, by: Principal): Promise<Runner> {
     const { tenant, traceparent, chain, scriptDepth } = by;
     const { author, why } = runnerOf(trigger, await this.#with.author(tenant, trigger.author));
@@ -348,14 +348,14 @@ export class TriggerService implements ObjectTriggers {
   }
 }
 
-/** Who runs a trigger, or why nobody does. */
+/** The principal that runs a trigger, or the reason why the trigger does not run. */
 type Runner =
   | { readonly author: Principal; readonly why?: undefined }
   | { readonly author?: undefined; readonly why: string };
 
 /**
- * A trigger is given objects whole, of its class and of those below: its author has to be as unrestricted there as when
- * it was stored.
+ * A trigger receives whole objects of its class and of the subclasses. Its author therefore needs unrestricted access
+ * to all of them, as when the trigger was stored.
  */
 function runnerOf({ author: name, class: path }: TriggerDefinition, author: Principal | undefined): Runner {
   if (author === undefined) return { why: `its author ${name} is not active.` };
@@ -363,14 +363,14 @@ function runnerOf({ author: name, class: path }: TriggerDefinition, author: Prin
   return { why: `its author ${name} may not read and write all of ${path}, and of the classes below it, any more.` };
 }
 
-/** A text that is only checked calls nothing. */
+/** A text that is only checked makes no calls. */
 const NO_HOST: ScriptHost = { call: () => Promise.reject(new AppError("unsupported", "Nothing is called here.")) };
 
 function refusal({ message, details }: AppError, trigger: string): AppError {
   return new AppError("invalid", message, { details: { ...details, trigger } });
 }
 
-/** The change as the trigger sees it: what was otherwise before is laid over what is. */
+/** The change as the trigger sees it. `old`: the object with the former values in place of the changed ones. */
 function writeOf({ action, class: path, id, whole }: ObjectChangeEvent, object: Row): TriggeredWrite {
   const write = { action, class: path, id, object };
   if (action === "DELETE") return { ...write, old: object };

@@ -17,7 +17,7 @@ import { triggerHost } from "./host.ts";
 import { TriggerService } from "./service.ts";
 
 const admin = testPrincipal();
-/** Until the test itself has waited too long, or longer. */
+/** A limit that the test's own timeout always precedes. */
 const FOR_EVER = { timeout: 3_600_000 };
 const TEST_MAX_MS = 600_000;
 
@@ -25,7 +25,7 @@ let engine: TestEngine;
 let scripts: ThreadScripts;
 let controllers: Controller[] = [];
 
-/** What the triggers of one test meet at. */
+/** The point at which the triggers of one test wait for each other. */
 let gate: Gate;
 
 class Gate {
@@ -33,7 +33,7 @@ class Gate {
   #open = (): void => undefined;
   #left: number;
 
-  /** It opens when so many stand before it. */
+  /** Opens when `count` callers wait. */
   constructor(count: number) {
     this.#left = count;
     this.#opened = new Promise((resolve) => (this.#open = resolve));
@@ -102,7 +102,7 @@ class Controller {
     this.hostObjects = new HostObjects([odb, GATE]);
     this.triggers = new TriggerService({
       objects,
-      // A loaded machine starts threads slowly: of what never ends, the test's own time tells.
+      // A loaded machine starts threads slowly, so only the test's own timeout detects a run that never ends.
       engine: { run: (call, host) => scripts.run({ ...call, timeoutMs: FOR_EVER.timeout }, host) },
       host: (author, log) => triggerHost(this.hostObjects, { author, log, audit: UNAUDITED }),
       audit: UNAUDITED,
@@ -175,9 +175,9 @@ describe("two chains that wait for each other's objects, each on a controller of
       const succeeding = write(second, "y");
       const failed = expect(failing).rejects.toThrow("Too many controllers write this object at once");
       const { kv } = await engine.tenant("matrix");
-      // Each holds its object, and waits for that of the other.
+      // Each trigger holds its object and waits for the object of the other.
       await expect.poll(async () => (await kv.list("objectturns/")).entries.length, FOR_EVER).toBe(4);
-      // An entry is there before its writer knows, and waits.
+      // The entry is stored before its writer continues and waits.
       await expect.poll(() => [clock.waiting, other.waiting], FOR_EVER).toEqual([1, 1]);
       clock.waitedLongEnough();
       await failed;
@@ -219,7 +219,7 @@ test(
       controller.mql(`select text from /matrix/event limit ${2 * writes}`);
     await expect
       .poll(async () => {
-        // What was too much at once waits as objects.
+        // Changes beyond the bound wait as stored objects.
         await controller.triggers.maintain("matrix");
         return (await told()).length;
       }, FOR_EVER)

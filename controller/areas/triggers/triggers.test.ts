@@ -64,7 +64,7 @@ afterEach(async () => {
 });
 
 afterAll(async () => {
-  // Scripts of controllers that died never get the answer of their call.
+  // Scripts of dead controllers never get the answer of their call.
   patience.end();
   await scripts.close();
 });
@@ -135,7 +135,7 @@ class Controller {
     return this.query.rows(principal, text);
   }
 
-  /** Reads after each change of this controller, until the answer fulfils the condition. */
+  /** Reads again after each change of this controller until the answer meets the condition. */
   async until<T>(read: () => Promise<T>, isMeant: (answer: T) => boolean): Promise<T> {
     for (;;) {
       const changed = new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -489,8 +489,8 @@ describe("a trigger after a write", () => {
 });
 
 /**
- * A controller that dies at one of its writes of objects, and what ends its leases, as time would. Its keys die with it:
- * the survivor finds and takes its work in two steps, and a note of the dead between them would keep that work from it.
+ * A controller that dies at one of its writes of objects; `bury` ends its leases, as time would. Its writes of keys
+ * stop as well. The survivor takes its work over in two steps; a write of the dead one between them would prevent that.
  */
 function mortalController(isWritten: boolean) {
   let mortality = new Mortality(Infinity, isWritten);
@@ -512,7 +512,7 @@ function mortalController(isWritten: boolean) {
     return { ...store, kv };
   };
   const controller = new Controller("dying", undefined, { ...data, system: () => data.system(), tenant });
-  // Its calls never come back: it cannot be closed as others are.
+  // Its calls never return, so it cannot be closed like the others.
   controllers.pop();
   return {
     controller,
@@ -562,7 +562,7 @@ test.each(onCluster ? [true] : [true, false])(
       );
       expect(await survivor.mql(copies), `dead at write ${deaths}`).toEqual(wanted);
     }
-    // At the intent, the object, the copy and the end of the intent.
+    // At least: the intent, the object, the copy and the end of the intent.
     expect(deaths).toBeGreaterThanOrEqual(4);
     expect(await survivor.mql("select id from /matrix/system/triggerevent")).toEqual([]);
   },
@@ -602,13 +602,13 @@ test.each(onCluster ? [true] : [true, false])(
       );
     }
     const told = (await survivor.mql(copies)).map(({ of }) => String(of));
-    // An insert that was made before its controller died is there when it is made again: it is told again, as an update.
+    // An insert made before its controller died exists when it is repeated, so it is reported again as an update.
     expect(told.filter((one) => !/^UPDATE.*_1$/.test(one)).sort()).toEqual([...wanted].sort());
     expect(deaths).toBeGreaterThan(5);
   },
 );
 
-/** Says which size it saw before, of all its runs for the object. */
+/** Reports the size that the previous run for the object saw. */
 const SEQUENCE = `local last = odb.mql("select size from /matrix/copy where of=?", OBJECT.name).data[1]
   odb.mql('insert into /matrix/copy of=?, size=?', OBJECT.name, OBJECT.size)
   odb.mql('insert into /matrix/event text=?', (last and last.size or -1) .. '>' .. OBJECT.size)`;
@@ -656,7 +656,7 @@ test("changes of one object within a millisecond are kept each by itself", async
 });
 
 describe("a change that happened before its trigger was", () => {
-  /** A controller whose changes wait to be taken until they are let in. */
+  /** A controller that holds its changes back until the test lets them in. */
   async function waiting() {
     const controller = await opened();
     let isOpen = false;
@@ -666,7 +666,7 @@ describe("a change that happened before its trigger was", () => {
     const { mql, put } = bound(controller);
     await put("tell", said("first"), { before: "false" });
     await mql("insert into /matrix/box name='a'");
-    /** What was told when the changes of all these objects were: they run side by side. */
+    /** Texts reported once the changes of all these objects were processed, which happens concurrently. */
     const told = async (...objects: readonly string[]): Promise<readonly unknown[]> => {
       isOpen = true;
       const rows = await controller.until(
@@ -746,7 +746,7 @@ describe("a batch that is repeated", () => {
   ];
   const source = { tenant: "matrix", host: "web-1", streamId: "stream-0001" };
 
-  /** Ingest of the controller. `failing`: of each class only the first rows are stored, then the store is away. */
+  /** Ingest of the controller. `failing`: only the first rows of each class are stored, then the store fails. */
   function ingestOf({ objects }: Controller, rules: RuleService, failing = false): IngestService {
     const partly: Pick<Objects, "ingest"> = {
       ingest: async (principal, path, records, options) => {

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Row, Value } from "../../../common/value.ts";
 
 /**
- * The object as a text of Lua left it, with what that text did not touch as it was: a table of Lua has no null, so that
- * lists with one would lose it.
+ * Returns the object as a Lua text left it, with the values that the text did not touch as they were. A Lua table
+ * cannot hold null, so lists with null would otherwise lose it.
  */
 export function withUntouched(before: Row, after: Row): Row {
   const untouched = Object.entries(before).filter(
@@ -17,7 +17,7 @@ function holdsNull(value: Value): boolean {
   return Object.values(value).some((entry: Value) => entry === null || holdsNull(entry));
 }
 
-/** As the JSON of Lua writes it: a list with a gap is an object of places from 1, and so is one without entries. */
+/** The value as Lua's JSON has it: lists with a gap and empty lists become objects with positions from 1. */
 function asInLua(value: Value): Value {
   if (typeof value !== "object" || value === null) return value;
   const shift = Array.isArray(value) ? 1 : 0;

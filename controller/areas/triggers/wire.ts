@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import type { TriggerDefinition } from "../objects/index.ts";
 
-/** A trigger as clients send one: attributes are texts, also of numbers and truth values. */
+/** A trigger as clients send it. All attributes are texts, including numbers and booleans. */
 export interface TriggerInput {
   readonly class: string;
   readonly name: string;
@@ -12,10 +12,10 @@ export interface TriggerInput {
 /** All triggers of a class, as clients read them. */
 export interface TriggerListing {
   readonly class: string;
-  /** Of the latest change, in milliseconds; 0 without any. */
+  /** Time of the latest change in ms; 0 without triggers. */
   readonly vtime: number;
   readonly script: Readonly<Record<string, string>>;
-  /** By name: the attributes as JSON. */
+  /** Attributes as JSON, by name of the trigger. */
   readonly attr: Readonly<Record<string, string>>;
 }
 
@@ -24,7 +24,7 @@ const LANGUAGES: Readonly<Record<string, TriggerDefinition["language"]>> = {
   javascript: "javascript",
   js: "javascript",
 };
-/** A first line such as `--language=javascript` or `// language: lua`. */
+/** Matches a first line such as `--language=javascript` or `// language: lua`. */
 const PRAGMA = /^\s*(?:--|\/\/)\s*language\s*[=:]?\s*(\w+)\s*(?:\n|$)/i;
 const LEVEL_MAX = 1_000_000;
 

@@ -16,64 +16,67 @@ import { TestClock } from "../../../test/helpers/runtime.ts";
 import type { Value } from "../../../common/value.ts";
 import type { ScriptCall, ScriptEngine, ScriptHost, ScriptLanguage } from "../types.ts";
 
-/** The same small scripts in each language; `IN` and `OUT` are global variables. */
+/** The same small scripts in each language. `IN` and `OUT` are global variables. */
 export interface LanguageTexts {
   readonly language: ScriptLanguage;
   /** `OUT = IN`. */
   readonly echo: string;
-  /** Sets the global `leak`, and answers whether it, or a change of the library, was there before. */
+  /** Sets the global `leak`. Returns whether it, or a change of the library, existed before. */
   readonly leak: string;
   /** `OUT = host.add(IN[0], IN[1])`. */
   readonly add: string;
-  /** Calls `host.refuse()` and lets its error pass, on line 2. */
+  /** Calls `host.refuse()` and does not catch its error, on line 2. */
   readonly refused: string;
-  /** Calls `host.refuse()`, catches the error, answers its message. */
+  /** Calls `host.refuse()`, catches the error, returns its message. */
   readonly caught: string;
   /** `OUT = host.nested(IN)`. */
   readonly nested: string;
-  /** Calls `host.wait()`, and does it again where it fails. */
+  /** Calls `host.wait()` and repeats it when it fails. */
   readonly waiting: string;
   /** Calls `host.wait()` and then, whether it fails or not, `host.add(1, 1)`; `OUT = "done"`. */
   readonly goesOn: string;
-  /** Throw what the engine itself throws at the deadline. */
+  /** Throw the same error as the engine at the deadline. */
   readonly pretending: readonly string[];
-  /** Uses what is not there, on line 3. */
+  /** Uses an undefined name, on line 3. */
   readonly mistake: string;
-  /** Does not parse, on line 2. */
+  /** Has a syntax error on line 2. */
   readonly unparsable: string;
-  /** Never end. */
+  /** Scripts that never end. */
   readonly endless: readonly string[];
-  /** Computes for minutes without a moment at which it can be stopped. */
+  /** Computes for minutes without a point at which it can be stopped. */
   readonly stuck: string;
-  /** Use up memory. */
+  /** Scripts that exhaust the memory. */
   readonly greedy: readonly string[];
-  /** Answers a text of `IN` characters. */
+  /** Returns a text of `IN` characters. */
   readonly long: string;
-  /** Answers lists within each other, `IN` of them. */
+  /** Returns `IN` nested lists. */
   readonly deep: string;
-  /** Answers a list of `IN` entries. */
+  /** Returns a list of `IN` entries. */
   readonly many: string;
-  /** Calls `host.add` with such a list, catches its error and answers the message. */
+  /** Calls `host.add` with such a list, catches its error and returns the message. */
   readonly handing: string;
   /** Throws a text of `IN` characters. */
   readonly shouting: string;
   /** Calls `host.add(1, 1)` `IN` times. */
   readonly calls: string;
-  /** Throws for `IN` = "throw", never ends for "endless", uses up memory for "greedy", calls `host.refuse()` for "refused"; else `OUT = IN`. */
+  /**
+   * By `IN`: throws for "throw", never ends for "endless", exhausts the memory for "greedy", calls `host.refuse()` for
+   * "refused"; otherwise `OUT = IN`.
+   */
   readonly asTold: string;
 }
 
 const FOR_EVER_MS = 3_600_000;
 const DEADLINE_MS = 500;
 const THREADS = 2;
-/** More than what ends takes, little enough for what never does. */
+/** More steps than a script that ends needs, and few enough for one that never ends. */
 const SERIES_STEPS_MAX = 400;
 
 export interface ContractEngine {
   (options: { readonly clock: TestClock; readonly threads: number }): ScriptEngine & { readonly ended: number };
 }
 
-/** What every language promises. */
+/** Contract of the engine for every language. */
 export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts): void {
   describe(`scripts in ${texts.language}`, () => {
     const clock = new TestClock();
@@ -131,7 +134,7 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       expect(await refused(run(texts.unparsable))).toMatchObject({ code: "syntax", details: { line: 2 } });
     });
 
-    /** A run that tells when it has begun. */
+    /** A run that reports when it has begun. */
     const begin = (
       source: string,
       timeoutMs = DEADLINE_MS,
@@ -202,7 +205,7 @@ export function scriptEngineContract(open: ContractEngine, texts: LanguageTexts)
       clock.advance(SCRIPT_STOP_GRACE_MS);
       expect(await answer).toMatchObject({ code: "deadline" });
       expect(await run(texts.add, [1, 1])).toBe(2);
-      // The end of a thread is heard of later than that of its script.
+      // The end of a thread is reported later than that of its script.
       while (engine.ended === 0) await turn();
       expect(engine.ended).toBe(1);
     });

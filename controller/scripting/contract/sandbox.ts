@@ -5,14 +5,14 @@ import type { ThreadScripts } from "../engine.ts";
 import type { ScriptHost, ScriptLanguage } from "../types.ts";
 import type { threadScripts } from "./threads.ts";
 
-/** A published way out of a sandbox, or of its bounds. A text that gets out leaves what it found in `OUT`. */
+/** A published way to escape a sandbox or its bounds. A text that escapes leaves its finding in `OUT`. */
 export type Technique = readonly [name: string, source: string];
 
 const DEADLINE_MS = 400;
-/** What a text may fail by; `internal` would be a fault of ours. */
+/** Codes with which a text may fail; `internal` would be a fault of the engine. */
 const FAILURES = ["invalid", "syntax", "denied", "unsupported", "too_large", "deadline"] as const;
 
-/** None of these texts finds anything, or holds up the engine for longer than its deadline. */
+/** No text may find anything, and none may block the engine for longer than its deadline. */
 export function sandboxContract(
   open: Awaited<ReturnType<typeof threadScripts>>,
   language: ScriptLanguage,

@@ -1,6 +1,6 @@
 import type { Technique } from "./sandbox.ts";
 
-/** Of scripts in JavaScript. */
+/** Escape attempts in JavaScript. */
 export const JAVASCRIPT_TECHNIQUES: readonly Technique[] = [
   [
     "globals",

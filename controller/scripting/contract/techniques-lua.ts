@@ -1,6 +1,6 @@
 import type { Technique } from "./sandbox.ts";
 
-/** Of scripts in Lua. */
+/** Escape attempts in Lua. */
 export const LUA_TECHNIQUES: readonly Technique[] = [
   ["libraries of the system", "OUT = os or io or debug or package or require or module"],
   ["os.exit", "os.exit(0)"],

@@ -15,9 +15,9 @@ export const CONTRACT_FUNCTIONS: readonly HostFunctionName[] = [
 
 interface EngineOptions {
   readonly clock: Clock;
-  /** As many as there are outside of tests when absent. */
+  /** Absent: the number of threads used in production. */
   readonly threads?: number;
-  /** When absent, one user may have all threads. */
+  /** Absent: one user may have all threads. */
   readonly limits?: Partial<PoolLimits>;
 }
 

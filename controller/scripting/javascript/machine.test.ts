@@ -4,7 +4,7 @@ import { Machine, prepareMachine } from "./machine.ts";
 
 const HOST = { call: () => "", stopped: false };
 const ROW = JSON.stringify({ n: 1, text: "a row of some columns", at: 1_763_880_000_000, host: "web-1" });
-/** So much text, and twice what it is parsed to. */
+/** Number of rows whose text and twice that size when parsed fit into the ready memory. */
 const ROWS = Math.floor(SCRIPT_MEMORY_READY_BYTES / 8 / ROW.length);
 
 async function machineAfter(source: string): Promise<Machine> {

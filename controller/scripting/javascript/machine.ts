@@ -6,18 +6,18 @@ import type { HostFunctionName } from "../types.ts";
 import { PRELUDE, PRELUDE_NAME } from "./prelude.ts";
 
 const LIMITS = { memoryLimit: SCRIPT_MEMORY_MAX_BYTES, maxStackSize: SCRIPT_STACK_MAX_BYTES };
-/** Names by which the snapshot knows the functions of the thread. */
+/** Names by which the snapshot refers to the functions of the thread. */
 const HOST = "odp host";
 const COMPILE = "odp compile";
-/** Holds the functions of the prelude until a run takes them away. */
+/** Holds the functions of the prelude until a machine removes it. */
 const FRAME = "odp frame";
 
-/** A global of Node that its types lack. */
+/** A Node global that is missing in its types. */
 const { WebAssembly: Wasm } = globalThis as unknown as {
   readonly WebAssembly: { compile(bytes: Uint8Array): Promise<WebAssembly.Module> };
 };
 
-/** A machine that stands where the prelude has ended; every run begins with a copy. */
+/** A machine as it is after the prelude. Every machine starts from a copy. */
 export interface PreparedMachine {
   readonly wasm: WebAssembly.Module;
   readonly snapshot: Snapshot;
@@ -38,7 +38,7 @@ export async function prepareMachine(functions: readonly HostFunctionName[]): Pr
     const prelude = vm.evalCode(PRELUDE, PRELUDE_NAME);
     const frame = vm.callFunction(prelude, vm.undefined, vm.hostToHandle(functions), host, compile, vm.global);
     vm.setProp(vm.global, FRAME, frame);
-    // What an ordinary run needs stays with the heap when it is freed: a machine that grows cannot be rewound.
+    // Memory that an ordinary run needs stays in the heap when it is freed: a machine that grows cannot be rewound.
     vm.evalCode(`new ArrayBuffer(${SCRIPT_MEMORY_READY_BYTES})`, PRELUDE_NAME).dispose();
     return { wasm, snapshot: vm.snapshot() };
   } finally {
@@ -54,17 +54,17 @@ export interface MachineHost {
 interface RunBeginning {
   /** JSON of the object of globals. */
   readonly globals: string;
-  /** Of the numbers it draws. */
+  /** Seed of the script's random numbers. */
   readonly seed: number;
   readonly name: string;
 }
 
-/** The types of Node know it by no name. */
+/** Node's types do not export this type. */
 interface MachineMemory {
   readonly buffer: ArrayBuffer;
 }
 
-/** What stands around runs; `frame` as in `ScriptSeries`. */
+/** Functions that surround a run; see `frame` in `ScriptSeries`. */
 interface Around {
   readonly begin: JSValueHandle;
   readonly finish: JSValueHandle;
@@ -72,7 +72,7 @@ interface Around {
 
 const NOBODY: MachineHost = { call: () => "", stopped: true };
 
-/** One virtual machine, for one run after the other: it goes back for each to where it stood. */
+/** One virtual machine for successive runs. `rewind` restores its initial state between runs. */
 export class Machine {
   readonly #vm: QuickJS;
   readonly #memory: MachineMemory;
@@ -82,7 +82,7 @@ export class Machine {
   #around: Around | undefined;
   #mark: Uint8Array | undefined;
 
-  /** Stands where runs begin, with that frame around them. */
+  /** Opens a machine in its initial state, with that frame around the runs. */
   static async open({ wasm, snapshot }: PreparedMachine, frame?: string): Promise<Machine> {
     let memory: MachineMemory | undefined;
     const vm: QuickJS = await QuickJS.restore(snapshot, {
@@ -110,9 +110,9 @@ export class Machine {
     vm.evalCode(`delete globalThis["${FRAME}"]`, PRELUDE_NAME).dispose();
   }
 
-  /** Puts a frame around the runs, and keeps how all of it stands, for `rewind`. */
+  /** Installs a frame around the runs and saves the memory for `rewind`. */
   #stand(frame: string | undefined): void {
-    // Handles that a machine makes once, when they are asked for, must be among what is kept.
+    // Handles that the machine creates lazily must exist before the memory is saved.
     const { global, undefined: none } = this.#vm;
     void [this.#vm.null, this.#vm.true, this.#vm.false];
     if (frame !== undefined) {
@@ -123,7 +123,7 @@ export class Machine {
     this.#mark = new Uint8Array(this.#memory.buffer).slice();
   }
 
-  /** Nothing is left of what ran. False where the machine has grown: it is to be given up then. */
+  /** Removes everything that ran. Returns false if the machine's memory has grown; discard the machine then. */
   rewind(): boolean {
     this.#host = NOBODY;
     const memory = new Uint8Array(this.#memory.buffer);
@@ -139,13 +139,13 @@ export class Machine {
     if (this.#around) this.#vm.callFunction(this.#around.begin, this.#vm.undefined).dispose();
   }
 
-  /** The script, and all that it promised. */
+  /** Runs the script and its pending promises. */
   evaluate(source: string, name: string): void {
     this.#vm.evalCode(source, name).dispose();
     this.#runJobs();
   }
 
-  /** JSON of the named variables. */
+  /** Returns JSON of the named variables. */
   finish(names: readonly string[]): string {
     if (this.#around) this.#vm.callFunction(this.#around.finish, this.#vm.undefined).dispose();
     const list = JSON.stringify(names);
@@ -153,7 +153,7 @@ export class Machine {
     return this.#call("finish", this.#vm.newString(list)).consume(String);
   }
 
-  /** JSON of `{name?, message, stack?, code?, details?}`. */
+  /** Returns JSON of `{name?, message, stack?, code?, details?}`. */
   describe(thrown: JSValueHandle): string {
     return this.#call("describe", thrown).consume(String);
   }
@@ -178,7 +178,7 @@ export class Machine {
   }
 }
 
-/** A promise of the script failed, and the script does not look at it. */
+/** A promise of the script was rejected and the script does not handle it. */
 export class UnhandledRejection extends Error {
   readonly reason: JSValueHandle;
 

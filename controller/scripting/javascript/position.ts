@@ -8,7 +8,7 @@ export interface Position {
 
 const FRAME = /^\s+at (?:.*\()?([^()]+):(\d+):(\d+)\)?$/;
 
-/** The innermost place in a script that a stack names; `main` is the name of the script that was not required. */
+/** The innermost position in a script that a stack names. `main`: name of the script that was called, not required. */
 export function positionIn(stack: string, main: string): Position | undefined {
   for (const frame of stack.split("\n")) {
     const [, file, line, column] = FRAME.exec(frame) ?? [];

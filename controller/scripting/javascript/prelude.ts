@@ -1,11 +1,12 @@
 /**
- * What stands in the virtual machine before a script begins: host objects, `require`, and the frame that takes the
- * results. `host(name, args, at)` and `compile(text, name)` reach the thread. Answers functions for the thread, which
- * the script does not see. It keeps what it uses of the library, as a script may replace all of it.
+ * The code in the virtual machine before a script begins: host objects, `require`, and the frame that takes the
+ * results. `host(name, args, at)` and `compile(text, name)` call the thread. Returns functions for the thread, which
+ * the script does not see. It keeps references to the library functions that it uses, because a script may replace
+ * them.
  */
 export const PRELUDE_NAME = "odp:prelude";
 
-/** Stands before the text of a required file, on its first line. */
+/** Precedes the text of a required file, on its first line. */
 export const MODULE_HEAD = "(function (exports, require, module) {";
 
 export const PRELUDE = String.raw`(function (functions, host, compile, global) {

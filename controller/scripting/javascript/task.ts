@@ -36,7 +36,10 @@ export function javascriptTask({ functions }: ScriptThreadData): ScriptTask {
 
 type RunInput = Omit<ScriptInput, "each" | "tenant">;
 
-/** Machines of this thread between two runs of a tenant, which none of another has; the one used longest ago leaves first. */
+/**
+ * Machines of this thread, each kept between two runs of one tenant and never shared. The least recently used one is
+ * removed first.
+ */
 class Machines {
   readonly #open: () => Promise<Machine>;
   readonly #kept = new Map<string, Machine>();
@@ -76,7 +79,7 @@ async function runEach(series: Series, each: readonly string[]): Promise<ScriptR
   }
 }
 
-/** Runs of one text, one after the other. */
+/** Successive runs of one text. */
 class Series {
   readonly #input: RunInput;
   readonly #end: CallEnd;
@@ -109,7 +112,7 @@ interface Bounds {
   readonly host: MachineHost;
 }
 
-/** Of one run. */
+/** Creates the bounds of one run. */
 function boundsOf(end: CallEnd, stepsMax: number | undefined): Bounds {
   const taken = steps(stepsMax);
   const call = limitedCalls(end);
@@ -127,7 +130,7 @@ function boundsOf(end: CallEnd, stepsMax: number | undefined): Bounds {
 
 interface Ran {
   readonly report: RunReport;
-  /** The text ended by itself or by an error of its own: the machine around it is whole. */
+  /** True if the text ended by itself or by its own error, so the machine is still usable. */
   readonly isSound: boolean;
 }
 
@@ -143,7 +146,7 @@ function runWithin(machine: Machine, input: RunInput, { end, taken, host }: Boun
     machine.evaluate(source, name);
     isFinishing = true;
     const text = machine.finish(input.results);
-    // A call that was not answered any more may have left it with half of what it needs.
+    // A call that got no answer may have left the machine in an incomplete state.
     if (end.stopped) return { report: stopped(name), isSound: false };
     return { report: answered(text, input), isSound: true };
   } catch (error) {
@@ -155,7 +158,7 @@ function runWithin(machine: Machine, input: RunInput, { end, taken, host }: Boun
     const thrown = thrownBy(machine, error);
     const failure = failureOf(thrown, error, name);
     const isSound = thrown.isWhole && failure.kind !== "memory";
-    // Of the results, as nothing else of the script runs then but what it puts into them itself.
+    // The results caused the overflow: at this point the script runs only code of its results.
     if (isFinishing && STACK_OVERFLOW.test(failure.message))
       return { report: refused(name, tooDeep()), isSound: false };
     return { report: { failure: bounded(failure) }, isSound };
@@ -173,12 +176,12 @@ function stopped(name: string): RunReport {
   return { failure: { kind: "stopped", message: `${name} was stopped.` } };
 }
 
-/** A machine whose memory is used up may fail even in this; the next one knows nothing of it. */
+/** A machine without memory may fail even here; the next machine is not affected. */
 function dispose(machine: Machine): void {
   try {
     machine.dispose();
   } catch {
-    // Its memory goes with the last reference to it.
+    // Its memory is freed with the last reference to it.
   }
 }
 
@@ -199,7 +202,7 @@ function refusal(limit: string, message: string): string {
 }
 
 interface Thrown {
-  /** The machine itself says what was thrown: nothing broke off within it. */
+  /** True if the machine itself reported the error, so nothing was interrupted inside it. */
   readonly isWhole: boolean;
   readonly name?: string;
   readonly message: string;
@@ -238,7 +241,7 @@ function handleOf(error: unknown): JSValueHandle | undefined {
   return error instanceof UnhandledRejection ? error.reason : undefined;
 }
 
-/** As clients know these two. */
+/** Converts two messages to the form that clients know. */
 function clientText(message: string): string {
   return message
     .replace(/^(\S+) is not defined$/, "'$1' is not defined")

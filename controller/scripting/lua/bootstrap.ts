@@ -1,16 +1,15 @@
 import { LUA_ANSWERS_MAX_CHARACTERS, LUA_NAMES_KEPT_MAX, SCRIPT_VALUE_MAX_DEPTH } from "../../../common/limits.ts";
 import { LUA_LIBRARIES } from "./libraries.ts";
 
-/** Errors that no text can catch, wherever in the message. The second one is Lua's own. */
+/** Errors that no text can catch, found anywhere in the message. The second one is Lua's own. */
 export const FINAL_ERRORS = { time: "the time is over", memory: "not enough memory" } as const;
 
-/** What is said of a table that has no JSON as it is nested too deeply. */
+/** Message for a table that has no JSON because it is nested too deeply. */
 export const TOO_DEEP = `a table is nested more than ${SCRIPT_VALUE_MAX_DEPTH} deep, or holds itself`;
 
 /**
- * Runs once in each Lua VM, before any text of a user. Answers the functions `compile` and `run`, takes away what
- * reaches out of the VM, and keeps the rest where a call cannot change it for the next one: a call sees the libraries
- * through tables of its own.
+ * Runs once in each Lua VM, before any text of a user. Returns the functions `compile` and `run`. Removes everything
+ * that reaches out of the VM, and protects the rest from changes: a call sees the libraries through its own tables.
  */
 export const BOOTSTRAP = String.raw`
 local host, progress = __host, __progress

@@ -16,7 +16,7 @@ const SEPARATOR = {
   optional: true,
 } as const;
 
-/** What Lua finds besides its own libraries (`libraries.ts`): no host call leaves them. */
+/** Functions available to Lua besides its own libraries (`libraries.ts`). They make no host calls. */
 export const LUA_LIBRARY_OBJECTS: readonly HostObject[] = [
   library("strings", "Parts of texts", [
     inLua("split", {

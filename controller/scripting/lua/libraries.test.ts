@@ -13,7 +13,7 @@ interface Ran {
   readonly said: readonly unknown[];
 }
 
-/** The global `answer` after a text that finds `given`, or its error, and what it said. */
+/** The global `answer` after a text that has the global `given`, or its error, and its messages. */
 function ran(text: string, given: unknown = null): Ran {
   const name = `t${texts++}`;
   const said: unknown[] = [];

@@ -1,9 +1,9 @@
 import { LUA_LAYOUT_MAX_CHARACTERS } from "../../../common/limits.ts";
 
 /**
- * Text of Lua within the bootstrap: the libraries `strings`, `time` and `csv`, which call no host. They are loops of
- * Lua, or single passes over a text, so that a run within one can be stopped like any other; nothing of a call stays in
- * them but the layout that was read last.
+ * Lua text for the bootstrap: the libraries `strings`, `time` and `csv`, which make no host calls. They are Lua loops
+ * or single passes over a text, so a run can be stopped inside them as anywhere. They keep nothing of a call except the
+ * layout that was read last.
  */
 export const LUA_LIBRARIES = String.raw`
 local strings = {}

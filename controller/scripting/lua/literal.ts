@@ -2,9 +2,9 @@ import { LUA_LITERAL_DEPTH_MAX, LUA_LITERAL_MAX_CHARACTERS, LUA_LITERAL_RUNS_MAX
 import type { Value } from "../../../common/value.ts";
 
 /**
- * The globals of runs, each JSON of an object, as lines for the VM in their order: some together as a text of Lua that
- * answers a list of tables, which Lua's own parser reads several times faster than a text of Lua reads JSON. What has
- * more parts than a function of Lua can hold stays a line of JSON.
+ * Encodes the globals of runs, each JSON of an object, as lines for the VM in their order. Several are combined into a
+ * Lua text that returns a list of tables, because Lua's parser is several times faster than JSON decoding in Lua. A
+ * value with more parts than a Lua function can hold stays a line of JSON.
  */
 export function* linesOf(each: readonly string[]): Generator<string> {
   let tables: string[] = [];
@@ -60,12 +60,12 @@ function tableText(value: Exclude<Value, null>, depth: number): string | undefin
   return `${text}}`;
 }
 
-/** JSON knows numbers that are too large for both. */
+/** JSON may contain numbers that are too large for JavaScript and for Lua. */
 function numberText(value: number): string {
   return Number.isFinite(value) ? String(value) : value > 0 ? "1e999" : "-1e999";
 }
 
-/** The escapes of JSON are those of Lua, but for characters that it names by their number. */
+/** JSON and Lua have the same escapes, except for characters given by their number. */
 function quoted(text: string): string {
   const json = JSON.stringify(text);
   return json.includes("\\u") ? json.replace(/\\(?:u([0-9a-f]{4})|.)/g, numbered) : json;
@@ -75,7 +75,7 @@ function numbered(escape: string, digits: string | undefined): string {
   return digits === undefined ? escape : bytesOf(Number.parseInt(digits, 16)).map(byteText).join("");
 }
 
-/** A control character, or half of a pair: as UTF-8 would have it. */
+/** UTF-8 bytes of a control character or of half a surrogate pair. */
 function bytesOf(code: number): readonly number[] {
   return code < 0x80 ? [code] : [0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)];
 }

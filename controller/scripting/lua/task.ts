@@ -29,7 +29,7 @@ import type {
 import { TOO_DEEP } from "./bootstrap.ts";
 import { LuaVm, type LuaReport, type LuaRun } from "./vm.ts";
 
-/** Runs Lua 5.1. Texts of one owner that are the same share a VM; every run has variables of its own. */
+/** Runs Lua 5.1. Equal texts of one owner share a VM; every run has its own variables. */
 export function luaTask({ functions }: ScriptThreadData): ScriptTask {
   const objects: Record<string, string[]> = {};
   for (const { object, name } of functions) (objects[object] ??= []).push(name);
@@ -37,7 +37,7 @@ export function luaTask({ functions }: ScriptThreadData): ScriptTask {
   return (input) => machines.run(input);
 }
 
-/** The VMs of this thread by owner and text; the one used longest ago leaves first. */
+/** The VMs of this thread by owner and text. The least recently used one is removed first. */
 class Machines {
   readonly #objects: string;
   readonly #machines = new Map<string, LuaVm>();
@@ -73,7 +73,7 @@ class Machines {
   }
 
   #keep({ owner }: ScriptInput, key: string, vm: LuaVm): void {
-    // Without an owner nothing says whose it may be next.
+    // Without an owner it is unknown who may use the VM next.
     if (vm.isBroken || vm.bytes > LUA_VM_KEPT_MAX_BYTES || owner === undefined) return;
     const [oldest] = this.#machines.keys();
     if (this.#machines.size >= LUA_VMS_PER_THREAD_MAX && oldest !== undefined) this.#machines.delete(oldest);
@@ -91,7 +91,7 @@ interface Piece extends ScriptInput {
   readonly end: CallEnd;
 }
 
-/** Reports of the first runs of a piece, or why none goes on. */
+/** Returns the reports of the first runs of a piece, or the reason why no run continues. */
 function runIn(
   vm: LuaVm,
   input: Piece,
@@ -107,14 +107,14 @@ function runIn(
     host: limitedCalls(end, runs),
     isOver: (at) => end.stopped || runs[at]?.taken.more() === true,
   });
-  // A call that was not answered any more may have left it with half of what it needs.
+  // A call that got no answer may have left the VM in an incomplete state.
   if (end.stopped) return { failure: { kind: "stopped", message: `${name} was stopped.` } };
   return { reports: made.map((report, at) => reportOf(report, { name, outputMaxCharacters, run: runs[at] })) };
 }
 
-/** What came of one run besides its report. */
+/** State of one run besides its report. */
 interface Run {
-  /** What each failure of a call was by its text, as Lua errors bear nothing else. */
+  /** Failures of host calls by their message, because Lua errors carry only a text. */
   readonly failures: Map<string, CallFailure>;
   readonly taken: Steps;
   calls: number;
@@ -145,7 +145,7 @@ function answered(report: { readonly results: string }, name: string): RunReport
   return passed ? refused(name, passed) : report;
 }
 
-/** Lua says where something went wrong before what did. */
+/** Lua puts the position before the message. */
 function placed(message: string, name: string): Pick<ScriptFailure, "message" | "file" | "line" | "column"> {
   const place = /^lua:(\d+): /.exec(message);
   if (place === null) return { message };

@@ -5,11 +5,11 @@ import { LuaVm, type LuaReport } from "./vm.ts";
 interface Options {
   readonly globals?: object;
   readonly host?: (name: string, args: string) => string;
-  /** How often it may be asked whether it is over. */
+  /** Number of `isOver` checks before the run is over. */
   readonly steps?: number;
 }
 
-/** The global `answer` after the text. */
+/** The global `answer` after the text has run. */
 function run(vm: LuaVm, text: string, { globals = {}, host = noHost, steps = 100_000 }: Options = {}): LuaReport {
   let asked = 0;
   const name = `t${texts++}`;
@@ -186,7 +186,7 @@ describe("a text that takes all memory breaks its VM and nothing else", () => {
 });
 
 describe("the globals of a run", () => {
-  /** Of each run by itself, and of all together. */
+  /** Results of the runs, all made together with these globals. */
   async function seen(globals: readonly object[]): Promise<readonly unknown[]> {
     const vm = await open();
     expect(vm.compile("a", "answer = given")).toBeUndefined();

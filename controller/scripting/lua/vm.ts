@@ -8,24 +8,27 @@ import { linesOf } from "./literal.ts";
 const load = createRequire(import.meta.url);
 
 /**
- * The package is loaded by the first VM: a thread that runs no Lua does without it. An `import` would first search all
- * of it for the names that it exports.
+ * Loads the package with the first VM, so a thread that runs no Lua does not load it. An `import` would first search
+ * the whole package for its exports.
  */
 function wasmoon(): typeof Wasmoon {
   return load("wasmoon-lua5.1") as typeof Wasmoon;
 }
 
-/** What a text of a VM reaches, and for how long. */
+/** Input of a call of `run`, its host functions and its end. */
 export interface LuaRun {
-  /** Of each run, JSON of an object: the global variables that the text begins with. Not empty. */
+  /** JSON of an object for each run: its global variables at the start. Not empty. */
   readonly each: readonly string[];
-  /** Global variables to answer. */
+  /** Names of the global variables to return. */
   readonly results: readonly string[];
-  /** Of them as JSON. */
+  /** Maximum length of the results as JSON. */
   readonly outputMaxCharacters: number;
-  /** Of arguments as a JSON list; answers `=` and JSON, nothing, or `!` and the text of the error to raise. `run` counts from 0. */
+  /**
+   * Host call with the arguments as a JSON list. Returns `=` and JSON, an empty text, or `!` and the text of the error
+   * to raise. `run` counts from 0.
+   */
   readonly host: (name: string, args: string, run: number) => string;
-  /** Asked from time to time: whether the run is to end; -1 between runs. */
+  /** Called periodically. Returns true if the run has to end; `run` is -1 between runs. */
   readonly isOver: (run: number) => boolean;
 }
 
@@ -42,8 +45,8 @@ interface Functions {
 }
 
 /**
- * A Lua 5.1 VM. Its texts share what they compile to and nothing else: each run begins with new global variables. As
- * one that uses up the memory breaks the VM for the others, they must be of one owner.
+ * A Lua 5.1 VM. Its texts share compiled code and nothing else: each run begins with new global variables. All texts
+ * must be of one owner, because a text that exhausts the memory breaks the VM for the others.
  */
 export class LuaVm {
   readonly #compile: Compile;
@@ -60,7 +63,7 @@ export class LuaVm {
     this.#run = run;
   }
 
-  /** `objects` is JSON of the host's objects, each with the list of its functions; `frame` as in `ScriptSeries`. */
+  /** `objects`: JSON of the host objects, each with the list of its functions. `frame`: as in `ScriptSeries`. */
   static async open(
     memoryMaxBytes: number,
     { objects = "{}", frame }: { readonly objects?: string; readonly frame?: string | undefined } = {},
@@ -76,21 +79,21 @@ export class LuaVm {
     return new LuaVm(lua, around, { compile: functions.$get(1) as Compile, run: functions.$get(2) as Run });
   }
 
-  /** Memory in use. */
+  /** Memory in use, in bytes. */
   get bytes(): number {
     return this.#lua.global.getMemoryUsed();
   }
 
-  /** It cannot run anything any more. */
+  /** True if the VM cannot run anything any more. */
   get isBroken(): boolean {
     return this.#isBroken;
   }
 
-  /** The error of a text that does not parse, as `lua:<line>: <reason>`. Idempotent. */
+  /** Compiles a text. Returns the error of a text that does not parse, as `lua:<line>: <reason>`. Idempotent. */
   compile(name: string, text: string): string | undefined {
     if (this.#compiled.has(name)) return undefined;
     const end = text.indexOf("\0");
-    // Lua would take it for the end of the text, and run what stands before it.
+    // Lua would take it for the end of the text and run the part before it.
     if (end !== -1) return `lua:${text.slice(0, end).split("\n").length}: a text has no character of the code 0`;
     try {
       const done = this.#compile(name, text);
@@ -104,8 +107,9 @@ export class LuaVm {
   }
 
   /**
-   * Runs the text of a name that was compiled. Answers of the first runs, or none where it cannot be told which of
-   * several went wrong; others are to be asked for again, alone then, and of another VM when this one is broken.
+   * Runs the compiled text of that name. Returns the reports of the first runs, or none if it is unknown which of
+   * several failed. Call again for the missing runs: one at a time if there was no report, and with another VM if this
+   * one is broken.
    */
   run(name: string, { each, results, outputMaxCharacters, host, isOver }: LuaRun): readonly LuaReport[] {
     this.#around.host = host;
@@ -135,13 +139,13 @@ export class LuaVm {
   }
 }
 
-/** What the run under way has around it. */
+/** Host functions and end of the current run. */
 interface Surroundings {
   host: LuaRun["host"];
   isOver: LuaRun["isOver"];
 }
 
-/** A table in which the VM says what place the run under way has, from 1; answers its reference. */
+/** Creates a table in which the VM stores the position of the current run, from 1. Returns a reference to the table. */
 function madeProgress({ global, luaApi }: Wasmoon.Lua): number {
   const { LUA_GLOBALSINDEX, LUA_REGISTRYINDEX } = wasmoon();
   luaApi.lua_createtable(global.address, 1, 0);
@@ -152,7 +156,7 @@ function madeProgress({ global, luaApi }: Wasmoon.Lua): number {
 
 const TOP = -1;
 
-/** Asks every so many instructions, also in coroutines, which inherit it. */
+/** Checks for the end after a number of instructions, also in coroutines, which inherit the hook. */
 function stopInTime({ global, luaApi }: Wasmoon.Lua, around: Surroundings, progress: number): void {
   const { LUA_REGISTRYINDEX, LuaEventMasks } = wasmoon();
   const placeOf = (state: number): number => {

@@ -23,7 +23,7 @@ import {
 } from "./certificates.ts";
 import { agentUri, controllerUri, newSerial } from "./identity.ts";
 
-/** Its key in the store, and the context of what is sealed there. */
+/** Key of the authority in the store, and the context under which its private key is sealed. */
 export const AUTHORITY = "authority/ca";
 
 export interface StoredAuthority {
@@ -33,7 +33,7 @@ export interface StoredAuthority {
   readonly key: string;
 }
 
-/** Every controller's certificate for the agent port bears this name beside its public ones. */
+/** DNS name in every controller's certificate for the agent port, in addition to its public names. */
 export const CONTROLLER_NAME = "controller.odp.internal";
 
 export interface AuthorityDependencies {
@@ -43,12 +43,12 @@ export interface AuthorityDependencies {
   readonly agentLifetimeMs: number;
 }
 
-/** The one certificate authority of an installation. Its key lies sealed in the system's KvStore. */
+/** The one certificate authority of an installation. Its private key is sealed in the system's KvStore. */
 export class Authority {
   readonly #signer: Signer;
   readonly #runtime: Runtime;
   readonly #agentLifetimeMs: number;
-  /** What agents and controllers trust, DER. */
+  /** Certificates that agents and controllers trust, DER. */
   readonly certificates: readonly Uint8Array[];
 
   private constructor(stored: KeyedCertificate, signer: Signer, dependencies: AuthorityDependencies) {
@@ -58,13 +58,13 @@ export class Authority {
     this.#agentLifetimeMs = dependencies.agentLifetimeMs;
   }
 
-  /** Reads the authority, or makes it; controllers that do so at once agree on one. */
+  /** Reads the authority, or creates it. Controllers that do so at the same time agree on one. */
   static async open(dependencies: AuthorityDependencies): Promise<Authority> {
     const stored = (await load(dependencies)) ?? (await create(dependencies));
     return new Authority(stored, await signerOf(stored), dependencies);
   }
 
-  /** For the agent of one host. `generation` ties it to the host's enrolment. */
+  /** Issues a certificate for the agent of one host. `generation` ties it to the host's enrolment. */
   issueAgent(
     request: SigningRequest,
     subject: { readonly tenant: string; readonly host: string; readonly generation: string },
@@ -87,7 +87,7 @@ export class Authority {
     );
   }
 
-  /** For a controller that dials another. */
+  /** Issues a client certificate for calls to other controllers. */
   async issueController(controllerId: string): Promise<KeyedCertificate> {
     const { clock, random } = this.#runtime;
     const { pair, key } = await newKeyPair();
@@ -108,7 +108,7 @@ export class Authority {
     return { certificate, key };
   }
 
-  /** For the agent port of a controller that is reached under `names` (host names and addresses). */
+  /** Issues a certificate for the agent port of a controller. `names`: the host names and addresses that reach it. */
   async issueServer(names: readonly string[]): Promise<KeyedCertificate & { readonly untilMs: number }> {
     const { clock, random } = this.#runtime;
     const { pair, key } = await newKeyPair();
@@ -154,7 +154,7 @@ function unseal(value: Uint8Array, secrets: SecretBox): KeyedCertificate {
   return { certificate: Buffer.from(stored.certificate, "base64"), key: secrets.openBytes(stored.key, AUTHORITY) };
 }
 
-/** X.520 allows 64 characters; the URI has the whole name. */
+/** X.520 allows 64 characters. The URI holds the full name. */
 function commonName(host: string): string {
   if (host.length <= CERTIFICATE_COMMON_NAME_MAX) return host;
   return `${host.slice(0, 47)}-${createHash("sha256").update(host).digest("hex").slice(0, 16)}`;

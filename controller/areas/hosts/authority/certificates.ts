@@ -17,7 +17,7 @@ import {
 import { AppError } from "../../../../common/errors.ts";
 import { CSR_MAX_BYTES } from "../../../../common/limits.ts";
 
-/** Making and reading of certificates: P-256 and SHA-256 throughout, DER in and out. No store, no clock. */
+/** Creates and reads certificates: P-256 and SHA-256 throughout, DER in and out. Uses no store and no clock. */
 
 const ALGORITHM = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
 const subtle = webcrypto.subtle;
@@ -74,7 +74,7 @@ export async function signerOf(authority: KeyedCertificate): Promise<Signer> {
   return { certificate: new X509Certificate(authority.certificate), key };
 }
 
-/** `publicKey` as a CryptoKey or as it stands in a request. */
+/** `publicKey`: a CryptoKey, or the key in the form in which a request carries it. */
 export async function issueCertificate(
   signer: Signer,
   subject: CertificateSubject,
@@ -107,7 +107,7 @@ export interface SigningRequest {
 }
 
 /**
- * `AppError("invalid")` for what is no PKCS #10 request, has another kind of key, or is not signed with its own key.
+ * Throws `AppError("invalid")` if `der` is no PKCS #10 request, has another kind of key, or is not signed with its key.
  */
 export async function readRequest(der: Uint8Array): Promise<SigningRequest> {
   if (der.length > CSR_MAX_BYTES) throw refused("is too long");

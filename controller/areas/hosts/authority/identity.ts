@@ -17,7 +17,7 @@ export function agentUri(tenant: string, host: string): string {
   return `odp://${tenant}/${encodeURIComponent(host)}`;
 }
 
-/** What a controller calls itself towards other controllers. */
+/** URI by which a controller identifies itself to other controllers. */
 export function controllerUri(controllerId: string): string {
   return `odp-controller://${controllerId}`;
 }
@@ -26,19 +26,19 @@ export function newGeneration(random: (count: number) => Uint8Array): string {
   return hex(random(GENERATION_DIGITS / 2));
 }
 
-/** A new serial number of one enrolment: renewals keep the first part, the rest is random. */
+/** Creates a serial number for one enrolment. Renewals keep the first part; the rest is random. */
 export function newSerial(generation: string, random: (count: number) => Uint8Array): string {
   return SERIAL_PREFIX + generation + hex(random(8));
 }
 
-/** The enrolment a serial number belongs to; `undefined` for one that is no agent's. */
+/** The enrolment that a serial number belongs to; `undefined` if it is not the serial number of an agent. */
 export function generationOf(serial: string): string | undefined {
   return SERIAL.exec(serial.toUpperCase())?.[1];
 }
 
 /**
- * The identity of an agent, by its certificate alone. TLS has checked the signature; the times are checked here again,
- * for a resumed connection does not.
+ * Returns the identity of an agent from its certificate alone. TLS has checked the signature. The validity times are
+ * checked here, because TLS does not check them for a resumed connection.
  */
 export function identityOf(certificate: PeerCertificate | undefined, nowMs: number): AgentIdentity {
   const [, tenant, host] = AGENT_URI.exec(certificate?.subjectaltname ?? "") ?? [];
@@ -52,8 +52,8 @@ export function identityOf(certificate: PeerCertificate | undefined, nowMs: numb
 }
 
 /**
- * Which controller calls, by its certificate alone; `AppError("denied")` for any other certificate, those of agents
- * too.
+ * Returns the id of the calling controller from its certificate alone. Throws `AppError("denied")` for any other
+ * certificate, including those of agents.
  */
 export function controllerOf(certificate: PeerCertificate | undefined, nowMs: number): string {
   const [, controllerId] = CONTROLLER_URI.exec(certificate?.subjectaltname ?? "") ?? [];

@@ -53,7 +53,7 @@ describe("a command that another controller sends through the session here", () 
     session(3);
     const told: string[] = [];
     const served = commands.serve(watchOf(), listener(told));
-    // The end of the session before this one may come late.
+    // The end of the previous session may arrive late.
     commands.left(TARGET, 2);
     commands.left({ ...TARGET, host: "web-2" }, 3);
     commands.left({ ...TARGET, tenant: "other" }, 3);

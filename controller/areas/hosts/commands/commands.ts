@@ -39,20 +39,20 @@ export interface AgentCommandsDependencies {
   readonly presence: Pick<Presence, "holderOf">;
   /** Absent: there are no other controllers. */
   readonly peers?: Pick<Peers, "watch"> | undefined;
-  /** The controller acting for a tenant by itself. */
+  /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Whether the issuing area has the command on record for the host; absent: every command counts as given. */
+  /** Returns true if the host was given the command, by the records of its area. Absent: every command is accepted. */
   readonly given?: (tenant: string, host: string, commandId: string) => Promise<boolean>;
 }
 
 /**
- * Where the entries `output` and `result` of agents go: kept before they are acknowledged, then passed on to the waiting
- * caller; output to one of this controller as it comes.
+ * Receives the entries `output` and `result` of agents. They are stored before they are acknowledged and then passed to
+ * the waiting caller. Output for a caller of this controller is passed on as it arrives.
  */
 export interface CommandEntries {
   /**
-   * Idempotent. Takes the entries in their order and leaves out those of other kinds. Answers the ids of commands that
-   * the host was not given: what is said of them is left out too.
+   * Idempotent. Stores entries in their order and ignores other kinds. Returns the ids of commands that the host was
+   * not given; their entries are not stored.
    */
   accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>>;
 }
@@ -60,7 +60,7 @@ export interface CommandEntries {
 /** Where a command is registered: in a session of this controller, or with the controller that holds the session. */
 type Place =
   | { readonly kind: "here"; readonly epoch: number }
-  /** Without epoch: asked for, not answered yet. */
+  /** Without `epoch`: the call was made and is not answered yet. */
   | { readonly kind: "there"; readonly controller: string; readonly call: PeerCall; epoch: number | undefined };
 
 interface Running {
@@ -69,17 +69,17 @@ interface Running {
   readonly options: DispatchOptions;
   readonly wait: CommandWait;
   place: Place | undefined;
-  /** Some session may have got it. */
+  /** True if a session may have received the command. */
   sent: boolean;
-  /** Whether the command should have been taken by now. */
+  /** True once the command should have been accepted by an agent. */
   late: boolean;
-  /** Another controller that holds the session is looked for. */
+  /** True while this controller looks for another one that holds the session. */
   isLookedFor: boolean;
   stopTimers: () => void;
   stopAgain: (() => void) | undefined;
 }
 
-/** A command sent for another controller. */
+/** A command sent on behalf of another controller. */
 interface Served {
   readonly watch: PeerWatch;
   readonly epoch: number;
@@ -88,9 +88,9 @@ interface Served {
 }
 
 /**
- * Commands over agent sessions, whichever controller holds them. A command that was sent waits for its result until its
- * deadline, whatever happens to the session: with the next one it is sent again under the same id, and the agent
- * answers from its journal.
+ * Sends commands over agent sessions, whichever controller holds them. A sent command waits for its result until its
+ * deadline, even if the session ends. In the next session it is sent again under the same id, and the agent answers
+ * from its journal.
  */
 export class AgentCommands implements Transport, CommandEntries {
   readonly #with: AgentCommandsDependencies;
@@ -115,14 +115,14 @@ export class AgentCommands implements Transport, CommandEntries {
     return running.wait.outcome;
   }
 
-  /** A session of the host began here: whatever it still owes an answer goes there. */
+  /** A session of the host began here: sends the host's unanswered commands in it. */
   follow(tenant: string, host: string): void {
     for (const running of this.#running.values()) {
       if (running.target.tenant === tenant && running.target.host === host) this.#place(running);
     }
   }
 
-  /** A session of the host is over here: what was sent in it goes wherever the next one is. */
+  /** A session of the host ended here: its commands move to wherever the next session is. */
   left({ tenant, host }: { readonly tenant: string; readonly host: string }, epoch: number): void {
     for (const served of [...this.#served]) {
       const { watch, listener } = served;
@@ -136,7 +136,7 @@ export class AgentCommands implements Transport, CommandEntries {
     for (const listener of this.#listeners.of(keyOf(tenant, host, state.commandId))) listener.state(state);
   }
 
-  /** Whether the content belongs to a deployment the host is working on. */
+  /** Returns true if the content belongs to a deployment that the host is working on. */
   refersTo(tenant: string, host: string, digest: string): boolean {
     for (const { target, command } of this.#running.values()) {
       const mine = target.tenant === tenant && target.host === host;
@@ -166,7 +166,7 @@ export class AgentCommands implements Transport, CommandEntries {
     return foreign;
   }
 
-  /** Ids that no dispatch here waits for and that no area has on record as given to the host. */
+  /** Ids that no dispatch here waits for and that no area has on record for the host. */
   async #foreign({ tenant, host }: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
     const foreign = new Set<string>();
     const { given } = this.#with;
@@ -179,8 +179,8 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   /**
-   * Sends a command of another controller in the session of its host and tells what comes of it; `undefined` when no
-   * session is here.
+   * Sends a command of another controller in the session of its host and reports its progress. Returns `undefined` if
+   * no session is here.
    */
   serve(watch: PeerWatch, listener: CommandListener): (PeerCall & { readonly epoch: number }) | undefined {
     const { tenant, host, command } = watch;
@@ -266,8 +266,8 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   /**
-   * Registers the command where the session of its host is, if it is not there already. One that is cancelled goes
-   * without any time left: a host that does not have it never begins it.
+   * Registers the command where the session of its host is, unless it is registered there already. A cancelled command
+   * is sent with no time left, so a host that does not have it never starts it.
    */
   #place(running: Running): void {
     if (running.wait.over || (isCancelled(running) && !this.#mayHaveArrived(running))) return;
@@ -287,7 +287,7 @@ export class AgentCommands implements Transport, CommandEntries {
     });
     running.isLookedFor = false;
     if (running.wait.over) return;
-    // It may have begun here meanwhile.
+    // The session may have begun here in the meantime.
     const session = this.#with.live(tenant, host);
     if (session) this.#placeHere(running, session);
     else if (holder && holder.controller !== controllerId) this.#placeThere(running, holder);
@@ -310,7 +310,7 @@ export class AgentCommands implements Transport, CommandEntries {
       return;
     this.#leave(running);
     const { tenant, host } = running.target;
-    // Events of a call that was left are not heard.
+    // Ignore events of an earlier call.
     const mine = (act: (there: Place & { kind: "there" }) => void) => () =>
       running.place?.kind === "there" && running.place.call === call && act(running.place);
     const call: PeerCall | undefined = this.#with.peers?.watch(
@@ -324,7 +324,7 @@ export class AgentCommands implements Transport, CommandEntries {
         watching: (epoch) => mine((there) => this.#registered(running, there, epoch))(),
         notHeld: mine(() => this.#moveOn(running)),
         gone: mine((there) => {
-          // It may have been sent before the link broke.
+          // The command may have been sent before the connection broke.
           if (there.epoch === undefined) running.sent = true;
           this.#moveOn(running);
         }),
@@ -377,11 +377,11 @@ export class AgentCommands implements Transport, CommandEntries {
   #cancelled(running: Running): void {
     const end = (): void => running.wait.finish({ state: "cancelled", message: "The command was cancelled." });
     if (!this.#mayHaveArrived(running)) return end();
-    // A host that is away is told when it comes back, before its time is over.
+    // A host that is away receives the cancel when it reconnects, if the deadline has not passed.
     if (this.#tellCancel(running)) this.#after(COMMAND_END_GRACE_MS, running, () => this.#isHeard(running) && end());
   }
 
-  /** Whether the session is there in which it was told. */
+  /** Returns true if the session that received the cancel still exists. */
   #isHeard({ place, target: { tenant, host } }: Running): boolean {
     return place?.kind === "here" ? this.#with.live(tenant, host)?.epoch === place.epoch : place?.epoch !== undefined;
   }
@@ -397,8 +397,8 @@ export class AgentCommands implements Transport, CommandEntries {
   }
 
   /**
-   * Tells the agent to end it, which says so when everything the command started is dead; only without its word the end
-   * is given here.
+   * Tells the agent to end the command. The agent answers when every process of the command is dead. Without an answer,
+   * the command ends here after the grace period.
    */
   #endsWithinGrace(running: Running, end: () => void): void {
     const told = this.#tellCancel(running);
@@ -426,7 +426,7 @@ export class AgentCommands implements Transport, CommandEntries {
     return sent || place?.kind === "there";
   }
 
-  /** Whether the cancel was sent to a holder of the command. */
+  /** Returns true if the cancel was sent to a holder of the command. */
   #tellCancel({ place, target, options }: Running): boolean {
     if (place?.kind === "there") {
       place.call.cancel();

@@ -23,7 +23,7 @@ describe("a command whose host has its session at another controller", () => {
     expect(calls).toMatchObject([
       { controller: "b", watch: { tenant: "matrix", host: "web-1", command: { id: "c", epoch: 0 } } },
     ]);
-    // The answer to the first call is to come still.
+    // The first call is not answered yet.
     state.holder = holder("b", 9);
     commands.follow("matrix", "web-1");
     await settled();
@@ -65,7 +65,7 @@ describe("a command whose host has its session at another controller", () => {
     commands.follow("matrix", "web-1");
     await settled();
     expect([calls[0]?.told, calls[1]?.controller]).toEqual([["end"], "c"]);
-    // The call that was left says something, and nothing changes.
+    // The earlier call reports something, and nothing changes.
     calls[0]?.watcher.notHeld();
     calls[0]?.watcher.gone();
     calls[0]?.watcher.watching(9);
@@ -125,7 +125,7 @@ describe("a command whose host has its session at another controller", () => {
     perhaps.clock.advance(COMMAND_REACH_MS);
     await settled();
     expect(perhaps.now).toEqual({});
-    // By then it is looked for less often.
+    // By then the controller looks for it less often.
     perhaps.clock.advance(COMMAND_PLACE_AGAIN_MS);
     await settled();
     perhaps.state.holder = holder("b");
@@ -197,7 +197,7 @@ describe("a command whose host has its session at another controller", () => {
     expect(cancelled.calls[0]?.told).toEqual(["cancel"]);
     cancelled.clock.advance(COMMAND_END_GRACE_MS);
     await settled();
-    // It was not told that the command is there.
+    // The controller had no report that the command arrived.
     expect(cancelled.now).toEqual({});
     cancelled.calls[0]?.watcher.watching(3);
     expect(cancelled.calls[0]?.told).toEqual(["cancel", "cancel"]);

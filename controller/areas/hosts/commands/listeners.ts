@@ -1,6 +1,6 @@
 import type { CommandListener } from "../types.ts";
 
-/** Who is told what hosts say of commands, by `keyOf`. */
+/** Listeners for the reports of hosts about commands, by `keyOf`. */
 export class CommandListeners {
   readonly #listeners = new Map<string, Set<CommandListener>>();
 
@@ -8,7 +8,7 @@ export class CommandListeners {
     return this.#listeners.has(key);
   }
 
-  /** Those there are now: a listener may leave while it is told. */
+  /** Returns a copy: a listener may be removed while it is called. */
   of(key: string): readonly CommandListener[] {
     return [...(this.#listeners.get(key) ?? [])];
   }

@@ -9,7 +9,7 @@ import { StoredCommands } from "./stored.ts";
 const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
 const SOURCE = { tenant: "matrix", host: "web-1", streamId: "s" };
 
-/** Rows as they were stored, the newest first; what is `gone` was removed since it was found. */
+/** Rows as they were stored, newest first. `gone`: rows that were removed after they were found. */
 function openRecords() {
   const rows: ObjectRow[] = [];
   const gone = new Set<string>();

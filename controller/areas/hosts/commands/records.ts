@@ -12,11 +12,11 @@ const SIGNAL_MAX_CHARACTERS = 20;
 
 export interface CommandRecordsDependencies {
   readonly objects: Pick<Objects, "ingest" | "read" | "get">;
-  /** The controller acting for a tenant by itself. */
+  /** Returns the principal by which the controller itself acts in a tenant. */
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
 }
 
-/** What commands wrote and how they ended, as it is stored; a result is never stored before the output it closes. */
+/** Stored output and results of commands. A result is never stored before the output that precedes it. */
 export class CommandRecords {
   readonly #objects: CommandRecordsDependencies["objects"];
   readonly #actAs: CommandRecordsDependencies["actAs"];
@@ -26,13 +26,13 @@ export class CommandRecords {
     this.#actAs = dependencies.actAs;
   }
 
-  /** Idempotent. Leaves out entries of other kinds. */
+  /** Idempotent. Ignores entries of other kinds. */
   async keep(source: EntrySource, entries: readonly Entry[]): Promise<void> {
     await this.#keep(source, entries, { class: OUTPUT_CLASS, valuesOf: (entry) => outputValues(source.host, entry) });
     await this.#keep(source, entries, { class: COMMAND_CLASS, valuesOf: (entry) => resultValues(source.host, entry) });
   }
 
-  /** How the command ended; `undefined` when that is not stored. */
+  /** Result of the command; `undefined` if none is stored. */
   async result(target: Target, commandId: string): Promise<CommandResult | undefined> {
     for await (const rows of this.#rows(target, commandId, COMMAND_CLASS)) {
       const row = rows.find((one) => isOf(one, target, commandId));
@@ -42,8 +42,7 @@ export class CommandRecords {
   }
 
   /**
-   * What is stored of the output beyond `offset`, piece by piece in order; pieces may overlap, and bytes may be missing
-   * that are being stored.
+   * Stored output beyond `offset`, in ordered pieces, which may overlap. Bytes that are being stored may be missing.
    */
   async *output(target: Target, commandId: string, offset: number): AsyncGenerator<CommandOutput> {
     const found: { readonly id: string; readonly class: string; readonly at: number }[] = [];
@@ -56,7 +55,7 @@ export class CommandRecords {
       }
     }
     found.sort((a, b) => a.at - b.at);
-    // Read again in order, so that a long output is never whole in memory.
+    // Read again in order, so that a long output is never in memory as a whole.
     for (let at = 0; at < found.length; at += COMMAND_PIECES_PER_READ) {
       const principal = await this.#actAs(target.tenant, target.traceparent);
       for (const row of await this.#objects.get(principal, found.slice(at, at + COMMAND_PIECES_PER_READ))) {

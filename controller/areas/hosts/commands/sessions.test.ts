@@ -48,7 +48,7 @@ test("a host that is away when its command is cancelled is told when it comes ba
   caller.abort();
   const second = new BareAgent(hosts.agentPort, identity);
   await second.hello({ streamId: "stream-away" });
-  // A command without time is one that a host which does not know it never begins.
+  // A host that does not know a command without time left never starts it.
   const again = await second.next("command");
   expect({ id: again.id, leftMs: again.deadlineMs - again.sentMs }).toEqual({ id: "held", leftMs: 0 });
   expect(await second.next("cancel")).toMatchObject({ commandId: "held", epoch: again.epoch });

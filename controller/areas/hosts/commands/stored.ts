@@ -2,7 +2,7 @@ import type { CommandOutcome, OutputPiece, Target } from "../types.ts";
 import { CommandRecords, type CommandRecordsDependencies } from "./records.ts";
 import { endingOf } from "./wait.ts";
 
-/** Commands without a waiting caller, looked up where their ends are stored. */
+/** Commands that no caller waits for. Their outcome is read from the store. */
 export class StoredCommands {
   readonly #records: CommandRecords;
 
@@ -11,8 +11,7 @@ export class StoredCommands {
   }
 
   /**
-   * How the agent said that the command ended; `undefined` when it has not. What it wrote comes in order, each byte
-   * once.
+   * Returns the outcome that the agent reported; `undefined`: none yet. Passes on the output in order, each byte once.
    */
   async outcome(
     target: Target,

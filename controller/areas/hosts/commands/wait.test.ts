@@ -11,7 +11,7 @@ import { CommandWait, endingOf } from "./wait.ts";
 const ROUNDS = 2_000;
 const TARGET = { tenant: "matrix", host: "web-1", traceparent: "" };
 
-/** What is stored of one command; reading takes turns, sees what is stored meanwhile, and fails at times. */
+/** The stored data of one command. Reads yield between steps, see data stored in the meantime, and sometimes fail. */
 class StoredCommand {
   readonly pieces: CommandOutput[] = [];
   end: CommandResult | undefined;
@@ -129,9 +129,9 @@ describe("a command that is waited for", () => {
 });
 
 /**
- * Pieces are stored in their order, two at a time so that a reader may see the later without the earlier, and told
- * through one of two ways that lose, repeat and delay. After a move, or when a way says that it lost something, what is
- * stored is read, as the callers do.
+ * Stores pieces in order, two at a time, so that a reader may see the later one without the earlier. Reports them
+ * through one of two channels that lose, repeat and delay. After a switch of channels, or when a channel reports a
+ * loss, the stored data is read, as the callers do.
  */
 async function history(
   seed: number,
@@ -171,7 +171,7 @@ async function history(
   return { heard: heard(), expected, state };
 }
 
-/** Keeps the order of what it tells; what it lost it says before anything later. */
+/** Keeps the order of its reports. Reports a loss before anything later. */
 class Way {
   readonly #wait: CommandWait;
   readonly #random: Random;

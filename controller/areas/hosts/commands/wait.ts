@@ -28,8 +28,8 @@ interface Ending {
 }
 
 /**
- * Waits for one command. What it is told may come twice, in pieces that overlap, or not at all: what lies between is
- * read from the store, and so every byte is passed on once and in order, and the end comes after the last of them.
+ * Waits for one command. Reports may come twice, in overlapping pieces, or not at all. Missing pieces are read from the
+ * store, so every byte is passed on once and in order, and the end comes after the last byte.
  */
 export class CommandWait implements CommandListener {
   readonly startedMs: number;
@@ -39,7 +39,7 @@ export class CommandWait implements CommandListener {
   #resolve: (outcome: CommandOutcome) => void = () => undefined;
   #offset = 0;
   #result: CommandResult | undefined;
-  /** What it ends with for having run out. */
+  /** Outcome for a command that ran past its deadline. */
   #late: Ending | undefined;
   #readAgain = false;
   #reading: Promise<void> | undefined;
@@ -61,7 +61,9 @@ export class CommandWait implements CommandListener {
     this.#pass(output);
   }
 
-  /** Passes on a piece that is being stored, unless one before it is missing; it is told again when it is stored. */
+  /**
+   * Passes on a piece that is being stored, unless an earlier one is missing. It is reported again once it is stored.
+   */
   coming(output: CommandOutput): void {
     if (!this.over && output.offset <= this.#offset) this.#pass(output);
   }
@@ -72,7 +74,7 @@ export class CommandWait implements CommandListener {
   }
 
   state({ state, message }: CommandState): void {
-    // What came under an epoch that had passed is sent again under the present one.
+    // A command sent under an expired epoch is sent again under the current one.
     if (state !== "refused" || message.startsWith("conflict:")) return;
     this.finish({
       state: "failed",
@@ -91,13 +93,13 @@ export class CommandWait implements CommandListener {
     this.#reading ??= this.#read();
   }
 
-  /** Call at the deadline: `end` is what the command ended with, if the agent says nothing else. */
+  /** Call at the deadline. `end` is the outcome unless the agent reports another. */
   ranOut(end: Ending): void {
     this.#late = end;
     this.catchUp();
   }
 
-  /** Call after `ranOut`, when the agent has had its time: ends the wait, unless a result turns out to be stored. */
+  /** Call after `ranOut` and the agent's grace period: ends the wait, unless a result is in the store. */
   async finishUnlessStored(): Promise<void> {
     if (!this.#late) return;
     this.catchUp();
@@ -123,7 +125,7 @@ export class CommandWait implements CommandListener {
         const result = await records.result(target, options.commandId);
         for await (const piece of records.output(target, options.commandId, this.#offset)) {
           if (this.over) return;
-          // Without a result bytes may be missing that are just being stored: they will be told.
+          // Without a result, missing bytes may be in the process of being stored: they will be reported.
           if (piece.offset > this.#offset && !result) break;
           this.#pass(piece);
         }
@@ -137,12 +139,12 @@ export class CommandWait implements CommandListener {
         await wait(runtime.clock, COMMAND_READ_AGAIN_MS, this.#ending.signal);
       }
     }
-    // In the same turn as the last look at `readAgain`: a later request begins anew.
+    // Done in the same turn as the last check of `readAgain`, so a later request starts a new read.
     this.#reading = undefined;
     this.#conclude();
   }
 
-  /** What came before is cut off. */
+  /** Passes on the part of a piece that was not passed on before. */
   #pass(output: CommandOutput): void {
     const fresh = output.data.subarray(Math.max(0, this.#offset - output.offset));
     if (fresh.length === 0) return;
@@ -155,11 +157,11 @@ export class CommandWait implements CommandListener {
     this.finish(this.#ended(this.#result));
   }
 
-  /** An agent that was told to end it at the deadline, just before its own timer said so, calls that cancelled. */
+  /** An agent told to cancel at the deadline, just before its own timer fires, reports `cancelled`. */
   #ended(result: CommandResult): Ending {
     const known = endingOf(result);
     const isCancelled = this.#with.options.signal?.aborted === true;
-    // It came with no time left, so that it never began.
+    // The command arrived with no time left, so it never began.
     if (isCancelled && known.state === "expired")
       return { ...known, state: "cancelled", message: "It was cancelled before it began." };
     const ranOut = this.#late !== undefined && known.state === "cancelled" && !isCancelled;
@@ -167,7 +169,7 @@ export class CommandWait implements CommandListener {
   }
 }
 
-/** How a command ended, as its agent said. */
+/** Outcome of a command as its agent reported it. */
 export function endingOf(result: CommandResult): Ending {
   const state = finalState(result.state);
   const exited = state === "ok" || state === "failed";
@@ -184,7 +186,7 @@ export function endingOf(result: CommandResult): Ending {
   };
 }
 
-/** An agent may say anything. */
+/** An agent may send any text. */
 function isSignal(name: string | undefined): name is string {
   return name !== undefined && /^SIG[A-Z0-9]{1,10}$/.test(name);
 }

@@ -9,11 +9,11 @@ import type { CommandOutcome, DepotToDeploy, DispatchOptions, HostCommand } from
 
 export interface TargetUnderTest {
   run(command: HostCommand, options: DispatchOptions): Promise<CommandOutcome>;
-  /** Where the content of depots lies. */
+  /** Store that holds the contents of depots. */
   readonly blobs: BlobStore;
 }
 
-/** What both ways to a host promise. The host is this machine, so that effects can be looked at. */
+/** Contract of both transports. The host is this machine, so that effects can be checked. */
 export function targetContract(name: string, open: () => Promise<TargetUnderTest>): void {
   describe(`target: ${name}`, () => {
     let target: TargetUnderTest;
@@ -89,7 +89,7 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
       expect((await exec("cat; echo done")).out).toBe("done\n");
     });
 
-    // Together, as they wait for deadlines and for processes to be over.
+    // These tests run concurrently because they wait for deadlines and for processes to end.
     it.concurrent("ends a command at its deadline, with all it started", async () => {
       const began = performance.now();
       const { outcome, out } = await exec("sleep 300 & echo $!; sleep 300", { timeoutMs: 2_500 });
@@ -241,7 +241,7 @@ export function targetContract(name: string, open: () => Promise<TargetUnderTest
   });
 }
 
-/** Each process begins two, down to the fourth level, and every second one ignores TERM. */
+/** Each process starts two more, four levels deep. Every second one ignores TERM. */
 const TREE = `grow='echo $$; [ $1 = 0 ] && exec sleep 300
 sh -c "$0" "$0" $(($1-1)) &
 (trap "" TERM; sh -c "$0" "$0" $(($1-1))) &
@@ -254,7 +254,7 @@ function pidsIn(pieces: readonly string[]): readonly number[] {
   return lines.slice(0, -1).map(Number);
 }
 
-/** A process of this machine: looked for until it is not there any more. */
+/** Waits until a process of this machine no longer exists. */
 async function gone(pid: number): Promise<void> {
   const untilMs = Date.now() + 10_000;
   while (isAlive(pid)) {
@@ -265,7 +265,7 @@ async function gone(pid: number): Promise<void> {
 
 export function isAlive(pid: number): boolean {
   try {
-    // A process that ended and was not waited for is gone as well.
+    // A zombie (ended but not waited for) counts as gone.
     return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, "utf8"));
   } catch {
     return false;

@@ -20,24 +20,24 @@ const MINUTE_MS = 60_000;
 const TAKEN_OVER = "A newer session of this host took over.";
 
 export interface AgentSessionsDependencies extends Omit<LiveSessionDependencies, "ended" | "room"> {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
-  /** The id of this controller, new with every start. */
+  /** Id of this controller, new with every start. */
   readonly controllerId: string;
   readonly presence: Presence;
-  /** Throws `AppError("denied")` unless the certificate belongs to the host's present enrolment and the host exists. */
+  /** Throws `AppError("denied")` unless the certificate belongs to the host's current enrolment and the host exists. */
   readonly admit: (identity: AgentIdentity) => Promise<void>;
-  /** `host:port` each, as agents reach them, this one first. */
+  /** `host:port` of each controller as agents reach it, this controller first. */
   readonly controllers: () => readonly string[];
   readonly opened: (session: LiveSession, hello: Hello) => Promise<void>;
-  /** No session of that epoch is here any more. */
+  /** Called when a session has ended and no session of that epoch is here any more. */
   readonly left: (session: LiveSession) => void;
 }
 
 /**
- * The agents connected to this controller. One session per host: a newer one takes the place of an older, here or
- * elsewhere.
+ * The agents connected to this controller. A host has one session: a newer one replaces an older one, here or on
+ * another controller.
  */
 export class AgentSessions {
   readonly #with: AgentSessionsDependencies;
@@ -58,20 +58,20 @@ export class AgentSessions {
     return this.#live.size;
   }
 
-  /** Bytes of entries that agents sent and that are not stored yet. */
+  /** Bytes of entries received from agents and not yet stored. */
   get waitingBytes(): number {
     return this.#room.heldBytes;
   }
 
   /**
-   * None of a session whose lease is over, even before that is told: another controller may hold the host's session by
-   * now.
+   * Excludes a session whose lease has expired, even before the loss is reported: another controller may hold the
+   * host's session by now.
    */
   live(tenant: string, host: string): LiveSession | undefined {
     return this.#held?.held() === false ? undefined : this.#live.get(sessionKey(tenant, host));
   }
 
-  /** Answers a hello. An `AppError` is the reason to refuse it. */
+  /** Answers a hello. Throws an `AppError` with the reason if it is refused. */
   async open(identity: AgentIdentity, hello: Hello, channel: AgentChannel): Promise<AgentSession> {
     if (this.#closed) throw new AppError("unavailable", "The controller is shutting down.");
     this.#checkHello(identity, hello);
@@ -83,18 +83,18 @@ export class AgentSessions {
     return session;
   }
 
-  /** To every agent connected here. */
+  /** Sends the frame to every agent connected here. */
   tell(frame: ControllerFrame["frame"]): void {
     for (const session of this.#live.values()) session.send(frame);
   }
 
-  /** Ends the session of a host, wherever it is. */
+  /** Ends the session of a host on any controller. */
   async drop(tenant: string, host: string, reason: string): Promise<void> {
     this.live(tenant, host)?.close("denied", reason);
     await this.#with.presence.drop(tenant, host);
   }
 
-  /** Ends the sessions of a tenant's hosts here; it was deleted. */
+  /** Ends the sessions here of a deleted tenant's hosts. */
   async leave(tenant: string): Promise<void> {
     const hosts = [...this.#live.values()].map(({ identity }) => identity).filter((one) => one.tenant === tenant);
     for (const { host } of hosts) await this.drop(tenant, host, `The tenant ${tenant} was deleted.`);
@@ -127,7 +127,7 @@ export class AgentSessions {
     this.#countHello(sessionKey(identity.tenant, identity.host));
   }
 
-  /** Two agents with one certificate would throw each other out for ever; this keeps that cheap. */
+  /** Two agents with one certificate would replace each other forever; this limit keeps that cheap. */
   #countHello(key: string): void {
     const minute = Math.floor(this.#with.runtime.clock.monotonicMs() / MINUTE_MS);
     if (this.#helloMinute !== minute) this.#hellos.clear();
@@ -155,7 +155,7 @@ export class AgentSessions {
     { hello, welcome }: { readonly hello: Hello; readonly welcome: Welcome },
   ): Promise<void> {
     try {
-      // Again, now that a removal of the host finds the session.
+      // Checked again now that a removal of the host would find the session.
       await this.#with.admit(session.identity);
       session.send({ $case: "welcome", value: welcome });
       await session.refresh();
@@ -188,8 +188,8 @@ export class AgentSessions {
   }
 
   /**
-   * One lease for all sessions of this controller. When it is lost no other controller sees them: they have to
-   * reconnect.
+   * Opens one lease for all sessions of this controller. If it is lost, other controllers no longer see the sessions,
+   * so their agents have to reconnect.
    */
   #openLease(): Promise<KvLease> {
     this.#lease ??= this.#newLease().catch((error: unknown) => {

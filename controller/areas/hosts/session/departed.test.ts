@@ -21,7 +21,7 @@ import { Presence } from "./presence.ts";
 
 const CONTROLLERS = 12;
 const STEP_MS = 3_000;
-/** What is asked by one that is dead. */
+/** Never resolves: the answer to a controller that is dead. */
 const never = new Promise<never>(() => undefined);
 const HELLO = {
   protocol: 1,
@@ -35,9 +35,9 @@ const HELLO = {
 };
 
 interface Counts {
-  /** Of sessions, that it was handed. */
+  /** Session events that the controller received. */
   events: number;
-  /** Calls that read. */
+  /** Number of read calls. */
   reads: number;
 }
 
@@ -47,7 +47,7 @@ interface Controller {
   come(host: string): Promise<AgentSession>;
 }
 
-/** Many controllers on one store. What they write of hosts is noted here. */
+/** Several controllers on one store. Records what they write about hosts. */
 class World {
   readonly clock = new TestClock();
   readonly database = new MemoryDatabase(this.clock);
@@ -188,7 +188,7 @@ test("a controller that dies costs the others its own agents only, and each of t
   await settled();
   world.written.length = 0;
   for (const controller of all) Object.assign(controller.counts, { events: 0, reads: 0 });
-  // Its clock stands: nothing keeps its leases alive. A part of its agents comes to others meanwhile.
+  // The clock of this controller stands still, so nothing renews its leases. Some of its agents move to others.
   for (let host = 0; host < 15; host++) await all[host % 4]?.come(`lost-${host}`);
   await world.pass(AGENT_SESSION_LEASE_MS + CONTROLLER_LEASE_MS + 2 * PRESENCE_SWEEP_AGAIN_MS);
   const offline = world.written.filter((text) => text.endsWith(" offline")).sort();
@@ -196,7 +196,7 @@ test("a controller that dies costs the others its own agents only, and each of t
   const events = all.reduce((sum, { counts }) => sum + counts.events, 0);
   expect(events).toBe(15);
   expect(all.slice(4).map(({ counts }) => counts.events + counts.reads)).toEqual(all.slice(4).map(() => 0));
-  // The others hold 96: nobody reads those.
+  // The other controllers hold 96 sessions; those are not read.
   expect(all[0]?.counts.reads).toBeLessThan(150);
   const { kv } = await world.database.engine({ clock: world.clock }).system();
   expect((await kv.list("sessionsof/dying/")).entries).toEqual([]);
@@ -215,7 +215,7 @@ test("hosts of a controller that is gone are written offline when the store is t
   expect((await kv.list("sessionsof/")).entries).toHaveLength(1);
 });
 
-/** Everything that is under way in memory has come to its end, or waits for the clock. */
+/** Waits until all work in memory has ended or waits for the clock. */
 async function settled(): Promise<void> {
   for (let turns = 0; turns < 10; turns++) await turn();
 }

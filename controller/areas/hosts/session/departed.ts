@@ -8,7 +8,7 @@ import type { Controllers } from "../types.ts";
 import { HELD, namesIn, type HostName, type Presence } from "./presence.ts";
 
 export interface DepartedSessionsDependencies {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
   readonly presence: Presence;
@@ -17,8 +17,9 @@ export interface DepartedSessionsDependencies {
 }
 
 /**
- * Writes that hosts went whose controller is gone, unless they came to another one. One controller does it, the one
- * with the smallest id; what two do at once does no harm. Costs what the gone one held, whatever the others hold.
+ * Marks hosts as offline if their controller is gone and they did not connect to another one. The controller with the
+ * smallest id does this; if two do it at once, no harm is done. The cost depends only on the number of sessions that
+ * the lost controller held.
  */
 export class DepartedSessions {
   readonly #with: DepartedSessionsDependencies;
@@ -55,7 +56,7 @@ export class DepartedSessions {
     }
   }
 
-  /** False when something is left to be done. */
+  /** Returns false if work remains. */
   async #sweep(): Promise<boolean> {
     const { controllers, status } = this.#with;
     await status.again();
@@ -66,7 +67,7 @@ export class DepartedSessions {
     return isDone;
   }
 
-  /** Every controller that held sessions, with one read for each. */
+  /** Yields every controller that held sessions, with one read per controller. */
   async *#noted(): AsyncGenerator<string> {
     let after: string | undefined;
     while (!this.#stop.signal.aborted) {
@@ -97,7 +98,7 @@ export class DepartedSessions {
   async #endOne(controller: string, name: HostName): Promise<boolean> {
     const { presence, status } = this.#with;
     const holder = await presence.holderOf(name.tenant, name.host);
-    // Its lease lasts a little longer than the one by which the others see it.
+    // The lease of its sessions lasts slightly longer than the lease by which other controllers see it.
     if (holder?.controller === controller) return false;
     if (holder === undefined) return status.changed(name, controller);
     return presence.forget(controller, name);

@@ -10,17 +10,17 @@ export interface DesiredStateDependencies {
   readonly source: DesiredStateSource;
   readonly identity: AgentIdentity;
   readonly send: (frame: ControllerFrame["frame"]) => void;
-  /** Whether the session is over. */
+  /** Returns true if the session is over. */
   readonly isOver: () => boolean;
 }
 
-/** The desired state of one host, as its session sends it. */
+/** Sends the desired state of one host in its session. */
 export class DesiredState {
   readonly #with: DesiredStateDependencies;
   #digests: ReadonlySet<string> = new Set();
   #sending: Promise<void> | undefined;
   #stale = false;
-  /** To be sent even when its revision is the one sent before. */
+  /** True if the state must be sent even though its revision was already sent. */
   #asked = false;
   #readAtMs: number;
   #revision: number | undefined;
@@ -30,19 +30,19 @@ export class DesiredState {
     this.#readAtMs = dependencies.runtime.clock.monotonicMs();
   }
 
-  /** Whether the content belongs to something this host is to have. */
+  /** Returns true if the content belongs to a policy that this host is to have. */
   refersTo(digest: string): boolean {
     return this.#digests.has(digest);
   }
 
-  /** Sends the desired state; calls while one is under way are answered by one more afterwards. */
+  /** Sends the desired state. All calls during a send share one further send afterwards. */
   refresh(): Promise<void> {
     this.#stale = true;
     this.#asked = true;
     return this.#sendStale();
   }
 
-  /** Reads the desired state again when the last time is long ago, and sends it when it changed. */
+  /** Reads the desired state again after an interval and sends it if it changed. */
   recheck(nowMs: number): void {
     if (nowMs - this.#readAtMs >= DESIRED_RECHECK_MS) void this.#recheck();
   }
@@ -71,7 +71,7 @@ export class DesiredState {
     }
   }
 
-  /** The controller that changes the state notifies the others; this makes up for a notification that was lost. */
+  /** The controller that changes the state notifies the others. This covers a lost notification. */
   async #recheck(): Promise<void> {
     try {
       this.#stale = true;

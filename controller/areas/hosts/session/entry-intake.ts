@@ -9,13 +9,13 @@ export interface EntryIntakeDependencies {
   readonly room: EntryRoom;
   readonly source: EntrySource;
   readonly send: (frame: ControllerFrame["frame"]) => void;
-  /** Whether the session is over. */
+  /** Returns true if the session is over. */
   readonly isOver: () => boolean;
-  /** The sink refused entries: the session has to end. */
+  /** Called when the sink refuses entries: the session has to end. */
   readonly failed: (error: unknown) => void;
 }
 
-/** The entries of one session, from their frames to the sink and its acknowledgement. */
+/** Passes the entries of one session from their frames to the sink, and acknowledges them. */
 export class EntryIntake {
   readonly #with: EntryIntakeDependencies;
   readonly #place: EntryPlace;
@@ -34,16 +34,16 @@ export class EntryIntake {
     return this.#waitingForRoom;
   }
 
-  /** Nothing more is read of the stream until there is room for these. */
+  /** Stops reading the stream until there is room for these entries. */
   async take(batch: Batch): Promise<void> {
     if (batch.streamId !== this.#with.source.streamId)
       throw new AppError("invalid", "A batch is of another stream than the session's.");
     const last = checkedOrder(batch);
-    // Sent twice. What was sent in part makes the same rows again.
+    // The batch was sent twice. A batch that was sent in part creates the same rows again.
     if (last <= this.#lastSequence) return;
     this.#lastSequence = last;
     this.#unacknowledged += batch.entries.length;
-    // The agent may have sent before it read an acknowledgement, never more than a window beyond.
+    // The agent may have sent entries before it read an acknowledgement, but never more than one window ahead.
     if (this.#unacknowledged > 2 * SESSION_WINDOW_ENTRIES) {
       throw new AppError("limited", `More than ${SESSION_WINDOW_ENTRIES} entries are on the way unacknowledged.`);
     }
@@ -54,12 +54,12 @@ export class EntryIntake {
     this.#accepting ??= this.#accept();
   }
 
-  /** The session is over. */
+  /** Call when the session is over. */
   leave(): void {
     this.#place.leave();
   }
 
-  /** What came while the sink worked is handed over at once and acknowledged together. */
+  /** Batches that arrive while the sink works are passed on together and acknowledged once. */
   async #accept(): Promise<void> {
     const { sink, source, send, isOver, failed } = this.#with;
     try {
@@ -75,12 +75,12 @@ export class EntryIntake {
     } catch (error) {
       failed(error);
     } finally {
-      // In the same turn as the last look at the queue: what comes later is taken anew.
+      // Done in the same turn as the last check of the queue, so later batches start a new run.
       this.#accepting = undefined;
     }
   }
 
-  /** At least one batch, and as many as are stored at once. */
+  /** Returns at least one batch, and at most as many as are stored at once. */
   #next(): readonly Batch[] {
     let entries = 0;
     const fits = this.#queue.findIndex(
@@ -90,7 +90,7 @@ export class EntryIntake {
   }
 }
 
-/** The last sequence; 0 of an empty batch. */
+/** The last sequence number; 0 for an empty batch. */
 function checkedOrder({ entries }: Batch): number {
   let last = 0;
   for (const { sequence } of entries) {

@@ -9,7 +9,7 @@ function entryOf(bytes: number): Entry {
   return { sequence: 1, timeMs: 0, traceparent: "", body: { $case: "output", value } };
 }
 
-/** Whether it has been admitted by now. */
+/** Reports if the batch has been admitted yet. */
 function watched(taking: Promise<void>): { admitted: boolean } {
   const state = { admitted: false };
   void taking.then(() => (state.admitted = true));

@@ -1,6 +1,6 @@
 import type { Entry } from "../../../../proto/gen/agent/v1/agent.ts";
 
-/** What an entry is counted as, about what it takes on the wire. */
+/** Estimated size of an entry without its contents, roughly its size on the wire. */
 const ENTRY_BYTES = 300;
 const RECORD_BYTES = 4;
 
@@ -11,15 +11,15 @@ interface Waiting {
 }
 
 export interface EntryRoomLimits {
-  /** Bytes of all sessions together. */
+  /** Maximum bytes of all sessions together. */
   readonly maxBytes: number;
   readonly sessionMaxBytes: number;
 }
 
 /**
- * Bounds the entries that agents have sent and that are not stored yet, of each session and of all together. A
- * session that finds no room waits in order, and its stream is not read meanwhile. A session that holds nothing may
- * take a batch larger than its own bound.
+ * Bounds the bytes of received entries that are not yet stored, for each session and for all together. A session
+ * without room waits in order, and its stream is not read meanwhile. A session that holds nothing may take a batch
+ * larger than its own bound.
  */
 export class EntryRoom {
   readonly #limits: EntryRoomLimits;
@@ -34,7 +34,7 @@ export class EntryRoom {
     return this.#heldBytes;
   }
 
-  /** For one session. */
+  /** Opens the place of one session. */
   open(): EntryPlace {
     return new EntryPlace(this);
   }
@@ -52,7 +52,7 @@ export class EntryRoom {
     this.#admit();
   }
 
-  /** Ends the waits for this place: its session is over. */
+  /** Ends the waits of this place, because its session is over. */
   leave(place: EntryPlace): void {
     for (const waiting of this.#waiting) if (waiting.place === place) waiting.admitted();
     this.#waiting = this.#waiting.filter((waiting) => waiting.place !== place);
@@ -60,8 +60,8 @@ export class EntryRoom {
   }
 
   /**
-   * A session that waits for its own entries holds up no other; one that waits for the others is not overtaken, or it
-   * might wait for ever.
+   * A session that waits for its own entries delays no other. A session that waits for the others is never overtaken;
+   * otherwise it might wait forever.
    */
   #admit(): void {
     let full = false;
@@ -77,7 +77,7 @@ export class EntryRoom {
   }
 }
 
-/** One session's part of the room. */
+/** One session's share of the room. */
 export class EntryPlace {
   readonly #room: EntryRoom;
   #left = false;
@@ -87,7 +87,7 @@ export class EntryPlace {
     this.#room = room;
   }
 
-  /** Resolves when there is room, or the session is over. */
+  /** Resolves when there is room or when the session is over. */
   async take(entries: readonly Entry[]): Promise<void> {
     if (!this.#left) await this.#room.take(this, weightOf(entries));
   }

@@ -1,7 +1,7 @@
 import type { Command, ControllerFrame, Depot } from "../../../../proto/gen/agent/v1/agent.ts";
 import type { DepotToDeploy, DesiredPolicy, HostCommand } from "../types.ts";
 
-/** Our types as the agent link spells them. */
+/** Converts our types to those of the agent protocol. */
 
 export function depotFrame(depot: DepotToDeploy): Depot {
   return {

@@ -11,13 +11,13 @@ import { POLICY_STATE } from "../store.ts";
 
 type Facts = Readonly<Record<string, string>>;
 
-/** What an agent says of its host, held back so that it is written at most once in an interval. */
+/** Facts that an agent reports about its host, buffered so that they are written at most once per interval. */
 export class HostFacts {
   readonly #clock: Clock;
   readonly #write: (values: Facts) => Promise<void>;
   #waiting: Facts = {};
   #writtenAtMs: number | undefined;
-  /** Hash of the states of policies that the agent sent last. */
+  /** Hash of the policy states that the agent sent last. */
   #receivedStates: string | undefined;
   #writtenStates: string | undefined;
 
@@ -26,7 +26,7 @@ export class HostFacts {
     this.#write = write;
   }
 
-  /** Facts are written when the last ones are old enough; newer values wait for then. */
+  /** Writes the facts if the last write is old enough; otherwise newer values wait for the next write. */
   async note(values: Facts): Promise<void> {
     const fitting = Object.entries(values).filter(
       ([name, value]) => name.length + Buffer.byteLength(value) <= HOST_FACT_MAX_BYTES,
@@ -47,7 +47,9 @@ export class HostFacts {
     await this.#write(facts);
   }
 
-  /** An agent sends the states of all policies at once: former ones go. True while the last ones are not written. */
+  /**
+   * An agent sends the states of all policies at once: older ones are dropped. True until the last ones are written.
+   */
   #noteStates(values: Facts): boolean {
     if (values[POLICY_STATE] !== undefined) {
       this.#waiting = Object.fromEntries(

@@ -34,11 +34,11 @@ export interface LiveSessionDependencies {
   readonly ended: (session: LiveSession) => Promise<void>;
 }
 
-/** One agent's stream, from the welcome to its end. */
+/** One agent's session, from the welcome frame to its end. */
 export class LiveSession implements AgentSession {
   readonly identity: AgentIdentity;
   readonly epoch: number;
-  /** Whether the agent answers `openTunnel`. */
+  /** True if the agent supports `openTunnel`. */
   readonly canTunnel: boolean;
   readonly #with: LiveSessionDependencies;
   readonly #channel: AgentChannel;
@@ -101,7 +101,7 @@ export class LiveSession implements AgentSession {
     switch (body?.$case) {
       case "batch":
         await this.#entries.take(body.value);
-        // There may have been no room for long, and the stream was not read meanwhile.
+        // Waiting for room may have taken long, and the stream was not read meanwhile.
         this.#heardAtMs = this.#with.runtime.clock.monotonicMs();
         return;
       case "ask":
@@ -128,17 +128,17 @@ export class LiveSession implements AgentSession {
     await this.#with.ended(this);
   }
 
-  /** Whether the content belongs to something this host is to have. */
+  /** Returns true if the content belongs to something this host is to have. */
   refersTo(digest: string): boolean {
     return this.#desired.refersTo(digest);
   }
 
-  /** Sends the desired state; calls while one is under way are answered by one more afterwards. */
+  /** Sends the desired state. All calls during a send share one further send afterwards. */
   refresh(): Promise<void> {
     return this.#desired.refresh();
   }
 
-  /** Facts are written when the last ones are old enough; newer values wait for then. */
+  /** Writes the facts if the last write is old enough; otherwise newer values wait for the next write. */
   noteFacts(values: Readonly<Record<string, string>>): Promise<void> {
     return this.#facts.note(values);
   }
@@ -159,10 +159,7 @@ export class LiveSession implements AgentSession {
     this.send({ $case: "heartbeat", value: { timeMs: this.#with.runtime.clock.nowMs(), values: {} } });
   }
 
-  /**
-   * Heartbeats are answered; where none came one is sent all the same, because the agent's may wait behind much that it
-   * sends.
-   */
+  /** Answers heartbeats. Sends one even if none arrived: the agent's heartbeat may wait behind a long transfer. */
   #watch(): void {
     const { clock } = this.#with.runtime;
     this.#stopTimer = clock.after(SESSION_HEARTBEAT_MS, () => {
@@ -176,7 +173,7 @@ export class LiveSession implements AgentSession {
     });
   }
 
-  /** The agent comes again and sends what was not acknowledged. */
+  /** Ends the session. The agent reconnects and sends unacknowledged entries again. */
   #broken(what: string, error: unknown): void {
     const code = isAppError(error) ? error.code : "internal";
     const { tenant, host } = this.identity;

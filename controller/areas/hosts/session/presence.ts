@@ -8,19 +8,19 @@ import type { KvEntry, KvStore } from "../../../store/kv.ts";
 import { txnOnce } from "../../../store/once.ts";
 
 const SESSIONS = "sessions/";
-/** Below it is an entry for each session of a controller, made and removed with the session's own. */
+/** Prefix of one entry per session of a controller, written and removed together with the session's key. */
 export const HELD = "sessionsof/";
 
 export function sessionKey(tenant: string, host: string): string {
   return `${SESSIONS}${tenant}/${host}`;
 }
 
-/** Outlives the lease of the session: what the controller leaves undone when it goes is found by it. */
+/** This key outlives the lease of the session: it shows what a controller left behind when it ended. */
 export function heldKey(controller: string, tenant: string, host: string): string {
   return `${HELD}${controller}/${tenant}/${host}`;
 }
 
-/** What lies under the key of a session; the key's revision is its epoch. */
+/** Value of a session's key. The key's revision is the session's epoch. */
 export interface StoredSession {
   readonly controller: string;
   /** Distinguishes one attempt to register from another. */
@@ -34,33 +34,33 @@ export interface HostName {
   readonly host: string;
 }
 
-/** Of a session of this controller. */
+/** Reports that a session of this controller began or ended. */
 export interface PresenceEvent extends HostName {
   readonly online: boolean;
 }
 
-/** One session, wherever it is. */
+/** The session of a host, on any controller. */
 export interface Holder {
   readonly epoch: number;
   readonly controller: string;
 }
 
 export interface PresenceDependencies {
-  /** The system's. */
+  /** The system's KvStore. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
-  /** The id of this controller. */
+  /** Id of this controller. */
   readonly controllerId: string;
 }
 
 /**
- * Which agents are connected to which controller. A controller knows and follows its own sessions; those of others it
- * looks up, so that what comes and goes there costs it nothing.
+ * Tracks which agents are connected to which controller. A controller knows and follows its own sessions only; it looks
+ * up those of others, so changes there cost it nothing.
  */
 export class Presence {
   readonly #with: PresenceDependencies;
   readonly #followed: FollowedKeys;
-  /** Epochs of the sessions here. */
+  /** Epochs of the sessions of this controller. */
   readonly #here = new Map<string, number>();
   readonly #listeners = new Set<(event: PresenceEvent) => void>();
   readonly #replaced = new Set<(name: HostName, revision: number) => void>();
@@ -103,7 +103,7 @@ export class Presence {
     return entry && holderIn(entry);
   }
 
-  /** The controllers that hold sessions of these hosts, and of which each. */
+  /** Controllers that hold sessions of these hosts, each with its hosts. */
   async holdersOf(tenant: string, hosts: readonly string[]): Promise<ReadonlyMap<string, readonly string[]>> {
     const held = new Map<string, string[]>();
     const add = (host: string, holder: Holder | undefined): void => {
@@ -123,21 +123,18 @@ export class Presence {
     return held;
   }
 
-  /** For every session here that begins, and that ends. The answer ends it. */
+  /** Calls `listener` for every session that begins or ends here. Call the result to stop. */
   onChange(listener: (event: PresenceEvent) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
   }
 
-  /** Told when the store ended sessions of this controller: those of the host with smaller epochs are over. */
+  /** Calls `listener` when the store ended sessions of this controller: those of the host with smaller epochs. */
   onEnd(listener: (name: HostName, revision: number) => void): void {
     this.#replaced.add(listener);
   }
 
-  /**
-   * Puts the session under its key, in the place of an older one, and answers its epoch. `lease` is asked again with
-   * every attempt.
-   */
+  /** Stores the session under its key, replacing an older one; returns its epoch. Calls `lease` for every attempt. */
   async register(
     { tenant, host }: HostName,
     stored: StoredSession,
@@ -164,7 +161,7 @@ export class Presence {
     );
   }
 
-  /** A session of this controller began, in the place of none or of an older one. */
+  /** A session of this controller began; it may have replaced an older one. */
   began({ tenant, host }: HostName, epoch: number): void {
     const key = sessionKey(tenant, host);
     const before = this.#here.get(key);
@@ -173,7 +170,7 @@ export class Presence {
     if (before === undefined) this.#tell({ tenant, host, online: true });
   }
 
-  /** The session of this controller is over. It is told even where the end could not be written: then that is thrown. */
+  /** The session of this controller is over. Calls the listeners even if the end cannot be written; then it throws. */
   async ended({ tenant, host }: HostName, epoch: number): Promise<void> {
     const key = sessionKey(tenant, host);
     try {
@@ -186,7 +183,7 @@ export class Presence {
     }
   }
 
-  /** Ends the session of a host, wherever it is. */
+  /** Ends the session of a host on any controller. */
   async drop(tenant: string, host: string): Promise<void> {
     const { kv } = this.#with;
     const key = sessionKey(tenant, host);
@@ -200,7 +197,7 @@ export class Presence {
     throw new AppError("unavailable", `The session of ${host} could not be ended: others of its name keep coming.`);
   }
 
-  /** Takes away what tells that the controller held a session of the host. False while it holds one. */
+  /** Removes the record that the controller held a session of the host. Returns false while it still holds one. */
   async forget(controller: string, { tenant, host }: HostName): Promise<boolean> {
     const { kv } = this.#with;
     const key = heldKey(controller, tenant, host);
@@ -223,7 +220,7 @@ export class Presence {
   }
 }
 
-/** Of `<tenant>/<host>`. */
+/** Parses `<tenant>/<host>`. */
 export function namesIn(text: string): HostName {
   const [tenant = "", ...host] = text.split("/");
   return { tenant, host: host.join("/") };

@@ -38,7 +38,7 @@ const HELLO: Hello = {
 };
 const NO_DEPOT = { name: "p", revision: 1, spec: "{}", conf: "" };
 
-/** The agent's end of a session. */
+/** The agent's side of a session. */
 class Wire implements AgentChannel {
   readonly frames: Frame[] = [];
   refused: { readonly code: string; readonly message: string } | undefined;
@@ -59,14 +59,14 @@ class Wire implements AgentChannel {
 interface Controller extends AsyncDisposable {
   readonly sessions: AgentSessions;
   readonly presence: Presence;
-  /** Facts as they are written to the host's record. */
+  /** Facts written to the host's record. */
   readonly facts: Facts[];
-  /** Entries that the sink was given. */
+  /** Entries passed to the sink. */
   readonly kept: Entry[];
-  /** What the sink waits for. */
+  /** The sink waits for this promise. */
   gate: Promise<void>;
   desired: Desired;
-  /** How often the desired state was read. */
+  /** Number of times the desired state was read. */
   reads: number;
   come(host: string, hello?: Partial<Hello>): Promise<{ readonly session: AgentSession; readonly wire: Wire }>;
 }
@@ -76,7 +76,7 @@ class World {
   readonly runtime = testRuntime(this.clock);
   readonly #database = new MemoryDatabase(this.clock);
 
-  /** In steps, so that the lease of a controller lives on. */
+  /** Advances in small steps so that the lease of a controller stays alive. */
   async pass(ms: number, step: () => Promise<void> = () => Promise.resolve()): Promise<void> {
     for (let passed = 0; passed < ms; passed += SESSION_HEARTBEAT_MS) {
       this.clock.advance(SESSION_HEARTBEAT_MS);
@@ -152,7 +152,7 @@ function identityOf(host: string): AgentIdentity {
   return { tenant: "matrix", host, serial: "1" };
 }
 
-/** Everything that is under way in memory has come to its end, or waits for a test. */
+/** Waits until all work in memory has ended or waits for the test. */
 async function settled(): Promise<void> {
   for (let turns = 0; turns < 5; turns++) await turn();
 }
@@ -330,7 +330,7 @@ describe("one session per host", () => {
     const told: string[] = [];
     controller.presence.onChange(({ host, online }) => told.push(`${host} ${online ? "online" : "offline"}`));
     await controller.come("web");
-    // Its place is taken elsewhere and back, before this controller hears of either.
+    // The session moves to another controller and back before this controller hears of either.
     await other.come("web");
     const present = await controller.come("web");
     late.open();
@@ -422,7 +422,7 @@ describe("entries", () => {
     await waiting;
     await settled();
     expect(controller.kept.map(({ sequence }) => sequence)).toEqual([1, 2]);
-    // The silence is counted from when the stream is read again.
+    // The silence timer starts when the stream is read again.
     await world.pass(SESSION_HEARTBEAT_MS);
     expect(wire.refused).toBeUndefined();
     await world.pass(2 * SESSION_AGENT_SILENCE_MAX_MS);

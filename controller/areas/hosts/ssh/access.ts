@@ -11,7 +11,7 @@ export interface SshAccessDependencies {
   readonly records: HostRecords;
   readonly secrets: SecretBox;
   readonly actAs: (tenant: string, traceparent: string) => Promise<Principal>;
-  /** Takes the first key of a host that has none on record; else a user has to enter it. */
+  /** True: accepts the first key of a host that has none on record. False: a user has to enter the key. */
   readonly trustFirstKey: boolean;
 }
 
@@ -22,7 +22,7 @@ export function hasSshCredentials(record: HostRecord): boolean {
   );
 }
 
-/** What SSH needs to know of a host, out of its record. */
+/** Gives SSH the data that it needs from a host's record. */
 export class SshAccess {
   readonly #with: SshAccessDependencies;
 
@@ -45,9 +45,7 @@ export class SshAccess {
     };
   }
 
-  /**
-   * Throws `AppError("denied")` unless this is the host's key. The first one is recorded before anything else is sent.
-   */
+  /** Throws `AppError("denied")` unless this is the host's key. Records the first key before anything else is sent. */
   async checkKey(target: Target, fingerprint: string): Promise<boolean> {
     const { sshkey } = target.behind ?? (await this.#record(target));
     if (sshkey === fingerprint) return true;

@@ -15,7 +15,7 @@ const DEADLINE_MS = 30_000;
 const target = await startSshd();
 if (!target && process.env.CI) throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
 
-/** Two controllers; the agents of the jump hosts are processes, connected to the first one. */
+/** Two controllers. The agents of the jump hosts are processes connected to the first one. */
 describe.skipIf(!target)("SSH through the agent of a jump host", () => {
   const far = target as Sshd;
   const agents: Program[] = [];
@@ -24,7 +24,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
   let here: TestHosts;
   let there: TestHosts;
   let next = 0;
-  /** What the groups say. */
+  /** Answer of the groups: true if they declare the place. */
   let leads: (place: TunnelPlace) => boolean = () => true;
   beforeAll(async () => {
     file = await bundle("agent/main.ts", "agent-ways/agent.mjs");
@@ -85,7 +85,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
       { kind: "exec", line },
       { commandId: `way-${(next += 1)}`, timeoutMs: 60_000, ...options },
     );
-  /** A command that says when it runs, and its end. */
+  /** Starts a command that reports when it runs; also returns its end. */
   function begin(way: HostBehind, line: string, options: Parameters<typeof exec>[2] = {}) {
     const heard = { text: "" };
     const onOutput: DispatchOptions["onOutput"] = ({ data }) => void (heard.text += Buffer.from(data).toString());
@@ -142,7 +142,7 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
       [`The jump host gate of 127.0.0.1 failed: Its agent does not lead to 127.0.0.1:${closed}: it refused`]: {
         port: closed,
       },
-      // A name, as far as SSH and the group know.
+      // SSH and the group see an ordinary name.
       "its name leads to 127.0.0.1, the jump host itself": { host: "127.1" },
       [`the agent's setting --tunnels does not allow 10.0.0.5:${far.port}`]: { host: "10.0.0.5" },
       [`The SSH key of 127.0.0.1 is ${far.fingerprint}, its record says ${wrong}.`]: { sshkey: wrong },
@@ -254,14 +254,14 @@ describe.skipIf(!target)("SSH through the agent of a jump host", () => {
     const { port } = source.address() as AddressInfo;
     const place = { tenant: "matrix", host: "gate", group: "dbs", address: "127.0.0.1", port };
     const stream = await here.hosts.peers.openTunnel(place, new AbortController().signal);
-    // Nobody reads: it comes to rest with what the buffers of both programs and the system hold.
+    // The output is not read: the sender stops once the buffers of both programs and the system are full.
     const seen: number[] = [];
     await eventually("the source is held up", DEADLINE_MS, () => {
       seen.push(sent.bytes);
       return seen.length > 4 && seen.at(-4) === seen.at(-1) ? true : undefined;
     });
     expect(sent.bytes).toBeLessThan(offered);
-    // Others of the same agent go on.
+    // Other connections of the same agent continue.
     expect(await exec(behind())).toMatchObject({ state: "ok" });
     expect(sent.bytes).toBeLessThan(offered);
     let received = 0;

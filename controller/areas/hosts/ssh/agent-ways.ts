@@ -6,11 +6,11 @@ import { jumpFailed, type JumpWay } from "./jumps.ts";
 
 export interface AgentWayDependencies {
   readonly clock: Clock;
-  /** Over the agent of the jump host, whichever controller holds its session; `AppError` says why there is none. */
+  /** Opens a tunnel over the jump host's agent, on any controller. Throws an `AppError` with the reason if it fails. */
   readonly open: (place: TunnelPlace, signal: AbortSignal) => Promise<Duplex>;
 }
 
-/** A way to a host behind another one, over the agent of that one. Failures are as those of `SshJumps.way`. */
+/** Opens a connection to a host behind a jump host, over the agent of that jump host. Fails as `SshJumps.way` does. */
 export async function agentWay(
   { clock, open }: AgentWayDependencies,
   { tenant }: Pick<Target, "tenant">,

@@ -16,24 +16,24 @@ export interface SshAddress {
   readonly passphrase?: string;
 }
 
-/** A stream that another host leads to the server. */
+/** A stream to the server through another host. */
 export interface SshWay {
   readonly stream: Duplex;
-  /** The host that leads there. */
+  /** The jump host that carries the stream. */
   readonly proxy: string;
 }
 
 export interface SshConnectOptions {
   readonly clock: Clock;
-  /** Absent: the controller reaches the server by itself. */
+  /** Absent: the controller connects to the server directly. */
   readonly way?: SshWay;
-  /** Given the key's fingerprint, `SHA256:…`. False or a throw: the connection is not made. */
+  /** Receives the key's fingerprint, `SHA256:…`. If it returns false or throws, the connection is refused. */
   readonly checkKey: (fingerprint: string) => Promise<boolean>;
   readonly signal: AbortSignal;
 }
 
 export interface ScriptEnd {
-  /** Absent when a signal or the loss of the connection ended it. */
+  /** Absent if a signal or the loss of the connection ended it. */
   readonly code: number | undefined;
   readonly signal: string | undefined;
 }
@@ -42,7 +42,7 @@ export function fingerprintOf(key: Uint8Array): string {
   return `SHA256:${createHash("sha256").update(key).digest("base64").replace(/=+$/, "")}`;
 }
 
-/** One SSH connection. Failures to get one are `AppError("unavailable")` that says why. */
+/** One SSH connection. Connection failures are `AppError("unavailable")` with the reason. */
 export class SshConnection {
   readonly #client: Client;
   readonly #clock: Clock;
@@ -80,14 +80,14 @@ export class SshConnection {
     });
   }
 
-  /** Called once the connection is lost; never after `close`. */
+  /** Called when the connection is lost, but not after `close`. */
   onLost(listener: () => void): void {
     this.#client.once("close", listener);
   }
 
   /**
-   * A stream to a place as the server knows it. A server that does not lead there is an `AppError("unavailable")` that
-   * says why.
+   * Opens a stream from the server to a place, named as the server knows it. Throws `AppError("unavailable")` with the
+   * reason if the server refuses.
    */
   forward(to: Pick<SshAddress, "address" | "port">, signal: AbortSignal): Promise<ClientChannel> {
     return new Promise((resolve, reject) => {
@@ -119,9 +119,9 @@ export class SshConnection {
   }
 
   /**
-   * Runs a script by the host's `/bin/sh` in the user's home. When `signal` fires, it and all it started are killed.
-   * All of its output is read, so that it never waits for a reader; one that writes more than `outputMaxBytes` is ended
-   * and fails as `AppError("too_large")`.
+   * Runs a script with the host's `/bin/sh` in the user's home. When `signal` fires, the script and all its processes
+   * are killed. All output is read, so the script never waits for a reader. A script that writes more than
+   * `outputMaxBytes` is ended and fails with `AppError("too_large")`.
    */
   async run(
     script: string,
@@ -129,7 +129,7 @@ export class SshConnection {
       readonly signal: AbortSignal;
       readonly environment?: Readonly<Record<string, string>>;
       readonly onOutput?: (piece: OutputPiece) => void;
-      /** Absent: as much as it likes. */
+      /** Absent: no limit. */
       readonly outputMaxBytes?: number;
     },
   ): Promise<ScriptEnd> {
@@ -169,9 +169,9 @@ export class SshConnection {
   }
 
   /**
-   * `listen` is called in the turn in which the channel opens: the packet that opens it may hold the end of a short
-   * command as well, and an event before its listener is lost. "The end of a command that is over at once" fails
-   * without.
+   * `listen` is called in the turn in which the channel opens. The packet that opens it may also hold the end of a
+   * short command, and an event before its listener is lost. The test "The end of a command that is over at once" fails
+   * otherwise.
    */
   #exec<T>(command: string, listen: (stream: ClientChannel) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -190,7 +190,7 @@ export class SshConnection {
         this.#client.removeListener("close", done);
         resolve(end);
       };
-      // The end of its input tells the far side's watcher to kill; when that does not help, the connection goes.
+      // Closing the input tells the watcher on the host to kill. If that does not help, the connection is closed.
       const kill = () => {
         stream.end();
         this.#clock.after(2 * SSH_KILL_GRACE_MS, done);
@@ -200,7 +200,7 @@ export class SshConnection {
       stream.on("exit", (code: number | null, name?: string) => {
         end.code = code ?? undefined;
         end.signal = name;
-        // Something it left running may hold its output open for ever.
+        // A process left running may keep the output open forever.
         this.#clock.after(EXEC_PIPE_GRACE_MS, done);
       });
       stream.on("close", done);
@@ -242,7 +242,7 @@ function connectError(to: SshAddress, error: unknown, way: SshWay | undefined): 
   return unavailable(`SSH to ${to.username}@${to.address}:${to.port}${through} failed: ${errorText(error)}`, error);
 }
 
-/** What RFC 4254, 5.1 says of a channel that is not opened, as far as an operator can mend it. */
+/** Reason code of RFC 4254, 5.1: the server's settings do not allow the channel. An operator can change that. */
 const PROHIBITED = 1;
 
 function forwardText({ address, port }: Pick<SshAddress, "address" | "port">, error: unknown): string {

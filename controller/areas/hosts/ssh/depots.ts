@@ -8,15 +8,15 @@ import type { DepotFile, DepotToDeploy } from "../types.ts";
 import type { SshConnection } from "./connection.ts";
 import { quoted } from "./shell.ts";
 
-/** Below the SSH user's home. */
+/** Relative to the SSH user's home. */
 const DEFAULT_ROOT = "odp/depots";
 const SSH_PORTION_BYTES = 16 * 1024;
 
-/** A depot as it is to lie on a host, or does. */
+/** Folders of a depot on a host, wanted or present. */
 export interface DepotPlace {
-  /** Relative to the SSH user's home; the whole folder is the depot's. */
+  /** Relative to the SSH user's home. The whole folder belongs to the depot. */
   readonly folder: string;
-  /** The files are put here as well, among whatever else lies there. */
+  /** Further folder for the files, which may contain other files too. */
   readonly remotePath: string | undefined;
 }
 
@@ -27,12 +27,12 @@ export function depotPlace(name: string, remotePath: string | undefined): DepotP
   };
 }
 
-/** The folder commands of the depot run in. */
+/** Working folder for the depot's commands. */
 export function workFolder(place: DepotPlace): string {
   return place.remotePath ?? place.folder;
 }
 
-/** The depot's files with their paths made safe, before anything is sent. */
+/** Checks the paths of the depot's files before anything is sent. */
 export function checkedFiles(depot: DepotToDeploy): readonly DepotFile[] {
   const files = depot.files.map((file) => ({ ...file, path: relativePath(file.path) }));
   if (new Set(files.map((file) => file.path)).size < files.length) {
@@ -44,14 +44,14 @@ export function checkedFiles(depot: DepotToDeploy): readonly DepotFile[] {
 export interface PutDepot {
   readonly files: readonly DepotFile[];
   readonly place: DepotPlace;
-  /** Tells this attempt from others, for the folder beside. */
+  /** Distinguishes this attempt from others in the name of the staging folder. */
   readonly attempt: string;
   readonly signal: AbortSignal;
 }
 
 /**
- * Unpacks beside, compares every digest on the host, and only then takes the place of what was there, which is kept
- * until told.
+ * Unpacks into a staging folder and compares every digest on the host. Only then it replaces the previous depot, which
+ * is kept until `keepDepot` or `revertDepot`.
  */
 export async function putDepot(connection: SshConnection, blobs: BlobStore, put: PutDepot): Promise<void> {
   const beside = `${put.place.folder}.new-${put.attempt}`;
@@ -61,7 +61,7 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
     await verify(connection, beside, put);
     await must(connection, switchScript(put.place.folder, beside), put.signal);
   } catch (error) {
-    // Also when the time is over: what was half sent must not stay.
+    // Also after the deadline: a partial upload must not stay.
     const options = { signal: new AbortController().signal, outputMaxBytes: SSH_STEP_OUTPUT_MAX_BYTES };
     await connection.run(`rm -rf -- ${quoted(beside)}`, options).catch(() => undefined);
     throw error;
@@ -69,12 +69,12 @@ export async function putDepot(connection: SshConnection, blobs: BlobStore, put:
   await spread(connection, put.place, put.signal);
 }
 
-/** The depot is good: what was there before goes. */
+/** Accepts the new depot and removes the previous one. */
 export async function keepDepot(connection: SshConnection, { folder }: DepotPlace, signal: AbortSignal): Promise<void> {
   await must(connection, `rm -rf -- ${quoted(`${folder}.old`)}`, signal);
 }
 
-/** What was there before comes back; without it nothing stays. */
+/** Restores the previous depot. If there was none, removes the new one. */
 export async function revertDepot(
   connection: SshConnection,
   place: DepotPlace,
@@ -92,7 +92,7 @@ export async function removeDepot(connection: SshConnection, place: DepotPlace, 
   await must(connection, `rm -rf -- ${quoted(place.folder)} ${quoted(`${place.folder}.old`)}`, signal);
 }
 
-/** Also mends what an attempt left that ended between the two moves. */
+/** Also repairs the result of an attempt that ended between the two moves. */
 function switchScript(folder: string, beside: string): string {
   const [to, from, old] = [quoted(folder), quoted(beside), quoted(`${folder}.old`)];
   return [
@@ -108,19 +108,19 @@ const SPREAD = [
   `  path=\${path#./}`,
   `  case "$path" in */*) folder=$ROOT/\${path%/*} ;; *) folder=$ROOT ;; esac`,
   `  mkdir -p -- "$folder" && real=$(cd -P -- "$folder" && pwd -P) || exit 1`,
-  // A link in between may lead elsewhere.
+  // A symbolic link in between may point elsewhere.
   `  case "$real/" in "$ROOT"/*) ;; *) echo "$path leads outside $ROOT" >&2; exit 1 ;; esac`,
   `  target=$real/\${path##*/}`,
   `  if [ -d "$target" ]; then echo "$target is a folder" >&2; exit 1; fi`,
-  // The owner of the folder can plant a link under any name that can be foreseen. The stage has a new name, is closed
-  // to others, and is entered before it is used.
+  // The owner of the folder can place a link under any predictable name. The stage therefore has a random name, is
+  // closed to others, and is entered before it is used.
   `  stage=$(mktemp -d "$real/.odp-XXXXXXXXXX") || exit 1`,
   `  (cd -P -- "$stage" && cp -p -- "$SOURCE/$path" ./file && mv -f -- ./file "$target") || { rm -rf -- "$stage"; exit 1; }`,
   `  rmdir -- "$stage" || exit 1`,
   `done`,
 ].join("\n");
 
-/** Puts the depot's files, each by a rename, into the remote path as well. */
+/** Copies the depot's files into the remote path as well, each with a rename. */
 async function spread(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
   if (place.remotePath === undefined) return;
   await must(connection, spreadScript({ folder: place.folder, remotePath: place.remotePath }), signal);
@@ -137,7 +137,7 @@ export function spreadScript(place: { readonly folder: string; readonly remotePa
   ].join("\n");
 }
 
-/** Takes the depot's files, and nothing else, out of the remote path. */
+/** Removes the depot's files, and nothing else, from the remote path. */
 async function withdraw(connection: SshConnection, place: DepotPlace, signal: AbortSignal): Promise<void> {
   if (place.remotePath === undefined) return;
   const script = [
@@ -231,7 +231,7 @@ async function verify(connection: SshConnection, beside: string, put: PutDepot):
     ].join("\n");
     const lines = (await must(connection, script, put.signal)).split("\n");
     files.forEach((file, index) => {
-      // A backslash before the digest tells of an escaped name; the digest is what counts.
+      // A backslash before the digest marks an escaped name; only the digest matters.
       const digest = lines[index]?.replace(/^\\/, "").slice(0, 64);
       if (digest !== file.digest)
         throw new AppError("unavailable", `${file.path} arrived damaged on the host: is its disk full?`);
@@ -239,7 +239,7 @@ async function verify(connection: SshConnection, beside: string, put: PutDepot):
   }
 }
 
-/** Command lines of bounded length: a long one is refused by the host. */
+/** Splits the items into command lines of bounded length, because the host refuses a long one. */
 function* portions<T>(items: readonly T[], text: (item: T) => string): Iterable<readonly T[]> {
   let portion: T[] = [];
   let bytes = 0;
@@ -256,7 +256,7 @@ function* portions<T>(items: readonly T[], text: (item: T) => string): Iterable<
   if (portion.length > 0) yield portion;
 }
 
-/** Output of a script that must end well. */
+/** Returns the output of a script; throws if the script fails. */
 async function must(connection: SshConnection, script: string, signal: AbortSignal): Promise<string> {
   const out: Uint8Array[] = [];
   const errors: Uint8Array[] = [];

@@ -2,14 +2,14 @@ import { isAppError } from "../../../../common/errors.ts";
 import type { SecretBox } from "../../../secrets/index.ts";
 import { secretContext, type HostRecord } from "../store.ts";
 
-/** The address and user of an SSH connection. */
+/** Address and user of an SSH connection. */
 export interface Destination {
   readonly address: string;
   readonly port: number;
   readonly username: string;
 }
 
-/** Members of `config` that are sent to the server at the destination. */
+/** Members of `config` that are sent to the SSH server. */
 const CREDENTIALS = ["password", "privatekey", "passphrase"] as const;
 export type Credential = (typeof CREDENTIALS)[number];
 
@@ -34,15 +34,15 @@ export interface SealedFor {
 }
 
 /**
- * A credential is sealed together with its destination, so a record that leads elsewhere does not open it, however it
- * was written.
+ * Seals a credential together with its destination. A record with another destination cannot open it, however the
+ * record was written.
  */
 export function sealCredential(secrets: SecretBox, name: Credential, secret: string, whose: SealedFor): string {
   return secrets.seal(secret, contextOf(name, whose));
 }
 
 /**
- * `undefined` when the host has none of that name; `AppError("unavailable")` when it belongs to another destination.
+ * `undefined` if the host has no such credential. Throws `AppError("unavailable")` if its destination is another one.
  */
 export function openCredential(
   secrets: SecretBox,
@@ -62,7 +62,7 @@ export function openCredential(
   }
 }
 
-/** What a secret of the host may be sealed under, the present form first. */
+/** Contexts under which a secret of the host may be sealed, the current form first. */
 export function credentialContexts(name: string, tenant: string, record: HostRecord): [string, ...string[]] {
   const plain = secretContext(tenant, record.host, name);
   if (!isCredential(name)) return [plain];
@@ -72,13 +72,13 @@ export function credentialContexts(name: string, tenant: string, record: HostRec
 
 export type HostPlace = Pick<HostRecord, "host" | "iplist" | "config" | "sshkey">;
 
-/** What a change of a host's record means for what was stored for its destination before. */
+/** Effects of a record change on the values stored for the former destination. */
 export interface Move {
   readonly credentialsGone: readonly Credential[];
   readonly keyGone: boolean;
 }
 
-/** `brought`: the credentials and the key that the change itself names. */
+/** `brought`: credentials and key that the change itself supplies. */
 export function moveOf(before: HostRecord, after: HostPlace, brought: ReadonlySet<string>): Move {
   const [from, to] = [destinationOf(before), destinationOf(after)];
   const elsewhere = from.address !== to.address || from.port !== to.port;

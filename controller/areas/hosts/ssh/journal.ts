@@ -21,8 +21,8 @@ export interface PlacedDepot extends DepotPlace {
 }
 
 /**
- * What an agent would keep on its host, kept here for hosts without one: which commands were begun, and what lies
- * where. In the tenant's KvStore, so that of two dispatches of one id only one begins, on whatever controller.
+ * The journal for hosts without an agent, which an agent would keep on its host: commands that were begun, and the
+ * depots on the host. It is in the tenant's KvStore, so two dispatches of one id on any controllers begin it once only.
  */
 export class SshJournal {
   readonly #kv: (tenant: string) => Promise<KvStore>;
@@ -33,7 +33,7 @@ export class SshJournal {
     this.#clock = dependencies.clock;
   }
 
-  /** `undefined`: begin. Else how it ended before, or that its end is unknown. */
+  /** `undefined`: the command may begin. Otherwise its earlier outcome, or that its end is unknown. */
   async begin(target: Target, commandId: string): Promise<CommandOutcome | undefined> {
     const kv = await this.#kv(target.tenant);
     const nowMs = this.#clock.nowMs();
@@ -75,7 +75,7 @@ export class SshJournal {
     return entry && decodeStored<PlacedDepot>(entry.value);
   }
 
-  /** The host was removed: what lies there is no longer ours to know. */
+  /** The host was removed: forgets which depots it has. */
   async forget(tenant: string, host: string): Promise<void> {
     const kv = await this.#kv(tenant);
     for await (const { key } of entriesUnder(kv, `${DEPOTS}${host}/`)) await kv.delete(key);

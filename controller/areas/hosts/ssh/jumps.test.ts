@@ -10,7 +10,7 @@ import type { CommandOutcome, DispatchOptions, HostBehind } from "../types.ts";
 const [jump, target, strict] = [await startSshd(), await startSshd(), await startSshd({ forwards: false })];
 if (!jump && process.env.CI) throw new Error("OpenSSH's server is needed (apt-get install openssh-server).");
 
-/** Stands before a server: counts connections, and breaks them off. */
+/** A relay in front of a server: counts connections and breaks them. */
 async function relay(port: number) {
   const open = new Set<Socket>();
   let count = 0;

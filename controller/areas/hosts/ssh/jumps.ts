@@ -10,17 +10,17 @@ export interface SshJumpDependencies {
   readonly checkKey: (target: Target, fingerprint: string) => Promise<boolean>;
 }
 
-/** A way to one host, to be released once. */
+/** A connection to one host through a jump host; release it once. */
 export interface JumpWay extends SshWay {
-  /** Whether the connection to the jump host is gone. */
+  /** Returns true if the connection to the jump host is lost. */
   readonly isLost: () => boolean;
   readonly release: () => void;
 }
 
-/** A connection to a jump host, from its first user to its last. */
+/** A connection to a jump host, shared from its first user to its last. */
 interface Jump {
   readonly key: string;
-  /** Where it leads, and by which credentials. */
+  /** Destination and credentials. */
   readonly address: string;
   readonly connection: Promise<SshConnection>;
   readonly over: AbortController;
@@ -30,8 +30,8 @@ interface Jump {
 }
 
 /**
- * Ways to hosts behind others. Those behind one jump host share a connection to it, `SSH_JUMP_TARGETS_MAX` each, as long as
- * its record says the same of where it is, by which credentials and which key.
+ * Connections to hosts behind jump hosts. Up to `SSH_JUMP_TARGETS_MAX` targets share a connection to their jump host,
+ * as long as its record has the same address, credentials and key.
  */
 export class SshJumps {
   readonly #with: SshJumpDependencies;
@@ -41,7 +41,7 @@ export class SshJumps {
     this.#with = dependencies;
   }
 
-  /** Failures are `AppError("unavailable")` that name the jump host. */
+  /** Throws `AppError("unavailable")` that names the jump host. */
   async way(
     { tenant, traceparent }: Target,
     { behind, signal }: { readonly behind: HostBehind; readonly signal: AbortSignal },
@@ -52,7 +52,7 @@ export class SshJumps {
       const jump = this.#take(via, await this.#with.address(via));
       try {
         const connection = await unlessAborted(jump.connection, signal);
-        // The record may name another key since the connection was made.
+        // The record may have another key since the connection was made.
         await this.#with.checkKey(via, jump.fingerprint);
         const stream = await connection.forward({ address: host, port }, signal);
         const release = (): void => this.#leave(jump);
@@ -105,7 +105,7 @@ export class SshJumps {
     if (jump.users > 0) return;
     this.#jumps.delete(jump);
     jump.over.abort();
-    // One that was never made has told its users why.
+    // A connection that failed to open has already reported the reason to its users.
     jump.connection.then(
       (made) => made.close(),
       () => undefined,
@@ -117,7 +117,7 @@ export function jumpFailed({ proxy, host }: HostBehind, cause: unknown): AppErro
   return new AppError("unavailable", `The jump host ${proxy} of ${host} failed: ${errorText(cause)}`, { cause });
 }
 
-/** The work goes on for others. */
+/** Rejects on abort; the work continues for its other users. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const aborted = (): void => reject(new Error("the time was over before the connection stood"));

@@ -1,16 +1,17 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SSH_COMMAND_MAX_BYTES } from "../../../../common/limits.ts";
 
-/** Any text, quoted for a POSIX shell. */
+/** Quotes any text for a POSIX shell. */
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
 /**
- * Reads the variables of the script first: in the process list of the host arguments are everybody's to read. Then it
- * runs the script with no input, and beside it a watcher of the channel's input: when that ends (cancelled, timed out,
- * connection lost) everything in the process group is told to end, then killed; this shell itself ends after the script.
- * Signals over SSH are no way: servers refuse them for root. Its own variables have names that no parameter has.
+ * Reads the variables of the script first, because every user of the host can read arguments in the process list. Then
+ * it runs the script without input, with a watcher of the channel's input beside it. When that input ends (cancel,
+ * timeout, connection lost), the watcher terminates and then kills every process of the group; this shell itself ends
+ * after the script. SSH signals are not an option: servers refuse them for root. Its own variables have names that
+ * parameters do not use.
  */
 const WATCHED = [
   "exec 3<&0 </dev/null",
@@ -39,12 +40,12 @@ export function watchedScript(script: string): string {
 
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
-/** A command line, in a folder. */
+/** Builds the script for a command line, run in a folder. */
 export function scriptOf(line: string, folder?: string): string {
   return folder === undefined ? line : `cd -- ${quoted(folder)} || exit 127\n${line}`;
 }
 
-/** What the watcher of a script reads before the script begins: its variables, then a line that ends them. */
+/** Input for the watcher of a script before the script begins: the script's variables, then a line that ends them. */
 export function environmentText(environment: Readonly<Record<string, string>>): string {
   const exports = Object.entries(environment).map(([name, value]) => {
     if (!VARIABLE.test(name))

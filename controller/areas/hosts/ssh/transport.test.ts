@@ -9,7 +9,7 @@ setFlagsFromString("--expose-gc");
 const collectGarbage = runInNewContext("gc") as () => void;
 const LOOK_BYTES = 20_000_000;
 
-/** Bytes in buffers that something holds. */
+/** Bytes in buffers that are still referenced. */
 function heldBytes(): number {
   collectGarbage();
   return process.memoryUsage().arrayBuffers;

@@ -32,16 +32,16 @@ import { scriptOf } from "./shell.ts";
 
 export interface SshTransportDependencies {
   readonly runtime: Runtime;
-  /** Address and credentials of a host, opened for this one use. */
+  /** Returns the address and the unsealed credentials of a host for one use. */
   readonly address: (target: Target) => Promise<SshAddress>;
   /**
-   * Whether the host may have this key; remembers the first one it sees, when it is to trust that. `AppError("denied")`
-   * says why not.
+   * Returns true if the host may have this key; stores the first key if the host is to be trusted on first use. Throws
+   * `AppError("denied")` with the reason otherwise.
    */
   readonly checkKey: (target: Target, fingerprint: string) => Promise<boolean>;
   readonly blobs: (tenant: string) => Promise<BlobStore>;
   readonly journal: SshJournal;
-  /** To hosts behind one that is reached by its agent: see `agentWay`. */
+  /** Opens a tunnel to a host behind a jump host that is reached by its agent: see `agentWay`. */
   readonly openTunnel: AgentWayDependencies["open"];
   readonly connectionsMax?: number;
 }
@@ -51,13 +51,13 @@ interface Work {
   readonly command: HostCommand;
   readonly options: DispatchOptions;
   readonly signal: AbortSignal;
-  /** To a host behind another one. */
+  /** Present for a host behind a jump host. */
   readonly way?: JumpWay;
 }
 
 type Ending = Pick<CommandOutcome, "state" | "message" | "code" | "signal">;
 
-/** Hosts without an agent: the same commands over SSH. A command id is begun at most once. */
+/** Runs commands over SSH on hosts without an agent. A command id is begun at most once. */
 export class SshTransport implements Transport {
   readonly #with: SshTransportDependencies;
   readonly #limit: LimitFunction;
@@ -99,7 +99,7 @@ export class SshTransport implements Transport {
     }
   }
 
-  /** Whatever happens on the way, the answer comes `SSH_ENDING_MS` after the deadline at the latest. */
+  /** The outcome comes at most `SSH_ENDING_MS` after the deadline, whatever happens. */
   async #timed(work: Omit<Work, "signal">): Promise<Ending> {
     const { options } = work;
     const over = new AbortController();
@@ -111,7 +111,7 @@ export class SshTransport implements Transport {
       const stop = () => {
         over.abort();
         if (!begun) return resolve(reason());
-        // What it still takes to end the command is waited for: it is over when it is dead.
+        // Waits for the time that it takes to end the command: the command is over when its processes are dead.
         clock.after(SSH_ENDING_MS, () => resolve(reason()));
       };
       const stopTimer = clock.after(options.timeoutMs, stop);
@@ -167,7 +167,7 @@ export class SshTransport implements Transport {
     }
   }
 
-  /** One change of a host's depots at a time. */
+  /** Allows one change of a host's depots at a time. */
   #alone(work: Work, change: () => Promise<Ending>): Promise<Ending> {
     const key = `${work.target.tenant}/${work.target.host}`;
     const turn = (this.#changing.get(key) ?? Promise.resolve()).then(change);
@@ -198,7 +198,7 @@ export class SshTransport implements Transport {
     return this.#script(connection, work, { script, environment: command.environment ?? {} });
   }
 
-  /** A depot whose command fails is taken back. */
+  /** If the depot's command fails, the depot is reverted. */
   async #deploy(
     connection: SshConnection,
     work: Work,
@@ -220,7 +220,7 @@ export class SshTransport implements Transport {
     return end;
   }
 
-  /** Another version than the one named stays; one that is not there is gone already. */
+  /** Does nothing if the host has another version or none. */
   async #undeploy(connection: SshConnection, work: Work, command: HostCommand & { kind: "undeploy" }): Promise<Ending> {
     const { target, signal } = work;
     const placed = await this.#with.journal.depotOf(target, command.name);
@@ -240,7 +240,7 @@ export class SshTransport implements Transport {
     const { script, environment = {} } = of;
     const masked = maskedOutputOf(environment);
     const pass = (data: Uint8Array, stderr: boolean): void => {
-      // Nothing is passed on once the state is final.
+      // No output is passed on once the state is final.
       if (!signal.aborted && data.length > 0) options.onOutput?.({ stderr, data });
     };
     const onOutput = ({ data, stderr }: OutputPiece): void => pass(masked?.take(data, stderr) ?? data, stderr);
@@ -275,7 +275,7 @@ interface Prepared {
 
 const DONE: Ending = { state: "ok", message: "", code: 0 };
 
-/** Refuses what must not reach a host, before there is a connection. */
+/** Rejects commands that must not reach a host, before a connection is opened. */
 function prepare(command: HostCommand): Prepared | undefined {
   if (command.kind === "exec") {
     if (Buffer.byteLength(command.line) <= COMMAND_LINE_MAX_BYTES) return undefined;

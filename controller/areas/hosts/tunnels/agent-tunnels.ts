@@ -11,7 +11,7 @@ import { TunnelBroken, type AgentIdentity, type TunnelPlace } from "../types.ts"
 export interface AgentTunnelsDependencies {
   readonly runtime: Pick<Runtime, "clock" | "random">;
   readonly live: (tenant: string, host: string) => LiveSession | undefined;
-  /** Whether a group leads there by that host. */
+  /** Returns true if a group declares the place as reachable through that host. */
   readonly leads: (place: TunnelPlace) => Promise<boolean>;
 }
 
@@ -23,18 +23,18 @@ interface Asked {
 
 const ID_BYTES = 18;
 
-/** Connections that agents open for this controller, in the sessions that it holds. */
+/** Tunnels that agents open for this controller, in the sessions that it holds. */
 export class AgentTunnels {
   readonly #with: AgentTunnelsDependencies;
   readonly #asked = new Map<string, Asked>();
-  /** By session. */
+  /** Open tunnels by session. */
   readonly #open = new Map<string, Set<Duplex>>();
 
   constructor(dependencies: AgentTunnelsDependencies) {
     this.#with = dependencies;
   }
 
-  /** `AppError` says why there is none. */
+  /** Opens a tunnel. Throws an `AppError` with the reason if it fails. */
   async open(place: TunnelPlace, signal: AbortSignal): Promise<Duplex> {
     const { tenant, host, group } = place;
     if (!(await this.#with.leads(place)))
@@ -57,7 +57,7 @@ export class AgentTunnels {
     return this.#ask(session, place, signal);
   }
 
-  /** An agent answers; `AppError("denied")` when it was not asked, or nobody waits any more. */
+  /** Accepts an agent's answer. Throws `AppError("denied")` if the tunnel was not requested or no caller waits. */
   take({ tenant, host }: AgentIdentity, { id, code, message }: TunnelOpened, stream: Duplex): void {
     const asked = this.#asked.get(id);
     if (asked?.place.tenant !== tenant || asked.place.host !== host)
@@ -73,7 +73,7 @@ export class AgentTunnels {
     stream.destroy();
   }
 
-  /** The session of the host is over. */
+  /** The session of the host is over: ends its tunnels. */
   leave(tenant: string, host: string): void {
     const lost = `The agent of ${host} went away.`;
     for (const { place, reject } of [...this.#asked.values()])

@@ -4,7 +4,7 @@ import { SHEET_ROW_MAX_CHARACTERS } from "../../../../common/limits.ts";
 
 const CANDIDATES = [",", ";", "\t"] as const;
 
-/** The delimiter that a request names: one character, or the word `tab`. */
+/** Parses the delimiter of a request: one character, or the word `tab`. */
 export function namedDelimiter(given: string): string {
   const delimiter = namedCharacter(given);
   if (delimiter !== undefined && delimiter !== '"') return delimiter;
@@ -18,7 +18,7 @@ export function shownDelimiter(delimiter: string): string {
   return delimiter === "\t" ? "tab" : delimiter;
 }
 
-/** The first line of a text that has a character, without its end; `undefined` when it is not whole yet. */
+/** The first non-empty line of a text, without its line end; `undefined` if it is not complete yet. */
 export function headingLine(text: string, isOver: boolean): string | undefined {
   const start = /^[\r\n]*/.exec(text)?.[0].length ?? 0;
   let isQuoted = false;
@@ -36,7 +36,7 @@ export function headingLine(text: string, isOver: boolean): string | undefined {
   return isOver ? text.slice(start) : undefined;
 }
 
-/** The delimiter that stands most often in a heading line, outside of quotes; a comma when there is none. */
+/** The most frequent delimiter in a heading line, outside of quotes; a comma if there is none. */
 export function foundDelimiter(heading: string): string {
   const counts = new Map<string, number>(CANDIDATES.map((candidate) => [candidate, 0]));
   let isQuoted = false;

@@ -24,13 +24,13 @@ export type { SheetFile, SheetReport, SheetRequest } from "./types.ts";
 
 /** A sheet whose headings are mapped to columns of a class. */
 export interface MappedSheet {
-  /** The same as a script, a row at a time. Called several times. */
+  /** The sheet as a script, one row at a time. Called several times. */
   parts(): AsyncIterable<ScriptPart>;
-  /** Hears of each row that is checked. */
+  /** Called for each row that is checked. */
   note(row: NotedRow): Promise<void>;
-  /** How the headings and the file were understood. */
+  /** The interpretation of the headings and of the file. */
   readonly told: Pick<SheetReport, "columns" | "delimiter" | "encoding" | "sheet">;
-  /** For a plan, when all rows were checked. */
+  /** The changes for a plan. Call when all rows are checked. */
   changes(): Promise<Pick<SheetReport, "created" | "updated" | "changes">>;
 }
 
@@ -40,7 +40,7 @@ interface MappingContext {
   readonly slices: Slices;
 }
 
-/** Reads the heading line. The rows are read and checked by who goes through the parts. */
+/** Reads the heading line. The rows are read and checked by the caller that iterates over the parts. */
 export async function mapSheet(file: SheetFile, request: SheetRequest, context: MappingContext): Promise<MappedSheet> {
   const { principal, objects, slices } = context;
   const catalog = await objects.catalog(principal);

@@ -10,18 +10,18 @@ interface Mapped {
   readonly path: string;
   readonly sheet: HeadedSheet;
   readonly columns: readonly SheetColumn[];
-  /** Converting rows pauses by them: many short rows come at once. */
+  /** Pauses during the conversion, because many short rows arrive at once. */
   readonly slices: Slices;
 }
 
-/** Converting a row takes as long as some rows that are read. */
+/** Converting a row costs as much as reading this many. */
 const ROW_WORK = 4;
 
-/** A sheet as the script it stands for: each row inserts one object. */
+/** Converts a sheet to a script: each row inserts one object. */
 export async function* headedParts(mapped: Mapped): AsyncGenerator<ScriptPart> {
   let rows = 0;
   for await (const row of mapped.sheet.rows()) {
-    // The first one is the heading line.
+    // The first row is the heading line.
     if (rows > 0) yield partOf(row, mapped);
     if (mapped.slices.isOver(ROW_WORK)) await mapped.slices.pause();
     rows += 1;
@@ -68,7 +68,7 @@ function partOf(row: HeadedRow, mapped: Mapped): ScriptPart {
   return { text: faults.length > 0 ? "" : printStatement(insert), faults, row: row.number, place };
 }
 
-/** What is wrong with a row as a whole. */
+/** Faults that concern a row as a whole. */
 function rowFaults({ cells, fault }: HeadedRow, { sheet, columns }: Mapped): readonly string[] {
   if (fault !== undefined) return [fault];
   const stray = cells.findIndex((cell, at) => at >= columns.length && cell !== undefined);

@@ -15,17 +15,17 @@ interface TallyOptions {
   readonly objects: Pick<Objects, "get">;
   readonly principal: Principal;
   readonly view: ClassView;
-  /** False: only finds objects that are there twice. */
+  /** False: only finds objects that occur twice. */
   readonly isPlan: boolean;
 }
 
-/** Counts the objects that a sheet makes and changes, and finds those that are in it twice. */
+/** Counts the objects that a sheet creates and changes, and finds objects that occur twice in it. */
 export class RowTally {
   readonly #objects: Pick<Objects, "get">;
   readonly #principal: Principal;
   readonly #view: ClassView;
   readonly #isPlan: boolean;
-  /** The row of each id, by a digest: ids may be long. */
+  /** Row number of each id. Keys are digests, because ids may be long. */
   readonly #rows = new Map<string, number>();
   #held: Held[] = [];
   readonly #changes: RowPlan[] = [];
@@ -39,7 +39,7 @@ export class RowTally {
     this.#isPlan = isPlan;
   }
 
-  /** `AppError("invalid")` for an object that an earlier row has: one of them would be lost. */
+  /** Throws `AppError("invalid")` for an object that an earlier row has: one of the rows would be lost. */
   note({ id, part: { row = 0 } }: NotedRow): void {
     if (id === undefined) return this.#count({ row, action: "create" });
     const digest = hash("sha256", id, "base64").slice(0, 22);
@@ -49,7 +49,7 @@ export class RowTally {
     if (this.#isPlan) this.#held.push({ row, id });
   }
 
-  /** Looks up which of the objects noted so far are there, when these are so many. */
+  /** Looks up which of the noted objects exist, if there are at least `atLeast`. */
   async lookUp(atLeast = 1): Promise<void> {
     if (this.#held.length < atLeast) return;
     const held = this.#held;

@@ -1,60 +1,60 @@
 import type { Column } from "../../objects/index.ts";
 import type { Place, TransferReport } from "../types.ts";
 
-/** A value as it stands in a file. A cell without a content is `undefined`, other than one with an empty text. */
+/** A value of a file. `undefined` for a cell without content; a cell with an empty text is a value. */
 export interface HeadedCell {
-  /** Of a time in ISO 8601. */
+  /** The value as text; a time is in ISO 8601. */
   readonly text: string;
-  /** `number` and `time` as a workbook has them; all values of a CSV file are texts. */
+  /** `number` and `time` occur in workbooks only; all values of a CSV file are texts. */
   readonly kind: "text" | "number" | "time";
-  /** The reason why the content is no value. */
+  /** Reason why the content is not a value. */
   readonly fault?: string;
 }
 
 export interface HeadedRow {
-  /** From 1, which is the heading line of most files. */
+  /** Row number, starting at 1, which is the heading line of most files. */
   readonly number: number;
-  /** Of a CSV file: the line in which the row begins. */
+  /** CSV files only: the line in which the row begins. */
   readonly line?: number;
   readonly cells: readonly (HeadedCell | undefined)[];
-  /** The reason why the row cannot be read; it is the last one. */
+  /** Reason why the row cannot be read; no row follows it. */
   readonly fault?: string;
 }
 
-/** A file whose first row that is not empty names what stands below. */
+/** A file whose first non-empty row contains the headings. */
 export interface HeadedSheet {
-  /** The heading line first. Called several times. */
+  /** The rows, heading line first. Called several times. */
   rows(): AsyncIterable<HeadedRow>;
   place(row: HeadedRow, cell?: { readonly at: number; readonly heading: string }): Place;
-  /** Each row has as many values as the heading line. */
+  /** True if each row must have as many values as the heading line. */
   readonly isEven: boolean;
-  /** How the file was read. */
+  /** Settings with which the file was read. */
   readonly read: { readonly delimiter?: string; readonly encoding?: string; readonly sheet?: string };
 }
 
-/** A column of the class; an edge type or the id when it has no `column`. */
+/** A column of the class. Without `column` it is an edge type or the id. */
 export interface SheetTarget {
   readonly name: string;
   readonly column?: Column;
 }
 
 export interface SheetColumn {
-  /** From 0. */
+  /** Index of the column, starting at 0. */
   readonly at: number;
   readonly heading: string;
-  /** Absent: what stands below it is left out. */
+  /** Absent: the column of the sheet is ignored. */
   readonly target?: SheetTarget;
 }
 
 export interface SheetRequest {
   /** Path of the class. */
   readonly class: string;
-  /** Names of columns by heading; empty or null: what stands below it is left out. */
+  /** Maps headings to columns. Empty or null: the column of the sheet is ignored. */
   readonly columns?: Readonly<Record<string, string | null>> | undefined;
   readonly delimiter?: string | undefined;
   readonly encoding?: string | undefined;
   readonly sheet?: string | undefined;
-  /** Only tells what would be done. */
+  /** True: only reports the changes, writes nothing. */
   readonly plan?: boolean | undefined;
   readonly wait?: boolean | undefined;
   readonly signal?: AbortSignal;
@@ -65,31 +65,31 @@ export interface SheetFile {
   readonly filename: string;
 }
 
-/** How a heading was understood. */
+/** The interpretation of a heading. */
 export interface ColumnReport {
   readonly heading: string;
-  /** Empty: left out. */
+  /** Empty: ignored. */
   readonly column: string;
   readonly type?: string;
 }
 
 export interface RowPlan {
   readonly row: number;
-  /** Absent: it is made up with the object. */
+  /** Absent: generated with the object. */
   readonly id?: string;
   readonly action: "create" | "update";
 }
 
-/** What the import of a sheet did, or would do. */
+/** Result of the import of a sheet, or of its plan. */
 export interface SheetReport extends Omit<TransferReport, "state"> {
   readonly state: TransferReport["state"] | "planned";
   readonly columns: readonly ColumnReport[];
   readonly delimiter?: string;
   readonly encoding?: string;
   readonly sheet?: string;
-  /** Of a plan, as `changes`. */
+  /** Plan only, as `changes`: number of objects to create and to update. */
   readonly created?: number;
   readonly updated?: number;
-  /** The first `IMPORT_PLAN_SHOWN_MAX`. */
+  /** The first `IMPORT_PLAN_SHOWN_MAX` changes. */
   readonly changes?: readonly RowPlan[];
 }

@@ -6,21 +6,21 @@ import { writesAll, type Principal } from "../../permissions/index.ts";
 import { bindInsert, insertedId, literal, type InsertWork } from "../../query/index.ts";
 import { timeOf, timeText } from "./times.ts";
 
-/** A row with the times that it had. */
+/** A row with its former times. */
 export interface PastRow {
   readonly kind: "present" | "version" | "removal";
-  /** Whole id of its object. */
+  /** Full id of its object. */
   readonly id: string;
   readonly timeUs: number;
   readonly createdMs: number;
-  /** Only of a version: when its object would have ended. */
+  /** For a version only: the time at which its object would have expired. */
   readonly untilMs?: number | undefined;
   readonly added: readonly PastRelation[];
   readonly dropped: readonly PastRelation[];
   readonly lost: readonly LostRelation[];
 }
 
-/** Rows of an INSERT; those with former times are in works of one row. */
+/** Rows of an INSERT. Each row with former times is a work of its own. */
 export interface BoundWork extends InsertWork {
   readonly past?: PastRow;
 }
@@ -29,12 +29,12 @@ type InsertTarget = Parameters<typeof bindInsert>[1];
 
 const TIMES: ReadonlySet<string> = new Set(["vtime", "ctime"]);
 
-/** True where the rows name times, which are left out of ordinary inserts. */
+/** Returns true if the rows name times. Ordinary inserts leave these out. */
 export function namesTimes({ columns }: Insert): boolean {
   return columns.some((name) => TIMES.has(name.toLowerCase()));
 }
 
-/** Binds what an export with times wrote: an object as it is, an earlier state or a removal. */
+/** Binds a row of an export with times: a current object, an earlier state or a removal. */
 export function* bindPast(statement: Insert, target: InsertTarget): Steps<readonly BoundWork[]> {
   const { past, at, columns } = statement;
   if (at) throw new AppError("invalid", "[Valid] AT and vtime name the time of a row: only one of them can be given.");
@@ -101,7 +101,7 @@ function pastRowOf({ view, rows: [row = {}], scope }: InsertWork, given: Given):
   };
 }
 
-/** A state is all of an object, and hides what was before: who may write a part of a class would write over the rest. */
+/** A state replaces the whole object and its history. With rights on a part only, a user would overwrite the rest. */
 function requireWhole(principal: Principal, path: string): void {
   if (writesAll(principal, path)) return;
   throw new AppError("denied", `${principal.user} may write only a part of ${path}, and so not its history.`, {
@@ -109,7 +109,7 @@ function requireWhole(principal: Principal, path: string): void {
   });
 }
 
-/** `AppError("invalid")` when the state, or a relation of it, ends before it was written. */
+/** Throws `AppError("invalid")` if the state, or a relation of it, ends before it was written. */
 function requireLater(name: string, endUs: number, timeUs: number): void {
   if (endUs <= timeUs) throw new AppError("invalid", `[Valid] ${name} ${timeText(endUs)} is not later than vtime.`);
 }

@@ -13,12 +13,12 @@ const TEXTS = {
   relations: "Relations of earlier states not taken, as not exactly one class can have their target",
 } as const;
 
-/** A reason why an import left out times or earlier states. */
+/** Reason why an import left out times or earlier states. */
 export type PastKind = keyof typeof TEXTS;
 
 export type PastNote = Partial<Record<PastKind, { readonly count: number; readonly told: readonly string[] }>>;
 
-/** Counts what an import did not take of the past, and remembers the first ids of each kind. */
+/** Counts the times and states that an import left out, and keeps the first ids of each kind. */
 export class PastNotes {
   readonly #kinds = new Map<PastKind, { count: number; readonly told: string[] }>();
 
@@ -27,7 +27,7 @@ export class PastNotes {
       this.#kinds.set(kind, { count, told: [...told] });
   }
 
-  /** `id`: absent where the statement alone is counted. */
+  /** `id`: absent if only the statement is counted. */
   add(kind: PastKind, id?: string, count = 1): void {
     const known = this.#kinds.get(kind) ?? { count: 0, told: [] };
     known.count += count;

@@ -2,29 +2,29 @@ import { AppError } from "../../../../common/errors.ts";
 import { faultOf, type ScriptPart } from "../source.ts";
 import type { PastRow } from "./bind.ts";
 
-/** The row of former times that came last. */
+/** The last row with former times. */
 export interface LastRow {
   readonly class: string;
   readonly id: string;
   readonly timeUs: number;
-  /** Nothing of its object is taken. */
+  /** True if no row of its object is taken. */
   readonly isKept: boolean;
 }
 
-/** When the next state of the object of a row began; `undefined` for the first row of an object. */
+/** Time at which the next state of the row's object began; `undefined` for the first row of an object. */
 export function supersededUs(last: LastRow | undefined, row: { readonly class: string } & PastRow): number | undefined {
   return last?.class === row.class && last.id === row.id ? last.timeUs : undefined;
 }
 
 /**
- * Checks that all rows of an object stand together, newest first: its present state or its removal, then the states
- * before. Its last version may stand before its present state where both differ.
+ * Checks that all rows of an object are adjacent, newest first: its current state or its removal, then the earlier
+ * states. If the last version differs from the current state, it may come before it.
  */
 export class PastOrder {
   #last: LastRow | undefined;
-  /** The last row is a version, and the first row of its object. */
+  /** True if the last row is a version and the first row of its object. */
   #isFirstVersion = false;
-  /** The part of an object of which nothing says yet what it is now. */
+  /** The part of an object whose current state is not known yet. */
   #open: ScriptPart | undefined;
   readonly #faults: AppError[] = [];
 
@@ -40,7 +40,7 @@ export class PastOrder {
     this.#last = { class: row.class, id: row.id, timeUs: row.timeUs, isKept: false };
   }
 
-  /** Faults that were found since the last call. `isOver`: nothing follows. */
+  /** Faults found since the last call. `isOver`: no rows follow. */
   faults(isOver: boolean): readonly AppError[] {
     if (isOver) this.#close();
     return this.#faults.splice(0);

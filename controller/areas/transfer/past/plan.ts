@@ -8,7 +8,7 @@ interface FirstRow extends Pick<PastRow, "kind" | "id" | "timeUs"> {
   readonly class: string;
 }
 
-/** Looks up which objects of an import exist, and counts those of which nothing would be taken. */
+/** Looks up which objects of an import exist, and counts the objects that would not be taken. */
 export class PastPlan {
   readonly #objects: Pick<ObjectHistories, "times">;
   readonly #principal: Principal;
@@ -22,7 +22,7 @@ export class PastPlan {
     this.#notes = notes;
   }
 
-  /** The first row of an object decides about all of its rows. */
+  /** The first row of an object decides for all of its rows. */
   async note({ class: path, kind, id, timeUs }: { readonly class: string } & PastRow): Promise<void> {
     const isFirst = this.#last?.class !== path || this.#last.id !== id;
     this.#last = { class: path, kind, id, timeUs };

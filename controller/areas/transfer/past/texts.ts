@@ -19,8 +19,8 @@ interface PastTextsOptions {
 }
 
 /**
- * `AppError("invalid")` for a class of the platform, and `AppError("denied")` for a class with versions of which the
- * principal sees a part: what it may see of an object can change with the object.
+ * Throws `AppError("invalid")` for a class of the platform. Throws `AppError("denied")` for a class with versions of
+ * which the principal sees only a part, because the visible part of an object can change with the object.
  */
 export function requireTimes(principal: Principal, view: ClassView): void {
   if (view.system)
@@ -35,8 +35,8 @@ export function requireTimes(principal: Principal, view: ClassView): void {
 }
 
 /**
- * Statements of objects of one class with their times and earlier states, newest first. Where the last version says
- * something else than the object, it stands before it.
+ * Statements for the objects of one class with their times and earlier states, newest first. If the last version
+ * differs from the object, it comes before the object.
  */
 export class PastTexts {
   readonly #with: PastTextsOptions;
@@ -97,7 +97,7 @@ export class PastTexts {
     for await (const states of objects.pastStates(principal, ref, { toUs, signal })) yield* states;
   }
 
-  /** An import makes just this version of the object itself. */
+  /** True if an import creates exactly this version when it writes the object. */
   #isAs({ state }: PastState, { values }: ExportedObject, { writeUs, createdMs }: ObjectTimes): boolean {
     const { columns, view } = this.#with.exported;
     if (state === undefined || state.dropped.length + state.lost.length > 0 || state.createdMs !== createdMs)
@@ -109,7 +109,7 @@ export class PastTexts {
   }
 }
 
-/** Those of the row, in milliseconds, where the object was written or removed since it was read. */
+/** The times of the row in ms if the object was written or removed since it was read. */
 function timesOf({ vtime, ctime }: Row, times: ObjectTimes | undefined): ObjectTimes {
   const [vtimeMs, createdMs] = [Number(vtime), Number(ctime)];
   if (times !== undefined && Math.floor(times.writeUs / 1_000) === vtimeMs) return times;

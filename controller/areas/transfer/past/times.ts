@@ -3,16 +3,16 @@ import { parseTimestamp } from "../../../../common/timestamps.ts";
 import type { Value } from "../../../../common/value.ts";
 
 const FRACTION_BELOW_MS = /[.,]\d{3}(\d{1,3})/;
-/** The last one that is written with a year of four digits. */
+/** The last time that has a year of four digits. */
 const LATEST_US = Date.UTC(9999, 11, 31, 23, 59, 59, 999) * 1_000 + 999;
 
-/** As an export writes times, which go down to microseconds: `2026-01-02T10:00:00.000123Z`. */
+/** A time as an export writes it, with microseconds: `2026-01-02T10:00:00.000123Z`. */
 export function timeText(timeUs: number): string {
   const below = String(timeUs % 1_000).padStart(3, "0");
   return `${new Date(Math.floor(timeUs / 1_000)).toISOString().slice(0, -1)}${below}Z`;
 }
 
-/** Microseconds since 1970. `AppError("invalid")` names what the value is for. */
+/** Microseconds since 1970. Throws `AppError("invalid")` that names the purpose of the value. */
 export function timeOf(name: string, value: Value): number {
   const timeMs = parseTimestamp(value);
   const below = typeof value === "string" ? (FRACTION_BELOW_MS.exec(value)?.[1] ?? "") : "";

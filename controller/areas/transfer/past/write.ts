@@ -26,7 +26,7 @@ export interface PlacedPast extends PlacedRow {
 interface OrderedRow {
   readonly row: PlacedPast;
   readonly path: string;
-  /** Absent: it is the first row of its object. */
+  /** Absent: the first row of its object. */
   readonly supersededUs: number | undefined;
 }
 
@@ -35,8 +35,8 @@ export function isPast(row: PlacedRow): row is PlacedPast {
 }
 
 /**
- * Writes rows with the times that they had. An object that was written later here stays as it is, with all of its
- * history. What is written again is the same.
+ * Writes rows with their former times. An object that was written later here stays unchanged, with all of its history.
+ * Repeated writes have the same result.
  */
 export class PastWriter {
   readonly #with: PastWriterDependencies;
@@ -47,7 +47,7 @@ export class PastWriter {
     this.#last = dependencies.last;
   }
 
-  /** The row that was written last. */
+  /** The last row written. */
   get last(): LastRow | undefined {
     return this.#last;
   }
@@ -60,7 +60,7 @@ export class PastWriter {
     const isKept = ({ row, path }: OrderedRow): boolean => kept.has(textOf({ class: path, id: row.past.id }));
     const present = ordered.filter(({ row }) => row.past.kind === "present");
     const states = ordered.filter(({ row }) => row.past.kind !== "present");
-    // The latest states of objects say whether anything of these is taken.
+    // The latest states of objects decide if any of these rows is taken.
     await this.#restore(
       states.filter((one) => one.supersededUs === undefined),
       kept,
@@ -129,7 +129,7 @@ function textOf(of: Pick<LastRow, "class" | "id">): string {
   return `${of.class} ${of.id}`;
 }
 
-/** Nobody takes away what it may not write. */
+/** Clears the other columns of the object only if the principal may write the whole class. */
 function recordOf(
   { row, place, past, work, waiting }: PlacedPast,
   { id, startedMs, principal }: WriteOrder,
@@ -156,7 +156,7 @@ function byClass(rows: readonly OrderedRow[]): ReadonlyMap<string, readonly Orde
   return groupsBy(rows, ({ path }) => path);
 }
 
-/** An error that names a row gets its place in the upload. */
+/** Adds the place in the upload to an error that names a row. */
 async function placedRow<T>(rows: readonly OrderedRow[], work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -11,10 +11,7 @@ import { UTF8 } from "../../../../common/text/encodings.ts";
 import { refusing, TextStream } from "../../../../common/text/text-stream.ts";
 import { MarkupReader, type Markup } from "./markup.ts";
 
-/**
- * A spreadsheet file. What its parts say of their sizes is bounded before one is unpacked, and holds: unpacking more is
- * an error.
- */
+/** A spreadsheet file. Checks the declared sizes of its parts before unpacking. Unpacking to more is an error. */
 export class Archive implements AsyncDisposable {
   readonly #zip: ZipFile;
   readonly #entries: ReadonlyMap<string, Entry>;

@@ -8,15 +8,15 @@ export interface SheetName {
   readonly part: string;
 }
 
-/** The sheets of a workbook, and what their cells refer to. */
+/** The sheets of a workbook and the tables that their cells refer to. */
 export interface Book {
   /** In the order of the workbook. */
   readonly sheets: readonly SheetName[];
-  /** Texts that cells refer to by number. */
+  /** Texts that cells refer to by index. */
   readonly shared: readonly string[];
-  /** Numbers of styles that show a number as a time. */
+  /** Indexes of styles that show a number as a time. */
   readonly timeStyles: ReadonlySet<number>;
-  /** Days are counted from 1904, not from 1900. */
+  /** True if days are counted from 1904, not from 1900. */
   readonly is1904: boolean;
 }
 
@@ -60,7 +60,7 @@ async function sharedTexts(archive: Archive): Promise<readonly string[]> {
   return texts;
 }
 
-/** Formats that every workbook has by number: dates and times (ECMA-376 part 1, 18.8.30). */
+/** Built-in number formats of dates and times (ECMA-376 part 1, 18.8.30). */
 const TIME_FORMATS: readonly (readonly [first: number, last: number])[] = [
   [14, 22],
   [27, 36],
@@ -92,7 +92,7 @@ async function timeStyles(archive: Archive): Promise<ReadonlySet<number>> {
   return styles;
 }
 
-/** A format of its own shows a time if it has letters of one besides quoted texts, escaped characters and colours. */
+/** A custom format shows a time if it has date or time letters outside of quotes, escaped characters and colours. */
 function isTimeFormat(code: string): boolean {
   return /[ymdhs]/i.test(code.replace(/"[^"]*"|\\.|_.|\*.|\[[^\]]*\]/g, "").replace(/general/gi, ""));
 }

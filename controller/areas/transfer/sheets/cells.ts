@@ -7,22 +7,22 @@ import { letters } from "./names.ts";
 
 export interface SheetCell {
   readonly text: string;
-  /** A number as such: where a time is meant it is days. */
+  /** True for a number. If a time is meant, the number counts days. */
   readonly isNumber: boolean;
-  /** A number that the sheet shows as a time. */
+  /** True for a number that the sheet shows as a time. */
   readonly isTime: boolean;
-  /** The reason why the content is no value: it is a formula, or an error. */
+  /** Reason why the content is no value: it is a formula or an error. */
   readonly fault?: string;
 }
 
 export interface SheetRow {
-  /** From 1. */
+  /** Row number, starting at 1. */
   readonly number: number;
-  /** By column from 0; cells without a content are left out. */
+  /** Cells by column, starting at 0; cells without content are omitted. */
   readonly cells: ReadonlyMap<number, SheetCell>;
 }
 
-/** The rows of a sheet as they come. A formula is a fault of its cell: it is not evaluated here. */
+/** The rows of a sheet as they are read. A formula is a fault of its cell, because formulas are not evaluated. */
 export async function* rowsOf(archive: Archive, sheet: SheetName, book: Book): AsyncGenerator<SheetRow> {
   const reader = new RowReader(sheet.name, book);
   for await (const some of archive.read(sheet.part)) {
@@ -97,7 +97,7 @@ class RowReader {
     const isTime = isNumber && this.#book.timeStyles.has(this.#style);
     const read = fault === undefined ? { text: this.#value(text) } : { text, fault };
     this.#cells.set(this.#column, { ...read, isNumber, isTime });
-    // Many cells may share one long text.
+    // Many cells may refer to one long text, so count it for each.
     this.#characters += read.text.length;
     if (this.#characters > SHEET_ROW_MAX_CHARACTERS)
       throw this.#fault(`its row has more than ${SHEET_ROW_MAX_CHARACTERS} characters`, "SHEET_ROW_MAX_CHARACTERS");

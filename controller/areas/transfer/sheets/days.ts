@@ -1,14 +1,14 @@
 const DAY_MS = 86_400_000;
-/** Days from 1899-12-30 to 1970: where the calendar of 1900 begins, for days from 1900-03-01 on. */
+/** Days from 1899-12-30 to 1970-01-01: the start of the 1900 calendar for days from 1900-03-01 on. */
 const EPOCH_DAYS = 25_569;
-/** Days from 1899-12-30 to 1904-01-01, which is day 0 of the calendar of 1904. */
+/** Days from 1899-12-30 to 1904-01-01, which is day 0 of the 1904 calendar. */
 const DAYS_TO_1904 = 1_462;
-/** The calendar of 1900 has a 29th of February 1900, which was no day. */
+/** The 1900 calendar has a day 1900-02-29, which did not exist. */
 const NO_DAY = 60;
 
 /**
- * Milliseconds since 1970 of the days by which spreadsheet programs count. `undefined` for a number that is no day: a
- * time of day alone, and the 29th of February 1900.
+ * Milliseconds since 1970 for a day number of a spreadsheet program. `undefined` for a number that is no day: a time of
+ * day alone, or 1900-02-29.
  */
 export function timeOfDays(days: number, is1904: boolean): number | undefined {
   if (is1904) return sinceEpoch(days + DAYS_TO_1904);

@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { SHEET_MARKUP_MAX_CHARACTERS } from "../../../../common/limits.ts";
 
-/** What a spreadsheet's parts are made of, without prefixes of names, comments and instructions. */
+/** Markup tokens of a spreadsheet part, without namespace prefixes, comments and processing instructions. */
 export type Markup =
   | { readonly kind: "open"; readonly name: string; readonly attributes: string }
   | { readonly kind: "close"; readonly name: string }
@@ -9,18 +9,18 @@ export type Markup =
 
 const TAG = /<(\/?)(?:[^\s/>"'=:]*:)?([^\s/>"'=:]+)((?:[^<>"']|"[^"]*"|'[^']*')*)>/y;
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
-/** The escape of a character that cannot stand in XML: `_x0000_`. */
+/** Escape of a character that XML cannot contain: `_x0000_`. */
 const ESCAPED = /_x([0-9a-fA-F]{4})_/g;
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\r\ufffe\uffff]/g;
 const SIGNS: Readonly<Record<string, string>> = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
 
 /**
- * Reads XML that comes in pieces, without ever looking outside of it: a document type, and so every entity of its own,
- * is refused. Holds at most `SHEET_MARKUP_MAX_CHARACTERS` of what is not complete yet.
+ * Reads XML in pieces. A document type is refused, so there are no custom entities and no external references. Holds at
+ * most `SHEET_MARKUP_MAX_CHARACTERS` of incomplete input.
  */
 export class MarkupReader {
   #held = "";
-  /** Tags that are open. */
+  /** Number of open tags. */
   #depth = 0;
 
   take(piece: string): Markup[] {
@@ -36,12 +36,12 @@ export class MarkupReader {
     );
   }
 
-  /** To be called when the text is over. */
+  /** Call at the end of the text. */
   end(): void {
     if (this.#held.trim() !== "" || this.#depth !== 0) throw broken();
   }
 
-  /** Where the next piece ends; `undefined` when it is not whole yet. */
+  /** End of the next token; `undefined` if it is incomplete. */
   #next(at: number, found: Markup[]): number | undefined {
     const open = this.#held.indexOf("<", at);
     if (open === -1) return undefined;
@@ -82,7 +82,7 @@ export class MarkupReader {
   }
 }
 
-/** The texts of `t` inside an element, without those that give the pronunciation. */
+/** Collects the texts of `t` inside an element, without phonetic texts. */
 export class CellText {
   text = "";
   #isText = false;
@@ -100,14 +100,14 @@ export class CellText {
   }
 }
 
-/** The attribute of a tag, with any prefix of the name. */
+/** The attribute of a tag, with any namespace prefix. */
 export function attributeOf(attributes: string, name: string): string | undefined {
   const match = new RegExp(`(?:^|[\\s:])${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(attributes);
   const value = match?.[1] ?? match?.[2];
   return value === undefined ? undefined : unescaped(value);
 }
 
-/** A text as a cell holds it. */
+/** Encodes a text for a cell. */
 export function cellText(text: string): string {
   return text
     .replace(ESCAPED, "_x005F$&")

@@ -10,19 +10,19 @@ import {
 } from "../../../../common/mql/index.ts";
 
 /**
- * A sheet holds one class. Its first rows, by what column A says: `class` and its path; `keys`, `indexes` and
- * `options`, one in each cell; `name`, `title` and `type` of the columns, from B on. Below them one object a row, its
- * id in A. The type `relation` stands for an edge type.
+ * A sheet holds one class. Column A of its first rows names their content: `class` and its path; `keys`, `indexes` and
+ * `options`, one per cell; `name`, `title` and `type` of the columns, from B on. Below them is one object per row, with
+ * its id in A. The type `relation` means an edge type.
  */
 export const HEAD_ROWS = ["class", "keys", "indexes", "options", "name", "title", "type"] as const;
 export type HeadRow = (typeof HEAD_ROWS)[number];
 export const RELATION = "relation";
-/** A sheet of edge types says this in A1; name and remark follow in A and B. */
+/** Content of A1 in the sheet of edge types. Columns A and B of the next rows have name and remark. */
 export const EDGE_TYPES = "edge types";
 
 const CLASS = { kind: "class", path: "/x", subtree: false, alias: undefined, span: NOWHERE } as const;
 
-/** As it stands in `CREATE CLASS` behind the name of the column. */
+/** The column type in the syntax of `CREATE CLASS`. */
 export function typeText(column: ColumnDefinition): string {
   const text = alteration({ kind: "addColumn", column: { ...column, name: "x", title: undefined }, span: NOWHERE });
   return text.slice("ADD COLUMN x ".length);
@@ -56,12 +56,12 @@ function parseAlteration(text: string): AlterClass["alteration"] | undefined {
   return first?.kind === "alterClass" && !second ? first.alteration : undefined;
 }
 
-/** A cell that says this holds the empty text; spreadsheet programs drop cells whose text is empty. */
+/** Cell content that stands for the empty text, because spreadsheet programs drop cells with an empty text. */
 const EMPTY_MARK = '""';
-/** Texts of which one might be taken for the mark have one quote more in a cell. */
+/** Texts of quotes only get one more quote in a cell, so that they differ from the mark. */
 const QUOTES = /^""+$/;
 
-/** A text of a column as its cell holds it. */
+/** Encodes a text of a column for its cell. */
 export function markedText(text: string): string {
   if (text === "") return EMPTY_MARK;
   return QUOTES.test(text) ? `${text}"` : text;
@@ -72,7 +72,7 @@ export function unmarkedText(cell: string): string {
   return QUOTES.test(cell) ? cell.slice(1) : cell;
 }
 
-/** `A` for 0, `AA` for 26. */
+/** Letters of a column: `A` for 0, `AA` for 26. */
 export function letters(column: number): string {
   const rest = Math.floor(column / 26);
   return (rest > 0 ? letters(rest - 1) : "") + String.fromCharCode(65 + (column % 26));

@@ -23,11 +23,11 @@ import {
   type HeadRow,
 } from "./names.ts";
 
-/** Greater numbers in a column of times are milliseconds: as days they would be tens of thousands of years away. */
+/** Greater numbers in a column of times are milliseconds: as days they would be thousands of years away. */
 const DAYS_MAX = 3_000_000;
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
 
-/** A workbook as the script it stands for: a class for each sheet, then its objects. */
+/** Converts a workbook to a script: a class for each sheet, then its objects. */
 export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
   await using archive = await Archive.open(path);
   const book = await bookOf(archive);
@@ -40,12 +40,12 @@ export async function* workbookParts(path: string): AsyncGenerator<ScriptPart> {
 
 interface Head {
   readonly path: string;
-  /** Column of the sheet to the name, and to the type of the class's column. */
+  /** Maps a column of the sheet to the name, and to the type, of the class's column. */
   readonly names: ReadonlyMap<number, string>;
   readonly types: ReadonlyMap<number, string>;
 }
 
-/** A sheet without anything in A1 is passed over. */
+/** Reads one sheet; ignores a sheet whose A1 is empty. */
 class SheetReader {
   readonly #sheet: string;
   #kind: "unknown" | "other" | "class" | "edge types" = "unknown";
@@ -124,7 +124,7 @@ class SheetReader {
     });
   }
 
-  /** What stands in a row of the head from B on. */
+  /** Cells of a row of the head, from B on. */
   #cells(row: HeadRow): ReadonlyMap<number, string> {
     const cells = [...(this.#rows.get(row)?.cells ?? [])].filter(
       ([at, { text }]) => at > 0 && (text !== "" || row === "title"),

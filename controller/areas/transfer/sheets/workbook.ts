@@ -9,7 +9,7 @@ import { letters } from "./names.ts";
 export type Cell = string | number | boolean | undefined;
 
 export interface SheetContent {
-  /** What it would be called; made short and different from the others. */
+  /** Preferred name; shortened and made unique in the workbook. */
   readonly name: string;
   rows(): AsyncIterable<readonly Cell[]>;
 }
@@ -19,12 +19,12 @@ const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
 const RELATIONS = "http://schemas.openxmlformats.org/package/2006/relationships";
 const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
 const CONTENT = "application/vnd.openxmlformats-officedocument.spreadsheetml";
-/** None of them takes more than two UTF-16 units. */
+/** Characters may take up to two UTF-16 units each. */
 const NAME_CHARACTERS = Math.floor(SHEET_NAME_MAX_CHARACTERS / 2);
-/** The same for every file, so that the same content gives the same bytes. */
+/** The same metadata for every file, so that the same content gives the same bytes. */
 const ENTRY = { mtime: new Date(2000, 0, 1), forceDosTimestamp: true, compress: true };
 
-/** A workbook as it is read: one sheet after the other, of which a piece is held at a time. */
+/** A workbook as a stream: writes one sheet after the other and holds one piece at a time. */
 export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   const zip = new ZipFile();
   const output = zip.outputStream as Readable;
@@ -37,7 +37,7 @@ export function workbookBytes(sheets: readonly SheetContent[]): Readable {
   );
   add("xl/workbook.xml", workbook(sheetNames(sheets)));
   add("xl/_rels/workbook.xml.rels", workbookRelations(sheets.length));
-  // A pipe passes on neither what breaks the rows of a sheet nor that nobody reads them any more.
+  // A pipe passes on neither an error of the rows nor that the reader has gone, so both are handled here.
   let rows: Readable | undefined;
   output.once("close", () => rows?.destroy());
   for (const [at, sheet] of sheets.entries()) {
@@ -81,7 +81,7 @@ function numbered(count: number, text: (n: number) => string): string {
   return Array.from({ length: count }, (_, at) => text(at + 1)).join("");
 }
 
-/** Spreadsheet programs take short names of which no two differ in case only. */
+/** Sheet names must be short, and unique ignoring case. */
 function sheetNames(sheets: readonly SheetContent[]): readonly string[] {
   const taken = new Set<string>();
   return sheets.map(({ name }) => {

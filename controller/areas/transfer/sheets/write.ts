@@ -8,7 +8,7 @@ import type { ExportedClass } from "../types.ts";
 import { EDGE_TYPES, markedText, optionText, letters, RELATION, typeText } from "./names.ts";
 import type { Cell, SheetContent } from "./workbook.ts";
 
-/** Times that have a year of four digits are written as a calendar has them. */
+/** Times with a year of four digits are written as dates. */
 const CALENDAR_MIN_MS = Date.UTC(1000, 0, 1);
 const CALENDAR_MAX_MS = Date.UTC(9999, 11, 31);
 /** Spreadsheet programs keep 15 digits of a number: greater whole numbers are written as text. */
@@ -16,7 +16,7 @@ const EXACT_BELOW = 1e15;
 
 export interface ClassSheetOptions {
   readonly parent: ClassView | undefined;
-  /** Edge types that objects may be related by. */
+  /** Edge types that objects of the class may have. */
   readonly relations: readonly string[];
   readonly objects: () => AsyncIterable<readonly ExportedObject[]>;
 }
@@ -31,7 +31,7 @@ export function edgeTypeSheet(types: readonly EdgeType[]): SheetContent {
   };
 }
 
-/** All columns of the class, inherited ones too, since its objects have them. */
+/** Contains all columns of the class, including inherited ones, because its objects have them. */
 export function classSheet(exported: ExportedClass, options: ClassSheetOptions): SheetContent {
   const relations = options.relations.filter((type) => exported.view.column(type) === undefined);
   return {
@@ -70,7 +70,7 @@ function objectRow(
   return [id, ...own, ...relations.map((type) => (targets.has(type) ? JSON.stringify(targets.get(type)) : undefined))];
 }
 
-/** A longer text would make the file one that spreadsheet programs call damaged. */
+/** Rejects longer texts: spreadsheet programs would report the file as damaged. */
 function bounded(row: readonly Cell[], of: string): readonly Cell[] {
   const long = row.findIndex((cell) => typeof cell === "string" && cell.length > SHEET_CELL_MAX_CHARACTERS);
   if (long === -1) return row;
