@@ -23,7 +23,7 @@ import { groupReply } from "./shown.ts";
 import type { ApiPermission } from "./types.ts";
 
 export function groupRoutes(groups: GroupService): readonly Endpoint[] {
-  return [...ownRoutes(groups), ...apiRoutes(groups), ...refreshRoutes(groups)];
+  return [...ownRoutes(groups), ...apiRoutes(groups), ...apiPathRoutes(groups), ...refreshRoutes(groups)];
 }
 
 export function explainRoutes(explaining: ExplainService): readonly Endpoint[] {
@@ -109,13 +109,14 @@ function ownRoutes(groups: GroupService): readonly Endpoint[] {
   ];
 }
 
+const API_PATH = "/admin/perms/api";
+const API_PERMISSION_PATH = `${API_PATH}/:name`;
+
 function apiRoutes(groups: GroupService): readonly Endpoint[] {
-  const path = "/admin/perms/api";
-  const one = `${path}/:name`;
   return [
     endpoint({
       method: "POST",
-      path,
+      path: API_PATH,
       permission: "perms:write",
       summary: "Make an API permission for paths of scripts and files; it has no group yet",
       input: ApiCreate,
@@ -128,7 +129,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "GET",
-      path,
+      path: API_PATH,
       permission: "perms:read",
       summary: "All API permissions",
       input: Type.Object({}),
@@ -137,7 +138,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "GET",
-      path: one,
+      path: API_PERMISSION_PATH,
       permission: "perms:read",
       summary: "One API permission",
       input: ApiName,
@@ -148,7 +149,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "DELETE",
-      path: one,
+      path: API_PERMISSION_PATH,
       permission: "perms:write",
       summary: "Delete an API permission; its paths are closed at once",
       input: ApiName,
@@ -158,9 +159,15 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
         return { message: "", warnings };
       },
     }),
+  ];
+}
+
+/** Which paths an API permission opens, and to which groups. */
+function apiPathRoutes(groups: GroupService): readonly Endpoint[] {
+  return [
     endpoint({
       method: "PUT",
-      path: one,
+      path: API_PERMISSION_PATH,
       permission: "perms:write",
       summary: "Replace the paths of an API permission",
       input: ApiPaths,
@@ -173,7 +180,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "PUT",
-      path: `${one}/group`,
+      path: `${API_PERMISSION_PATH}/group`,
       permission: "perms:write",
       summary: "Open the paths of an API permission to groups, beside those that have it",
       input: ApiGroups,
@@ -186,7 +193,7 @@ function apiRoutes(groups: GroupService): readonly Endpoint[] {
     }),
     endpoint({
       method: "DELETE",
-      path: `${one}/group`,
+      path: `${API_PERMISSION_PATH}/group`,
       permission: "perms:write",
       summary: "Close the paths of an API permission to groups",
       input: ApiGroups,

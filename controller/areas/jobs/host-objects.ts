@@ -43,7 +43,13 @@ export function jobHostObject(parts: JobHostParts): HostObject {
   return {
     name: "job",
     summary: "Jobs, their executions and their contexts, with the rights of the script",
-    functions: [...reading(parts), ...defining(parts), ...executing(parts), ...contextFunctions(parts.contexts)],
+    functions: [
+      ...reading(parts),
+      ...defining(parts),
+      ...executing(parts),
+      ...overseeing(parts),
+      ...contextFunctions(parts.contexts),
+    ],
   };
 }
 
@@ -190,6 +196,11 @@ function executing({ runs, retrying, cancelling, query }: JobHostParts): readonl
       call: async ({ principal }, runId, param) =>
         (await retrying.retry(principal, runId, requestOf(param, undefined))).runId,
     }),
+  ];
+}
+
+function overseeing({ runs, query }: JobHostParts): readonly HostFunction[] {
+  return [
     hostFunction({
       name: "batch",
       summary: "Executes several jobs side by side; none of them when one is wrong",
