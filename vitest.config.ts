@@ -94,7 +94,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     // A busy machine is no failure: a second, which polls have by default, may pass before anything runs.
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ["test/helpers/program-flags.ts"],
+    setupFiles: ["test/helpers/program-flags.ts", "test/helpers/known-passwords.ts"],
     // Projects that run after one another transform each module once.
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
