@@ -12,7 +12,7 @@ import { TIMES } from "../helpers/times.ts";
  */
 
 /** Cases in every run; `npm run soak` makes more. */
-const CASES = 1_000 * TIMES;
+const CASES = 500 * TIMES;
 const Nested = Type.Object({
   a: Type.Optional(Type.Union([Type.String(), Type.Integer(), Type.Null()])),
   b: Type.Optional(Type.Array(Type.String())),

@@ -20,7 +20,7 @@ import { openWorld, type World } from "./world.ts";
  */
 
 /** Calls in every run; `npm run soak -- --calls N` makes more. */
-const CALLS = Number(process.env["ODP_FUZZ_CALLS"] ?? 10_000);
+const CALLS = Number(process.env["ODP_FUZZ_CALLS"] ?? 5_000);
 /** Each world begins anew: what calls leave behind, as entries of the audit trail, makes later ones cost more. */
 const CALLS_PER_WORLD = 10_000;
 /** One of so many goes through all of HTTP; the others end before the wire, where most of the costs are. */
