@@ -47,7 +47,7 @@ test("areas that were laid out have the form that is checked, compile, are free 
   const areas = ["controller/areas/shifts", "controller/areas/maintenancewindows"];
   const { stdout } = await run(
     process.execPath,
-    ["node_modules/vitest/vitest.mjs", "run", "--project", "unit", "--maxWorkers", "1", ...areas],
+    ["node_modules/vitest/vitest.mjs", "run", "--project", "unit", "--no-file-parallelism", ...areas],
     { cwd: root },
   );
   expect(stdout).toMatch(/Tests .*4 passed/);
