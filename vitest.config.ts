@@ -81,6 +81,9 @@ const RING_IN_SOAK = ["test/ring/{edges,expiry,repairs}.test.ts"];
 export const SOAK_PROJECTS = ["areas-soak", "ring-soak"] as const;
 const [AREAS_SOAK, RING_SOAK] = SOAK_PROJECTS;
 
+/** Set where a project runs beside others, which want processors too: `npm test`. */
+export const BESIDE_OTHERS = "ODP_TEST_BESIDE_OTHERS";
+
 /**
  * Projects by what they need: `unit` nothing, `cluster` and `areas-cluster` a real etcd and Cassandra, `e2e` built
  * bundles and processes, `ring` three of each, `sim` processor time. They run one after the other: what is measured
@@ -94,7 +97,7 @@ export default defineConfig({
     hookTimeout: 240_000,
     // A busy machine is no failure: a second, which polls have by default, may pass before anything runs.
     expect: { poll: { timeout: 30_000 } },
-    setupFiles: ["test/helpers/program-flags.ts"],
+    setupFiles: ["test/helpers/program-flags.ts", "test/helpers/known-passwords.ts"],
     // Projects that run after one another transform each module once.
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
@@ -111,7 +114,7 @@ export default defineConfig({
           // Files share a process: loading the controller takes longer than most of them do.
           isolate: false,
           // More than processors, as many tests wait for a time that passes.
-          maxWorkers: 3,
+          maxWorkers: process.env[BESIDE_OTHERS] === undefined ? 4 : 3,
         },
       },
       {

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { appendFile, cp, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { OUTBOX_MAX_BYTES } from "../../common/limits.ts";
 import { FakeController } from "../../test/helpers/fake-controller.ts";
 import { realClock, seededRandom } from "../../test/helpers/clock.ts";
@@ -18,54 +18,61 @@ const CASES = ["command-policy", "log-policy"].flatMap((plugin) => {
   return readdirSync(folder).map((name) => ({ name: `${plugin}: ${name}`, folder: join(folder, name) }));
 });
 
-let stop: (() => Promise<void>) | undefined;
-
-afterEach(() => stop?.());
-
 describe("golden cases", () => {
-  it.each(CASES)("$name", async ({ folder }) => {
+  // Together, as they wait for pauses of their logs.
+  it.concurrent.each(CASES)("$name", async ({ folder }) => {
     const work = await mkdtemp(join(tmpdir(), "odp-case-"));
     await cp(folder, join(work, "case"), { recursive: true });
     const controller = await FakeController.start();
     const end = new AbortController();
-    const world = {
-      clock: realClock,
-      random: seededRandom(1),
-      log: () => undefined,
-      environment: { PATH: process.env.PATH },
-      version: "test",
-    };
-    const config = {
-      controller: controller.url,
-      token: controller.joinToken,
-      name: "h",
-      folder: join(work, "agent"),
-      outboxMaxBytes: OUTBOX_MAX_BYTES,
-      isTunnelOpen: () => false,
-    };
-    const done = runAgent(config, world, end.signal);
-    stop = async () => {
+    const done = start(controller, work, end.signal);
+    try {
+      await follow(controller, work, folder);
+    } finally {
       end.abort();
       await done;
       await controller.stop();
       await rm(work, { recursive: true, force: true });
-    };
-    const spec = readFileSync(join(folder, "policy.json"), "utf8").replaceAll("$CASE", join(work, "case"));
-    controller.want({ revision: 1, policies: [{ name: "case", revision: 1, spec, depot: undefined, conf: "" }] });
-    const expected = readFileSync(join(folder, "expected.txt"), "utf8")
-      .split("\n---\n")
-      .map((text) => text.replace(/\n$/, ""));
-    await appendWhenSeen(controller, join(work, "case"), folder);
-    await controller.until("all records", () => controller.records().length >= expected.length);
-    const entries = [...controller.bodies("records")].sort((a, b) =>
-      a.source < b.source ? -1 : a.source > b.source ? 1 : 0,
-    );
-    const records = entries.flatMap((entry) =>
-      entry.records.map((record) => `${groupsOf(entry.groups)}${record.toString()}`),
-    );
-    expect(records.slice(0, expected.length)).toEqual(expected);
+    }
   });
 });
+
+/** The whole agent. */
+function start(controller: FakeController, work: string, signal: AbortSignal): Promise<unknown> {
+  const world = {
+    clock: realClock,
+    random: seededRandom(1),
+    log: () => undefined,
+    environment: { PATH: process.env.PATH },
+    version: "test",
+  };
+  const config = {
+    controller: controller.url,
+    token: controller.joinToken,
+    name: "h",
+    folder: join(work, "agent"),
+    outboxMaxBytes: OUTBOX_MAX_BYTES,
+    isTunnelOpen: () => false,
+  };
+  return runAgent(config, world, signal);
+}
+
+async function follow(controller: FakeController, work: string, folder: string): Promise<void> {
+  const spec = readFileSync(join(folder, "policy.json"), "utf8").replaceAll("$CASE", join(work, "case"));
+  controller.want({ revision: 1, policies: [{ name: "case", revision: 1, spec, depot: undefined, conf: "" }] });
+  const expected = readFileSync(join(folder, "expected.txt"), "utf8")
+    .split("\n---\n")
+    .map((text) => text.replace(/\n$/, ""));
+  await appendWhenSeen(controller, join(work, "case"), folder);
+  await controller.until("all records", () => controller.records().length >= expected.length);
+  const entries = [...controller.bodies("records")].sort((a, b) =>
+    a.source < b.source ? -1 : a.source > b.source ? 1 : 0,
+  );
+  const records = entries.flatMap((entry) =>
+    entry.records.map((record) => `${groupsOf(entry.groups)}${record.toString()}`),
+  );
+  expect(records.slice(0, expected.length)).toEqual(expected);
+}
 
 function groupsOf(groups: Readonly<Record<string, string>>): string {
   const names = Object.keys(groups).sort();

@@ -10,7 +10,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_1_MS = -62_135_596_800_000;
 const YEAR_10000_MS = 253_402_300_800_000;
-const CASES = 500 * TIMES;
+const CASES = 200 * TIMES;
 const CALENDAR = ["1 day", "1 week", "1 month", "1 quarter", "1 year"] as const;
 const CLOCK = [
   "1 second",

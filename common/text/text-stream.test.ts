@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
+import { TIMES } from "../../test/helpers/times.ts";
 import { encodingNamed, markedEncoding, type Encoding } from "./encodings.ts";
 import { decodeText, refusing, requireMarkOf, TextStream, textOf } from "./text-stream.ts";
 
@@ -132,7 +133,7 @@ test("no sender's buffer is kept", () => {
 test.each(NAMES)("%s: random bytes are read as the runtime reads them, however they come in pieces", (name) => {
   const random = seededRandom(7);
   const encoding = encodingNamed(name);
-  for (let round = 0; round < 2_000; round++) {
+  for (let round = 0; round < 700 * TIMES; round++) {
     const bytes = randomBytes(random, name);
     const whole = decodeText(bytes, encoding);
     const cuts = Array.from({ length: 3 }, () => Math.floor(random.next() * (bytes.length + 1)));

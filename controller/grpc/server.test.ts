@@ -404,9 +404,10 @@ describe("the agent port refuses", () => {
   });
 
   it("the certificate of another tenant for this tenant's host", async () => {
-    const mine = await connected("shared-name");
+    const own = agentOf(await test.enrol("shared-name"));
+    await own.hello({ streamId: "stream-own" });
     const theirs = agentOf(await test.enrol("shared-name", "second"));
-    await theirs.hello();
+    await theirs.hello({ streamId: "stream-of-theirs" });
     // Both sessions live: the same name in two tenants means two hosts.
     expect(await test.hosts.isOnline("matrix", "shared-name")).toBe(true);
     expect(await test.hosts.isOnline("second", "shared-name")).toBe(true);
@@ -414,15 +415,16 @@ describe("the agent port refuses", () => {
       test.principal(),
       "shared-name",
       { kind: "exec", line: "true" },
-      { commandId: "tenant-1", timeoutMs: 200 },
+      { commandId: "tenant-1", timeoutMs: 60_000 },
     );
-    expect(await mine.agent.next("command")).toMatchObject({ id: "tenant-1" });
-    const result = { commandId: "tenant-1", state: "ok", code: 0, message: "forged", startedMs: 1, endedMs: 2 };
-    theirs.send({
-      $case: "batch",
-      value: { streamId: "stream-of-theirs", entries: [entry(1, { $case: "result", value: result })] },
-    });
-    expect(await outcome).toMatchObject({ state: "timeout" });
+    expect(await own.next("command")).toMatchObject({ id: "tenant-1" });
+    const ended = { commandId: "tenant-1", startedMs: 1, endedMs: 2 };
+    const forged = entry(1, { $case: "result", value: { ...ended, state: "ok", code: 0, message: "forged" } });
+    theirs.send({ $case: "batch", value: { streamId: "stream-of-theirs", entries: [forged] } });
+    expect(await theirs.next("acknowledge")).toMatchObject({ throughSequence: 1 });
+    const told = entry(1, { $case: "result", value: { ...ended, state: "failed", code: 3, message: "" } });
+    own.send({ $case: "batch", value: { streamId: "stream-own", entries: [told] } });
+    expect(await outcome).toMatchObject({ state: "failed", code: 3 });
   });
 
   it("a certificate that has expired", async () => {

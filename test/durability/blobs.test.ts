@@ -15,7 +15,7 @@ const PUTS_MAX = 6;
 histories({
   promise: "embedded-power-cut",
   part: "contents and streams of the embedded store",
-  count: 150,
+  count: 75,
   found: [
     ["bytes behind the end that were never answered", 3],
     ["a content whose name was not durable, put again", 531],

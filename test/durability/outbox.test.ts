@@ -14,7 +14,7 @@ const COMMANDS_MAX = 6;
 histories({
   promise: "agent-power-cut",
   part: "the agent's outbox and journal",
-  count: 250,
+  count: 120,
   found: [
     ["a folder whose name was never durable", 1],
     ["an unsynced write of a killed agent, taken over and sent", 287],

@@ -12,7 +12,7 @@ const KEY = "/etc/odp/keys/secret.key";
 histories({
   promise: "agent-power-cut",
   part: "the agent's state and identity",
-  count: 600,
+  count: 250,
   found: [["two names of one file, one of them written anew", 260]],
   history: async (seed) => {
     const answered = { state: 0, identity: 0 };
@@ -23,7 +23,7 @@ histories({
 histories({
   promise: "embedded-power-cut",
   part: "the key file of the controller",
-  count: 600,
+  count: 250,
   found: [["a key that was used before its name was durable", 1]],
   history: async (seed) => {
     let used: string | undefined;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { seededRandom } from "../helpers/clock.ts";
 import { prove } from "../helpers/evidence.ts";
+import { storeFolder } from "../helpers/folders.ts";
 import { TIMES } from "../helpers/times.ts";
 import type { Acknowledged } from "../tools/crash/acknowledged.ts";
 import { diskAfter, dump } from "../tools/crash/images.ts";
@@ -13,7 +14,7 @@ import { canTrace, readTrace, startTraced, type Timed } from "../tools/crash/str
 const ANSWERS = 400;
 /** Calls by which it makes its first environment, and some more. */
 const FIRST_MOMENTS = 60;
-const IMAGES = 40 * TIMES;
+const IMAGES = 25 * TIMES;
 const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
 const WRITER = join(import.meta.dirname, "../tools/crash/child.ts");
 
@@ -77,7 +78,7 @@ test.runIf(canTrace())(
 
 async function inspectAt(moment: number, image: number): Promise<void> {
   const happened = events.slice(0, moment);
-  const left = join(folder, `image-${image}`);
+  const left = await storeFolder("odp-image-");
   await dump(await diskAfter(happened, store, seed + image), store, left);
   expect({ seed, image, moment, findings: await inspect(left, answered(happened)) }).toEqual({
     seed,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, inject, test } from "vitest";
 import { eventually } from "../helpers/programs.ts";
 import { prove } from "../helpers/evidence.ts";
+import { TIMES } from "../helpers/times.ts";
 import {
   amiss,
   carryOut,
@@ -24,6 +25,8 @@ import { unaccounted } from "./scheduled-runs.ts";
 /** In CI always the same moments; `ODP_TEST_SEED` tries others. */
 const SEED = Number(process.env["ODP_TEST_SEED"] ?? 4);
 const KILLS = 10;
+/** As many lines between two rotations, and altogether: `npm run soak`. */
+const MORE = TIMES > 1 ? 3 : 1;
 const DEADLINE_MS = 600_000;
 const SECOND_MS = 1_000;
 const TOLD_DEADLINE_MS = 120_000;
@@ -33,16 +36,16 @@ const cluster = inject("cluster");
 const engines = [
   {
     name: "embedded",
-    lines: 300_000,
-    rotateEveryLines: 14_000,
-    linesPerBurst: 600,
+    lines: 120_000 * MORE,
+    rotateEveryLines: 5_600 * MORE,
+    linesPerBurst: 300,
     match: "^access\\.log(\\.\\d+)?$",
     settings: { ODP_STORE: "embedded" },
   },
   {
     name: "cluster",
-    lines: 100_000,
-    rotateEveryLines: 6_000,
+    lines: 50_000 * MORE,
+    rotateEveryLines: 3_000 * MORE,
     linesPerBurst: 200,
     match: "^access\\.log$",
     settings: cluster.available ? clusterVariables(cluster.settings) : undefined,

@@ -58,5 +58,10 @@ export function seededRandom(seed: number): Random {
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 0x1_0000_0000;
   };
-  return { next, bytes: (count) => Uint8Array.from({ length: count }, () => Math.floor(next() * 256)) };
+  const bytes = (count: number): Uint8Array => {
+    const drawn = new Uint8Array(count);
+    for (let at = 0; at < count; at += 1) drawn[at] = next() * 256;
+    return drawn;
+  };
+  return { next, bytes };
 }

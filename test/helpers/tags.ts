@@ -3,6 +3,7 @@ import { QueryService } from "../../controller/areas/query/index.ts";
 import { tagsArea, TagService } from "../../controller/areas/tags/index.ts";
 import type { Runtime } from "../../controller/runtime.ts";
 import type { Stores } from "../../controller/store/engine.ts";
+import type { Clock } from "../../common/time.ts";
 import { realClock } from "./clock.ts";
 import { testRuntime } from "./runtime.ts";
 
@@ -16,6 +17,8 @@ interface TagControllerOptions {
   readonly own?: string;
   /** Ids of controllers whose lease is over. */
   readonly gone?: ReadonlySet<string>;
+  /** By which a move waits before it tries again; the real one when absent. */
+  readonly clock?: Clock;
   readonly classes?: (objects: ObjectService) => readonly SystemClass[];
 }
 
@@ -27,13 +30,13 @@ export function tagRuntime(): Runtime {
 /** The services that a controller needs for tags, over stores that it may share with others. */
 export function tagController(
   stores: Stores,
-  { own = "one", gone = new Set(), classes = () => [] }: TagControllerOptions = {},
+  { own = "one", gone = new Set(), clock = realClock, classes = () => [] }: TagControllerOptions = {},
 ): TagController {
   const runtime = tagRuntime();
   const objects = new ObjectService({ stores, runtime });
   const query = new QueryService({ objects, runtime });
   const controllers = { own, has: (id: string) => !gone.has(id) };
-  const tags = new TagService({ stores, objects, query, runtime, controllers });
+  const tags = new TagService({ stores, objects, query, runtime: { ...runtime, clock }, controllers });
   for (const definition of [...(tagsArea(tags).classes ?? []), ...classes(objects)])
     objects.registerSystemClass(definition);
   return {

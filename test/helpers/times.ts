@@ -3,6 +3,9 @@ import { expect } from "vitest";
 /** Factor for the number of random cases; 1 in every run, more in `npm run soak`. */
 export const TIMES = Number(process.env["ODP_TEST_TIMES"] ?? 1);
 
+/** Changes of one thing until it counts as old; `npm run soak` makes as many as years do. */
+export const AGED_CHANGES = TIMES > 1 ? 10_000 : 2_000;
+
 /**
  * True if measured times have bounds, as with `npm run soak -- --timed N`. All other runs assert counts, because a busy
  * machine may pause for seconds.

@@ -30,8 +30,8 @@ test.each(onCluster ? [] : [{ seed: 31 }, { seed: 2, orderedMost: 6 }])(
 );
 
 const ON_CLUSTER = [{ seed: 10, queries: 500 }];
-/** 1,000 altogether; `npm run soak` compares `--times` as many. */
-const EMBEDDED = [11, 12].map((seed) => ({ seed, queries: 500 }));
+/** 500 altogether; `npm run soak` compares `--times` as many. */
+const EMBEDDED = [11, 12].map((seed) => ({ seed, queries: 250 }));
 
 test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: TIMEOUT_MS }, ({ seed, queries }) =>
   overEngine({ seed, queries }),
@@ -41,7 +41,7 @@ test.each(onCluster ? ON_CLUSTER : EMBEDDED)("over an engine (%j)", { timeout: T
 test.concurrent.each(onCluster ? [] : [16, 17])(
   "over an engine with faults (seed %i)",
   { timeout: TIMEOUT_MS },
-  (seed) => overEngine({ seed, queries: 200, faultySeed: seed }),
+  (seed) => overEngine({ seed, queries: 100, faultySeed: seed }),
 );
 
 async function overEngine({
@@ -56,6 +56,6 @@ async function overEngine({
   await using engine = await openTestEngine(options);
   const objects = new ObjectService({ stores: engine, runtime: testRuntime(realClock) });
   // Making classes takes longer on a cluster.
-  await compareMany(objects, { seed, queries, perWorld: onCluster ? 1_000 : 250 });
+  await compareMany(objects, { seed, queries, perWorld: onCluster ? queries : Math.min(queries, 250) });
   await objects.close();
 }

@@ -11,6 +11,7 @@ import { realClock } from "../helpers/clock.ts";
 import { onCluster, openTestEngine } from "../helpers/engine.ts";
 import { MemoryObjects } from "../helpers/memory-objects.ts";
 import { testRuntime } from "../helpers/runtime.ts";
+import { TIMES } from "../helpers/times.ts";
 import { parseBlocks } from "./blocks.ts";
 import { runScript } from "./script.ts";
 
@@ -44,8 +45,8 @@ describe.each(scripts)("%s", (name) => {
 
   test.each([
     ["as it is", {}],
-    ["with faults", { faultySeed: 7 }],
-  ])("over an engine, %s", async (_, options) => {
+    ...(onCluster && TIMES === 1 ? [] : [["with faults", { faultySeed: 7 }] as const]),
+  ] as const)("over an engine, %s", async (_, options) => {
     await using engine = await openTestEngine(options);
     const objects = new ObjectService({ stores: engine, runtime });
     const batches = { stores: engine, controllers: { own: "one", has: () => true }, objects, runtime };

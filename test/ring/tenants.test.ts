@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { ObjectService } from "../../controller/areas/objects/index.ts";
 import { QueryService } from "../../controller/areas/query/index.ts";
 import { clusterRuntime, openTestClusterEngine, type TestClusterEngine } from "../helpers/cluster.ts";
@@ -55,16 +55,16 @@ test("a tenant that is made with three replicas has them on the ring, and one wi
   await expectWhole("three");
 });
 
-test.each(["cassandra-1", "cassandra-3"])(
-  "a tenant is made while %s hangs, and is whole when that goes on",
-  async (name) => {
-    const tenant = name.replace("-", "");
-    await ring.pause(name);
-    try {
-      await engine.createTenant(tenant, { replicationFactor: 3 });
-    } finally {
-      await mendRing(ring);
-    }
-    await expectWhole(tenant);
-  },
-);
+/** `npm run soak`, where there are five nodes, takes another one besides. */
+const HANGING = inject("ring").nodes === 5 ? ["cassandra-1", "cassandra-3"] : ["cassandra-1"];
+
+test.each(HANGING)("a tenant is made while %s hangs, and is whole when that goes on", async (name) => {
+  const tenant = name.replace("-", "");
+  await ring.pause(name);
+  try {
+    await engine.createTenant(tenant, { replicationFactor: 3 });
+  } finally {
+    await mendRing(ring);
+  }
+  await expectWhole(tenant);
+});

@@ -13,7 +13,7 @@ import { TIMES } from "../helpers/times.ts";
  */
 
 /** Number of cases in every run; `npm run soak` runs more. */
-const CASES = 1_000 * TIMES;
+const CASES = 500 * TIMES;
 const Nested = Type.Object({
   a: Type.Optional(Type.Union([Type.String(), Type.Integer(), Type.Null()])),
   b: Type.Optional(Type.Array(Type.String())),

@@ -20,7 +20,7 @@ import { openWorld, type World } from "./world.ts";
  */
 
 /** Number of calls in every run; `npm run soak -- --calls N` makes more. */
-const CALLS = Number(process.env["ODP_FUZZ_CALLS"] ?? 10_000);
+const CALLS = Number(process.env["ODP_FUZZ_CALLS"] ?? 5_000);
 /** A new world starts after this many calls: the data they leave, such as audit entries, makes later calls slower. */
 const CALLS_PER_WORLD = 10_000;
 /** One call in this many uses HTTP. The others skip it, because it causes most of the cost. */

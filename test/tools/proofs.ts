@@ -43,6 +43,12 @@ export function proofs(): string {
     "| --- | --- | --- | --- |",
     ...Object.entries(PROMISES).flatMap(([id, promise]) => rows(id, promise, projects)),
     "",
+    "## Small in every run, large in the soak",
+    "",
+    "| Part of the soak | Without the option | Files |",
+    "| --- | --- | --- |",
+    ...SOAK_PARTS.map(soaked),
+    "",
   ].join("\n");
 }
 
@@ -55,6 +61,11 @@ function rows(id: string, { tests }: FailurePromise, projects: ReadonlyMap<strin
     const soak = [...parts.map(({ name }) => `--${name}`), ...all.filter(isSoak)];
     return `| \`${id}\` | [${file}](../${file}) | ${everyRun.join(", ")} | ${soak.map((one) => `\`${one}\``).join(" ")} |`;
   });
+}
+
+function soaked({ name, unit, count, files }: (typeof SOAK_PARTS)[number]): string {
+  const links = files.map((file) => `[${file}](../${file})`);
+  return `| \`--${name}\` | ${count.toLocaleString("en")} ${unit} | ${links.join(", ") || "the projects of the soak"} |`;
 }
 
 function isSoak(project: string): boolean {

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { constants, setPriority, tmpdir } from "node:os";
 import { join } from "node:path";
-import config, { SOAK_PROJECTS } from "../../vitest.config.ts";
+import config, { BESIDE_OTHERS, SOAK_PROJECTS } from "../../vitest.config.ts";
 import { DURATIONS_FILE } from "./durations.ts";
 import { FAILURES_FILE } from "./failures.ts";
 
@@ -115,7 +115,7 @@ function vitest(names: readonly string[], priority?: number): Run {
   const started = performance.now();
   const child = spawn(process.execPath, ["node_modules/vitest/vitest.mjs", "run", ...wanted], {
     stdio: priority === undefined ? "inherit" : ["ignore", "pipe", "pipe"],
-    env: { ...process.env, [FAILURES_FILE]: failures, [DURATIONS_FILE]: durations },
+    env: { ...process.env, [FAILURES_FILE]: failures, [DURATIONS_FILE]: durations, [BESIDE_OTHERS]: "1" },
   });
   // Before it starts any process or thread that matters: they are as it is.
   if (priority !== undefined && child.pid !== undefined) setPriority(child.pid, priority);

@@ -16,12 +16,13 @@ import type { ObjectStore } from "../../store/objects.ts";
 import { AppcontextService } from "./service.ts";
 import type { Item, ItemQuery } from "./types.ts";
 import { storeFolder } from "../../../test/helpers/folders.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 
 const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 const stranger = { ...admin, user: "bob", grants: ["objects:read", "jobs:*"] };
-const AGED = onCluster ? 300 : 10_000;
+const AGED = onCluster ? 300 : AGED_CHANGES;
 const AT_ONCE = 100;
 
 let engine: TestEngine;

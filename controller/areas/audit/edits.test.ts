@@ -4,6 +4,7 @@ import { AuditWorld, madePlain, REGISTER_KEY, type Controller } from "../../../t
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { TEST_SECRETS } from "../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import { secretBox } from "../../secrets/index.ts";
 import { hashOf, type AuditRecord } from "./chain.ts";
 import type { Head } from "./heads.ts";
@@ -13,7 +14,7 @@ import type { Head } from "./heads.ts";
  * which edits have to be found, and which cannot be: the end of a run that no head covers, and what is about to expire.
  */
 
-const SEEDS = onCluster ? 40 : 150;
+const SEEDS = onCluster ? 40 : TIMES > 1 ? 150 * TIMES : 60;
 const EDITS = 6;
 
 let engine: TestEngine;
@@ -181,7 +182,7 @@ function verdictOfRun({ made, left, head, sinceMs }: RunOf): Verdict {
 }
 
 describe.each([{ anchored: true }, { anchored: false }])("of random edits, anchored: $anchored", ({ anchored }) => {
-  test("every one is found, and what was not edited is sound", { timeout: 600_000 }, async () => {
+  test("every one is found, and what was not edited is sound", { timeout: 600_000 * TIMES }, async () => {
     const verdicts = { found: 0, sound: 0, either: 0 };
     for (let seed = 1; seed <= SEEDS; seed++) {
       const random = seededRandom(seed);

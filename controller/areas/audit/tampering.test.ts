@@ -3,6 +3,7 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { ForgetfulFiles } from "../../../test/helpers/forgetful-files.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 import { ObjectService } from "../objects/index.ts";
 import { AnchorFile } from "./anchor-file.ts";
 import { Anchoring } from "./anchoring.ts";
@@ -13,7 +14,7 @@ import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 
 /** Who has the store, and even the key, against a trail of two controllers that share a file of anchors. */
 
-const ENTRIES = onCluster ? 500 : 10_000;
+const ENTRIES = onCluster ? 500 : AGED_CHANGES;
 const ANCHORS = "/outside/anchors";
 
 let engine: TestEngine;
@@ -91,7 +92,7 @@ async function putIn(records: readonly AuditRecord[]): Promise<void> {
   await objects.ingest(auditor, "/matrix/system/audit", rows);
 }
 
-test("whatever is done to a trail of 10,000 entries is noticed, with the first entry that does not hold", async () => {
+test(`whatever is done to a trail of ${ENTRIES} entries is noticed, with the first entry that does not hold`, async () => {
   const [one, two] = [controller(1), controller(2)];
   const [runOne, runTwo] = [`h${"01".repeat(12)}`, `h${"02".repeat(12)}`];
   await two.audit.ready("matrix");

@@ -5,6 +5,7 @@ import { fileController, type FileController } from "../../../test/helpers/files
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { tagRuntime } from "../../../test/helpers/tags.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService } from "../objects/index.ts";
@@ -12,7 +13,7 @@ import { filesArea } from "./area.ts";
 import { FileService } from "./service.ts";
 
 const admin = testPrincipal();
-const MANY = onCluster ? 100 : 1_000;
+const MANY = onCluster ? 100 : TIMES > 1 ? 1_000 : 250;
 
 let engine: TestEngine;
 let one: FileController;

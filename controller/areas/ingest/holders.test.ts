@@ -9,6 +9,7 @@ import { prove } from "../../../test/helpers/evidence.ts";
 import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { PIN_REFUSED } from "../hosts/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -128,33 +129,38 @@ test("of two controllers the clock that is ahead decides, and the writes of a st
 
 /** Seeds that once found a fault. */
 const KEPT_SEEDS: readonly number[] = [];
-const HISTORIES = onCluster ? 12 : 500;
+const HISTORIES = onCluster ? 12 : TIMES > 1 ? 500 * TIMES : 200;
+const HISTORIES_MAX_MS = 240_000 * TIMES;
 const SIDE_BY_SIDE = 16;
 
-test(`every line is stored once and keyed objects end as the last line says, whoever stores it at once with whom (${HISTORIES} histories)`, async () => {
-  const base = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
-  console.log(`histories of one stream: seeds from ${base} (ODP_TEST_SEED=<seed> begins with that one)`);
-  const seeds = [...KEPT_SEEDS, ...Array.from({ length: HISTORIES }, (_, at) => base + at)];
-  const histories = await mapLimited(seeds, SIDE_BY_SIDE, (seed) => new History(seed).run());
-  const found = {
-    line: await counted("/matrix/line"),
-    other: await counted("/matrix/other"),
-    errors: await errorsByFirst(),
-    keyed: await values("/matrix/keyed"),
-  };
-  for (const history of histories) history.check(found);
-  const total = (pick: (history: History) => number) => histories.reduce((sum, history) => sum + pick(history), 0);
-  const evidence = {
-    engine: onCluster ? "cluster" : "embedded",
-    histories: histories.length,
-    seeds: `${base} to ${base + HISTORIES - 1}`,
-    lines: total((one) => one.lines),
-    sessions: total((one) => one.sessions),
-    sideBySide: total((one) => one.sideBySide),
-  };
-  expect(evidence.sideBySide).toBeGreaterThan(0);
-  prove("ingest-same-rows", evidence);
-}, 240_000);
+test(
+  `every line is stored once and keyed objects end as the last line says, whoever stores it at once with whom (${HISTORIES} histories)`,
+  async () => {
+    const base = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
+    console.log(`histories of one stream: seeds from ${base} (ODP_TEST_SEED=<seed> begins with that one)`);
+    const seeds = [...KEPT_SEEDS, ...Array.from({ length: HISTORIES }, (_, at) => base + at)];
+    const histories = await mapLimited(seeds, SIDE_BY_SIDE, (seed) => new History(seed).run());
+    const found = {
+      line: await counted("/matrix/line"),
+      other: await counted("/matrix/other"),
+      errors: await errorsByFirst(),
+      keyed: await values("/matrix/keyed"),
+    };
+    for (const history of histories) history.check(found);
+    const total = (pick: (history: History) => number) => histories.reduce((sum, history) => sum + pick(history), 0);
+    const evidence = {
+      engine: onCluster ? "cluster" : "embedded",
+      histories: histories.length,
+      seeds: `${base} to ${base + HISTORIES - 1}`,
+      lines: total((one) => one.lines),
+      sessions: total((one) => one.sessions),
+      sideBySide: total((one) => one.sideBySide),
+    };
+    expect(evidence.sideBySide).toBeGreaterThan(0);
+    prove("ingest-same-rows", evidence);
+  },
+  HISTORIES_MAX_MS,
+);
 
 interface Found {
   readonly line: ReadonlyMap<string, number>;

@@ -8,13 +8,14 @@ import { realClock, seededRandom, shiftedClock } from "../../../test/helpers/clo
 import { onCluster } from "../../../test/helpers/engine.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 import { faulty } from "../../store/faulty.ts";
 import type { Stores } from "../../store/engine.ts";
 import { AppcontextService } from "../appcontext/index.ts";
 import { JobContexts } from "./contexts.ts";
 import { contextRoutes } from "./routes.ts";
 
-const CHANGES = onCluster ? 300 : 10_000;
+const CHANGES = onCluster ? 300 : AGED_CHANGES;
 const OK = { status: "ok", message: "" };
 const admin = testPrincipal();
 
@@ -136,7 +137,7 @@ test("two controllers that set different names lose none, and of one name the la
   expect(await contexts.read(admin, "two", "n0")).toEqual({ n0: "second" });
 });
 
-test("a name that was set ten thousand times is one value", async () => {
+test(`a name that was set ${CHANGES} times is one value`, async () => {
   for (let at = 0; at < CHANGES; at++) await contexts.set(admin, "aged", { name: "n", value: String(at) });
   expect(await contexts.read(admin, "aged")).toEqual({ n: String(CHANGES - 1) });
   await contexts.clear(admin, "aged");

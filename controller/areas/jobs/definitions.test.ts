@@ -6,6 +6,7 @@ import { MONITORING_RUNS_MAX, multipart, openMonitoring } from "../../../test/he
 import { MemoryStores } from "../../../test/helpers/memory-stores.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import { JobGroups } from "./groups.ts";
 import { JobService } from "./service.ts";
@@ -293,10 +294,10 @@ test("of changes that two controllers make side by side none is lost", async () 
   await monitoring.jobs.remove(admin, "aged");
 });
 
-test("a definition that changed ten thousand times is as it was left", async () => {
+test(`a definition that changed ${AGED_CHANGES} times is as it was left`, async () => {
   const stores = new MemoryStores();
   const [one, other] = [secondController(stores), secondController(stores)];
-  await changeSideBySide([one, other], 10_000);
+  await changeSideBySide([one, other], AGED_CHANGES);
   expect(stores.keys("matrix", "jobs/definition/")).toEqual(["jobs/definition/aged"]);
 });
 

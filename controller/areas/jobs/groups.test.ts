@@ -6,13 +6,14 @@ import { noClasses } from "../../../test/helpers/memory-objects.ts";
 import { openTestHttp, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { TEST_SECRETS, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 import { AppError } from "../../../common/errors.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import type { Stores } from "../../store/engine.ts";
 import { JobGroups } from "./groups.ts";
 import { groupRoutes } from "./routes.ts";
 
-const CHANGES = onCluster ? 100 : 10_000;
+const CHANGES = onCluster ? 100 : AGED_CHANGES;
 const admin = testPrincipal();
 const runtime = testRuntime(realClock);
 
@@ -157,7 +158,7 @@ test("a viewer reads and changes nothing, a neighbour has groups of its own", as
   await groups.remove(admin, { gtype: "group", name: "mine" });
 });
 
-test("a group that changes ten thousand times, at two controllers at once, is the last change of one of them", async () => {
+test(`a group that changes ${CHANGES} times, at two controllers at once, is the last change of one of them`, async () => {
   const other = new JobGroups({ stores, objects, secrets: TEST_SECRETS, runtime });
   const save = (at: number, by: JobGroups) =>
     by.save(admin, { name: "aged", gtype: "group", hosts: [{ host: `h${at}` }] });

@@ -3,6 +3,7 @@ import { WORD_PATTERN_WORDS_MAX } from "../../../common/limits.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import { faulty } from "../../store/faulty.ts";
 import { ObjectService } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -11,7 +12,7 @@ import { QueryService, SearchService } from "./index.ts";
 const ADMIN = testPrincipal();
 const PLAIN = "note";
 /** There every one is read by each question. */
-const [OBJECTS, ROUNDS, MATCHES_MIN] = onCluster ? [40, 45, 10] : [150, 150, 100];
+const [OBJECTS, ROUNDS, MATCHES_MIN] = onCluster ? [40, 45, 10] : [150, 60 * TIMES, 40];
 const LETTERS = ["a", "b", "K", "disk", "9", "_", " ", "-", ".", "\u0301", "\u212a", "磁", "盘", "ﬁ", "x".repeat(70)];
 const WILD = ["*", "%", "a", "b", "K", "disk", "9", " ", "-", "x".repeat(70)];
 

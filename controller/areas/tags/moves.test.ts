@@ -1,9 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
 import { testPrincipal } from "../../../test/helpers/runtime.ts";
 import { tagController, tagRuntime, type TagController } from "../../../test/helpers/tags.ts";
 import { AppError } from "../../../common/errors.ts";
+import { TAG_MOVE_ANSWER_MS } from "../../../common/limits.ts";
+import type { Clock } from "../../../common/time.ts";
 import type { Stores } from "../../store/engine.ts";
 import { entriesUnder } from "../../store/entries.ts";
 import { ObjectService, type SystemClass } from "../objects/index.ts";
@@ -214,7 +217,9 @@ test("a move is not met by another while it is under way, and goes on when the s
       };
     },
   };
-  await using resting = tagController(stores, { own: "resting" });
+  const hasty = (delayMs: number): number => (delayMs < TAG_MOVE_ANSWER_MS ? delayMs / 100 : delayMs);
+  const clock: Clock = { ...realClock, after: (delayMs, callback) => realClock.after(hasty(delayMs), callback) };
+  await using resting = tagController(stores, { own: "resting", clock });
   const moving = resting.tags.move(admin, { domain: "away", path: "away" }, "back");
   await expect(moving).rejects.toMatchObject({ code: "deadline", details: { done: 0 } });
   await expect(one.tags.move(admin, { domain: "away", path: "back/a" }, "b")).rejects.toMatchObject({

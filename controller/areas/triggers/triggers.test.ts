@@ -9,6 +9,7 @@ import { openTestHttp } from "../../../test/helpers/http-app.ts";
 import { Mortality, mortalStores } from "../../../test/helpers/mortal.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { TIMES } from "../../../test/helpers/times.ts";
 import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
@@ -568,6 +569,9 @@ test.each(onCluster ? [true] : [true, false])(
   },
 );
 
+/** On the cluster each life takes a second. */
+const WRITES_BETWEEN = onCluster ? 3 : 1;
+
 test.each(onCluster ? [true] : [true, false])(
   "at whatever write its controller dies, a batch is counted once in each object, and told (that write came to pass: %j)",
   async (isWritten) => {
@@ -579,7 +583,7 @@ test.each(onCluster ? [true] : [true, false])(
     const copies = "select of from /matrix/copy limit 10000";
     const wanted: string[] = [];
     let deaths = 0;
-    for (let lived = false; !lived; deaths += 1) {
+    for (let lived = false; !lived; deaths += WRITES_BETWEEN) {
       const dying = mortalController(isWritten);
       const { controller } = dying;
       await controller.mql(BOXES);
@@ -618,7 +622,7 @@ test("of one object's many changes, made by two controllers, each is told once a
   const second = new Controller("second", new Set(["first", "second"]));
   await second.mql(BOXES);
   await first.put("tell", SEQUENCE, { before: "false" });
-  const sizes = Array.from({ length: onCluster ? 60 : 400 }, (_, at) => at);
+  const sizes = Array.from({ length: onCluster ? 60 : TIMES > 1 ? 400 : 150 }, (_, at) => at);
   for (const size of sizes) await (size % 2 ? first : second).mql(`insert into /matrix/box name='one', size=${size}`);
   const rows = "select text from /matrix/event limit 10000";
   const half = (controller: Controller) =>

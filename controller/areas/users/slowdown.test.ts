@@ -11,12 +11,13 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testRuntime } from "../../../test/helpers/runtime.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
+import { AGED_CHANGES } from "../../../test/helpers/times.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { KvStore } from "../../store/kv.ts";
 import type { CheckOutcome } from "./failures.ts";
 import { SignInSlowdown } from "./slowdown.ts";
 
-const GUESSES = onCluster ? 500 : 10_000;
+const GUESSES = onCluster ? 500 : AGED_CHANGES;
 const GUESSED = 50;
 
 let engine: TestEngine;

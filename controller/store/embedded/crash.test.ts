@@ -3,7 +3,7 @@ import { prove } from "../../../test/helpers/evidence.ts";
 import { crashRounds } from "../../../test/tools/crash/rounds.ts";
 
 /** Two stores; `npm run soak` makes a thousand rounds. */
-const ROUNDS = 10;
+const ROUNDS = 6;
 const ROUND_MAX_MS = 60_000;
 
 test("killed with -9 while writing, the store has everything it acknowledged and nothing torn", {

@@ -7,7 +7,7 @@ import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { Mortality } from "../../../test/helpers/mortal.ts";
 import { TestClock } from "../../../test/helpers/runtime.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { AGED_CHANGES, TIMES } from "../../../test/helpers/times.ts";
 import { Turns } from "../../../test/helpers/turns.ts";
 import { wrappedKv } from "../../../test/helpers/wrapped-kv.ts";
 import { uniqueName } from "../contract/harness.ts";
@@ -458,7 +458,7 @@ test.each([false, true])(
   },
 );
 
-const HISTORIES = onCluster ? 20 : 150 * TIMES;
+const HISTORIES = onCluster ? 20 : 100 * TIMES;
 
 test(`any controllers that sleep, die for each other and have a failing store bring work to one end, with every step that was told (${HISTORIES} histories)`, async () => {
   const base = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
@@ -549,7 +549,7 @@ async function history(seed: number): Promise<number> {
   return takes;
 }
 
-const AGED = onCluster ? 1_000 : 10_000;
+const AGED = onCluster ? 1_000 : AGED_CHANGES;
 const STEPS = 500;
 
 test(`among ${AGED} entries and after many steps work is found, taken and ended as among few`, async () => {

@@ -20,23 +20,45 @@ export interface SoakPart {
 
 export type Print = (text: string) => void;
 
-/** Those that multiply their cases by `TIMES` of test/helpers/times.ts. */
+/** Those that multiply their cases by `TIMES` of test/helpers/times.ts, or take all cases of which every run takes some. */
 const RANDOM_TESTS = [
   "agent/plugins/log-policy/lookalikes.test.ts",
   "agent/plugins/log-policy/rotation.test.ts",
   "common/calendar",
   "common/schedule/zones.test.ts",
+  "common/text/text-stream.test.ts",
+  "controller/areas/appcontext/service.test.ts",
+  "controller/areas/audit/edits.test.ts",
+  "controller/areas/audit/tampering.test.ts",
+  "controller/areas/config/many.test.ts",
+  "controller/areas/files/work.test.ts",
+  "controller/areas/ingest/holders.test.ts",
+  "controller/areas/jobs/contexts.test.ts",
+  "controller/areas/jobs/definitions.test.ts",
+  "controller/areas/jobs/groups.test.ts",
+  "controller/areas/jobs/takeover.test.ts",
+  "controller/areas/objects/model.test.ts",
+  "controller/areas/objects/writing/futuretimes.test.ts",
   "controller/areas/objects/writing/races.test.ts",
   "controller/areas/query/accepted.test.ts",
+  "controller/areas/query/batch/random.test.ts",
+  "controller/areas/query/graph/random.test.ts",
+  "controller/areas/query/patterns.test.ts",
   "controller/areas/query/search/random.test.ts",
+  "controller/areas/tables/service.test.ts",
   "controller/areas/triggers/several.test.ts",
+  "controller/areas/triggers/triggers.test.ts",
+  "controller/areas/users/slowdown.test.ts",
   "controller/store/journal/journal.test.ts",
   "test/durability",
   "test/mql/random.test.ts",
   "test/security/forms.test.ts",
   "test/security/other-sites.test.ts",
+  "test/security/passwords.test.ts",
   "test/values/values.test.ts",
 ];
+/** Those of which every run takes a part on the cluster. */
+const RANDOM_ON_CLUSTER = ["test/mql/scripts.test.ts"];
 /** Where a row is on three nodes of five. */
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
@@ -44,7 +66,7 @@ const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/sweeps.cluster.test.ts",
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
-const EFFECTS = ["test/e2e/effects.test.ts"];
+const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
 /** Those that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
 const TIMED = [
   "common/agent/records.test.ts",
@@ -80,12 +102,14 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     name: "times",
     unit: "times the cases of random tests",
     count: 10,
-    portion: 1,
-    files: [...RANDOM_TESTS, ...EFFECTS],
+    // One of them is what every run does.
+    portion: 2,
+    files: [...RANDOM_TESTS, ...RANDOM_ON_CLUSTER, ...ON_PROGRAMS],
     async run(count, seed, print) {
       const numbers = { ODP_TEST_TIMES: String(count), ODP_TEST_SEED: String(seed) };
       await tests("unit", RANDOM_TESTS, numbers, print);
-      await tests("e2e", EFFECTS, numbers, print);
+      await tests("areas-cluster", RANDOM_ON_CLUSTER, numbers, print);
+      await tests("e2e", ON_PROGRAMS, numbers, print);
     },
   },
   {

@@ -15,7 +15,7 @@ import { ObjectService, type ClassSpec, type Edit, type ObjectRow, type Pushdown
 
 /** Clock offsets of two or three controllers: the second is five seconds behind. */
 const OFFSETS_MS = [0, -5_000, 40] as const;
-const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 300 * TIMES));
+const HISTORIES = Number(process.env.ODP_RACE_HISTORIES ?? (onCluster ? 50 : 150 * TIMES));
 const SEED = Number(process.env.ODP_TEST_SEED ?? 1);
 /**
  * They find something as soon as a write is not put above what was read (2, once 31), an edge of the same write not

@@ -13,13 +13,14 @@ import {
 } from "../../../../test/helpers/graph-reference.ts";
 import { MemoryObjects } from "../../../../test/helpers/memory-objects.ts";
 import { testPrincipal } from "../../../../test/helpers/runtime.ts";
+import { TIMES } from "../../../../test/helpers/times.ts";
 import type { Random } from "../../../../common/time.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { Principal } from "../../permissions/index.ts";
 import { QueryService } from "../index.ts";
 
 /** Random chains over random small graphs, answered by the query area and by walking everywhere. */
-const GRAPHS = 150;
+const GRAPHS = 60 * TIMES;
 const QUERIES_PER_GRAPH = 6;
 const admin = testPrincipal();
 /** Sees boxes up to a size, and no safes. */
