@@ -53,7 +53,7 @@ export interface ScriptEngineOptions {
   readonly random: Random;
   readonly log: Pick<Logger, "warn">;
   /** See `watchNative`. */
-  readonly processorMs?: () => number;
+  readonly processorMs?: (thread: number | undefined) => number;
   /** For each depth; `SCRIPT_THREADS` when absent. */
   readonly threads?: number;
   readonly limits?: Partial<PoolLimits>;
