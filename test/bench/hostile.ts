@@ -1,6 +1,6 @@
 import type { Bench } from "./frame.ts";
 import { crowdFigures } from "./hostile-crowd.ts";
-import { routeFigures } from "./hostile-routes.ts";
+import { isChosen, routeFigures } from "./hostile-routes.ts";
 import { neighbourFigures } from "./hostile-scripts.ts";
 import { ProbedController } from "./turn-probe.ts";
 
@@ -12,7 +12,9 @@ export const hostileBench: Bench = {
   name: "hostile",
   async run() {
     await using controller = await ProbedController.start();
-    const scripts = await neighbourFigures(controller.odp);
-    return [...scripts, ...(await routeFigures(controller)), ...(await crowdFigures(controller))];
+    const figures = isChosen({ name: "neighbours" }) ? [...(await neighbourFigures(controller.odp))] : [];
+    figures.push(...(await routeFigures(controller)));
+    if (isChosen({ name: "crowd" })) figures.push(...(await crowdFigures(controller)));
+    return figures;
   },
 };
