@@ -26,17 +26,15 @@ interface Measured extends Turned {
   readonly outcome: string;
 }
 
-/** The longest turn and the most memory of each class of routes, of users and of strangers. */
-export async function routeFigures(controller: ProbedController): Promise<readonly Figure[]> {
-  if (chosen().length === 0) return [];
+/** Tells the longest turn and the most memory of each class of routes, of users and of strangers. */
+export async function routeFigures(controller: ProbedController, tell: (figure: Figure) => void): Promise<void> {
+  if (chosen().length === 0) return;
   const fleet = await EmulatedFleet.start(BATCH_HOSTS, admissionOver(controller.odp), () => ({ output: ["done\n"] }));
   try {
     await fillWorld((mql, values) => controller.odp.ok("POST", "/mxobject/mql", JSON.stringify({ mql, values })));
-    const figures: Figure[] = [];
     for (const routes of chosen()) {
-      for (const isSignedIn of [true, false]) figures.push(...(await classFigures(controller, routes, isSignedIn)));
+      for (const isSignedIn of [true, false]) (await classFigures(controller, routes, isSignedIn)).forEach(tell);
     }
-    return figures;
   } finally {
     await fleet.stop();
   }

@@ -10,11 +10,11 @@ import { ProbedController } from "./turn-probe.ts";
  */
 export const hostileBench: Bench = {
   name: "hostile",
-  async run() {
+  async run(tell) {
     await using controller = await ProbedController.start();
-    const figures = isChosen({ name: "neighbours" }) ? [...(await neighbourFigures(controller.odp))] : [];
-    figures.push(...(await routeFigures(controller)));
-    if (isChosen({ name: "crowd" })) figures.push(...(await crowdFigures(controller)));
-    return figures;
+    if (isChosen({ name: "neighbours" })) (await neighbourFigures(controller.odp)).forEach(tell);
+    await routeFigures(controller, tell);
+    if (isChosen({ name: "crowd" })) (await crowdFigures(controller)).forEach(tell);
+    return [];
   },
 };
