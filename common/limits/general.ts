@@ -16,11 +16,13 @@ export const READY_WAIT_MS = 5_000;
 export const READY_KEPT_MS = 1_000;
 /**
  * How long an orderly stop lasts in all. Parts of it: for work and calls under way to end by themselves, for calls that
- * were ended to be answered, and for agents to end their streams.
+ * were ended to be answered, for clients of WebSockets to answer that these are closed, and for agents to end their
+ * streams.
  */
 export const SHUTDOWN_DEADLINE_MS = 10_000;
 export const SHUTDOWN_WORK_MS = 3_000;
 export const SHUTDOWN_ANSWERS_MS = 1_000;
+export const SHUTDOWN_SOCKETS_MS = 1_000;
 export const SHUTDOWN_STREAMS_MS = 3_000;
 /**
  * How long a start goes on while its stores are away or do not say how a write ended, and its pause between two

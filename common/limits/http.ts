@@ -132,6 +132,8 @@ export const WEBSOCKET_RECEIVED_MAX_BYTES = 64 * KIB;
 export const WEBSOCKET_PIECE_BYTES = 512;
 export const WEBSOCKET_PING_MS = 30_000;
 export const WEBSOCKET_CLOSE_GRACE_MS = 5_000;
+/** A client whose WebSocket was refused keeps its connection so long, and no stop waits longer for it. */
+export const WEBSOCKET_REFUSED_GRACE_MS = 1_000;
 
 // Sign-in.
 export const USERNAME_MAX_CHARACTERS = 128;

@@ -56,9 +56,10 @@ export const SCRIPT_QUEUE_USER_MAX_TASKS = 192;
 /** A script that is told to stop has so long; then its thread is ended. */
 export const SCRIPT_STOP_GRACE_MS = 1_000;
 /**
- * A script that goes on for so long without a moment at which it can be stopped is ended with its thread. Such moments
- * come in Lua after 1,000 instructions each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some 10,000 loops or calls,
- * and within its regular expressions; between them lie built-in functions, such as `string.find` of Lua.
+ * A script whose thread uses a processor for so long without a moment at which it can be stopped is ended with that
+ * thread. Such moments come in Lua after 1,000 instructions each (`LUA_HOOK_INSTRUCTIONS`), in JavaScript after some
+ * 10,000 loops or calls, and within its regular expressions; between them lie built-in functions, such as `string.find`
+ * of Lua.
  */
 export const SCRIPT_NATIVE_MAX_MS = { lua: 3_000, javascript: 10_000 } as const;
 /** How often the other thread looks within that time: one that was held up itself ends no script by one look. */

@@ -4,7 +4,7 @@ import type { Area } from "../area.ts";
 import type { Runtime } from "../runtime.ts";
 import { type HostFunctionName, ThreadScripts } from "../scripting/index.ts";
 import type { ControllerTasks } from "../worker.ts";
-import { WorkerPool } from "../workers/index.ts";
+import { threadProcessorMs, WorkerPool } from "../workers/index.ts";
 import type { AssemblyOptions } from "./options.ts";
 
 export function workerThreads(
@@ -26,12 +26,7 @@ export function scriptThreads(
 ): ThreadScripts | undefined {
   if (scripts === undefined) return undefined;
   const languages = ["lua", "javascript"] as const;
-  return new ThreadScripts({ file: scripts, languages, functions, clock, random, log, processorMs });
-}
-
-function processorMs(): number {
-  const { user, system } = process.cpuUsage();
-  return (user + system) / 1_000;
+  return new ThreadScripts({ file: scripts, languages, functions, clock, random, log, processorMs: threadProcessorMs });
 }
 
 export function requireScripts(engine: ThreadScripts | undefined): ThreadScripts {

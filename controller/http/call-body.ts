@@ -20,6 +20,7 @@ import {
 } from "./body.ts";
 import type { CallMemory } from "./body-memory.ts";
 import { holdDecoded, holdFields } from "./body-weight.ts";
+import { requireUncompressed } from "./compress.ts";
 import type { Endpoint } from "./endpoint.ts";
 import type { Fields } from "./fields.ts";
 import { FormDecoder, parseUrlEncoded } from "./form-decoder.ts";
@@ -61,7 +62,10 @@ export class CallBody {
   async read({ bound, stranger, beforeFiles, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
-    if (request.isMultipart()) {
+    const isMultipart = request.isMultipart();
+    if (!isMultipart && (request.body === undefined || request.body === null)) return NO_BODY;
+    requireUncompressed(request.headers["content-encoding"]);
+    if (isMultipart) {
       const name = Buffer.from(runtime.random.bytes(FOLDER_NAME_BYTES)).toString("hex");
       this.#folder = join(uploads, name);
       const form = { folder: this.#folder, beforeFiles, bound, stranger, memory, slices };
@@ -69,7 +73,6 @@ export class CallBody {
       await holdFields(memory, body.fields);
       return body;
     }
-    if (request.body === undefined || request.body === null) return NO_BODY;
     const options = { contentType, isForm: isForm(endpoint, contentType), bound, stranger, memory, slices };
     const read = await readBody(request.raw, options);
     const body = interpret(endpoint, read.text, contentType, await this.#decoded(read, slices));

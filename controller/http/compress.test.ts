@@ -1,8 +1,9 @@
 import { Readable } from "node:stream";
-import { gunzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HTTP_COMPRESS_MIN_BYTES, HTTP_PIECE_BYTES } from "../../common/limits.ts";
+import { MIB } from "../../common/limits/units.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { acceptsGzip } from "./compress.ts";
 import { endpoint, type Answer, type Endpoint } from "./endpoint.ts";
@@ -33,7 +34,23 @@ async function* failing(): AsyncGenerator<string> {
   throw new Error("the source went away");
 }
 
-const endpoints: readonly Endpoint[] = Object.entries(answers).map(([path, answer]) =>
+const taken: unknown[] = [];
+
+const takesText = endpoint({
+  method: "POST",
+  path: "/take",
+  permission: "objects:write",
+  summary: "",
+  input: Type.Object({}),
+  body: "raw",
+  output: Type.Unknown(),
+  handler: async ({ text, files }) => {
+    taken.push(text ?? files.length);
+    return { message: "taken" };
+  },
+});
+
+const answering: readonly Endpoint[] = Object.entries(answers).map(([path, answer]) =>
   endpoint({
     method: "GET",
     path,
@@ -49,7 +66,7 @@ const endpoints: readonly Endpoint[] = Object.entries(answers).map(([path, answe
 let http: TestHttp;
 let session: string;
 beforeAll(async () => {
-  http = await openTestHttp({ endpoints });
+  http = await openTestHttp({ endpoints: [...answering, takesText] });
   session = await http.signIn("admin");
 });
 afterAll(() => http[Symbol.asyncDispose]());
@@ -61,6 +78,39 @@ async function ask(path: string, encoding: string | undefined = "gzip") {
   const text = isPacked ? gunzipSync(response.rawPayload).toString() : response.body;
   return { text, isPacked, vary: response.headers.vary, sent: response.rawPayload.length, headers: response.headers };
 }
+
+describe("a body that is sent compressed", () => {
+  const bomb = gzipSync(Buffer.alloc(64 * MIB));
+
+  async function send(headers: Readonly<Record<string, string>>, payload: string | Buffer = bomb, by = session) {
+    taken.length = 0;
+    return (await http.app.inject({ method: "POST", url: `/take?sessionid=${by}`, headers, payload })).body;
+  }
+
+  test.each(["gzip", "X-GZIP", "deflate", "br", "zstd", "identity, gzip"])(
+    "is refused by name, and neither unpacked nor taken as it is: %s",
+    async (coding) => {
+      expect(await send({ "content-encoding": coding })).toMatch(/compressed \(Content-Encoding: .*"code":"invalid"/);
+      const multipart = "multipart/form-data; boundary=b";
+      expect(await send({ "content-encoding": coding, "content-type": multipart })).toContain(`"code":"invalid"`);
+      expect(taken).toEqual([]);
+    },
+  );
+
+  test("tells that only to a caller who is signed in", async () => {
+    expect(await send({ "content-encoding": "gzip" }, bomb, "none")).toContain(`"status":"signin"`);
+  });
+
+  test("is none where another name stands there, or no body comes", async () => {
+    expect(await send({ "content-encoding": "utf-8" }, "a text")).toContain("taken");
+    expect(taken).toEqual(["a text"]);
+    expect(await send({ "content-encoding": "identity" }, "a text")).toContain("taken");
+    const url = `/short?sessionid=${session}`;
+    expect((await http.app.inject({ url, headers: { "content-encoding": "gzip" } })).body).toHaveLength(
+      HTTP_COMPRESS_MIN_BYTES - 1,
+    );
+  });
+});
 
 describe("a text", () => {
   test("is compressed for who takes it, whatever kind of answer it is, and says so to caches", async () => {

@@ -1,6 +1,7 @@
 import { pipeline, type Readable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import { AppError } from "../../common/errors.ts";
 import { HTTP_COMPRESS_MIN_BYTES } from "../../common/limits.ts";
 
 /** Fast, and of memory that hundreds of answers at once may take: 128 KiB each. */
@@ -18,6 +19,21 @@ export function acceptsGzip(acceptEncoding: string | undefined): boolean {
     if (name === "*") byAny = isTaken;
   }
   return byAny;
+}
+
+/** Names of content codings that compress (RFC 9110, 8.4.1, and its registry). */
+const COMPRESSING = new Set(["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd", "dcb", "dcz"]);
+
+/**
+ * Refuses a body that its head calls compressed, before it is read: a few bytes of one may become gigabytes, and taken
+ * as it is it would be stored as rubbish. Other names mean nothing: some clients name a charset there.
+ */
+export function requireUncompressed(contentEncoding: string | undefined): void {
+  const names = (contentEncoding ?? "").toLowerCase().split(",");
+  const found = names.map((name) => name.trim()).find((name) => COMPRESSING.has(name));
+  if (found === undefined) return;
+  const message = `The body is compressed (Content-Encoding: ${found}), which is not read here: send it as it is.`;
+  throw new AppError("invalid", message);
 }
 
 /** Whether a body of so many bytes, unknown when absent, and of the type that is set is worth compressing. */

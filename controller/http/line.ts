@@ -1,5 +1,6 @@
 import type { WebSocket } from "ws";
 import {
+  SHUTDOWN_SOCKETS_MS,
   WEBSOCKET_CLOSE_GRACE_MS,
   WEBSOCKET_PING_MS,
   WEBSOCKET_QUEUE_MAX_BYTES,
@@ -72,7 +73,8 @@ export class Line implements SocketLine {
   }
 
   end(reason: LineEnd): void {
-    this.#close(...ENDS[reason]);
+    const [code, why] = ENDS[reason];
+    this.#close(code, why, WEBSOCKET_CLOSE_GRACE_MS);
   }
 
   /** Ends the line unless it is still allowed. An outage of the store ends none. */
@@ -80,16 +82,16 @@ export class Line implements SocketLine {
     if (!(await stillMay(this.#options.stillAllowed()))) this.end("signed out");
   }
 
-  /** The controller goes; the client should find another one. */
+  /** The controller goes; the client should find another one. It has `SHUTDOWN_SOCKETS_MS` to answer. */
   leave(): void {
-    this.#close(GOING_AWAY, "the controller stops");
+    this.#close(GOING_AWAY, "the controller stops", SHUTDOWN_SOCKETS_MS);
   }
 
-  #close(code: number, reason: string): void {
+  #close(code: number, reason: string, graceMs: number): void {
     this.#cancelTimer();
     this.#socket.close(code, reason);
     // A receiver that reads nothing does not answer the close either.
-    this.#cancelTimer = this.#options.clock.after(WEBSOCKET_CLOSE_GRACE_MS, () => this.#socket.terminate());
+    this.#cancelTimer = this.#options.clock.after(graceMs, () => this.#socket.terminate());
   }
 
   #schedulePing(): void {

@@ -2,7 +2,12 @@ import { once } from "node:events";
 import { connect, type AddressInfo } from "node:net";
 import { Type } from "typebox";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { SHUTDOWN_ANSWERS_MS, SHUTDOWN_WORK_MS } from "../../common/limits.ts";
+import {
+  SHUTDOWN_ANSWERS_MS,
+  SHUTDOWN_SOCKETS_MS,
+  SHUTDOWN_WORK_MS,
+  WEBSOCKET_REFUSED_GRACE_MS,
+} from "../../common/limits.ts";
 import { prove } from "../../test/helpers/evidence.ts";
 import { openTestHttp, type TestHttp } from "../../test/helpers/http-app.ts";
 import { TestClock, testRuntime } from "../../test/helpers/runtime.ts";
@@ -13,7 +18,11 @@ import { socketEndpoint } from "./socket.ts";
 
 const Nothing = Type.Object({});
 const CLOSE = "Connection: close\r\n";
+const UPGRADE =
+  "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+  "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
 const begun = new Set<string>();
+const signals = new Map<string, AbortSignal>();
 let finish: () => void = () => undefined;
 
 async function* endless(): AsyncGenerator<readonly unknown[]> {
@@ -29,8 +38,9 @@ const endpoints: readonly Endpoint[] = [
     summary: "",
     input: Nothing,
     output: Type.String(),
-    handler: () => {
+    handler: ({ signal }) => {
       begun.add("/short");
+      signals.set("/short", signal);
       return new Promise<{ message: string }>((resolve) => (finish = () => resolve({ message: "done" })));
     },
   }),
@@ -72,7 +82,7 @@ beforeEach(async () => {
         permission: "objects:read",
         summary: "",
         input: Nothing,
-        open: () => undefined,
+        open: () => void begun.add("/listen"),
       }),
     ],
     runtime: testRuntime(clock),
@@ -194,6 +204,18 @@ test("a call whose body did not come whole does nothing, also when the rest come
   expect(begun).toEqual(new Set());
 });
 
+test("a call that is over by then hears nothing of the stop", async () => {
+  const over = await begin("GET", "/short");
+  finish();
+  await expect.poll(() => overCalls()).toBe(1);
+  await begin("POST", "/changing");
+  const closed = await stop();
+  clock.advance(SHUTDOWN_WORK_MS);
+  await closed.done;
+  expect(await over.answer).toContain(`"message":"done"`);
+  expect(signals.get("/short")?.aborted).toBe(false);
+});
+
 test("a call that comes after the others were ended is refused", async () => {
   const late = await sent("GET /short?sessionid=");
   await expect.poll(() => connections()).toBe(1);
@@ -209,12 +231,31 @@ test("a WebSocket that is asked for during the stop is refused", async () => {
   const late = await sent(`GET /listen?sessionid=${session} HTTP/1.1\r\n`);
   await expect.poll(() => connections()).toBe(1);
   const closed = await stop();
-  late.write(
-    "Host: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
-      "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n",
-  );
+  late.write(`Host: x\r\n${UPGRADE}\r\n`);
   expect(await late.answer).toMatch(/^HTTP[^]*"code":"unavailable"/);
   await closed.done;
+});
+
+test("a WebSocket whose client ignores that it is closed is cut off", async () => {
+  const { answer } = await sent(head("GET", "/listen", UPGRADE));
+  await expect.poll(() => begun.has("/listen")).toBe(true);
+  const closed = await stop();
+  clock.advance(SHUTDOWN_SOCKETS_MS);
+  await closed.done;
+  expect(await answer).toMatch(/^HTTP\/1\.1 101 [^]*the controller stops/);
+});
+
+test("a WebSocket that was refused is cut off when its client keeps the connection, and holds no stop", async () => {
+  const socket = connect({ port: portOf(http), host: "127.0.0.1", allowHalfOpen: true }).setEncoding("utf8");
+  socket.write(`GET /listen HTTP/1.1\r\nHost: x\r\n${UPGRADE}\r\nbytes behind it`);
+  const ended = once(socket, "end");
+  expect(String((await once(socket, "data"))[0])).toContain(`"status":"signin"`);
+  await ended;
+  const closed = await stop();
+  expect(await connections()).toBe(1);
+  clock.advance(WEBSOCKET_REFUSED_GRACE_MS);
+  await closed.done;
+  socket.destroy();
 });
 
 function portOf({ app }: TestHttp): number {
@@ -226,6 +267,12 @@ async function stop(): Promise<{ readonly done: PromiseLike<void> }> {
   const done = http.app.close();
   await expect.poll(() => http.app.server.listening).toBe(false);
   return { done };
+}
+
+/** Calls of GET /short whose answers were sent. */
+async function overCalls(): Promise<number> {
+  const { body } = await http.app.inject("/metrics");
+  return Number(/^odp_http_call_seconds_count\{[^}]*"\/short"[^}]*\} (\d+)/m.exec(body)?.[1] ?? 0);
 }
 
 async function connections(): Promise<number> {

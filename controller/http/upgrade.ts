@@ -2,7 +2,11 @@ import { STATUS_CODES, type IncomingMessage, type Server } from "node:http";
 import type { Duplex } from "node:stream";
 import { WebSocketServer } from "ws";
 import { AppError } from "../../common/errors.ts";
-import { WEBSOCKET_RECEIVED_MAX_BYTES, WEBSOCKETS_PER_TENANT_MAX } from "../../common/limits.ts";
+import {
+  WEBSOCKET_RECEIVED_MAX_BYTES,
+  WEBSOCKET_REFUSED_GRACE_MS,
+  WEBSOCKETS_PER_TENANT_MAX,
+} from "../../common/limits.ts";
 import type { Audit } from "../areas/audit/index.ts";
 import { allows, requireMayChange, requirePermission, type Principal } from "../areas/permissions/index.ts";
 import type { Runtime } from "../runtime.ts";
@@ -81,8 +85,15 @@ export class Upgrades {
     const traceparent = traceparentOf(request.headers.traceparent, this.#dependencies.runtime.random);
     this.#upgrade(request, { socket, head, traceparent }).catch((error: unknown) => {
       const failure = asAppError(error);
-      logFault(this.#dependencies.runtime.log, failure, traceparent);
+      const { log, clock } = this.#dependencies.runtime;
+      logFault(log, failure, traceparent);
       refuse(socket, failure, traceparent);
+      // Nothing else looks after the connection: it is no longer one of HTTP, and not one of a WebSocket.
+      socket.resume();
+      socket.once(
+        "close",
+        clock.after(WEBSOCKET_REFUSED_GRACE_MS, () => socket.destroy()),
+      );
     });
   }
 

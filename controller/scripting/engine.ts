@@ -56,7 +56,7 @@ export interface ScriptEngineOptions {
   readonly random: Random;
   readonly log: Pick<Logger, "warn">;
   /** See `watchNative`. */
-  readonly processorMs?: () => number;
+  readonly processorMs?: (thread: number | undefined) => number;
   /** Number of threads for each depth; `SCRIPT_THREADS` if absent. */
   readonly threads?: number;
   readonly limits?: Partial<PoolLimits>;

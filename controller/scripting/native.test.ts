@@ -5,10 +5,11 @@ import { watchNative } from "./native.ts";
 
 const MAX_MS = 1_000;
 const LOOK_MS = MAX_MS / SCRIPT_NATIVE_LOOKS;
+const THREAD = 4711;
 
-function watched(pulse: number | undefined, processorMs?: () => number) {
+function watched(pulse: number | undefined, processorMs?: (thread: number | undefined) => number) {
   const clock = new TestClock();
-  const line = { pulse };
+  const line = { pulse, thread: THREAD };
   const state = { over: 0 };
   const stop = watchNative({ clock, line, maxMs: MAX_MS, processorMs }, () => (state.over += 1));
   const look = async (times: number): Promise<number> => {
@@ -29,10 +30,22 @@ test("a run without a moment to stop it for the named time is over, once", async
   expect(clock.waiting).toBe(0);
 });
 
-test("time in which the process got too little of a processor does not count, until it adds up", async () => {
+test("only the time that its own thread has of a processor counts", async () => {
+  const used = new Map<number | undefined, number>();
+  const { look } = watched(7, (thread) => {
+    const usedMs = (used.get(thread) ?? 0) + (thread === THREAD ? LOOK_MS / 8 : LOOK_MS);
+    used.set(thread, usedMs);
+    return usedMs;
+  });
+  expect(await look(8 * SCRIPT_NATIVE_LOOKS)).toBe(0);
+  expect(await look(1)).toBe(1);
+  expect([...used.keys()]).toEqual([THREAD]);
+});
+
+test("one look counts for no more than the time between two", async () => {
   let usedMs = 0;
-  const { look } = watched(7, () => (usedMs += LOOK_MS / 8));
-  expect(await look(4 * SCRIPT_NATIVE_LOOKS)).toBe(0);
+  const { look } = watched(7, () => (usedMs += 10 * MAX_MS));
+  expect(await look(SCRIPT_NATIVE_LOOKS)).toBe(0);
   expect(await look(1)).toBe(1);
 });
 

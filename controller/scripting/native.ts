@@ -4,44 +4,38 @@ import type { CallLine } from "../workers/index.ts";
 
 interface Watched {
   readonly clock: Clock;
-  readonly line: Pick<CallLine, "pulse">;
+  readonly line: Pick<CallLine, "pulse" | "thread">;
   readonly maxMs: number;
   /**
-   * Processor time of the whole process so far, in ms. A run that gets no processor time on a busy machine does not
-   * count as one that cannot be stopped. Absent: elapsed time counts in any case.
+   * Processor time of a thread so far, in ms. A run that gets no processor time on a busy machine does not count as one
+   * that cannot be stopped. Absent: elapsed time counts in any case.
    */
-  readonly processorMs?: (() => number) | undefined;
+  readonly processorMs?: ((thread: number | undefined) => number) | undefined;
 }
 
-/** Share of the time between two checks that the process must have used a processor for the check to count. */
-const USED_SHARE = 0.5;
-
 /**
- * Calls `onOver` once if a run continues for `maxMs` without a point at which it could be stopped. Returns a function
- * that ends the watch.
+ * Calls `onOver` once if a run uses the processor for `maxMs` without a point at which it could be stopped. Returns a
+ * function that ends the watch.
  */
 export function watchNative({ clock, line, maxMs, processorMs }: Watched, onOver: () => void): () => void {
-  const leastMs = (maxMs / SCRIPT_NATIVE_LOOKS) * USED_SHARE;
+  const lookMs = maxMs / SCRIPT_NATIVE_LOOKS;
   let seen: number | undefined;
   let usedMs = 0;
-  let looksAlike = 0;
+  let stretchMs = 0;
   let isOver = false;
   let cancel = (): void => {};
   const look = (): void => {
-    const { pulse } = line;
-    const nowUsedMs = processorMs?.() ?? usedMs + leastMs;
-    const isAlike = pulse !== undefined && pulse === seen;
-    if (!isAlike) looksAlike = 0;
-    else if (nowUsedMs - usedMs >= leastMs) looksAlike += 1;
-    // Too little processor time for this check is carried over to the next one.
-    if (!isAlike || nowUsedMs - usedMs >= leastMs) usedMs = nowUsedMs;
-    seen = pulse;
-    if (looksAlike >= SCRIPT_NATIVE_LOOKS) return onOver();
-    // A clock that jumps, e.g. after a pause of the whole process, causes one check and not all of them.
+    const { pulse, thread } = line;
+    const nowUsedMs = processorMs?.(thread) ?? usedMs + lookMs;
+    // A clock that jumps, e.g. after a pause of the whole process, counts as one check and not as all of them.
+    if (pulse !== undefined && pulse === seen) stretchMs += Math.min(nowUsedMs - usedMs, lookMs);
+    else stretchMs = 0;
+    [seen, usedMs] = [pulse, nowUsedMs];
+    if (stretchMs >= maxMs) return onOver();
     queueMicrotask(watch);
   };
   const watch = (): void => {
-    if (!isOver) cancel = clock.after(maxMs / SCRIPT_NATIVE_LOOKS, look);
+    if (!isOver) cancel = clock.after(lookMs, look);
   };
   watch();
   return () => {

@@ -1,6 +1,7 @@
 import { MessageChannel } from "node:worker_threads";
 import { expect, test } from "vitest";
 import { CallEnd, openCallLine } from "./calls.ts";
+import { ownThread } from "./processor.ts";
 
 /** Resolves when all messages sent before have been received. */
 async function heard(): Promise<void> {
@@ -37,6 +38,14 @@ test("a pulse counts moments at which a task could be stopped, while such are to
   expect(line.pulse).toBeUndefined();
   expect(() => end.within(() => expect.fail("so"))).toThrow("so");
   expect(line.pulse).toBeUndefined();
+  line.close();
+});
+
+test("a line knows the thread of its task from then on", () => {
+  const line = openCallLine(() => Promise.resolve(""));
+  expect(line.thread).toBeUndefined();
+  new CallEnd(line);
+  expect(line.thread).toBe(ownThread());
   line.close();
 });
 

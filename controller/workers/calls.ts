@@ -1,4 +1,5 @@
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import { ownThread } from "./processor.ts";
 
 /**
  * Calls from a task to the thread that runs the pool. The task's thread blocks until the answer arrives; the other
@@ -13,6 +14,8 @@ export interface CallLine {
    * while the task waits for an answer.
    */
   readonly pulse: number | undefined;
+  /** Number of the task's thread (`ownThread`); undefined before the task has begun. */
+  readonly thread: number | undefined;
   /** Wakes a waiting task. No call is made from now on, not even one that was already sent. */
   stop(): void;
   /** Closes the line; stops it first if necessary. */
@@ -31,7 +34,8 @@ const ANSWERS = 0;
 const STOPPED = 1;
 const BEATS = 2;
 const EXPECTED = 3;
-const CELLS = 4;
+const THREAD = 4;
+const CELLS = 5;
 
 /** `answer` must not throw. */
 export function openCallLine(answer: (request: CallRequest) => Promise<string>): CallLine {
@@ -60,6 +64,9 @@ export function openCallLine(answer: (request: CallRequest) => Promise<string>):
     get pulse() {
       return Atomics.load(cells, EXPECTED) === 1 ? Atomics.load(cells, BEATS) : undefined;
     },
+    get thread() {
+      return Atomics.load(cells, THREAD) || undefined;
+    },
     stop,
     close: () => {
       stop();
@@ -76,6 +83,7 @@ export class CallEnd {
   constructor({ port, state }: Pick<CallLine, "port" | "state">) {
     this.#port = port;
     this.#cells = new Int32Array(state);
+    Atomics.store(this.#cells, THREAD, ownThread() ?? 0);
   }
 
   /** Check it at every point at which the task can be stopped. */

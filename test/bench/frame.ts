@@ -19,7 +19,8 @@ export interface Figure {
 
 export interface Bench {
   readonly name: string;
-  run(): Promise<readonly Figure[]>;
+  /** `tell` is for benches that take long: what is told is printed at once, also where the rest breaks off. */
+  run(tell: (figure: Figure) => void): Promise<readonly Figure[]>;
 }
 
 const ROUNDS = 5;

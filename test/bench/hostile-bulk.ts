@@ -5,6 +5,8 @@ import { many, type HostileCall, type RouteClass } from "./hostile-calls.ts";
 /** Hosts of each job of the batch; agents of them are emulated. */
 export const BATCH_HOSTS = Array.from({ length: 80 }, (_, at) => `host-${at}`);
 const MANY = 100_000;
+const TRAIL = 6_000;
+const TRAIL_AT_ONCE = 100;
 const BULK = "/matrix/bulk";
 const BOUNDARY = "hostile-boundary";
 const MULTIPART = `multipart/form-data; boundary=${BOUNDARY}`;
@@ -97,6 +99,11 @@ const BATCHES: RouteClass = {
   ],
 };
 
+function search(name: string, cond: string): HostileCall {
+  const body = (): string => JSON.stringify({ cond: `#${BULK}/out: ${cond} | top -1` });
+  return { name: `search for ${name}`, path: "/mxobject/search", body };
+}
+
 const TAKEN = `create edge type if not exists contain;
 create class if not exists ${BULK}/taken (host varchar, size int, note text, keys(host), index(size));
 `;
@@ -161,6 +168,9 @@ const EXPORTS: RouteClass = {
     read("configuration as a tree", "/config/get?key=/matrix/etc/1"),
     read("a page of configuration", "/config/list?limit=1000"),
     read("a table", "/extend/hostile"),
+    search("a word of 10^5 objects", "ordinary"),
+    search("a part of a word of 10^5 objects", "*rdinar*"),
+    search("a column of 10^5 objects", "size>=0"),
   ],
 };
 
@@ -175,11 +185,19 @@ const DELETES: RouteClass = {
   ],
 };
 
+/** Entries of changes that find nothing to change. */
+async function fillTrail(odp: Installation): Promise<void> {
+  const change = async (): Promise<void> => void (await odp.call("POST", "/config/del", `{"key":"/matrix/none"}`));
+  for (let made = 0; made < TRAIL; made += TRAIL_AT_ONCE)
+    await Promise.all(Array.from({ length: TRAIL_AT_ONCE }, change));
+}
+
 const AUDIT: RouteClass = {
   name: "audit",
   calls: [
-    read("export", "/audit/export"),
+    { ...read("export", "/audit/export"), before: fillTrail },
     read("verify", "/audit/verify"),
+    read("a page of the trail", "/mxobject/mql?mql=select%20*%20from%20%2Fmatrix%2Fsystem%2Faudit%20limit%20-1"),
     {
       name: "verify with 10,000 anchors",
       path: "/audit/verify",
@@ -251,4 +269,7 @@ const FILES: RouteClass = {
   ],
 };
 
-export const BULK_CLASSES: readonly RouteClass[] = [BATCHES, IMPORTS, EXPORTS, DELETES, AUDIT, FILES];
+/** The last: by now calls of every route were counted. */
+const METRICS: RouteClass = { name: "metrics", calls: [read("all series", "/metrics")] };
+
+export const BULK_CLASSES: readonly RouteClass[] = [BATCHES, IMPORTS, EXPORTS, DELETES, AUDIT, FILES, METRICS];

@@ -1,3 +1,5 @@
+import { gzipSync } from "node:zlib";
+import { MIB } from "../../common/limits/units.ts";
 import type { Installation } from "../e2e/installation.ts";
 import { HOSTILE_BODIES, HOSTILE_TARGETS } from "../security/hostile-bodies.ts";
 import { HOSTILE_REQUESTS } from "../security/hostile.ts";
@@ -10,6 +12,8 @@ export interface HostileCall {
   readonly method?: "GET" | "PUT" | "DELETE";
   /** JSON when absent. */
   readonly type?: string;
+  /** Content coding that the body is in, as its head says. */
+  readonly coding?: "gzip";
   /** Made before it is measured: some have megabytes. */
   readonly body?: (odp: Installation) => string | Uint8Array | Promise<string | Uint8Array>;
   /** Its caller leaves then; absent: waits for the end. */
@@ -61,6 +65,13 @@ const PUBLIC: RouteClass = {
       name: "an enrolment with a request of 6,000 signs",
       path: "/agent/enrol",
       body: () => JSON.stringify({ id: "x".repeat(26), csr: "MIIB".repeat(1_500), proof: "A".repeat(44) }),
+    },
+    {
+      name: "a gzip of 256 MiB of zeros to sign-in",
+      path: "/user/signin",
+      type: "application/x-www-form-urlencoded",
+      coding: "gzip",
+      body: () => gzipSync(Buffer.alloc(256 * MIB)),
     },
     { name: "a path of 15,000 signs", path: `/static/${"a/".repeat(7_500)}`, method: "GET" },
   ],

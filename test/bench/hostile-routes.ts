@@ -26,27 +26,33 @@ interface Measured extends Turned {
   readonly outcome: string;
 }
 
-/** The longest turn and the most memory of each class of routes, of users and of strangers. */
-export async function routeFigures(controller: ProbedController): Promise<readonly Figure[]> {
+/** Tells the longest turn and the most memory of each class of routes, of users and of strangers. */
+export async function routeFigures(controller: ProbedController, tell: (figure: Figure) => void): Promise<void> {
+  if (chosen().length === 0) return;
   const fleet = await EmulatedFleet.start(BATCH_HOSTS, admissionOver(controller.odp), () => ({ output: ["done\n"] }));
   try {
     await fillWorld((mql, values) => controller.odp.ok("POST", "/mxobject/mql", JSON.stringify({ mql, values })));
-    const figures: Figure[] = [];
     for (const routes of chosen()) {
-      for (const isSignedIn of [true, false]) figures.push(...(await classFigures(controller, routes, isSignedIn)));
+      for (const isSignedIn of [true, false]) (await classFigures(controller, routes, isSignedIn)).forEach(tell);
     }
-    return figures;
   } finally {
     await fleet.stop();
   }
 }
 
-/** All, or for a trial the classes and calls whose names begin as `ODP_BENCH_ROUTES` says, separated by semicolons. */
-function chosen(): readonly RouteClass[] {
+/**
+ * True for all, or for a trial for parts, classes and calls whose names begin as `ODP_BENCH_ROUTES` says, separated by
+ * semicolons.
+ */
+export function isChosen({ name }: { readonly name: string }): boolean {
   const names = process.env["ODP_BENCH_ROUTES"]?.split(";");
-  if (names === undefined) return ROUTE_CLASSES;
-  const isNamed = ({ name }: { readonly name: string }): boolean => names.some((one) => name.startsWith(one));
-  return ROUTE_CLASSES.map((routes) => (isNamed(routes) ? routes : { ...routes, calls: routes.calls.filter(isNamed) }));
+  return names === undefined || names.some((one) => name.startsWith(one));
+}
+
+function chosen(): readonly RouteClass[] {
+  return ROUTE_CLASSES.map((routes) =>
+    isChosen(routes) ? routes : { ...routes, calls: routes.calls.filter(isChosen) },
+  ).filter(({ calls }) => calls.length > 0);
 }
 
 async function classFigures(
@@ -59,6 +65,7 @@ async function classFigures(
     const least = await leastOf(controller, call, isSignedIn);
     seen.push(least);
     if (isMissed(least)) console.log(`  ${routes.name}: ${told(least)}`);
+    for (const stack of least.stacks ?? []) console.log(`      ${stack}`);
   }
   const [turn] = seen.toSorted((a, b) => b.turnMs - a.turnMs);
   const [heap] = seen.toSorted((a, b) => b.heapMb - a.heapMb);
@@ -126,9 +133,10 @@ export async function preparedCall(
 
 /** The answer's code, or `ok`; `left` when its caller went. */
 export function send({ call, url, body }: PreparedCall): Promise<string> {
-  const { method = "POST", type = "application/json", patienceMs } = call;
+  const { method = "POST", type = "application/json", coding, patienceMs } = call;
   const signal = AbortSignal.timeout(patienceMs ?? DEADLINE_MS);
-  const headers = body === undefined ? {} : { "content-type": type, "content-length": body.length };
+  const encoded = coding === undefined ? {} : { "content-encoding": coding };
+  const headers = body === undefined ? {} : { "content-type": type, "content-length": body.length, ...encoded };
   return new Promise((resolve) => {
     const sent = request(url, { method, headers, agent: false, signal }, (answer) => {
       let text = "";

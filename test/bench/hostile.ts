@@ -1,6 +1,6 @@
 import type { Bench } from "./frame.ts";
 import { crowdFigures } from "./hostile-crowd.ts";
-import { routeFigures } from "./hostile-routes.ts";
+import { isChosen, routeFigures } from "./hostile-routes.ts";
 import { neighbourFigures } from "./hostile-scripts.ts";
 import { ProbedController } from "./turn-probe.ts";
 
@@ -10,9 +10,11 @@ import { ProbedController } from "./turn-probe.ts";
  */
 export const hostileBench: Bench = {
   name: "hostile",
-  async run() {
+  async run(tell) {
     await using controller = await ProbedController.start();
-    const scripts = await neighbourFigures(controller.odp);
-    return [...scripts, ...(await routeFigures(controller)), ...(await crowdFigures(controller))];
+    if (isChosen({ name: "neighbours" })) (await neighbourFigures(controller.odp)).forEach(tell);
+    await routeFigures(controller, tell);
+    if (isChosen({ name: "crowd" })) (await crowdFigures(controller)).forEach(tell);
+    return [];
   },
 };

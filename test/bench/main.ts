@@ -9,7 +9,7 @@ import { crudBench } from "./crud.ts";
 import { failoverBench } from "./failover.ts";
 import { firingsBench } from "./firings.ts";
 import { fleetBench } from "./fleet.ts";
-import { line, machine, type Bench } from "./frame.ts";
+import { line, machine, type Bench, type Figure } from "./frame.ts";
 import { groupsBench } from "./groups.ts";
 import { growthBench } from "./growth.ts";
 import { hostileBench } from "./hostile.ts";
@@ -91,6 +91,7 @@ else await runAlone();
 async function runAlone(): Promise<void> {
   for (const bench of BENCHES.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
     console.log(`\n${bench.name}`);
-    for (const figure of await bench.run()) console.log(`  ${line(figure)}`);
+    const tell = (figure: Figure): void => console.log(`  ${line(figure)}`);
+    for (const figure of await bench.run(tell)) tell(figure);
   }
 }

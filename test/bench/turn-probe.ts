@@ -9,7 +9,14 @@ export interface Turned {
   readonly turnMs: number;
   /** Heap and buffers, more than before, at most. */
   readonly heapMb: number;
+  /** Stacks of the longest turn and the milliseconds spent in each, most first; only where profiles are wanted. */
+  readonly stacks?: readonly string[];
 }
+
+/** Stacks that are told of the longest turn, and functions of each, the innermost first. */
+const STACKS = 12;
+const STACK_FUNCTIONS = 14;
+const SAMPLE_US = 500;
 
 /**
  * Is loaded into the controller before its program. The scheduler's account of the main thread leaves out the threads
@@ -18,6 +25,7 @@ export interface Turned {
 const PROGRAM = `
 import { openSync, readSync } from "node:fs";
 import { createServer } from "node:http";
+import { Session } from "node:inspector/promises";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { isMainThread } from "node:worker_threads";
@@ -32,28 +40,56 @@ if (isMainThread && process.argv[1]?.endsWith("/controller.js")) {
     const { used_heap_size, external_memory } = getHeapStatistics();
     return (used_heap_size + external_memory) / 1048576;
   };
-  let [turnMs, mostMb, before, last, timer] = [0, 0, 0, undefined, undefined];
+  let [turnMs, mostMb, before, last, timer, longest] = [0, 0, 0, undefined, undefined, undefined];
+  const session = process.env.TURN_PROBE_PROFILES === "1" ? new Session() : undefined;
+  session?.connect();
+  await session?.post("Profiler.enable");
+  await session?.post("Profiler.setSamplingInterval", { interval: ${SAMPLE_US} });
+  const monotonicUs = () => Number(process.hrtime.bigint() / 1000n);
+  const stacksOf = ({ nodes, samples, timeDeltas, startTime }, [from, to]) => {
+    const byId = new Map(nodes.map((node) => [node.id, node]));
+    for (const node of nodes) for (const id of node.children ?? []) byId.get(id).parent = node;
+    const spent = new Map();
+    let at = startTime;
+    samples.forEach((id, index) => {
+      at += timeDeltas[index];
+      if (at < from || at > to) return;
+      const names = [];
+      for (let node = byId.get(id); node && names.length < ${STACK_FUNCTIONS}; node = node.parent) {
+        const { functionName, url, lineNumber } = node.callFrame;
+        names.push((functionName || "?") + (url ? ":" + (lineNumber + 1) : ""));
+      }
+      const stack = names.join(" < ");
+      // A sample that came late waited for a processor.
+      spent.set(stack, (spent.get(stack) ?? 0) + Math.min(timeDeltas[index], 2 * ${SAMPLE_US}) / 1000);
+    });
+    const most = [...spent].sort((a, b) => b[1] - a[1]).slice(0, ${STACKS});
+    return most.map(([stack, ms]) => ms.toFixed(1) + " ms " + stack);
+  };
   const look = () => {
     const next = { wall: performance.now(), processor: processorMs() };
     const ms = Math.min(next.wall - last.wall - EVERY_MS, next.processor - last.processor);
-    turnMs = Math.max(turnMs, ms);
+    const nowUs = monotonicUs();
+    if (ms > turnMs) [turnMs, longest] = [ms, [last.us, nowUs]];
     mostMb = Math.max(mostMb, heapMb() - before);
-    last = next;
+    last = { ...next, us: nowUs };
   };
-  const begin = () => {
+  const begin = async () => {
     collect();
-    [turnMs, mostMb, before] = [0, 0, heapMb()];
-    last = { wall: performance.now(), processor: processorMs() };
+    await session?.post("Profiler.start");
+    [turnMs, mostMb, before, longest] = [0, 0, heapMb(), undefined];
+    last = { wall: performance.now(), processor: processorMs(), us: monotonicUs() };
     timer = setInterval(look, EVERY_MS);
   };
-  const end = () => {
+  const end = async () => {
     look();
     clearInterval(timer);
-    return JSON.stringify({ turnMs, heapMb: mostMb });
+    const { profile } = (await session?.post("Profiler.stop")) ?? {};
+    return JSON.stringify({ turnMs, heapMb: mostMb, ...(profile && { stacks: stacksOf(profile, longest) }) });
   };
   const server = createServer(({ url }, answer) => {
-    if (url === "/end") return setImmediate(() => answer.end(end()));
-    setImmediate(() => (begin(), answer.end("{}")));
+    const work = url === "/end" ? end : begin;
+    setImmediate(async () => answer.end((await work()) ?? "{}"));
   });
   // A connection that is closed while it is asked again would end the bench.
   server.keepAliveTimeout = 0;
@@ -77,7 +113,9 @@ export class ProbedController implements AsyncDisposable {
     const file = join(folder, "probe.mjs");
     await writeFile(file, PROGRAM);
     const port = await freePort();
-    const settings = { NODE_OPTIONS: `--import=${file}`, TURN_PROBE_PORT: String(port) };
+    const profiles = process.env["ODP_BENCH_PROFILES"] ?? "";
+    const probe = { TURN_PROBE_PORT: String(port), TURN_PROBE_PROFILES: profiles };
+    const settings = { NODE_OPTIONS: `--import=${file}`, ...probe };
     return new ProbedController(await Installation.start(settings), `http://127.0.0.1:${port}`, folder);
   }
 

@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { seededRandom } from "../helpers/clock.ts";
-import { mutationsOf, type Mutation } from "./mutants/mutations.ts";
+import { drawn, type Mutant } from "./mutants/draw.ts";
+import { mutationsOf } from "./mutants/mutations.ts";
 import { nearTests, sourcesBelow } from "./mutants/near-tests.ts";
+import { SET_CHANGES_PER_FILE, SET_FILES, SET_SEED } from "./mutants/set.ts";
 import type { Trial } from "./mutants/vitest.mutants.ts";
 
 /**
@@ -12,57 +13,70 @@ import type { Trial } from "./mutants/vitest.mutants.ts";
  * the files that are named, one at a time, and tells which change no near test notices. `--most` draws that many
  * changes by the seed; `--tests` names further tests that count as near; with `--least` fewer noticed changes end it
  * with 1.
+ *
+ * `npm run mutants -- --set [<file or folder> …]`: always the same changes of the same files (`mutants/set.ts`), or of
+ * those among them that are named, so that what tests notice can be compared with what they noticed before.
  */
 const DEADLINE_MIN_MS = 60_000;
 /** A change that makes the tests so many times slower counts as noticed: it is one that never ends. */
 const DEADLINE_FACTOR = 4;
 
-interface Mutant {
-  readonly file: string;
-  readonly mutation: Mutation;
-}
-
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: {
-    most: { type: "string", default: "40" },
-    seed: { type: "string", default: "1" },
+    set: { type: "boolean", default: false },
+    most: { type: "string" },
+    seed: { type: "string" },
     tests: { type: "string", multiple: true, default: [] },
     least: { type: "string" },
   },
 });
-if (positionals.length === 0) throw new Error("Name the files or folders whose lines are to be changed.");
-
-const files = positionals.flatMap((path) => sourcesBelow(relative(process.cwd(), resolve(path))));
-const mutants = drawn(
-  files.flatMap((file) => mutationsOf(readFileSync(file, "utf8")).map((mutation) => ({ file, mutation }))),
-);
+const files = values.set ? filesOfSet() : filesNamed();
+const mutants = values.set
+  ? files.flatMap((file) => drawn(mutantsOf(file), { most: SET_CHANGES_PER_FILE, seed: SET_SEED }))
+  : drawn(files.flatMap(mutantsOf), { most: Number(values.most ?? 40), seed: values.seed ?? "1" });
 console.log(`${mutants.length} changes in ${files.length} files`);
 
 const deadlines = new Map<string, number>();
-let noticed = 0;
+const noticedOf = new Map<string, boolean[]>();
 for (const [at, mutant] of mutants.entries()) {
   const isNoticed = await notices(mutant);
-  if (isNoticed) noticed++;
   const {
     file,
     mutation: { line, before, after },
   } = mutant;
+  noticedOf.set(file, [...(noticedOf.get(file) ?? []), isNoticed]);
   const share = `${at + 1}/${mutants.length}`;
   console.log(`${share} ${isNoticed ? "noticed " : "SURVIVED"} ${file}:${line}  ${before}  →  ${after}`);
 }
+for (const [file, each] of noticedOf) console.log(`${count(each)}/${each.length}  ${file}`);
+const noticed = count([...noticedOf.values()].flat());
 const percent = mutants.length === 0 ? 100 : Math.round((noticed / mutants.length) * 100);
 console.log(`${noticed} of ${mutants.length} changes noticed: ${percent} %`);
 if (values.least !== undefined && percent < Number(values.least)) process.exitCode = 1;
 
-/** In the order of files and lines, so that the report reads like the code. */
-function drawn(all: readonly Mutant[]): readonly Mutant[] {
-  const random = seededRandom(Number(values.seed));
-  const kept = all.map((mutant, at) => ({ mutant, at, chance: random.next() })).sort((a, b) => a.chance - b.chance);
-  return kept
-    .slice(0, Number(values.most))
-    .sort((a, b) => a.at - b.at)
-    .map(({ mutant }) => mutant);
+function filesNamed(): readonly string[] {
+  if (positionals.length === 0) throw new Error("Name the files or folders whose lines are to be changed, or --set.");
+  return positionals.flatMap((path) => sourcesBelow(relative(process.cwd(), resolve(path))));
+}
+
+function filesOfSet(): readonly string[] {
+  if (values.most !== undefined || values.seed !== undefined)
+    throw new Error("--set has its own number of changes and its own seed: --most and --seed go with files alone.");
+  const wanted = positionals.map((path) => relative(process.cwd(), resolve(path)));
+  const found = SET_FILES.filter(
+    (file) => wanted.length === 0 || wanted.some((path) => file === path || file.startsWith(`${path}/`)),
+  );
+  if (found.length === 0) throw new Error(`No file of the set is below ${wanted.join(", ")}.`);
+  return found;
+}
+
+function mutantsOf(file: string): readonly Mutant[] {
+  return mutationsOf(readFileSync(file, "utf8")).map((mutation) => ({ file, mutation }));
+}
+
+function count(each: readonly boolean[]): number {
+  return each.filter(Boolean).length;
 }
 
 async function notices({ file, mutation }: Mutant): Promise<boolean> {

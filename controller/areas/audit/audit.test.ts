@@ -7,6 +7,7 @@ import {
   AUDIT_KEEP_SECONDS,
   AUDIT_PATIENCE_MS,
   AUDIT_PROBE_MS,
+  AUDIT_WAITING_MAX_ENTRIES,
   STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
 import { openTestEngine } from "../../../test/helpers/engine.ts";
@@ -98,6 +99,15 @@ describe("the chain", () => {
       anchors: 0,
       problems: [],
     });
+  });
+
+  test("so many entries wait for the store and no more, and there is room again when they are written", async () => {
+    const { trail, audit } = open();
+    const waiting = Array.from({ length: AUDIT_WAITING_MAX_ENTRIES }, () => audit.write(entry()));
+    await expect(audit.write(entry())).rejects.toMatchObject({ code: "unavailable" });
+    await Promise.all(waiting);
+    await audit.write(entry());
+    expect(trail.records).toHaveLength(AUDIT_WAITING_MAX_ENTRIES + 1);
   });
 
   test("each tenant has a chain of its own", async () => {

@@ -17,6 +17,7 @@ import {
 } from "../../../test/helpers/ingest.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
 import { HostObjects, ThreadScripts, type HostObject } from "../../scripting/index.ts";
+import { threadProcessorMs } from "../../workers/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type Objects } from "../objects/index.ts";
 import { systemPrincipal, type Principal } from "../permissions/index.ts";
@@ -73,6 +74,7 @@ beforeAll(async () => {
     clock,
     random,
     log,
+    processorMs: threadProcessorMs,
   });
 });
 afterAll(() => scripts.close());

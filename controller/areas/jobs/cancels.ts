@@ -21,6 +21,7 @@ interface CancelRequest {
  */
 export interface CancelSignals {
   readonly run: AbortSignal;
+  /** Of one host; it ends with the run, too. */
   of(host: string): AbortSignal;
   /** To be called once, when this controller no longer carries the run out. */
   leave(): void;
@@ -70,7 +71,7 @@ export class RunCancels {
     for (const request of followed.requests.values()) if (request.runId === runId) apply(entered, request);
     return {
       run: entered.run.signal,
-      of: (host) => AbortSignal.any([entered.run.signal, controllerOf(entered, host).signal]),
+      of: (host) => controllerOf(entered, host).signal,
       leave: () => {
         if (--entered.count > 0) return;
         followed.runs.delete(runId);
@@ -131,11 +132,17 @@ export class RunCancels {
 }
 
 function apply(entered: Entered, { host, by }: CancelRequest): void {
-  (host === undefined ? entered.run : controllerOf(entered, host)).abort(by);
+  if (host !== undefined) return controllerOf(entered, host).abort(by);
+  entered.run.abort(by);
+  for (const one of entered.hosts.values()) one.abort(by);
 }
 
-function controllerOf({ hosts }: Entered, host: string): AbortController {
-  const controller = hosts.get(host) ?? new AbortController();
+/** Ends with the run, too. `AbortSignal.any` costs the collector weak references, which thousands of hosts feel. */
+function controllerOf({ run, hosts }: Entered, host: string): AbortController {
+  const known = hosts.get(host);
+  if (known) return known;
+  const controller = new AbortController();
+  if (run.signal.aborted) controller.abort(run.signal.reason);
   hosts.set(host, controller);
   return controller;
 }

@@ -14,6 +14,7 @@ import { AppError } from "../../../common/errors.ts";
 import { TRIGGER_LOG_LINES_MAX } from "../../../common/limits.ts";
 import { partsOf } from "../../area.ts";
 import { HostObjects, ThreadScripts } from "../../scripting/index.ts";
+import { threadProcessorMs } from "../../workers/index.ts";
 import { CONSOLE_LOG_CLASSES, consoleLogArea, ConsoleLogService } from "../consolelog/index.ts";
 import { ObjectService, type ObjectChange, type Objects, type TriggerDefinition } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
@@ -51,6 +52,7 @@ beforeAll(async () => {
     clock,
     random,
     log,
+    processorMs: threadProcessorMs,
   });
 });
 

@@ -133,7 +133,7 @@ describe("a token", () => {
     const short = await tokenOf(["hosts:read"], 2);
     clock.advance(2 * DAY_MS - 1);
     expect(await bearer(short)).toMatchObject({ status: "ok" });
-    clock.advance(DAY_MS);
+    clock.advance(1);
     expect(await bearer(short)).toMatchObject({ status: "signin" });
 
     const person = { username: "ann", password: PASSWORD, rights: { role: "viewer" } } as const;

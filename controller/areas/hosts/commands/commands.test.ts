@@ -22,6 +22,7 @@ import {
   result,
   SOURCE,
 } from "../../../../test/helpers/agent-commands.ts";
+import { CountedPauses } from "../../../../test/security/pauses.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import type { DispatchOptions, HostCommand } from "../types.ts";
 
@@ -317,6 +318,19 @@ describe("what a host says of commands", () => {
     const long = "x".repeat(COMMAND_ID_MAX_CHARACTERS);
     const { commands } = openCommands({ given: [long, `${long}x`] });
     expect([...(await commands.accept(SOURCE, [output(1, long), output(2, `${long}x`)]))]).toEqual([`${long}x`]);
+  });
+
+  test("gives way to others after each entry that takes long, and comes in its order", async () => {
+    using pauses = new CountedPauses();
+    const { commands, session } = openCommands();
+    session(3);
+    const told: string[] = [];
+    commands.serve(watchOf(), listener(told));
+    const texts = Array.from({ length: 20 }, (_, at) => `part ${at}`);
+    await commands.accept(SOURCE, [...texts.map((text, at) => output(at + 1, "p", text)), result(21, "p")]);
+    expect(told).toEqual([...texts.map((text) => `output ${text}`), "result ok"]);
+    // For output before it is stored, and for all when it is.
+    expect(pauses.count).toBe(20 + 21);
   });
 
   test("reaches a caller here before it is stored, and once, and its end after that", async () => {

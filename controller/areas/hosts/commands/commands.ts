@@ -12,6 +12,7 @@ import type { Command, CommandState, Entry } from "../../../../proto/gen/agent/v
 import type { Runtime } from "../../../runtime.ts";
 import type { Objects } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
+import { entrySlices } from "../entry-slices.ts";
 import { commandBody } from "../session/frames.ts";
 import type { LiveSession } from "../session/live-session.ts";
 import type { Presence } from "../session/presence.ts";
@@ -151,12 +152,16 @@ export class AgentCommands implements Transport, CommandEntries {
   async accept(source: EntrySource, entries: readonly Entry[]): Promise<ReadonlySet<string>> {
     const foreign = await this.#foreign(source, entries);
     const own = entries.filter((entry) => !foreign.has(commandOf(entry) ?? ""));
+    const slices = entrySlices(source.tenant, this.#with.runtime.clock);
     for (const { body } of own) {
       if (body?.$case !== "output") continue;
+      if (slices.isOverNow()) await slices.pause();
       this.#running.get(keyOf(source.tenant, source.host, body.value.commandId))?.wait.coming(body.value);
     }
     await this.#records.keep(source, own);
+    // One commit of the store keeps what came from many hosts, and all of these go on then.
     for (const { body } of own) {
+      if (slices.isOverNow()) await slices.pause();
       if (body?.$case !== "output" && body?.$case !== "result") continue;
       for (const listener of this.#listeners.of(keyOf(source.tenant, source.host, body.value.commandId))) {
         if (body.$case === "output") listener.output(body.value);

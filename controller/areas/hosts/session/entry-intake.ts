@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { INGEST_BATCH_MAX_ENTRIES, SESSION_WINDOW_ENTRIES } from "../../../../common/limits.ts";
 import type { Batch, ControllerFrame } from "../../../../proto/gen/agent/v1/agent.ts";
+import type { ThreadSlices } from "../../../slices.ts";
 import type { EntrySink, EntrySource } from "../types.ts";
 import type { EntryPlace, EntryRoom } from "./entry-room.ts";
 
@@ -8,6 +9,8 @@ export interface EntryIntakeDependencies {
   readonly sink: EntrySink;
   readonly room: EntryRoom;
   readonly source: EntrySource;
+  /** Entries of all sessions of a tenant go on in turns: those of many hosts that come at once hold up no other call. */
+  readonly slices: Pick<ThreadSlices, "isOverNow" | "pause">;
   readonly send: (frame: ControllerFrame["frame"]) => void;
   /** Returns true if the session is over. */
   readonly isOver: () => boolean;
@@ -61,9 +64,11 @@ export class EntryIntake {
 
   /** Batches that arrive while the sink works are passed on together and acknowledged once. */
   async #accept(): Promise<void> {
-    const { sink, source, send, isOver, failed } = this.#with;
+    const { sink, source, slices, send, isOver, failed } = this.#with;
     try {
       while (this.#queue.length > 0 && !isOver()) {
+        if (slices.isOverNow()) await slices.pause();
+        if (isOver()) return;
         const batches = this.#next();
         const entries = batches.flatMap((batch) => batch.entries);
         await sink.accept(source, batches);

@@ -15,6 +15,7 @@ import {
   type EntrySink,
   type EntrySource,
 } from "../types.ts";
+import { entrySlices } from "../entry-slices.ts";
 import { DesiredState } from "./desired-state.ts";
 import { EntryIntake } from "./entry-intake.ts";
 import type { EntryRoom } from "./entry-room.ts";
@@ -74,6 +75,7 @@ export class LiveSession implements AgentSession {
       sink,
       room,
       source: this.#source,
+      slices: entrySlices(identity.tenant, runtime.clock),
       failed: (error) => this.#broken("entries could not be kept", error),
     });
     this.#facts = new HostFacts(runtime.clock, (values) => dependencies.facts(this, values));

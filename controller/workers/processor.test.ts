@@ -1,0 +1,31 @@
+import { once } from "node:events";
+import { Worker } from "node:worker_threads";
+import { expect, test } from "vitest";
+import { ownThread, threadProcessorMs } from "./processor.ts";
+
+const WAITING = `
+const { parentPort } = require("node:worker_threads");
+parentPort.postMessage(Number(require("node:fs").readlinkSync("/proc/thread-self").split("/").at(-1)));
+Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);`;
+
+/** Goes on until this thread has used so much more of a processor. */
+function work(ms: number): void {
+  const untilMs = threadProcessorMs(ownThread()) + ms;
+  while (threadProcessorMs(ownThread()) < untilMs);
+}
+
+test.runIf(process.platform === "linux")("the work of one thread is no time of another one", async () => {
+  const worker = new Worker(WAITING, { eval: true });
+  const [thread] = (await once(worker, "message")) as [number];
+  const before = threadProcessorMs(thread);
+  const wholeBefore = threadProcessorMs(undefined);
+  work(300);
+  expect(threadProcessorMs(thread) - before).toBeLessThan(100);
+  expect(threadProcessorMs(undefined) - wholeBefore).toBeGreaterThan(200);
+  await worker.terminate();
+});
+
+test("a thread that is not known has the time of the process", () => {
+  const least = process.cpuUsage();
+  expect(threadProcessorMs(2 ** 31)).toBeGreaterThanOrEqual((least.user + least.system) / 1_000);
+});
