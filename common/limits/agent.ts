@@ -4,144 +4,144 @@ import { KIB, MIB } from "./units.ts";
 
 // Rules and what agents send.
 export const RULE_TEXT_MAX_BYTES = 256 * KIB;
-/** Records are parsed in pieces of so many characters, and others get their turn when some have taken so long. */
+/** Piece size in characters when parsing records, and the time after which other work gets a turn. */
 export const PARSE_PIECE_MAX_CHARACTERS = 8_192;
 export const PARSE_SLICE_MAX_MS = 10;
 /**
- * Characters of a record, squared, times patterns of its grok rule: from here on, some 10 ms at worst, a worker thread
- * parses it.
+ * Squared characters of a record, times the number of patterns of its grok rule. From this value on, parsing may take
+ * some 10 ms, so a worker thread does it.
  */
 export const PARSE_THREAD_MIN_STEPS = 16_000_000;
 export const PARSE_THREAD_TIMEOUT_MS = 30_000;
-/** Compiled rules that each thread keeps. */
+/** Compiled rules that each thread caches. */
 export const PARSE_THREAD_RULES_MAX = 64;
 export const RULE_CACHE_MAX_ENTRIES = 1_000;
 export const GROK_DEPTH_MAX = 16;
-/** What trying the patterns of a rule on one record may cost, as `PATTERN_STEPS_MAX` has it: well below a second. */
+/** Steps to try the patterns of a rule on one record, counted like `PATTERN_STEPS_MAX`: well below a second. */
 export const GROK_STEPS_MAX = 80_000_000;
 export const GROK_PATTERNS_PER_RULE_MAX = 64;
-/** Users' own patterns of a tenant. All as JSON are less than `KV_VALUE_MAX_BYTES`. */
+/** Grok patterns that the users of a tenant define. As JSON they are smaller than `KV_VALUE_MAX_BYTES`. */
 export const GROK_OWN_PATTERNS_MAX = 1_000;
 export const GROK_OWN_PATTERNS_MAX_BYTES = 256 * KIB;
 export const GROK_PATTERN_NAME_MAX_CHARACTERS = 128;
 /** The sample of a pattern. */
 export const GROK_SAMPLE_MAX_CHARACTERS = 16 * KIB;
-/** Attempts of one change of patterns, each on what another controller wrote meanwhile. */
+/** Attempts of one change of patterns; each attempt starts from what another controller has just written. */
 export const GROK_PATTERN_CHANGE_ATTEMPTS_MAX = 16;
-/** The extension table of a rule, as LTSV. It is pinned with the rule, in less than `KV_VALUE_MAX_BYTES`. */
+/** The extension table of a rule, as LTSV. It is pinned together with the rule, within `KV_VALUE_MAX_BYTES`. */
 export const RULE_EXTENSION_MAX_BYTES = 128 * KIB;
 export const RULE_EXTENSION_ROWS_MAX = 10_000;
-/** Failed lines of one call that have an entry each in the console log of the rule; one more counts the others. */
+/** Failed lines per call with an entry of their own in the rule's console log. One more entry counts the others. */
 export const RULE_FAILURES_LOGGED_MAX = 1_000;
-/** Characters of a failed line that its entry keeps. */
+/** Characters of a failed line that its log entry keeps. */
 export const RULE_FAILED_LINE_MAX_CHARACTERS = 1_000;
-/** A raw record longer than this is parsed as far as it goes and marked. */
+/** A longer raw record is parsed up to this length, and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
-/** Pieces of `CHANGE_BATCH_MAX` rows of one batch that are being stored while the next is parsed. */
+/** Chunks of `CHANGE_BATCH_MAX` rows of one batch that are being stored while the next chunk is parsed. */
 export const INGEST_CHUNKS_IN_FLIGHT_MAX = 4;
-/** Hosts of which a controller knows how far their streams are. */
+/** Hosts whose stream positions a controller knows. */
 export const INGEST_HINTS_HOSTS_MAX = 20_000;
-/** Streams of one host that are known: an agent begins one with each new outbox. */
+/** Known streams per host. An agent begins a new stream with each new outbox. */
 export const INGEST_HINTS_STREAMS_MAX = 8;
-/** Between two writes of hints by one controller: few for many lines, also where lines are slow. */
+/** Interval between two writes of hints by one controller, so that even slow lines cause few writes. */
 export const INGEST_HINTS_MS = 5_000;
-/** How long it is known how far a stream is, after something came of it. */
+/** Time for which the position of a stream is known after its last entry. */
 export const INGEST_HINT_KEPT_MS = 30 * 24 * 3_600_000;
-/** Different rules among the entries of one batch: all are pinned. */
+/** Different rules in one batch; all of them are pinned. */
 export const INGEST_RULES_PER_BATCH_MAX = 16;
-/** Characters of the reason why a rule cannot be used. */
+/** Maximum characters of the reason why a rule cannot be used. */
 export const INGEST_FAULT_MAX_CHARACTERS = 300;
-/** What an agent was told of a rule, and of the time, holds so long for batches that it pins. */
+/** Time for which an agent may pin batches to the rules and the time that a controller told it. */
 export const PIN_TOLD_FRESH_MS = 1_000;
-/** How far the writes of a batch may lie behind the time that its agent was told. */
+/** Maximum difference between the write times of a batch and the time that its agent was told. */
 export const PIN_AHEAD_MAX_US = 5_000_000;
-/** How long the text of a rule is kept after an agent was told of it the last time. */
+/** Time for which the text of a rule is kept after an agent was last told about it. */
 export const RULE_TEXT_KEPT_MS = 30 * 24 * 3_600_000;
-/** So much of it may pass before a text that is told again is kept longer. */
+/** If the text is told again, its time is extended only after this much of it has passed. */
 export const RULE_TEXT_RENEW_MS = 24 * 3_600_000;
-/** Names of policies, and of rules, that a host was sent: so many are kept, the latest, and in so many bytes. */
+/** Names of policies and rules sent to a host: maximum number kept (the latest), and their maximum bytes. */
 export const SENT_POLICIES_KEPT_MAX = 1_000;
 export const SENT_POLICIES_MAX_BYTES = 900 * KIB;
 export const SENT_HOSTS_KNOWN_MAX = 20_000;
 export const SENT_RACES_MAX = 16;
-/** Lines of a file, or of one `POST /agent`, that a value in quotes of csv may go over. */
+/** Lines that one quoted csv value may span, in a file or in one `POST /agent`. */
 export const CSV_JOINED_LINES_MAX = 1_000;
-/** Characters of lines that are looked at for open quotes in one turn of the event loop. */
+/** Characters of lines checked for open quotes per turn of the event loop. */
 export const CSV_TURN_CHARACTERS = 256 * KIB;
 export const PARSE_FILE_MAX_BYTES = 256 * MIB;
-/** Lines of one `POST /agent`; of those that go to a channel fewer, which a receiver takes at once. */
+/** Lines per `POST /agent`. Lines sent to a channel have a lower limit, because a receiver takes them all at once. */
 export const SENT_LINES_MAX = 10_000;
 export const SENT_FRAMES_MAX = 1_000;
 export const SENT_FRAMES_MAX_CHARACTERS = MIB / 2;
 
 // Agent: what it keeps on the host's disk.
 export const OUTBOX_MAX_BYTES = 256 * MIB;
-/** The part of the outbox that only results and marks may use. */
+/** Part of the outbox reserved for results and marks. */
 export const OUTBOX_RESERVE_BYTES = 16 * MIB;
 export const OUTBOX_SEGMENT_BYTES = 8 * MIB;
-/** Kept taken, so that a full disk has room for one more file: the one that lets the old ones go. */
+/** Reserved disk space: on a full disk it makes room for the one file that allows old files to be deleted. */
 export const OUTBOX_BALLAST_BYTES = 256 * KIB;
-/** Two of them hold what the batches on the way are parsed by: one such batch at least, whatever its rules are. */
+/** Size of one of two slots for the rules that batches in transit are parsed by. At least one batch always fits. */
 export const OUTBOX_PINS_SLOT_BYTES = 128 * KIB;
-/** One atomic append. */
+/** Maximum bytes of one atomic append. */
 export const OUTBOX_FRAME_MAX_BYTES = 4 * MIB;
-/** Distance by which the times of entries may run ahead of the clock. Up to it no two have the same one. */
+/** Maximum lead of entry times over the clock. Within it, all entry times are different. */
 export const OUTBOX_TIME_AHEAD_MAX_MS = 2_000;
 export const OUTBOX_RETRY_MS = 1_000;
-/** Between two copies of its marks beside it. */
+/** Interval between two copies of its marks, which are stored next to the outbox. */
 export const OUTBOX_COPY_MS = 5_000;
-/** Concurrent syncs of a depot's files: together they cost the disk little more than one. */
+/** Concurrent syncs of a depot's files. Together they cost the disk little more than one. */
 export const FILE_SYNCS_AT_ONCE = 16;
 export const JOURNAL_COMMANDS_MAX = 4_096;
-/** A finished command is remembered this long after its deadline: no controller repeats it later. */
+/** Time after its deadline for which a finished command is remembered. No controller repeats it later. */
 export const JOURNAL_KEEP_MS = 24 * 3_600_000;
 
 // Agent: the link.
 export const SESSION_WELCOME_MS = 10_000;
 export const SESSION_BACKOFF_MIN_MS = 200;
-/** The longest that controllers are back without an agent trying them: a thousand agents are 130 attempts a second. */
+/** Maximum delay until an agent tries a returning controller. A thousand agents make 130 attempts per second. */
 export const SESSION_BACKOFF_MAX_MS = 10_000;
-/** With the next one: a peer that is paused or unreachable is noticed within six seconds. */
+/** Heartbeat interval. With the next heartbeat, a paused or unreachable peer is noticed within six seconds. */
 export const SESSION_HEARTBEAT_MS = 1_500;
-/** Heartbeats of the controller that may fail to come before the session is given up. */
+/** Missed heartbeats of the controller before the agent gives up the session. */
 export const SESSION_HEARTBEATS_MISSED_MAX = 3;
-/** An agent that is silent for so long is not there any more. */
+/** Silence after which a controller considers an agent gone. */
 export const SESSION_AGENT_SILENCE_MAX_MS = 15_000;
-/** Figures of the host go with a heartbeat this often. */
+/** Interval at which heartbeats include figures of the host. */
 export const SESSION_VALUES_MS = 10_000;
-/** A session that lasted less does not count as having worked. */
+/** A shorter session does not count as a working one. */
 export const SESSION_STEADY_MS = 5_000;
 export const SESSION_WINDOW_ENTRIES = 256;
 export const SESSION_WINDOW_MAX_BYTES = 16 * MIB;
 export const SESSION_BATCH_MAX_BYTES = MIB;
-/** One batch weighs `SESSION_BATCH_MAX_BYTES` and one entry more; the rest is room for what surrounds records. */
+/** A batch is at most `SESSION_BATCH_MAX_BYTES` plus one entry; the rest is room for the data around records. */
 export const AGENT_FRAME_MAX_BYTES = 8 * MIB;
-/** `SESSION_WINDOW_ENTRIES` with `RECORDS_PER_ENTRY_MAX` records each, and what surrounds them. */
+/** `SESSION_WINDOW_ENTRIES` with `RECORDS_PER_ENTRY_MAX` records each, plus the data around them. */
 export const AGENT_FRAME_MAX_FIELDS = 270_000;
 export const SESSION_MESSAGE_MAX_BYTES = 16 * MIB;
 export const SESSION_KEEPALIVE_MS = 20_000;
 export const ENROL_CALL_MS = 15_000;
 export const ENROL_ANSWER_MAX_BYTES = MIB;
-/** A certificate is renewed when this part of its life has passed. */
+/** Fraction of its lifetime after which a certificate is renewed. */
 export const CERTIFICATE_RENEW_AT = 2 / 3;
 export const CERTIFICATE_RENEW_RETRY_MS = 60_000;
-/** Longest single timer; longer waits look at the clock again in between. */
+/** Longest single timer. Longer waits check the clock in between. */
 export const TIMER_MAX_MS = 60_000;
 
 // Tunnels: connections that an agent opens for the controllers to hosts that only its own reaches.
-/** For the connection to the place, with the look-up of its name. */
+/** Deadline to connect to the target, including the look-up of its name. */
 export const TUNNEL_CONNECT_MS = 15_000;
-/** For all of it, as the controller waits: the agent answers sooner. */
+/** Deadline for the whole opening, as the controller waits. The agent answers sooner. */
 export const TUNNEL_ANSWER_MS = 20_000;
-/** A tunnel through which nothing came or went for so long is closed; SSH makes itself heard more often. */
+/** A tunnel without traffic for this long is closed. SSH sends its own keep-alives more often. */
 export const TUNNEL_SILENCE_MAX_MS = 120_000;
-/** Bytes of one frame; gRPC keeps at most 16 frames of a stream that is not read. */
+/** Bytes per frame. gRPC keeps at most 16 frames of a stream that is not read. */
 export const TUNNEL_PIECE_MAX_BYTES = 16 * KIB;
-/** Bytes of one direction that wait at each end. */
+/** Bytes per direction that may wait at each end. */
 export const TUNNEL_BUFFER_MAX_BYTES = 256 * KIB;
-/** One piece and what surrounds it. */
+/** One piece and the data around it. */
 export const TUNNEL_FRAME_MAX_BYTES = 20 * KIB;
 export const TUNNEL_FRAME_MAX_FIELDS = 16;
 /** More than `SSH_CONNECTIONS_MAX`, for several controllers; less than `AGENT_STREAMS_PER_CONNECTION_MAX`. */
@@ -150,18 +150,18 @@ export const TUNNEL_MESSAGE_MAX_CHARACTERS = 300;
 
 // Agent: processes and commands.
 export const EXEC_KILL_GRACE_MS = 5_000;
-/** How long a pipe may stay silent after its process ended, when a grandchild holds it open. */
+/** Maximum silence of a pipe after its process ended, if a grandchild keeps it open. */
 export const EXEC_PIPE_GRACE_MS = 500;
 export const EXEC_ERROR_TAIL_BYTES = 4 * KIB;
 export const COMMANDS_RUNNING_MAX = 32;
 export const COMMAND_OUTPUT_ENTRY_BYTES = 64 * KIB;
-/** Output of a command that is not streamed, sent with its result. */
+/** Output of a command that is not streamed; it is sent with the result. */
 export const COMMAND_OUTPUT_KEPT_BYTES = MIB;
 export const FETCH_CALL_MS = 600_000;
 
 // Agent: policies.
 export const POLICY_RUN_MAX_MS = 6 * 3_600_000;
-/** States of policies that an agent reports, and the length of each. */
+/** Policy states that an agent reports, and the maximum length of each. */
 export const POLICY_STATES_MAX = 128;
 export const POLICY_STATE_MAX_CHARACTERS = 250;
 export const POLICY_RESTART_MIN_MS = 1_000;
@@ -169,46 +169,44 @@ export const POLICY_RESTART_MAX_MS = 60_000;
 export const RUN_BUFFER_MAX_BYTES = MIB;
 export const RECORDS_PER_ENTRY_MAX = 1_000;
 export const RECORDS_ENTRY_MAX_BYTES = 256 * KIB;
-/** A policy's time this far in the future can only come from a clock that was wrong. */
+/** A policy time further in the future than this can only come from a wrong clock. */
 export const CLOCK_JUMP_MAX_MS = 3_600_000;
 export const LOG_READ_BYTES = 512 * KIB;
-/** Pieces get smaller, down to this, while the outbox has little room. */
+/** Minimum read size; reads get smaller while the outbox has little room. */
 export const LOG_READ_MIN_BYTES = 16 * KIB;
 export const LOG_POLL_MS = 10_000;
 export const LOG_POLL_UNWATCHED_MS = 1_000;
-/** Time in which changes of followed files gather before they are read. */
+/** Time to collect changes of followed files before they are read. */
 export const LOG_GATHER_MS = 50;
-/** A record without its end is sent when its file is finished, or its next has not begun, for this long. */
+/** An incomplete record is sent after this time if its file is finished or the next record has not begun. */
 export const LOG_FINAL_MS = 5_000;
-/** The last line of a file that is still written to is sent without its end after so long a silence. */
+/** Silence after which the last line of an open file is sent without its end. */
 export const LOG_LAST_LINE_MS = 30_000;
-/** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
+/** Bytes at the beginning of a followed file, and before the read position, that identify the file. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
-/** A copy that ends before the place read is known by its beginning only if that is not too short. */
+/** Minimum length of a beginning that identifies a copy which ends before the read position. */
 export const LOG_COPY_MIN_BYTES = 64;
-/**
- * While a followed file is copied it is looked at so often, and for so long, because it may be cut off at any moment.
- */
+/** Interval and duration of the checks while a followed file is copied, because it may be truncated at any moment. */
 export const LOG_COPY_LOOK_MS = 2;
 export const LOG_COPY_WATCH_MS = 10_000;
-/** Files that may be copies of each other are compared to their end in pieces of this size. */
+/** Piece size when two files that may be copies are compared to their ends. */
 export const LOG_COMPARE_BYTES = 64 * KIB;
-/** Distance of the checkpoints by which a copy is known, and that of the first ones is `LOG_HEAD_BYTES`. */
+/** Distance between the checkpoints that identify a copy. The first ones are `LOG_HEAD_BYTES` apart. */
 export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
-/** Bytes of a hole that one look at a file reads over; the next look goes on behind them. */
+/** Bytes of a hole that one look at a file skips; the next look continues after them. */
 export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
-/** Unpacked bytes of one packed file that are searched for the rest of a life, and bytes of the rest, held in memory. */
+/** Unpacked bytes searched in one packed file for the rest of a rotated log, and bytes of that rest held in memory. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
 export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
-/** Between two looks into a packed file that has no end yet. */
+/** Interval between two looks into an incomplete packed file. */
 export const LOG_PACKED_LOOK_MS = 1_000;
-/** How long a packed file may be without its end until what it holds counts as lost. */
+/** Time after which the content of an incomplete packed file counts as lost. */
 export const LOG_PACKED_WAIT_MS = 30_000;
-/** Looks into its folder that must fail to find a file before it counts as deleted. */
+/** Number of failed looks for a file in its folder before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
-/** Times of files are this coarse. */
+/** Resolution of file times. */
 export const LOG_TIME_GRAIN_MS = 10;
 export const LOG_FILES_MAX = 2_000;
 export const LOG_OPEN_FILES_MAX = 256;

@@ -5,40 +5,40 @@ import { KIB, MIB } from "./units.ts";
 // Recurring work of a controller.
 export const MAINTENANCE_INTERVAL_MS = 60_000;
 export const BLOB_SWEEP_INTERVAL_MS = 3_600_000;
-/** Unmarked content is kept this long: an upload that is under way marks it only at its end. */
+/** Time for which unmarked content is kept: an upload marks its content only at its end. */
 export const BLOB_SWEEP_GRACE_MS = 24 * 3_600_000;
 
-/** Work of one call on the main thread lasts no longer than this before others have the thread. */
+/** Time for which a call may keep the main thread before others get a turn. */
 export const SLICE_MAX_MS = 1;
-/** After a step that took so long, which could not be cut, connections have a whole turn before the work goes on. */
+/** After an indivisible step of this length, connections get a whole turn before the work continues. */
 export const SLICE_LONG_MS = 10;
 
 // Controllers among themselves.
-/** A controller that is paused or cut off for so long is not there any more. */
+/** A controller that is paused or cut off for this long counts as gone. */
 export const CONTROLLER_LEASE_MS = 15_000;
 export const CONTROLLER_REGISTER_AGAIN_MS = 1_000;
 export const PEER_BEAT_MS = 1_000;
-/** Silence after which a link to another controller is given up and dialled again. */
+/** Silence after which a link to another controller is closed and dialled again. */
 export const PEER_SILENCE_MAX_MS = 5_000;
 export const PEER_BACKOFF_MIN_MS = 100;
 export const PEER_BACKOFF_MAX_MS = 2_000;
 export const PEER_CERTIFICATE_LIFETIME_MS = 24 * 3_600_000;
-/** The queue of frames for another controller. Beyond it events are dropped, and a frame says so. */
+/** Queue of frames for another controller. When it is full, events are dropped, and a frame reports it. */
 export const PEER_QUEUE_MAX_FRAMES = 4_096;
 export const PEER_QUEUE_MAX_BYTES = 16 * MIB;
 export const PEER_SUBJECTS_MAX = 10_000;
 export const PEER_HOSTS_PER_REFRESH_MAX = 1_000;
-/** A command that no session takes is tried again this often. */
+/** Retry interval for a command that no session takes. */
 export const COMMAND_PLACE_AGAIN_MS = 250;
-/** The same for one that was sent, once `COMMAND_REACH_MS` are over. */
+/** Retry interval for a command that was sent, after `COMMAND_REACH_MS`. */
 export const COMMAND_PLACE_LATE_MS = 3_000;
-/** The session registry names a holder; if it does not take the command within this, the host counts as unreachable. */
+/** If the session's holder does not take the command within this time, the host counts as unreachable. */
 export const COMMAND_REACH_MS = 8_000;
-/** What is stored of a command could not be read: again after this. */
+/** Retry interval when the stored data of a command could not be read. */
 export const COMMAND_READ_AGAIN_MS = 500;
-/** A deadline has passed: so long for one more look at what is stored. */
+/** Time after the deadline for one last read of the stored data. */
 export const COMMAND_LAST_LOOK_MS = 700;
-/** Pieces of stored output read at once. */
+/** Pieces of stored output per read. */
 export const COMMAND_PIECES_PER_READ = 64;
 
 // The agent that runs beside a controller.
@@ -48,7 +48,7 @@ export const LOCAL_AGENT_STOP_DEADLINE_MS = 5_000;
 
 // The process that starts all others.
 export const SPAWNER_HEAP_MAX_BYTES = 64 * MIB;
-/** When the controller is gone, what it started has this long to end before it is killed. */
+/** Time for the spawned processes to end after the controller is gone, before they are killed. */
 export const SPAWNER_KILL_GRACE_MS = 5_000;
 
 // The controller's own log file.
@@ -61,32 +61,35 @@ export const DEMO_POLL_MS = 200;
 
 // Groups and API permissions. A record is one value of the KvStore.
 export const GROUPS_PER_TENANT_MAX = 5_000;
-/** Groups that one transaction changes. */
+/** Groups changed by one transaction. */
 export const GROUPS_PER_CHANGE_MAX = 50;
 export const API_PERMISSIONS_PER_TENANT_MAX = 1_000;
-/** So many users are read by their names; more are found among all users. */
+/** Up to this number users are read by name; more are found by reading all users. */
 export const USERS_READ_SINGLY_MAX = 100;
 export const GROUP_NAME_MAX_BYTES = 256;
-/** A record as JSON: less than `KV_VALUE_MAX_BYTES`. */
+/** Bytes of a record as JSON; less than `KV_VALUE_MAX_BYTES`. */
 export const GROUP_RECORD_MAX_BYTES = 768 * KIB;
 export const GROUP_BODY_MAX_BYTES = 2 * MIB;
-/** Attempts of one change, each on what another controller wrote meanwhile. */
+/** Attempts of one change; each attempt starts from what another controller has just written. */
 export const GROUP_CHANGE_ATTEMPTS_MAX = 16;
 /** Attempts to read all definitions of a tenant while others change them. */
 export const GROUP_READ_ATTEMPTS_MAX = 8;
-/** Sets of groups whose rights are kept compiled, for each tenant. */
+/** Sets of groups per tenant whose compiled rights are cached. */
 export const GROUP_SETS_KEPT_MAX = 1_000;
-/** Users of each group that an explanation names. */
+/** Users per group that an explanation names. */
 export const EXPLAINED_USERS_MAX = 100;
 
 // Keys that seal secrets.
-/** Key files are read again, and what is sealed with former keys is looked for, this often. */
+/** Interval at which key files are read again, and data sealed with former keys is looked for. */
 export const KEY_FOLLOW_INTERVAL_MS = 15_000;
-/** Every controller seals with the new key for so long before the rest is sealed anew: longer than calls take, and clocks differ. */
+/**
+ * Time after which all controllers seal with the new key; only then the rest is sealed again. Longer than calls take,
+ * and than clocks differ.
+ */
 export const KEY_SETTLE_MS = 30_000;
-/** Where all that is left has to end by itself, it is looked at again this often. */
+/** Interval of the next look when all data left under former keys must expire by itself. */
 export const KEY_LOOK_AGAIN_MS = 600_000;
-/** Tenants whose things are sealed anew at the same time, each one thing after the other. */
+/** Tenants whose data is sealed again in parallel; within a tenant one thing after another. */
 export const KEY_TENANTS_AT_ONCE = 4;
-/** A look at all that is sealed. */
+/** Deadline for a look at all sealed data. */
 export const KEY_STATUS_DEADLINE_MS = 300_000;

@@ -6,78 +6,78 @@ import { KIB, MIB } from "./units.ts";
 /** Ids of one class that an export sorts at once. */
 export const EXPORT_IDS_HELD_MAX = 100_000;
 export const EXPORT_PAGE_ROWS = 500;
-/** Objects whose earlier states an export begins to read before it writes them: each may have a page of them. */
+/** Objects whose earlier states an export starts to read before it writes them. Each may hold a page of them. */
 export const EXPORT_HISTORIES_AHEAD = 8;
 export const EXPORT_PIECE_CHARACTERS = 64 * KIB;
-/** What an import writes between two notes of how far it is. */
+/** Rows, and characters, that an import writes between two records of its progress. */
 export const IMPORT_CHUNK_MAX_ROWS = 1_000;
 export const IMPORT_CHUNK_MAX_CHARACTERS = 2 * MIB;
 /** Faults of one upload that are reported together; the check ends there. */
 export const IMPORT_FAULTS_MAX = 20;
-/** Ids in an import that several classes can have, both of its objects and of what they are related to. */
+/** Ids in an import that several classes could have: of its objects and of the targets of their relations. */
 export const IMPORT_OPEN_TARGETS_MAX = 200_000;
 /** Imports of one controller that are checked or written at the same time. */
 export const IMPORTS_UNDER_WAY_MAX = 4;
-/** A call waits for its import so long, its check included, less than `HTTP_CALL_DEADLINE_MS`. */
+/** Time a call waits for its import, including the check; less than `HTTP_CALL_DEADLINE_MS`. */
 export const IMPORT_ANSWER_MS = 100_000;
-/** The shortest interval between two progress reports of an import, in its object and to its listeners. */
+/** Minimum interval between two progress reports of an import, in its object and to its listeners. */
 export const IMPORT_PROGRESS_MS = 1_000;
-/** A chunk that the stores did not take is tried again; then the import rests until maintenance goes on with it. */
+/** Attempts to write a chunk that the stores did not take. Then the import pauses until maintenance continues it. */
 export const IMPORT_CHUNK_ATTEMPTS = 5;
 export const IMPORT_CHUNK_RETRY_MS = 500;
 export const TRANSFER_RECORD_TTL_DAYS = 90;
 
 // Spreadsheets.
-/** Rows of a sheet, as spreadsheet programs have them. */
+/** Rows of a sheet, as in spreadsheet programs. */
 export const SHEET_ROWS_MAX = 1_048_576;
 export const SHEET_COLUMNS_MAX = 16_384;
-/** UTF-16 units of the text of a cell, as spreadsheet programs have them. */
+/** UTF-16 units of a cell's text, as in spreadsheet programs. */
 export const SHEET_CELL_MAX_CHARACTERS = 32_767;
-/** UTF-16 units of the name of a sheet. */
+/** UTF-16 units of a sheet's name. */
 export const SHEET_NAME_MAX_CHARACTERS = 31;
 export const SHEET_ENTRIES_MAX = 12_000;
-/** Bytes of all parts of a workbook together, unpacked, and unpacked bytes per packed byte beyond a free allowance. */
+/** Unpacked bytes of all parts of a workbook, and unpacked bytes per packed byte beyond a free allowance. */
 export const SHEET_UNPACKED_MAX_BYTES = 1_024 * MIB;
 export const SHEET_RATIO_MAX = 200;
 export const SHEET_RATIO_FREE_BYTES = 8 * MIB;
-/** Texts that cells of a workbook share; they are held in memory. */
+/** Characters of shared texts of a workbook's cells, which are held in memory. */
 export const SHEET_SHARED_MAX_CHARACTERS = 32 * MIB;
-/** A tag or a text of a part. */
+/** Characters of one tag or text of a part. */
 export const SHEET_MARKUP_MAX_CHARACTERS = 8 * MIB;
 
 // Sheets with a heading line, CSV or of a workbook, into one class.
-/** Rows below the heading line; where they are is remembered for each object, so that none is there twice. */
+/** Rows below the heading line. The row of each object is remembered, to find duplicates. */
 export const SHEET_IMPORT_MAX_ROWS = 250_000;
-/** UTF-16 units of one heading, and of all values of one row, of a workbook as of a CSV file. */
+/** UTF-16 units of one heading, and of all values of one row, in workbooks and CSV files. */
 export const SHEET_HEADING_MAX_CHARACTERS = 1_000;
 export const SHEET_ROW_MAX_CHARACTERS = 4 * MIB;
-/** Names among which the nearest one to a word that is none of them is looked for, and UTF-16 units of the word. */
+/** Names that are searched for the nearest one to an unknown word, and UTF-16 units of that word. */
 export const SHEET_NEAREST_MAX_NAMES = 2_000;
 export const SHEET_NEAREST_MAX_CHARACTERS = 80;
-/** Rows of a plan that are told one by one. */
+/** Rows of a plan that are listed one by one. */
 export const IMPORT_PLAN_SHOWN_MAX = 1_000;
 
 // Files.
-/** A file larger than this is downloaded, not answered as text. */
+/** Larger files must be downloaded; they are not returned as text. */
 export const FILE_TEXT_MAX_BYTES = 8 * MIB;
-/** Texts of files that a controller keeps in memory, and the longest of them. */
+/** Characters of file texts that a controller caches, and of the longest of them. */
 export const FILE_TEXTS_KEPT_MAX_CHARACTERS = 16 * MIB;
 export const FILE_TEXT_KEPT_MAX_CHARACTERS = 64 * KIB;
-/** The attributes of a file as JSON text. */
+/** Bytes of a file's attributes as JSON text. */
 export const FILE_ATTR_MAX_BYTES = 64 * KIB;
 export const FILE_TAGS_MAX = 100;
-/** Marks of contents that are set or taken off at the same time for one call. */
+/** Marks of contents that one call sets or removes in parallel. */
 export const FILE_BLOB_CALLS_IN_FLIGHT = 8;
-/** Copies, moves and removals of one tenant that are under way. */
+/** Open copies, moves and removals of files per tenant. */
 export const FILE_WORKS_OPEN_MAX = 16;
-/** Attempts of one to begin, each beside another that began meanwhile. */
+/** Attempts of one to begin. An attempt fails if another one begins at the same time. */
 export const FILE_WORK_BEGIN_ATTEMPTS_MAX = 16;
-/** Files that one writes at once. */
+/** Files that one of them writes at once. */
 export const FILE_WORK_BATCH_MAX = 64;
-/** A pass over a folder finds what was written into it during the one before. */
+/** Passes over a folder. Each finds entries written during the previous pass. */
 export const FILE_WORK_PASSES_MAX = 16;
-/** Attempts while the stores are away for a moment; then it rests until maintenance goes on with it. */
+/** Attempts while the stores are unavailable. Then the work pauses until maintenance continues it. */
 export const FILE_WORK_ATTEMPTS = 5;
 export const FILE_WORK_RETRY_MS = 500;
-/** A call waits so long for what it began, less than `HTTP_CALL_DEADLINE_MS`. */
+/** Time a call waits for its work; less than `HTTP_CALL_DEADLINE_MS`. */
 export const FILE_WORK_ANSWER_MS = 100_000;

@@ -1,10 +1,10 @@
-/** By which etcd or Cassandra is reached besides its addresses. */
+/** How to connect to etcd or Cassandra, in addition to the addresses. */
 export interface StoreAccess {
-  /** Absent: as plain text. */
+  /** Absent: connections are plain text. */
   readonly tls?: {
-    /** PEM. Servers show certificates of it for the name or address they are dialled by. */
+    /** PEM. Servers show certificates of this authority for the name or address by which they are dialled. */
     readonly ca: Buffer;
-    /** Shown to servers that ask for it; with its key. */
+    /** Certificate and key for servers that ask for them. */
     readonly client?: { readonly cert: Buffer; readonly key: Buffer };
   };
   readonly account?: { readonly user: string; readonly password: string };

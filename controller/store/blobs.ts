@@ -1,26 +1,29 @@
 /**
- * The seam for bytes: depots, files, job output, packages. Content lies in chunks of at most `BLOB_CHUNK_MAX_BYTES` and
- * is named by its SHA-256, so the same bytes lie once. A sweep removes unmarked content.
+ * The seam for bytes: depots, files, job output, packages. Contents are stored in chunks of at most
+ * `BLOB_CHUNK_MAX_BYTES` and named by their SHA-256, so equal bytes are stored once. A sweep removes unmarked content.
  */
 export interface BlobStore {
-  /** Takes in at most `BLOB_MAX_BYTES`; durable when it resolves. Marked for `owner` from the start. */
+  /** Stores at most `BLOB_MAX_BYTES`; durable when it resolves. The content is marked for `owner` from the start. */
   put(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, owner: string): Promise<BlobInfo>;
   stat(digest: string): Promise<BlobInfo | undefined>;
-  /** Bytes `start` up to before `end`; `AppError("not_found")` when there is no such content. Checks what it reads. */
+  /**
+   * Bytes from `start` (inclusive) to `end` (exclusive). `AppError("not_found")` if there is no such content. Verifies
+   * the bytes that it reads.
+   */
   read(digest: string, range?: ByteRange): AsyncIterable<Uint8Array>;
 
-  /** An owner is any short text, such as `depot/web/1.0.0`. Marks are a set: marking twice is marking once. */
+  /** `owner` is any short text, such as `depot/web/1.0.0`. Marks are a set: marking twice is like marking once. */
   mark(digest: string, owner: string): Promise<void>;
   unmark(digest: string, owner: string): Promise<void>;
-  /** Removes content without a mark that is older than `graceMs`; answers how many. */
+  /** Removes unmarked content older than `graceMs`; returns the number of removed contents. */
   sweep(graceMs: number): Promise<number>;
 
   /**
-   * Appends at `offset`, which must be the stream's size (0 begins it). Appending the same bytes at an offset that is
-   * already written changes nothing, so a repeat is safe; other bytes there are `AppError("conflict")`.
+   * Appends at `offset`, which must be the stream's size (0 begins it). Appending the same bytes again at an offset
+   * that is already written changes nothing, so a repetition is safe. Other bytes there are `AppError("conflict")`.
    */
   append(stream: string, offset: number, bytes: Uint8Array): Promise<{ readonly size: number }>;
-  /** At most `maxBytes` from `offset`; `size` tells how far the stream reaches now. An unknown stream has size 0. */
+  /** At most `maxBytes` from `offset`. `size` is the present size of the stream; 0 for an unknown stream. */
   readStream(stream: string, offset: number, maxBytes: number): Promise<StreamPart>;
   removeStream(stream: string): Promise<void>;
 }

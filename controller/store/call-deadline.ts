@@ -7,24 +7,24 @@ const calls = new AsyncLocalStorage<CallDeadline | undefined>();
 
 export interface CallDeadlineOptions {
   readonly clock: Clock;
-  /** How long the call may wait, in all, for what does not answer. */
+  /** Total time that the call may wait for parts that do not answer. */
   readonly lengthMs: number;
-  /** Called once when it has waited for so long; `parts` names what it waits for. */
+  /** Called once when that time has passed; `parts` names the silent parts. */
   readonly atEnd: (parts: string) => void;
 }
 
 /**
- * The end of one call from outside. Only the time counts in which something the call needs does not answer: a long
- * query over stores that are well has no end here, and ten store calls of one call to a store that is away share one
- * time. Every store call made inside `run` is bounded by what is left; work that goes on after `end` is not.
+ * The deadline of one call from outside. It counts only the time in which a part that the call needs does not answer. A
+ * long query on healthy stores never reaches it, and ten store calls to a store that is down share one time. It limits
+ * every store call inside `run`, but not work that continues after `end`.
  */
 export class CallDeadline {
   readonly #clock: Clock;
   readonly #options: CallDeadlineOptions;
-  /** What does not answer, with the number of those who wait for it. */
+  /** Parts that do not answer, with the number of their waiting callers. */
   readonly #silent = new Map<string, number>();
   #sinceMs = 0;
-  /** When the last wait ended. */
+  /** The end of the last wait. */
   #untilMs = 0;
   #spentMs = 0;
   #cancel: () => void = () => undefined;
@@ -35,13 +35,13 @@ export class CallDeadline {
     this.#options = options;
   }
 
-  /** The one this code runs in; undefined outside of calls and after their end. */
+  /** The deadline of the call in which this code runs; `undefined` outside of calls and after their end. */
   static current(): CallDeadline | undefined {
     const call = calls.getStore();
     return call === undefined || call.#ended ? undefined : call;
   }
 
-  /** For work that calls share, or that none of them waits for. */
+  /** Runs work that calls share, or that no call waits for. */
   static outside<T>(work: () => T): T {
     return calls.getStore() === undefined ? work() : calls.run(undefined, work);
   }
@@ -50,13 +50,16 @@ export class CallDeadline {
     return calls.run(this, work);
   }
 
-  /** For store calls: they end a little earlier than the call, so that its answer can say what was away. */
+  /**
+   * Time left for store calls. They end a little earlier than the call, so that its answer can name the part that is
+   * down.
+   */
   leftMs(): number {
     if (this.#ended) return Number.POSITIVE_INFINITY;
     return Math.max(0, this.#leftMs() - CALL_ANSWER_RESERVE_MS);
   }
 
-  /** `part` has been silent since then; to be followed by `answers`, once its caller has an answer or gives up. */
+  /** `part` has been silent since `sinceMs`. Its caller must call `answers` when it gets an answer or gives up. */
   silent(part: string, sinceMs: number): void {
     const isFirst = this.#silent.size === 0;
     this.#silent.set(part, (this.#silent.get(part) ?? 0) + 1);
@@ -75,7 +78,7 @@ export class CallDeadline {
     this.#spentMs += this.#untilMs - this.#sinceMs;
   }
 
-  /** What `work` comes to, or `unavailable` when there is no time left for it; the wait counts. */
+  /** Result of `work`, or `unavailable` if there is no time left for it. The wait counts as silence of `part`. */
   async wait<T>(part: string, work: Promise<T>): Promise<T> {
     this.silent(part, this.#clock.monotonicMs());
     let cancel = (): void => undefined;
@@ -90,7 +93,7 @@ export class CallDeadline {
     }
   }
 
-  /** The call is answered: what goes on has deadlines of its own. */
+  /** The call is answered. Work that continues has its own deadlines. */
   end(): void {
     this.#ended = true;
     this.#cancel();

@@ -1,6 +1,6 @@
 import type { CellChoice, Cells, StoredCell } from "./objects.ts";
 
-/** Cells of a store that keeps each by itself. */
+/** Cells of a store that keeps each cell separately. */
 export class SingleCells implements Cells {
   readonly keys: readonly string[];
   readonly #cells: ReadonlyMap<string, StoredCell>;
@@ -38,17 +38,17 @@ export class SingleCells implements Cells {
   }
 }
 
-/** For reads that ask whether an object is there. */
+/** No cells: for reads that only check whether an object exists. */
 export const PRESENCE: CellChoice = { keys: [], prefixes: [] };
 
 export const NO_CELLS: Cells = new SingleCells(new Map());
 
-/** Whether a cell is among those that are needed. */
+/** True if the choice includes the cell. */
 export function isChosen(key: string, { keys, prefixes }: CellChoice): boolean {
   return keys.includes(key) || prefixes.some((prefix) => key.startsWith(prefix));
 }
 
-/** Each cell by its key. */
+/** The cells by their keys. */
 export function cellMap(cells: Cells): Map<string, StoredCell> {
   return new Map(
     cells.keys.map((key, place) => {

@@ -11,9 +11,9 @@ import {
 } from "../../common/limits.ts";
 import type { EntityChange, EntityKey, FindRequest, StoredRecord } from "./objects.ts";
 
-/** What every engine refuses before it touches anything, so that they refuse alike. */
+/** Checks that every engine makes before it changes anything, so that all engines refuse the same requests. */
 
-/** What a column `int` of Cassandra holds. */
+/** Maximum of Cassandra's column type `int`. */
 const CID_MAX = 0x7fff_ffff;
 
 export function checkBatch(count: number): void {
@@ -96,6 +96,6 @@ function checkSize(change: EntityChange): void {
       throw new AppError("too_large", `A cell has at most ${CELL_MAX_BYTES} bytes, not ${value.length}.`);
     size += value.length;
   }
-  // The present and a version of it travel together.
+  // The present state and a version of it are sent together.
   if (size > 2 * OBJECT_MAX_BYTES) throw new AppError("too_large", `An object has at most ${OBJECT_MAX_BYTES} bytes.`);
 }

@@ -2,7 +2,7 @@ import { AppError, isAppError } from "../../common/errors.ts";
 
 const DAMAGED = "damaged";
 
-/** A store whose data cannot be read: `AppError("unavailable")`, which waiting does not mend. */
+/** Error for a store whose data cannot be read: `AppError("unavailable")` that waiting does not repair. */
 export function storeDamaged(message: string, cause?: unknown): AppError {
   return new AppError("unavailable", message, { cause, details: { reason: DAMAGED } });
 }

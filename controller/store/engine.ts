@@ -3,7 +3,7 @@ import type { KvStore } from "./kv.ts";
 import type { ObjectStore } from "./objects.ts";
 import type { ScrubStore } from "./scrub.ts";
 
-/** The three seams of one tenant, and what is derived in them. Nothing crosses from one tenant's store to another's. */
+/** The three seams of one tenant and its derived data. No data moves from one tenant's store to another's. */
 export interface TenantStore {
   readonly kv: KvStore;
   readonly objects: ObjectStore;
@@ -11,34 +11,34 @@ export interface TenantStore {
   readonly scrub: ScrubStore;
 }
 
-/** Where the areas get their stores from. */
+/** Gives the areas their stores. */
 export interface Stores {
-  /** What belongs to the installation: tenants, sessions index, certificate authority, platform audit. */
+  /** The store of the installation: tenants, sessions index, certificate authority, platform audit. */
   system(): Promise<TenantStore>;
-  /** `AppError("not_found")` for a tenant that was never created. Opened lazily, kept open. */
+  /** `AppError("not_found")` for a tenant that was never created. Stores are opened on demand and stay open. */
   tenant(name: string): Promise<TenantStore>;
 }
 
-/** One way to store. `main.ts` and tests choose; no other code knows which one it is. */
+/** A storage engine. `main.ts` and tests choose it; no other code knows which one it is. */
 export interface Engine extends Stores {
   readonly kind: "embedded" | "cluster";
-  /** Its parts are other programs: who calls from outside gives each call a `CallDeadline`. */
+  /** True if its parts are other programs: then each call from outside needs a `CallDeadline`. */
   readonly isRemote: boolean;
-  /** Idempotent. A name is 1 to 48 lower-case letters, digits and underscores, and begins with a letter. */
+  /** Idempotent. A name has 1 to 48 lower-case letters, digits and underscores, and begins with a letter. */
   createTenant(name: string, options?: { readonly replicationFactor?: number }): Promise<void>;
-  /** Removes the tenant with everything in it. Idempotent. */
+  /** Removes the tenant with all its data. Idempotent. */
   dropTenant(name: string): Promise<void>;
   /**
-   * Closes what this controller has open of a tenant, and touches no data: for one that another controller removed. The
-   * next `tenant` opens it again. Idempotent.
+   * Closes this controller's stores of a tenant without changing data; for a tenant that another controller removed.
+   * The next `tenant` opens them again. Idempotent.
    */
   releaseTenant(name: string): Promise<void>;
-  /** The data nodes behind this engine. */
+  /** The data nodes of this engine. */
   nodes(): Promise<readonly DataNode[]>;
   /**
-   * Resolves when every part does what the next call needs of it: agreed writes and reads. Else it throws
-   * `AppError("unavailable")` that names the part and the reason, within `READY_WAIT_MS` of its silence. What only the
-   * calls of one tenant need is an answer.
+   * Resolves when every part is ready for the next call: agreed writes and reads. Otherwise it throws
+   * `AppError("unavailable")` with the part and the reason, within `READY_WAIT_MS` of its silence. A part that only
+   * calls of one tenant need is reported in the result instead.
    */
   ready(): Promise<Readiness>;
   close(): Promise<void>;
@@ -48,10 +48,10 @@ export interface Readiness {
   readonly lost: readonly LostTenant[];
 }
 
-/** A tenant whose objects and contents are not there any more. Its calls are `AppError("unavailable")`. */
+/** A tenant whose objects and contents are gone. Its calls are `AppError("unavailable")`. */
 export interface LostTenant {
   readonly tenant: string;
-  /** What has to be restored. */
+  /** The keyspace that must be restored. */
   readonly keyspace: string;
 }
 

@@ -20,9 +20,9 @@ import type {
 import type { ScrubStore } from "./scrub.ts";
 
 export interface FaultyOptions {
-  /** A seeded one replays the same faults for the same calls. */
+  /** A seeded generator replays the same faults for the same calls. */
   readonly random: Random;
-  /** How likely a call fails, from 0 to 1. */
+  /** Probability that a call fails, from 0 to 1. */
   readonly faultRate?: number;
 }
 
@@ -32,9 +32,8 @@ const EMPTY_PAGE_RATE = 0.2;
 const SUPERSET_RATE = 0.3;
 
 /**
- * The same engine with everything the seams allow: calls that take turns in another order, outages, writes whose
- * outcome stays unknown, tiny and empty pages, more found than matches. Code that works on this works on a failing
- * cluster.
+ * The same engine with every fault that the seams allow: reordered calls, outages, writes with unknown outcome, tiny
+ * and empty pages, and results beyond the matches. Code that works on it works on a failing cluster.
  */
 export function faulty(engine: Engine, options: FaultyOptions): Engine {
   const wrapped = new Map<TenantStore, TenantStore>();
@@ -80,12 +79,12 @@ class Faults {
     return this.#random.next() < rate;
   }
 
-  /** From 1 to `most`. */
+  /** A number from 1 to `most`. */
   some(most: number): number {
     return 1 + Math.floor(this.#random.next() * most);
   }
 
-  /** Lets others go first. */
+  /** Lets other calls run first. */
   async delay(): Promise<void> {
     for (let hops = this.some(DELAY_MAX_HOPS); hops > 1; hops--) await Promise.resolve();
   }
@@ -96,7 +95,7 @@ class Faults {
     return action();
   }
 
-  /** `partly` is done in place of `action` when the outcome is to stay unknown and it did not wholly happen. */
+  /** Runs `partly` instead of `action` when the outcome stays unknown and the action did not complete. */
   async write<T>(action: () => Promise<T>, partly?: () => Promise<unknown>): Promise<T> {
     await this.delay();
     if (this.happens(this.#rate)) throw away();
@@ -126,7 +125,7 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
         return faults.happens(EMPTY_PAGE_RATE) ? { entries: [], revision: page.revision, next: after } : page;
       }),
     watch: (prefix, options) => slowWatch(kv.watch(prefix, options), faults),
-    // A lease whose grant was lost would hang until its process ends: here it is only refused.
+    // A lease whose grant was lost would last until its process ends, so here it is only refused.
     lease: (ttlMs) =>
       faults.read(async () => {
         const lease = await kv.lease(ttlMs);
@@ -141,7 +140,7 @@ function faultyKv(kv: KvStore, faults: Faults): KvStore {
   };
 }
 
-/** Each revision by itself, late. */
+/** Yields each revision separately and late. */
 async function* slowWatch(
   events: AsyncIterable<readonly KvEvent[]>,
   faults: Faults,
@@ -174,7 +173,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
       faults.read(() => nastyPage({ faults, name, read, conditions: conditions ?? [0, 0] }, page));
   return {
     async change(changes) {
-      // What is refused is refused wholly, never done in part.
+      // An invalid batch is refused as a whole, never done in part.
       checkBatch(changes.length);
       changes.forEach(checkChange);
       await faults.write(
@@ -228,7 +227,7 @@ function faultyObjects(objects: ObjectStore, faults: Faults): ObjectStore {
   };
 }
 
-/** Without the cells that nobody asked for. */
+/** The entity with only the cells that were asked for. */
 function onlyChosen(entity: Entity, choice: CellChoice | undefined): Entity {
   if (choice === undefined) return entity;
   const { key, birthUs, lastUs, diedUs, endsAtMs, numbers } = entity;
@@ -236,11 +235,11 @@ function onlyChosen(entity: Entity, choice: CellChoice | undefined): Entity {
   return { key, birthUs, lastUs, diedUs, endsAtMs, numbers, cells };
 }
 
-/** What changes leave that were given up in the middle: their versions and edges, which appear with a later change. */
+/** Remains of changes that were abandoned halfway: their versions and edges, which appear with a later change. */
 class Leftovers {
   readonly #byKey = new Map<string, readonly EntityChange[]>();
 
-  /** What is made of changes when they are given up after the first so many. */
+  /** The part of the changes that is made when they are abandoned after the first `count`. */
   part(changes: readonly EntityChange[], count: number): readonly EntityChange[] {
     const whole = changes.slice(0, count);
     const halfway = changes[count];
@@ -251,7 +250,7 @@ class Leftovers {
     return whole;
   }
 
-  /** What appears with these. A change that is made at last leaves nothing. */
+  /** The remains that appear with these changes. A change that is completed at last leaves no remains. */
   due(changes: readonly EntityChange[]): readonly EntityChange[] {
     return changes.flatMap(({ key, timeUs }) => {
       const left = this.#of(key);
@@ -284,30 +283,33 @@ function keyText({ cid, id }: EntityKey): string {
   return `${cid}:${id}`;
 }
 
-/** How many terms there are, and how many must stay so that at least one condition remains. */
+/** The number of terms, and the minimum to keep so that at least one condition remains. */
 function kept(request: FindRequest): readonly [number, number] {
   return [request.terms.length, (request.ranges ?? []).length > 0 ? 0 : 1];
 }
 
-/** Asking for less finds more. */
+/** Keeps only the first terms: a request with fewer terms finds more. */
 function fewer<T extends FindRequest | TimelineRequest>(request: T, count: number): T {
   return request.terms === undefined ? request : { ...request, terms: request.terms.slice(0, count) };
 }
 
-/** What is no limit stays so, to be refused. */
+/** A shorter limit. An invalid limit stays unchanged, so that the engine refuses it. */
 function shorter(limit: number, faults: Faults): number {
   return Number.isInteger(limit) && limit >= 1 && limit <= 1_000 ? faults.some(limit) : limit;
 }
 
 interface NastyPage<T> {
   readonly faults: Faults;
-  /** Names the request, for its cursors. */
+  /** Identifies the request in its cursors. */
   readonly name: string;
   readonly read: (page: PageRequest, kept: number) => Promise<Page<T>>;
   readonly conditions: readonly [count: number, least: number];
 }
 
-/** Own cursors: how many conditions the first page kept, a mark of the request, and where the engine itself is. */
+/**
+ * Uses its own cursors: the number of conditions that the first page kept, a mark of the request, and the engine's
+ * cursor.
+ */
 async function nastyPage<T>({ faults, name, read, conditions }: NastyPage<T>, page: PageRequest): Promise<Page<T>> {
   const [count, least] = conditions;
   const mark = createHash("sha256").update(name).digest("hex").slice(0, 8);

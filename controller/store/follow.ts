@@ -10,11 +10,11 @@ export interface FollowedKeysOptions {
   readonly prefix: string;
   readonly runtime: Runtime;
   readonly put: (entry: KvEntry) => void;
-  /** The key's life ended at that revision or before. */
+  /** Called when the key ended at that revision or before. */
   readonly end: (key: string, revision: number) => void;
 }
 
-/** Reports every entry under a prefix, now and as it changes. When the watch is lost, it lists again. */
+/** Reports every entry under a prefix, present ones and then changes. If the watch is lost, it lists them again. */
 export class FollowedKeys {
   readonly #with: FollowedKeysOptions;
   readonly #keys = new Set<string>();
@@ -25,7 +25,7 @@ export class FollowedKeys {
     this.#with = options;
   }
 
-  /** Resolves once every present entry was reported. */
+  /** Resolves when every present entry has been reported. */
   async start(): Promise<void> {
     const revision = await this.#reload();
     this.#watching = this.#watch(revision);

@@ -3,14 +3,14 @@ import type { AppError } from "../../common/errors.ts";
 import { storeDamaged } from "./damage.ts";
 
 /**
- * Every stored value begins with a format byte, which says how to read it. JSON for values that people inspect with
+ * Every stored value begins with a format byte that defines how to read it: JSON for values that people inspect with
  * other tools (KvStore), msgpack for bulk data. An unknown byte was written by a newer version and is refused.
  */
 const FORMAT_JSON = 1;
 const FORMAT_MSGPACK = 2;
-/** An entity of the embedded engine, in a form of its own (`embedded/entity-form.ts`). */
+/** An entity of the embedded engine in its own format (`embedded/entity-form.ts`). */
 export const FORMAT_ENTITY = 3;
-/** A value of the KvStore behind the moment it expires (`kv-expiry.ts`). */
+/** A value of the KvStore that follows its expiry time (`kv-expiry.ts`). */
 export const FORMAT_EXPIRING = 4;
 
 const packr = new Packr({ useRecords: false, int64AsType: "number" });
@@ -23,25 +23,25 @@ export function encodeJson(value: unknown): Uint8Array {
   return storedJson(JSON.stringify(value));
 }
 
-/** As `encodeJson` makes it, of a JSON text: that of a large value is made in slices. */
+/** The bytes of `encodeJson` from a JSON text. For a large value, the text was created in slices. */
 export function storedJson(text: string): Uint8Array {
   return prefixed(FORMAT_JSON, encoder.encode(text));
 }
 
-/** The JSON text of what `encodeJson` or `storedJson` made. */
+/** The JSON text in bytes from `encodeJson` or `storedJson`. */
 export function jsonOfStored(bytes: Uint8Array): string {
   if (bytes[0] !== FORMAT_JSON) throw unknownFormat(bytes[0]);
   return decoder.decode(bytes.subarray(1));
 }
 
 export function encodePacked(value: unknown): Uint8Array {
-  // Packed one byte behind where the answer begins, in the packer's own large piece of memory: nothing is copied.
+  // The packer leaves one byte free before the packed value, in its own buffer: nothing is copied.
   const bytes = packr.pack(value, RESERVE_START_SPACE | 1);
   bytes[0] = FORMAT_MSGPACK;
   return bytes;
 }
 
-/** What `encodeJson` or `encodePacked` was given. The caller knows the shape: it wrote it. */
+/** The value that was given to `encodeJson` or `encodePacked`. The caller knows its type because it wrote it. */
 export function decodeStored<T>(bytes: Uint8Array): T {
   switch (bytes[0]) {
     case FORMAT_JSON:

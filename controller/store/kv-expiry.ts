@@ -2,9 +2,9 @@ import { AppError, isAppError } from "../../common/errors.ts";
 import { FORMAT_EXPIRING } from "./format.ts";
 import type { KvEntry } from "./kv.ts";
 
-/** A byte for the format, eight for the moment in milliseconds since 1970, the greater bytes first. */
+/** One format byte, then eight bytes for the expiry time in milliseconds since 1970, big-endian. */
 const HEAD_BYTES = 9;
-/** The moment of a value that does not expire, and begins with the format byte itself. */
+/** Expiry time of a value that does not expire, but itself begins with the format byte. */
 const NEVER = 0xffff_ffff_ffff_ffffn;
 
 interface OpenedValue {
@@ -13,8 +13,8 @@ interface OpenedValue {
 }
 
 /**
- * The value as it is stored. One that does not expire is stored as it is, as versions without expiry did. Stored values
- * with an expiry sort by their moment: see `expiryBounds`.
+ * The stored form of a value. A value that does not expire is stored unchanged, as in versions without expiry. Stored
+ * values with an expiry sort by their expiry time: see `expiryBounds`.
  */
 export function sealValue(value: Uint8Array, expiresAtMs?: number): Uint8Array {
   if (expiresAtMs === undefined && value[0] !== FORMAT_EXPIRING) return value;
@@ -24,7 +24,10 @@ export function sealValue(value: Uint8Array, expiresAtMs?: number): Uint8Array {
   return stored;
 }
 
-/** What `sealValue` was given, in bytes of its own. `AppError("unavailable")` when it is cut short. */
+/**
+ * The value given to `sealValue`, copied into its own bytes. `AppError("unavailable")` if the stored bytes are too
+ * short.
+ */
 export function openValue(stored: Uint8Array): OpenedValue {
   if (stored[0] !== FORMAT_EXPIRING) return { value: new Uint8Array(stored) };
   if (stored.length < HEAD_BYTES) throw new AppError("unavailable", "A stored value ends before its expiry does.");
@@ -33,7 +36,7 @@ export function openValue(stored: Uint8Array): OpenedValue {
   return momentMs === NEVER ? { value } : { value, expiresAtMs: Number(momentMs) };
 }
 
-/** Exactly the stored values that have expired by `nowMs` are greater than the one and less than the other. */
+/** Exactly the stored values that have expired by `nowMs` are greater than `above` and less than `below`. */
 export function expiryBounds(nowMs: number): { readonly above: Uint8Array; readonly below: Uint8Array } {
   return { above: Uint8Array.of(FORMAT_EXPIRING), below: headOf(BigInt(Math.floor(nowMs) + 1)) };
 }
@@ -42,13 +45,16 @@ export function hasExpired(entry: Pick<KvEntry, "expiresAtMs">, nowMs: number): 
   return entry.expiresAtMs !== undefined && entry.expiresAtMs <= nowMs;
 }
 
-/** `AppError("invalid")` when it is no moment. */
+/** `AppError("invalid")` if the value is not a time. */
 export function checkExpiry(expiresAtMs: number | undefined): void {
   if (expiresAtMs === undefined || (Number.isSafeInteger(expiresAtMs) && expiresAtMs >= 0)) return;
   throw new AppError("invalid", `An expiry is a whole number of milliseconds since 1970, not ${expiresAtMs}.`);
 }
 
-/** A removal whose outcome is unknown has changed nothing the caller wanted: the call may be repeated. */
+/**
+ * Turns `unknown_outcome` of a removal into `unavailable`: the removal changed nothing that the caller asked for, so
+ * the call may be repeated.
+ */
 export async function removal<T>(removing: Promise<T>): Promise<T> {
   try {
     return await removing;

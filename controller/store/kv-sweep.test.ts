@@ -5,7 +5,7 @@ import { TestClock } from "../../test/helpers/runtime.ts";
 import { KvSweep } from "./kv-sweep.ts";
 import type { KvListOptions, KvPage } from "./kv.ts";
 
-/** A store of pages that records each call and answers on command. */
+/** A store that records each call for a page and answers on command. */
 class Pages {
   readonly asked: KvListOptions[] = [];
   #answer: ((next: string | undefined) => void) | undefined;

@@ -9,8 +9,8 @@ export interface KvSweepOptions {
 }
 
 /**
- * Removes expired entries that are not read: lists `KV_SWEEP_MAX_ENTRIES` entries every `KV_SWEEP_EVERY_MS`, page after
- * page through the whole store, then from the start again. An engine runs one for each store it has open; several
+ * Removes expired entries that are never read. It lists `KV_SWEEP_MAX_ENTRIES` entries every `KV_SWEEP_EVERY_MS`, page
+ * by page through the whole store, then from the start again. An engine runs one sweep per open store; several
  * controllers may sweep one store.
  */
 export class KvSweep {
@@ -25,13 +25,13 @@ export class KvSweep {
     this.#schedule();
   }
 
-  /** Looks at the next page, from the start after the last. */
+  /** Reads the next page; after the last one it starts again. */
   async step(): Promise<void> {
     const after = this.#after === undefined ? {} : { after: this.#after };
     this.#after = (await this.#with.kv.list("", { limit: KV_SWEEP_MAX_ENTRIES, ...after })).next;
   }
 
-  /** Resolves when the step under way is over. */
+  /** Resolves when the running step has ended. */
   async close(): Promise<void> {
     this.#closed = true;
     this.#cancel();
@@ -42,7 +42,7 @@ export class KvSweep {
     if (this.#closed) return;
     const { clock, log } = this.#with.runtime;
     this.#cancel = clock.after(KV_SWEEP_EVERY_MS, () => {
-      // The same page is looked at again.
+      // After a failure the same page is read again.
       this.#running = this.step()
         .catch((error: unknown) => log?.debug({ reason: errorText(error) }, "expired entries could not be swept"))
         .then(() => this.#schedule());

@@ -1,52 +1,53 @@
 /**
- * The seam for what must be agreed on: class definitions, configuration, sessions, leases, leadership, marks.
- * Its shape is etcd's. Written for the weaker engine: the promises below hold on both, nothing more does.
+ * The seam for data that must be agreed on: class definitions, configuration, sessions, leases, leadership, marks. Its
+ * model is etcd. It is specified for the weaker engine: the promises below hold on both engines, and nothing more.
  *
- * Every call ends by `STORE_CALL_DEADLINE_MS`. An outage is `AppError("unavailable")`; a write that may or may not have
- * happened is `AppError("unknown_outcome")`, and repeating it with the same condition is safe. A key or value over its
- * limit is `AppError("too_large")`. Absence is `undefined`, a lost race an answer.
+ * Every call ends by `STORE_CALL_DEADLINE_MS`. An outage is `AppError("unavailable")`. A write that may or may not have
+ * happened is `AppError("unknown_outcome")`; repeating it with the same condition is safe. A key or value over its
+ * limit is `AppError("too_large")`. Absence is `undefined`, a lost race a result.
  *
- * An entry with `expiresAtMs` expires by the clock of the controller that looks at it. A `get`, `list`, `put`, `delete`
- * or `txn` takes the time of day when it begins; an entry whose moment has come by then is removed, on its revision,
- * before the call decides or answers anything. Therefore:
- * - It is absent for a caller whose clock has reached the moment, as after a delete: conditions count it as absent,
- *   lists leave it out, the next `put` begins a new life with a new `createRevision`.
- * - Once absent for one caller it is absent for all, on slower clocks and on a clock that was set back. Until then,
- *   where clocks differ by d, others may read and prolong it for up to d longer.
- * - A removal that loses against another write is decided anew, by what was written.
- * - A watch tells of the removal as a delete. Entries that are not read are removed by a sweep (`kv-sweep.ts`), so the
- *   delete may come late.
- * - The moment lies with the value: no restart, leader or lease prolongs it.
+ * An entry with `expiresAtMs` expires by the clock of the controller that reads it. A `get`, `list`, `put`, `delete` or
+ * `txn` takes the time of day when it begins. If an entry has expired by then, the call first removes it at its
+ * revision, and then decides and returns its result. Therefore:
+ * - It is absent for a caller whose clock has reached the expiry time, as after a delete: conditions count it as
+ *   absent, lists leave it out, and the next `put` begins a new life with a new `createRevision`.
+ * - Once absent for one caller, it is absent for all, even on slower clocks and on a clock that was set back. Until
+ *   then, where clocks differ by d, others may read and prolong it for up to d longer.
+ * - A removal that loses against another write is decided again, based on that write.
+ * - A watch reports the removal as a delete. A sweep (`kv-sweep.ts`) removes entries that are not read, so the delete
+ *   may come late.
+ * - The expiry time is stored with the value: no restart, leader or lease prolongs it.
  */
 export interface KvStore {
-  /** A read that cannot remove what has expired is `AppError("unavailable")`. */
+  /** A read that cannot remove an expired entry is `AppError("unavailable")`. */
   get(key: string): Promise<KvEntry | undefined>;
 
-  /** Linearizable. `ifRevision: 0` writes only when the key is absent, another number only over just that revision. */
+  /** Linearizable. `ifRevision: 0` writes only if the key is absent; another number only over exactly that revision. */
   put(key: string, value: Uint8Array, options?: KvPutOptions): Promise<KvWriteResult>;
 
-  /** `ok` also when the key was absent and no condition was given. */
+  /** `ok` also if the key was absent and there was no condition. */
   delete(key: string, options?: { readonly ifRevision?: number }): Promise<KvWriteResult>;
 
   /**
-   * Entries whose key begins with `prefix`, in byte order of keys, after the key `after`. At most `limit`
-   * (`KV_PAGE_MAX_ENTRIES` when absent). `next` is the `after` of the next page; absent at the end. A page whose
-   * expired entries were left out may be empty and have a `next`.
+   * Entries whose key begins with `prefix`, in byte order of keys, after the key `after`. At most `limit`, by default
+   * `KV_PAGE_MAX_ENTRIES`. `next` is the `after` of the next page; absent at the end. A page may be empty and have a
+   * `next`, because expired entries are left out.
    */
   list(prefix: string, options?: KvListOptions): Promise<KvPage>;
 
   /**
-   * Every change under `prefix` with a revision above `sinceRevision`, in revision order, none left out, until the
-   * signal fires (then it just ends). Throws `AppError("compacted")` when that history was compacted: list again and
-   * watch from the page's revision. Outages are waited out inside.
+   * Yields every change under `prefix` with a revision above `sinceRevision`, in revision order and without gaps, until
+   * the signal fires; then it just ends. Throws `AppError("compacted")` if that history was compacted: list again, and
+   * watch from the page's revision. It waits until outages are over.
    */
   watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]>;
 
-  /** A lease that keeps itself alive until revoked. Entries bound to it vanish when it ends. */
+  /** A lease that renews itself until it is revoked. When it ends, the entries bound to it are removed. */
   lease(ttlMs: number): Promise<KvLease>;
 
   /**
-   * All of `then` when every condition holds, else nothing. At most `KV_TXN_MAX_OPERATIONS` conditions and operations.
+   * Executes all of `then` if every condition holds, otherwise nothing. At most `KV_TXN_MAX_OPERATIONS` conditions and
+   * operations.
    */
   txn(request: KvTxn): Promise<{ readonly ok: boolean; readonly revision: number }>;
 }
@@ -54,12 +55,12 @@ export interface KvStore {
 export interface KvEntry {
   readonly key: string;
   readonly value: Uint8Array;
-  /** Revision of the write that made the key come to be; a delete ends that life. */
+  /** Revision of the write that created the key. A delete ends that life of the key. */
   readonly createRevision: number;
-  /** Revision of the latest write. Revisions rise through the whole store, never per key. */
+  /** Revision of the latest write. Revisions increase over the whole store, not per key. */
   readonly revision: number;
   readonly lease?: string;
-  /** Absent: it does not expire. */
+  /** Absent: the entry does not expire. */
   readonly expiresAtMs?: number;
 }
 
@@ -67,15 +68,15 @@ export interface KvPutOptions {
   readonly ifRevision?: number;
   readonly lease?: string;
   /**
-   * Whole milliseconds since 1970, at most `Number.MAX_SAFE_INTEGER`, in the past as well; else `AppError("invalid")`.
-   * Every `put` sets it anew: written without it an entry does not expire any more.
+   * Whole milliseconds since 1970, at most `Number.MAX_SAFE_INTEGER`; the past is allowed. Otherwise
+   * `AppError("invalid")`. Every `put` sets it again: a `put` without it removes the expiry.
    */
   readonly expiresAtMs?: number;
 }
 
 export type KvWriteResult =
   | { readonly ok: true; readonly revision: number }
-  /** The condition did not hold; `current` is what is there instead. */
+  /** The condition did not hold; `current` is the present entry. */
   | { readonly ok: false; readonly current: KvEntry | undefined };
 
 export interface KvListOptions {
@@ -85,7 +86,7 @@ export interface KvListOptions {
 
 export interface KvPage {
   readonly entries: readonly KvEntry[];
-  /** The store's revision when the page was read: watch from here to miss nothing. */
+  /** The store's revision when the page was read. A watch from here misses nothing. */
   readonly revision: number;
   readonly next?: string;
 }
@@ -101,11 +102,11 @@ export type KvEvent =
 
 export interface KvLease {
   readonly id: string;
-  /** Fires once the lease is, or must be taken to be, lost: before any other client can see its keys removed. */
+  /** Fires when the lease is lost or may be lost, before any other client can see its keys removed. */
   readonly lost: AbortSignal;
   /**
-   * Whether it is held right now, by the clock: says so too when timers are late, as in a process that was stopped and
-   * goes on.
+   * True if the lease is held right now, by the clock. This is correct even if timers are late, as in a process that
+   * was stopped and continued.
    */
   held(): boolean;
   revoke(): Promise<void>;
@@ -117,7 +118,8 @@ export interface KvTxn {
 }
 
 /**
- * `revision: 0` means the key is absent. `createRevision` fences on one life of the key, whatever was written in it.
+ * `revision: 0` means that the key is absent. `createRevision` requires the same life of the key, whatever was written
+ * in it.
  */
 export type KvCondition =
   | { readonly key: string; readonly revision: number }
@@ -130,6 +132,6 @@ interface KvPut {
   readonly key: string;
   readonly value: Uint8Array;
   readonly lease?: string;
-  /** As of `KvPutOptions`. */
+  /** See `KvPutOptions`. */
   readonly expiresAtMs?: number;
 }

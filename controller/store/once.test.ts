@@ -17,10 +17,10 @@ beforeAll(async () => {
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 
-/** What becomes of each write in its order: a code is thrown before it is made, `lost` after it, `ok` neither. */
+/** Result of one write: an error code is thrown before it is made, `lost` loses its answer, `ok` does neither. */
 type Fate = "ok" | "lost" | ErrorCode;
 
-/** A store whose writes fare so, all later ones well; `between` is done before the second. */
+/** A store whose first writes have these results; all later ones succeed. `between` runs before the second write. */
 function fated(fates: readonly Fate[], between: () => Promise<unknown> = () => Promise.resolve()): KvStore {
   let count = 0;
   const write = async <T>(make: () => Promise<T>): Promise<T> => {
@@ -141,7 +141,7 @@ describe("a put made once", () => {
 });
 
 describe("a transaction made once", () => {
-  /** Puts `a` and `b`, deletes `c`, when `a` is as it was. */
+  /** Puts `a` and `b` and deletes `c` if `a` and `c` are unchanged. */
   async function world() {
     const [a, b, c] = [uniqueName("a"), uniqueName("b"), uniqueName("c")];
     await kv.put(c, bytes("old"));

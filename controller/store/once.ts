@@ -1,7 +1,7 @@
 import { isAppError } from "../../common/errors.ts";
 import type { KvEntry, KvOperation, KvPutOptions, KvStore, KvTxn, KvWriteResult } from "./kv.ts";
 
-/** Makes a write again after errors of its choice; the answer, or the error of the last attempt. */
+/** Repeats a write after errors of its choice. Returns the answer, or throws the error of the last attempt. */
 type Repeat = <T>(write: () => Promise<T>) => Promise<T>;
 
 interface OncePut extends KvPutOptions {
@@ -13,14 +13,13 @@ interface OncePut extends KvPutOptions {
 type Txn = Awaited<ReturnType<KvStore["txn"]>>;
 
 /**
- * `kv.put` under a condition, with a certain answer. After `unknown_outcome` the same write is made again under the
- * same condition, so that only one of the two can come to pass, and the value that stands in its place tells whether it
- * was the first one. Two writers that must not both be told `ok` write different values: an owner, a claim, an id.
+ * `kv.put` with a condition and a certain answer. After `unknown_outcome` it repeats the same write with the same
+ * condition: only one of the two can succeed, and the present value shows whether it was the first one. Two writers of
+ * which only one may get `ok` must write different values: an owner, a claim, an id.
  *
  * `ok: false`: another write was first, or came right after this one. A key that is deleted between two attempts with
- * `ifRevision: 0` is written again. Throws `unknown_outcome` when the repetition
- * failed as well, `unavailable` only when no attempt was perhaps done. Without `repeat` there is one repetition, after
- * `unknown_outcome` only.
+ * `ifRevision: 0` is written again. Throws `unknown_outcome` if the repetition failed as well, and `unavailable` only
+ * if no attempt can have succeeded. Without `repeat` there is one repetition, only after `unknown_outcome`.
  */
 export function putOnce(kv: Pick<KvStore, "put">, put: OncePut, repeat: Repeat = repeatOnce): Promise<KvWriteResult> {
   const { key, value, ...options } = put;
@@ -32,8 +31,9 @@ export function putOnce(kv: Pick<KvStore, "put">, put: OncePut, repeat: Repeat =
 }
 
 /**
- * `kv.txn` with a certain answer, as `putOnce`: it was this one when all it puts stands with one revision and all it
- * deletes is absent. The revision is 0 when the answer was lost and nothing was put. At least one condition is on a key that `then` changes.
+ * `kv.txn` with a certain answer, like `putOnce`: it succeeded if all its puts are present with one revision and all
+ * its deleted keys are absent. The revision is 0 if the answer was lost and nothing was put. At least one condition
+ * must be on a key that `then` changes.
  */
 export function txnOnce(kv: Pick<KvStore, "txn" | "get">, request: KvTxn, repeat: Repeat = repeatOnce): Promise<Txn> {
   return certain(repeat, async (isDoubtful) => {
@@ -45,8 +45,8 @@ export function txnOnce(kv: Pick<KvStore, "txn" | "get">, request: KvTxn, repeat
 }
 
 /**
- * The revision with which all that these operations put stands, when it stands and what they delete is absent; 0 when
- * they put nothing.
+ * The common revision of everything that these operations put, if all of it is present and the deleted keys are absent;
+ * 0 if they put nothing. Otherwise `undefined`.
  */
 export async function standing(
   kv: Pick<KvStore, "get">,
@@ -58,7 +58,7 @@ export async function standing(
   return isMade && others.length === 0 ? revision : undefined;
 }
 
-/** `isDoubtful`: an attempt before this one may have come to pass without an answer. */
+/** `isDoubtful`: an earlier attempt may have succeeded without an answer. */
 async function certain<T>(repeat: Repeat, write: (isDoubtful: boolean) => Promise<T>): Promise<T> {
   let doubt: unknown;
   try {

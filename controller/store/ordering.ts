@@ -1,6 +1,6 @@
 import type { FindRequest, NumberRange } from "./objects.ts";
 
-/** The ranges of a request: where it asks for an order, the one of that slot is the first, and there is one. */
+/** The ranges of a request. With an order, its slot has exactly one range, and that range is the first. */
 export function withOrder({ ranges = [], order }: Pick<FindRequest, "ranges" | "order">): readonly NumberRange[] {
   if (order === undefined) return ranges;
   const { slot } = order;

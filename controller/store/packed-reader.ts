@@ -1,6 +1,6 @@
 import { decodeText } from "./texts.ts";
 
-/** What `PackedReader.scalar` answers for anything but a text, a number, a truth or null. */
+/** Returned by `PackedReader.scalar` for anything but a text, a number, a boolean or null. */
 export const NO_SCALAR: unique symbol = Symbol("no scalar");
 
 type Scalar = string | number | boolean | null;
@@ -8,21 +8,20 @@ type Scalar = string | number | boolean | null;
 const FORMAT_BYTES = 1;
 
 /**
- * Reads what `encodePacked` wrote part by part, where only some parts are wanted: what is skipped costs neither a text
- * nor an object. It knows the MessagePack forms of plain data; at any other it answers that it does not, and the caller
- * decodes the whole.
+ * Reads parts of a value from `encodePacked`. Skipped parts create no text and no object. It knows the MessagePack
+ * forms of plain data. For any other form it reports that it cannot read it, and the caller decodes the whole value.
  */
 export class PackedReader {
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
 
-  /** From the format byte on. */
+  /** Begins at the format byte. */
   begin(bytes: Buffer, start = 0): void {
     this.#bytes = bytes;
     this.#at = start + FORMAT_BYTES;
   }
 
-  /** How many values the list has that begins here; -1 where none begins. */
+  /** Number of values in the list at the present position; -1 if there is no list. */
   list(): number {
     const code = this.#byte();
     if ((code & 0xf0) === 0x90) return code & 0x0f;
@@ -30,7 +29,7 @@ export class PackedReader {
     return code === 0xdd ? this.#uint32() : -1;
   }
 
-  /** Where the bytes begin that begin here, which end where the reader is then; -1 where none begin. */
+  /** Start of the bytes at the present position; afterwards the reader is at their end. -1 if there are no bytes. */
   binary(): number {
     const code = this.#byte();
     const length =
@@ -67,7 +66,7 @@ export class PackedReader {
     }
   }
 
-  /** Whether it could: false at a form that it does not know. */
+  /** Skips one value. Returns false at an unknown form. */
   skip(): boolean {
     const code = this.#byte();
     if (code < 0x80 || code >= 0xe0) return true;

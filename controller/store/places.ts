@@ -7,16 +7,19 @@ export class Places {
     this.#free = count;
   }
 
-  /** Takes a place if one is free; what is taken has to be given back by `leave`. */
+  /** Takes a place if one is free. The caller must return it with `leave`. */
   tryTake(): boolean {
     if (this.#free === 0) return false;
     this.#free -= 1;
     return true;
   }
 
-  /** Calls back once a place was kept for the caller. The answer gives the wait up; it does nothing afterwards. */
+  /**
+   * Calls back when a place is reserved for the caller. The returned function cancels the wait; after the call it has
+   * no effect.
+   */
   queue(taken: () => void): () => void {
-    // Each wait is one of its own, also when the same function waits twice.
+    // A separate function per wait, even if the same callback waits twice.
     const waiter = (): void => taken();
     this.#waiting.add(waiter);
     return () => this.#waiting.delete(waiter);

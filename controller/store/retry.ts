@@ -4,8 +4,8 @@ import { wait, type Clock, type Random } from "../../common/time.ts";
 import { CallDeadline } from "./call-deadline.ts";
 
 /**
- * Repeats a call that is safe to repeat while the store is away or does not say how it ended; then its error goes on:
- * `unavailable` only when no attempt was perhaps done.
+ * Repeats a call that is safe to repeat while the store is unavailable or does not report the outcome. Finally it
+ * throws the error: `unavailable` only if no attempt can have succeeded.
  */
 export class Retry {
   readonly #clock: Clock;

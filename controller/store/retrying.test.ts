@@ -9,7 +9,7 @@ import { retrying } from "./retrying.ts";
 const RETRY = new Retry(testRuntime(realClock));
 const METHODS = Object.keys(retrying({} as ObjectStore, RETRY)) as (keyof ObjectStore)[];
 
-/** Refuses the first call with that error, and answers the next ones with their arguments. */
+/** A store that refuses the first call with that error, and answers later calls with their arguments. */
 function refusingOnce(error: AppError): ObjectStore {
   let calls = 0;
   const answer = (...given: readonly unknown[]) => (calls++ === 0 ? Promise.reject(error) : Promise.resolve(given));

@@ -2,8 +2,7 @@ import type { ObjectStore } from "./objects.ts";
 import type { Retry } from "./retry.ts";
 
 /**
- * The same store, each call of which is repeated while it is refused for a passing reason; see `Retry` for how often
- * and how long.
+ * The same store; each call is repeated while it fails for a transient reason. `Retry` defines how often and how long.
  */
 export function retrying(store: ObjectStore, retry: Retry): ObjectStore {
   return {

@@ -5,12 +5,12 @@ import { TestClock } from "../../test/helpers/runtime.ts";
 import type { StreamPart } from "./blobs.ts";
 import { Appends, tail, type Growing } from "./tail.ts";
 
-/** Something that grows at the moment a test chooses; time stands still unless a test moves it. */
+/** A log that grows when a test says so. Time stands still unless a test advances it. */
 class Log implements Growing {
   readonly appends = new Appends();
   bytes = "";
   isEnded = false;
-  /** Happens after the next read has looked and before it answers. */
+  /** Runs after the next read has taken its bytes and before it returns them. */
   meanwhile: (() => void) | undefined;
   reads = 0;
 

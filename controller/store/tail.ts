@@ -2,16 +2,19 @@ import { FOLLOW_PIECE_BYTES, FOLLOW_POLL_MS } from "../../common/limits.ts";
 import type { Clock } from "../../common/time.ts";
 import type { StreamPart } from "./blobs.ts";
 
-/** Something stored that grows at its end. */
+/** Stored data that grows at its end. */
 export interface Growing {
   read(offset: number, maxBytes: number): Promise<StreamPart>;
-  /** True when nothing is appended any more; a reader finds all that was appended before. */
+  /** True when nothing more will be appended. A reader then finds everything that was appended. */
   isOver(): Promise<boolean>;
-  /** Calls back after an append of this controller, or at the end; the answer ends it. Others' are found by looking. */
+  /**
+   * Calls back after an append of this controller, or at the end; the returned function unsubscribes. Appends of other
+   * controllers are found by polling.
+   */
   onAppend(callback: () => void): () => void;
 }
 
-/** `bytes` are those from `from` up to before `to`. */
+/** The bytes from `from` (inclusive) to `to` (exclusive). */
 export interface TailPiece {
   readonly from: number;
   readonly to: number;
@@ -22,14 +25,14 @@ export interface TailOptions {
   readonly from: number;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** Asked before each look at what is stored; throws when the reader may not read on. */
+  /** Called before each read; throws if the reader may not continue. */
   readonly mayRead: () => Promise<void>;
 }
 
 /**
- * What is stored from a position on, and what is appended, until it is over. Everything is read from the store, so
- * there is no hole and nothing twice where the past ends, and nothing waits for a slow reader: the next piece is read
- * when it took the last.
+ * Yields the stored data from a position on, then appended data until the end. Everything is read from the store, so
+ * nothing is missing or doubled where stored and appended data meet. Nothing is queued for a slow reader: the next
+ * piece is read after it has taken the last one.
  */
 export async function* tail(source: Growing, { from, clock, signal, mayRead }: TailOptions): AsyncGenerator<TailPiece> {
   const bell = new Bell(clock);
@@ -37,7 +40,7 @@ export async function* tail(source: Growing, { from, clock, signal, mayRead }: T
   try {
     for (let position = from; !signal.aborted; ) {
       await mayRead();
-      // Both before the read: what comes after it rings, and a stream that was over then is whole now.
+      // Both come before the read: later appends ring the bell, and a stream that was over by then is read completely.
       bell.silence();
       const isOver = await source.isOver();
       const { bytes, size } = await source.read(position, FOLLOW_PIECE_BYTES);
@@ -52,7 +55,7 @@ export async function* tail(source: Growing, { from, clock, signal, mayRead }: T
   }
 }
 
-/** Remembers that it was rung until it is silenced. */
+/** A signal that stays set until it is reset. */
 export class Bell {
   readonly #clock: Clock;
   #isRung = false;
@@ -71,7 +74,7 @@ export class Bell {
     this.#isRung = false;
   }
 
-  /** At the latest after `FOLLOW_POLL_MS`. */
+  /** Resolves when the bell is rung, at the latest after `FOLLOW_POLL_MS`. */
   rung(signal: AbortSignal): Promise<void> {
     if (this.#isRung || signal.aborted) return Promise.resolve();
     return new Promise((resolve) => {
@@ -87,7 +90,7 @@ export class Bell {
   }
 }
 
-/** Notifies readers in this process of appends, by the name of what grows. */
+/** Notifies readers in this process of appends, by the name of the growing data. */
 export class Appends {
   readonly #listeners = new Map<string, Set<() => void>>();
 

@@ -1,8 +1,8 @@
 import { TERM_MAX_BYTES } from "../../common/limits.ts";
 
-/** Terms as they are indexed: each once, those over the limit cut at a whole character. */
+/** Terms as they are indexed: each once; terms over the limit are cut at a whole character. */
 export function indexedTerms(terms: readonly string[]): readonly string[] {
-  // As most records have them: then nothing need be made anew.
+  // Most records have few, short and distinct terms; then nothing must be copied.
   if (terms.length <= FEW_TERMS && terms.every((term, at) => isShort(term) && terms.indexOf(term) === at)) return terms;
   return [...new Set(terms.map(cutTerm))];
 }
@@ -10,24 +10,24 @@ export function indexedTerms(terms: readonly string[]): readonly string[] {
 const CLASS_TERM = /^[cs]\d+$/;
 
 /**
- * Whether it names a class, by the forms `c17` and `s17`. An entity gets these at birth and keeps them while it lives,
- * and millions may share one.
+ * True if the term names a class, in the forms `c17` and `s17`. An entity gets such terms at birth and keeps them while
+ * it lives; millions of entities may share one.
  */
 export function isClassTerm(term: string): boolean {
   return CLASS_TERM.test(term);
 }
 
-/** What words begin with, by the form `wdisk`: an engine may list no other terms. */
+/** Prefix of terms for words, as in `wdisk`. An engine may list no other terms. */
 export const WORD_MARK = "w";
 
 export function isWordTerm(term: string): boolean {
   return term.startsWith(WORD_MARK);
 }
 
-/** Up to here comparing each with each is cheaper than a set. */
+/** Up to this number, comparing all pairs is cheaper than a set. */
 const FEW_TERMS = 8;
 
-/** A UTF-16 unit is at most three bytes. */
+/** A UTF-16 unit takes at most three bytes. */
 function isShort(term: string): boolean {
   return term.length * 3 <= TERM_MAX_BYTES;
 }

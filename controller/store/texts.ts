@@ -1,12 +1,12 @@
 /**
- * In shorter texts going through the characters is cheaper than a call out of the engine; as many of any kind are less
+ * For shorter texts a loop over the characters is cheaper than a native call. So many characters of any kind take less
  * than 128 bytes.
  */
 export const SHORT_CHARACTERS = 40;
 const SHORT_BYTES = 16;
 const ASCII_END = 0x80;
 
-/** Writes a text in UTF-8 and answers where it ends. There must be room for it. */
+/** Writes a text in UTF-8 and returns the end position. The target must have enough space. */
 export function writeText(text: string, target: Buffer, start: number): number {
   if (text.length > SHORT_CHARACTERS) return start + target.write(text, start, "utf8");
   for (let at = 0; at < text.length; at += 1) {
@@ -17,7 +17,7 @@ export function writeText(text: string, target: Buffer, start: number): number {
   return start + text.length;
 }
 
-/** The UTF-8 text from `start` up to `end`, that of few bytes without a call out of the engine. */
+/** The UTF-8 text from `start` to `end`. A short one needs no native call. */
 export function decodeText(bytes: Buffer, start: number, end: number): string {
   const length = end - start;
   if (length > SHORT_BYTES || start + SHORT_BYTES > bytes.length || !isAscii(bytes, start, end))
@@ -31,7 +31,7 @@ function isAscii(bytes: Buffer, start: number, end: number): boolean {
   return all < ASCII_END;
 }
 
-/** One call with all of them costs a third of what appending one by one does. */
+/** One call with all characters costs a third of appending them one by one. */
 function sixteen(bytes: Buffer, at: number): string {
   return String.fromCharCode(
     bytes[at]!,

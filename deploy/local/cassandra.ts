@@ -5,25 +5,25 @@ import { jvmFlags } from "./jvm.ts";
 import { startDaemon, waitUntilUp, type Daemon } from "./process.ts";
 
 const START_DEADLINE_MS = 240_000;
-/** What SimpleSnitch calls the only datacenter. */
+/** Name that SimpleSnitch gives to the only datacenter. */
 export const LOCAL_DATACENTER = "datacenter1";
 
-/** All that is needed to start one node, also again: plain data, kept in the state file. */
+/** Everything needed to start or restart one node. Plain data, kept in the state file. */
 export interface CassandraNode {
   readonly kind: "cassandra";
   readonly name: string;
   /** Folder of jars. */
   readonly jars: string;
-  /** Its data, settings and log. */
+  /** Folder of its data, settings and log. */
   readonly dir: string;
   readonly heapMiB: number;
   readonly address: string;
   readonly ports: CassandraPorts;
-  /** Addresses of all nodes of the ring, its own included. */
+  /** Addresses of all nodes of the ring, including its own. */
   readonly ring: readonly string[];
-  /** True for a node that is never started again: it starts sooner and makes tables sooner. */
+  /** True for a node that is never restarted: it starts and creates tables faster. */
   readonly disposable?: boolean;
-  /** Further lines of its `cassandra.yaml`. */
+  /** Additional lines of its `cassandra.yaml`. */
   readonly settings?: string;
 }
 
@@ -32,10 +32,7 @@ export interface CassandraPorts {
   readonly storage: number;
 }
 
-/**
- * One node on a loopback address, answering CQL when this resolves. Starting again in the same folder finds the same
- * data.
- */
+/** Starts one node on a loopback address. A restart in the same folder finds the same data. */
 export async function startCassandra(node: CassandraNode): Promise<Daemon> {
   await mkdir(node.dir, { recursive: true, mode: 0o700 });
   const configFile = join(node.dir, "cassandra.yaml");
@@ -64,12 +61,12 @@ export async function cassandraIsUp(node: CassandraNode, daemon: Daemon): Promis
   await waitUntilUp(daemon, () => answersCql(node.address, node.ports.native), START_DEADLINE_MS);
 }
 
-/** Waits until this node counts every other one as up. */
+/** Waits until this node can reach every other node. */
 export async function cassandraSeesAll(node: CassandraNode, daemon: Daemon): Promise<void> {
   await waitUntilUp(daemon, () => answersWithAllReplicas(node.address, node.ports.native), START_DEADLINE_MS);
 }
 
-/** Tokens that share the ring out evenly. */
+/** Tokens that divide the ring evenly. */
 function tokenOf(node: CassandraNode): bigint {
   const index = BigInt(node.ring.indexOf(node.address));
   return -(2n ** 63n) + (index * 2n ** 64n) / BigInt(node.ring.length);
@@ -108,15 +105,18 @@ memtable:
 ${node.settings ?? ""}`;
 }
 
-/** What was answered in the last seconds lies in the memory of this one node: good enough for trying out, and fast. */
+/**
+ * A single node answers writes before they are on disk: the last seconds are only in its memory. This is fast and good
+ * enough for trials.
+ */
 const SINGLE_YAML = `commitlog_sync: periodic
 commitlog_sync_period: 10000ms
 `;
 
 /**
- * Nodes that start together share out the ring by given tokens, and have nothing to bring over from each other. A write
- * is answered when it is on disk: what is only in memory goes when a majority is killed at once. Reads end early enough
- * for odp to ask another node within its own deadline.
+ * Nodes that start together divide the ring by given tokens, so they have no data to transfer. A write is answered when
+ * it is on disk, because data that is only in memory is lost if a majority is killed at once. Reads time out early
+ * enough for odp to ask another node within its own deadline.
  */
 const RING_YAML = `auto_bootstrap: false
 commitlog_sync: group

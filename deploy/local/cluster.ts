@@ -11,25 +11,25 @@ import { isAlive, pauseDaemon, resumeDaemon, stopDaemon, type Daemon } from "./p
 const STATE_FILE = "cluster.json";
 const ATTEMPTS = 3;
 
-/** How a controller finds a cluster: the values of its settings. */
+/** The settings by which a controller finds a cluster. */
 export interface ClusterSettings {
   readonly etcdEndpoints: readonly string[];
-  /** `host:port` each. */
+  /** Each is `host:port`. */
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
 }
 
 export interface LocalClusterOptions {
-  /** Holds the data, the logs and the state file. */
+  /** Folder of the data, the logs and the state file. */
   readonly dir: string;
-  /** Where downloads are kept; `defaultCacheDir()` when absent. */
+  /** Folder of downloads; default: `defaultCacheDir()`. */
   readonly cacheDir?: string;
-  /** 1 when absent: one etcd member and one Cassandra node. More are a ring of so many of each. */
+  /** Number of etcd members and of Cassandra nodes. Default 1: one of each. More make a ring of that many of each. */
   readonly nodes?: ClusterSize;
   readonly heapMiB?: number;
   /**
-   * True for a single pair that lives for one run and is never started again: it takes about half the processor time,
-   * and what it has answered may not be on disk.
+   * True for a single pair that lives for one run and is never restarted. It takes about half the processor time, and
+   * its answered writes may not be on disk.
    */
   readonly disposable?: boolean;
   readonly progress?: Progress;
@@ -45,7 +45,7 @@ interface ClusterState {
   readonly running: readonly Running[];
 }
 
-/** Starts what is planned; every member answers when this resolves. When one fails, the others are ended. */
+/** Starts the planned members. When it resolves, every member answers. If one fails, the others are stopped. */
 export async function startLocalCluster(options: LocalClusterOptions): Promise<LocalCluster> {
   const progress = options.progress ?? (() => undefined);
   const cacheDir = options.cacheDir ?? defaultCacheDir();
@@ -67,28 +67,25 @@ export async function startLocalCluster(options: LocalClusterOptions): Promise<L
     progress(`Starting ${members.map((member) => member.name).join(", ")} …`);
     const cluster = new LocalCluster(options.dir, { settings: settingsOf(members), running: await launch(members) });
     try {
-      // Before they serve, so that a stop of this process in between finds what was begun.
+      // Saved before the members serve: if this process stops in between, they can still be found.
       await cluster.save();
       await cluster.whole(progress);
       return cluster;
     } catch (error) {
       await cluster.stop({ now: true });
-      // A port may have been taken since it was picked; those of a ring stay what they are.
+      // A port may have been taken since it was chosen. The ports of a ring are fixed, so a retry does not help there.
       if (nodes !== 1 || attempt === ATTEMPTS) throw error;
     }
   }
 }
 
-/** The cluster whose state lies in `dir`; undefined when none was started there or it was stopped. */
+/** The cluster whose state is in `dir`; `undefined` if none was started there, or if it was stopped. */
 export async function findLocalCluster(dir: string): Promise<LocalCluster | undefined> {
   const text = await readFile(join(dir, STATE_FILE), "utf8").catch(() => undefined);
   return text === undefined ? undefined : new LocalCluster(dir, JSON.parse(text) as ClusterState);
 }
 
-/**
- * For the moment in which a process ends and can wait for nothing: the processes of the cluster in `dir`, if there is
- * one.
- */
+/** The processes of the cluster in `dir`; empty if there is none. Synchronous, for the exit of a process. */
 export function daemonsIn(dir: string): readonly Daemon[] {
   try {
     const state = JSON.parse(readFileSync(join(dir, STATE_FILE), "utf8")) as ClusterState;
@@ -99,7 +96,7 @@ export function daemonsIn(dir: string): readonly Daemon[] {
 }
 
 /**
- * A cluster on loopback. Its members are killed, paused and started again by name, such as `etcd-1` or `cassandra-3`.
+ * A cluster on loopback. Its members can be killed, paused and restarted by name, such as `etcd-1` or `cassandra-3`.
  */
 export class LocalCluster {
   readonly settings: ClusterSettings;
@@ -121,19 +118,19 @@ export class LocalCluster {
     return this.#running.map(({ daemon }) => daemon);
   }
 
-  /** Those of its processes that run. */
+  /** The processes of the cluster that are running. */
   async alive(): Promise<readonly Daemon[]> {
     const alive = await Promise.all(this.daemons.map(isAlive));
     return this.daemons.filter((_, index) => alive[index]);
   }
 
-  /** Ends one at once, as `kill -9` does. */
+  /** Kills a member at once, like `kill -9`. */
   async kill(name: string): Promise<void> {
     await stopDaemon(this.#get(name).daemon, { now: true });
   }
 
   /**
-   * Starts one that has ended, in its folder and on its ports; it serves when this resolves, and may still have to
+   * Restarts an ended member in its folder and on its ports. When it resolves, the member serves, but may still have to
    * catch up.
    */
   async restart(name: string): Promise<void> {
@@ -145,13 +142,13 @@ export class LocalCluster {
     await memberIsUp(member, started.daemon);
   }
 
-  /** Whether it serves clients at this moment. */
+  /** True if the member serves clients now. */
   async serves(name: string): Promise<boolean> {
     const { member } = this.#get(name);
     return member.kind === "etcd" ? isHealthy(member) : answersCql(member.address, member.ports.native);
   }
 
-  /** Stops one in its tracks (SIGSTOP): its connections stay and say nothing. */
+  /** Pauses a member (SIGSTOP): its connections stay open but do not answer. */
   async pause(name: string): Promise<void> {
     await pauseDaemon(this.#get(name).daemon);
   }
@@ -160,32 +157,32 @@ export class LocalCluster {
     await resumeDaemon(this.#get(name).daemon);
   }
 
-  /** Waits until every member serves and counts all others as up. */
+  /** Waits until every member serves and reaches all others. */
   async whole(progress: Progress = () => undefined): Promise<void> {
     const began = performance.now();
     await Promise.all(
       this.#running.map(async ({ member, daemon }) => {
         await memberIsUp(member, daemon);
         progress(`${member.name} answers after ${((performance.now() - began) / 1_000).toFixed(1)} s.`);
-        // A node that is alone has not as many replicas as the question wants.
+        // A single node has too few replicas for this query.
         if (member.kind === "cassandra" && member.ring.length > 1) await cassandraSeesAll(member, daemon);
       }),
     );
   }
 
-  /** The name of the member that leads etcd now; undefined while there is none. */
+  /** The name of the present leader of etcd; `undefined` if there is none. */
   async etcdLeader(): Promise<string | undefined> {
     for (const member of this.members) if (member.kind === "etcd" && (await leadsEtcd(member))) return member.name;
     return undefined;
   }
 
-  /** Ends all of it; `now` without letting it finish its work. Idempotent. */
+  /** Stops all members; with `now`, without letting them finish their work. Idempotent. */
   async stop(options: { readonly now?: boolean } = {}): Promise<void> {
     await Promise.all(this.daemons.map((daemon) => stopDaemon(daemon, { now: options.now })));
     await rm(join(this.#dir, STATE_FILE), { force: true });
   }
 
-  /** So that another process finds it by its folder. */
+  /** Saves the state, so that another process finds the cluster by its folder. */
   save(): Promise<void> {
     this.#saving = this.#saving.then(() => this.#write());
     return this.#saving;
@@ -206,7 +203,7 @@ export class LocalCluster {
   }
 }
 
-/** As lines for a shell or a settings file. */
+/** Lines for a shell or a settings file. */
 export function settingsLines(settings: ClusterSettings): string[] {
   return [
     "ODP_STORE=cluster",
@@ -216,7 +213,7 @@ export function settingsLines(settings: ClusterSettings): string[] {
   ];
 }
 
-/** All of them or none. */
+/** Starts all members or none. */
 async function launch(members: readonly Member[]): Promise<readonly Running[]> {
   const outcomes = await Promise.allSettled(
     members.map(async (member) => ({ member, daemon: await startMember(member) })),

@@ -1,21 +1,21 @@
 import { connect } from "node:net";
 
-/** As much of Cassandra's protocol (version 4) as tells whether a node serves. */
+/** The part of Cassandra's protocol (version 4) that is needed to check whether a node serves. */
 const VERSION = 4;
 const HEADER_BYTES = 9;
 const OPCODE = { startup: 1, ready: 2, options: 5, supported: 6, query: 7, result: 8 } as const;
 const CONSISTENCY_ALL = 5;
 const ANSWER_DEADLINE_MS = 2_000;
 const STARTUP = startupBody("CQL_VERSION", "3.0.0");
-/** Every node is a replica of this table, so with consistency ALL the answer needs every node. */
+/** Every node is a replica of this table, so with consistency ALL every node must answer. */
 const QUERY_ALL = "SELECT keyspace_name FROM system_distributed.view_build_status LIMIT 1";
 
-/** Whether a node speaks CQL. */
+/** True if a node answers CQL. */
 export function answersCql(address: string, port: number): Promise<boolean> {
   return converse(address, port, [{ opcode: OPCODE.options, body: Buffer.alloc(0), expected: OPCODE.supported }]);
 }
 
-/** Whether a node serves, and reaches every other node of a ring of up to three. */
+/** True if a node serves and reaches every other node of a ring of up to three. */
 export function answersWithAllReplicas(address: string, port: number): Promise<boolean> {
   return converse(address, port, [
     { opcode: OPCODE.startup, body: STARTUP, expected: OPCODE.ready },
@@ -29,7 +29,7 @@ interface Step {
   readonly expected: number;
 }
 
-/** True when every step was answered as expected. Answers are so short that each comes in one piece. */
+/** True if every step was answered as expected. Answers are so short that each arrives in one piece. */
 function converse(host: string, port: number, steps: readonly Step[]): Promise<boolean> {
   return new Promise((resolve) => {
     let at = 0;

@@ -6,17 +6,17 @@ const START_DEADLINE_MS = 60_000;
 const STATUS_DEADLINE_MS = 1_000;
 const ADDRESS = "127.0.0.1";
 
-/** All that is needed to start one member, also again: plain data, kept in the state file. */
+/** Everything needed to start or restart one member. Plain data, kept in the state file. */
 export interface EtcdMember {
   readonly kind: "etcd";
   readonly name: string;
   readonly program: string;
-  /** Its data and log. */
+  /** Folder of its data and log. */
   readonly dir: string;
   readonly ports: EtcdPorts;
-  /** Names of all members, its own included, and where they talk to each other. */
+  /** Peer ports of all members by name, including its own. */
   readonly peers: Readonly<Record<string, number>>;
-  /** True for a member that is never started again: it answers a write before the disk has it. */
+  /** True for a member that is never restarted: it answers a write before the write is on disk. */
   readonly disposable?: boolean;
 }
 
@@ -26,8 +26,8 @@ export interface EtcdPorts {
 }
 
 /**
- * One member on 127.0.0.1; it answers once a majority of its peers does. Starting again in the same folder finds the
- * same data.
+ * Starts one member on 127.0.0.1. It answers when a majority of the members runs. A restart in the same folder finds
+ * the same data.
  */
 export async function startEtcd(member: EtcdMember): Promise<Daemon> {
   await mkdir(member.dir, { recursive: true, mode: 0o700 });
@@ -52,12 +52,12 @@ export async function etcdIsUp(member: EtcdMember, daemon: Daemon): Promise<void
   await waitUntilUp(daemon, () => isHealthy(member), START_DEADLINE_MS);
 }
 
-/** Whether it answers and knows a leader. */
+/** True if the member answers and knows a leader. */
 export async function isHealthy(member: EtcdMember): Promise<boolean> {
   return (await ask(member, "/health"))?.includes('"true"') ?? false;
 }
 
-/** Whether this member leads now; false when it does not answer. */
+/** True if this member is the leader now; false if it does not answer. */
 export async function leadsEtcd(member: EtcdMember): Promise<boolean> {
   const metrics = await ask(member, "/metrics");
   return metrics !== undefined && /^etcd_server_is_leader 1$/m.test(metrics);

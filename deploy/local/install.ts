@@ -8,17 +8,20 @@ const run = promisify(execFile);
 const INSTALL_DEADLINE_MS = 10 * 60_000;
 const CASSANDRA_FOLDER = "cassandra-5.0.8";
 const ETCD_GO_MODULE = "go.etcd.io/etcd/server/v3@v3.7.3";
-/** What Maven fetches; programs that start a cluster run in the folder of the project. */
+/**
+ * The artifacts that Maven fetches. The path is relative to the project's folder, where programs that start a cluster
+ * run.
+ */
 const POM = "deploy/local/pom.xml";
 
 export type Progress = (line: string) => void;
 
-/** Where downloads are kept between runs: `ODP_LOCAL_CACHE`, else `~/.cache/odp`. */
+/** Folder of downloads, kept between runs: `ODP_LOCAL_CACHE`, by default `~/.cache/odp`. */
 export function defaultCacheDir(): string {
   return process.env.ODP_LOCAL_CACHE ?? join(homedir(), ".cache", "odp");
 }
 
-/** Path of an etcd binary: the one on PATH, else one fetched into the cache by the first way that works. */
+/** Path of an etcd binary: on PATH, otherwise in the cache, otherwise fetched by the first method that works. */
 export async function installEtcd(cacheDir: string, progress: Progress): Promise<string> {
   const present = (await onPath("etcd")) ?? (await existing(join(cacheDir, "etcd", "etcd")));
   if (present !== undefined) return present;
@@ -40,7 +43,7 @@ export async function installEtcd(cacheDir: string, progress: Progress): Promise
   );
 }
 
-/** Folder of Cassandra's jars, fetched by Maven when the cache has none. */
+/** Folder of Cassandra's jars; Maven fetches them if the cache has none. */
 export async function installCassandra(cacheDir: string, progress: Progress): Promise<string> {
   if ((await onPath("java")) === undefined)
     throw new Error("Cassandra needs a Java runtime (11 or 17), and there is no `java` on PATH.");
@@ -53,7 +56,7 @@ export async function installCassandra(cacheDir: string, progress: Progress): Pr
   return folder;
 }
 
-/** Made whole beside its place and then renamed, so that two installations at once do not disturb each other. */
+/** Fills a temporary folder and then renames it, so that two installations at once do not disturb each other. */
 async function intoCache(cacheDir: string, name: string, make: (folder: string) => Promise<void>): Promise<void> {
   await mkdir(cacheDir, { recursive: true });
   const work = await mkdtemp(join(cacheDir, `${name}.new-`));
@@ -87,7 +90,7 @@ async function etcdFromGo(folder: string): Promise<void> {
     timeout: INSTALL_DEADLINE_MS,
     env: { ...process.env, GOBIN: folder },
   });
-  // The module's program is called after its folder.
+  // The binary is named after the folder of the Go module.
   if ((await existing(join(folder, "server"))) !== undefined)
     await rename(join(folder, "server"), join(folder, "etcd"));
   await access(join(folder, "etcd"));

@@ -1,4 +1,4 @@
-/** What Cassandra 5 needs of the JVM beyond its defaults, as its own start script passes it. */
+/** JVM packages that Cassandra 5 must open, as in its own start script. */
 const OPENED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "java.base": [
     "java.io",
@@ -30,20 +30,20 @@ const OPENED_PACKAGES: Readonly<Record<string, readonly string[]>> = {
   "jdk.management": ["com.sun.management.internal"],
 };
 
-/** Takes about half the processor time until a node answers, for less speed afterwards. */
+/** Halves the processor time until a node answers; it is slower afterwards. */
 const STARTS_SOON = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 const RUNS_LONG = ["-XX:+UseG1GC"];
 
 /**
- * Definitions of tables, and notes of what was emptied, stay in memory until they are written with everything else. A
- * node that is started again may not know its tables.
+ * Schema changes and records of truncations stay in memory until a normal flush. A restarted node may not know its
+ * tables.
  */
 const NEVER_STARTS_AGAIN = ["-Dcassandra.test.flush_local_schema_changes=false", "-Dcassandra.unsafesystem=true"];
 
 export interface JvmOptions {
-  /** True for a node that lives for minutes, as those of tests do. */
+  /** True for a node that lives for minutes, such as those of tests. */
   readonly startsSoon: boolean;
-  /** True for a node whose data end with it. */
+  /** True for a node whose data is not needed after it ends. */
   readonly disposable: boolean;
   readonly heapMiB: number;
   readonly dataDir: string;
@@ -61,23 +61,23 @@ export function jvmFlags(options: JvmOptions): string[] {
     `-Xmx${options.heapMiB}m`,
     "-XX:+ExitOnOutOfMemoryError",
     `-XX:ErrorFile=${options.dataDir}/hs_err.log`,
-    // Without a file here every JVM of one user writes to the same place in /tmp.
+    // Otherwise all JVMs of a user write to the same place in /tmp.
     "-XX:+PerfDisableSharedMem",
     `-Dcassandra.config=file://${options.configFile}`,
     `-Dcassandra.storagedir=${options.dataDir}`,
     `-Dlogback.configurationFile=file://${options.logbackFile}`,
-    // A node on loopback has no other to wait for.
+    // A node on loopback has no other node to wait for.
     "-Dcassandra.skip_wait_for_gossip_to_settle=0",
     "-Dcassandra.ring_delay_ms=1000",
     "-Dcassandra.superuser_setup_delay_ms=0",
-    // A node that was away while tables were made asks the others for them: by its own defaults a minute after it is back, and
-    // another minute later when that fails. Nobody can make tables meanwhile.
+    // A node that missed the creation of tables asks the others for them. By default it does so a minute after its
+    // return, and after a failure another minute later. In the meantime no tables can be created.
     "-Dcassandra.migration_delay_ms=1000",
     "-Dcassandra.schema_pull_interval_ms=5000",
   ];
 }
 
-/** Also what its tools need. */
+/** Flags that open these packages; Cassandra's tools need them, too. */
 export function openedPackages(): string[] {
   return Object.entries(OPENED_PACKAGES).flatMap(([module, packages]) =>
     packages.flatMap((name) => [

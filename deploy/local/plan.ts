@@ -6,7 +6,7 @@ import { freePorts, type Daemon } from "./process.ts";
 
 export type Member = EtcdMember | CassandraNode;
 
-/** Of etcd and of Cassandra each. */
+/** Possible numbers of etcd members, and of Cassandra nodes. */
 export const CLUSTER_SIZES = [1, 3, 5] as const;
 export type ClusterSize = (typeof CLUSTER_SIZES)[number];
 
@@ -22,7 +22,7 @@ export interface PlanOptions {
   readonly disposable?: boolean;
 }
 
-/** The programs of a cluster, etcd first, by the names under which they can be spoken of: `etcd-1`, `cassandra-3`. */
+/** The members of a cluster, etcd first, with the names by which they are addressed: `etcd-1`, `cassandra-3`. */
 export async function planMembers(options: PlanOptions): Promise<readonly Member[]> {
   return options.nodes === 1 ? planSingle(options) : planRing(options);
 }
@@ -47,18 +47,18 @@ async function planRing(options: PlanOptions): Promise<readonly Member[]> {
   ];
 }
 
-/** A loopback address for each node of Cassandra. */
+/** One loopback address per Cassandra node. */
 function addressesOf(nodes: ClusterSize): readonly string[] {
   return Array.from({ length: nodes }, (_, at) => `127.0.0.${at + 1}`);
 }
 
 interface RingPorts {
   readonly etcd: readonly EtcdPorts[];
-  /** The same on every address. */
+  /** The same ports on every address. */
   readonly cassandra: CassandraPorts;
 }
 
-/** Members remember where their peers are, so a ring keeps the ports it first had. */
+/** Members store the addresses of their peers, so a ring keeps its first ports. */
 async function ringPorts(dir: string, ring: readonly string[]): Promise<RingPorts> {
   const file = join(dir, RING_PORTS_FILE);
   const kept = await readFile(file, "utf8").catch(() => undefined);
@@ -110,7 +110,7 @@ export function startMember(member: Member): Promise<Daemon> {
   return member.kind === "etcd" ? startEtcd(member) : startCassandra(member);
 }
 
-/** Waits until it serves clients. */
+/** Waits until the member serves clients. */
 export function memberIsUp(member: Member, daemon: Daemon): Promise<void> {
   return member.kind === "etcd" ? etcdIsUp(member, daemon) : cassandraIsUp(member, daemon);
 }

@@ -100,7 +100,7 @@ test("a port belongs to the process that asked for it until that ends, with a li
   await expect(freePorts(1, undefined, only)).rejects.toThrow("No free ports");
 });
 
-/** Not even this process: one whose number was given by the system, and given back. */
+/** A port without a listener: the system assigned it, and the listener is closed again. */
 async function portNobodyHas(): Promise<number> {
   await using server = await listener(0, "127.0.0.1");
   return (server.address() as AddressInfo).port;

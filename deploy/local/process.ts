@@ -9,10 +9,13 @@ import { promisify } from "node:util";
 const run = promisify(execFile);
 const POLL_MS = 50;
 const PORT_ATTEMPTS = 100;
-/** Below those that systems give to outgoing connections, and above those of well-known services. */
+/** Below the ports that systems give to outgoing connections, above those of well-known services. */
 const PORTS: PortRange = { first: 20_000, last: 32_767 };
 
-/** A process of ours. `mark` is a text in its command line by which it is told from a stranger with the same number. */
+/**
+ * A process started here. `mark` is a text in its command line that distinguishes it from a foreign process with the
+ * same pid.
+ */
 export interface Daemon {
   readonly name: string;
   readonly pid: number;
@@ -28,7 +31,7 @@ export interface DaemonSpec {
   readonly logFile: string;
 }
 
-/** Starts it on its own, its output in the log file; it outlives the process that started it. */
+/** Starts a detached process with its output in the log file. It outlives the process that started it. */
 export async function startDaemon(spec: DaemonSpec): Promise<Daemon> {
   const log = await open(spec.logFile, "a");
   try {
@@ -45,7 +48,8 @@ export async function startDaemon(spec: DaemonSpec): Promise<Daemon> {
 }
 
 /**
- * Polls until `answers` says yes; throws with the end of the log when the process ends before, or the deadline passes.
+ * Polls until `answers` resolves with true. Throws with the end of the log if the process ends first or the deadline
+ * passes.
  */
 export async function waitUntilUp(daemon: Daemon, answers: () => Promise<boolean>, deadlineMs: number): Promise<void> {
   const end = performance.now() + deadlineMs;
@@ -62,7 +66,7 @@ export async function isAlive(daemon: Daemon): Promise<boolean> {
   return line !== "" && !line.startsWith("Z");
 }
 
-/** Its state as `ps` shows it, such as `S` or `T`; empty when there is no such process. */
+/** Its state as `ps` shows it, such as `S` or `T`; empty if there is no such process. */
 async function stateOf(daemon: Daemon): Promise<string> {
   const line = await run("ps", ["-ww", "-o", "stat=,args=", "-p", String(daemon.pid)]).then(
     (result) => result.stdout.trim(),
@@ -71,7 +75,10 @@ async function stateOf(daemon: Daemon): Promise<string> {
   return line.includes(daemon.mark) ? line : "";
 }
 
-/** Ends it if it still runs: politely first unless `now`, by force at the deadline. Idempotent. */
+/**
+ * Stops the process if it runs: by SIGTERM, or at once by SIGKILL with `now`; by SIGKILL after the deadline.
+ * Idempotent.
+ */
 export async function stopDaemon(
   daemon: Daemon,
   options: { readonly now?: boolean; readonly deadlineMs?: number } = {},
@@ -79,7 +86,7 @@ export async function stopDaemon(
   if (!(await isAlive(daemon))) return;
   const end = performance.now() + (options.deadlineMs ?? 10_000);
   process.kill(daemon.pid, options.now === true ? "SIGKILL" : "SIGTERM");
-  // One that is paused hears SIGTERM only when it goes on.
+  // A paused process receives SIGTERM only after SIGCONT.
   if (options.now !== true) process.kill(daemon.pid, "SIGCONT");
   while (await isAlive(daemon)) {
     if (performance.now() > end) process.kill(daemon.pid, "SIGKILL");
@@ -87,7 +94,7 @@ export async function stopDaemon(
   }
 }
 
-/** Stops it in its tracks until it is resumed or killed; resolves when it stands. */
+/** Pauses the process until it is resumed or killed. Resolves when it has stopped. */
 export async function pauseDaemon(daemon: Daemon): Promise<void> {
   if (!(await isAlive(daemon))) throw new Error(`${daemon.name} does not run.`);
   process.kill(daemon.pid, "SIGSTOP");
@@ -105,8 +112,8 @@ export interface PortRange {
 }
 
 /**
- * So many ports that have no listener right now, on none of the addresses, and belong to this process until it ends:
- * another one that asks gets others, and no outgoing connection takes them, also while their listener is away.
+ * Ports without a listener on any of the addresses. They are reserved for this process until it ends, even while no
+ * listener uses them: no other process that calls this gets them, and no outgoing connection takes them.
  */
 export async function freePorts(
   count: number,
@@ -123,8 +130,8 @@ export async function freePorts(
 }
 
 /**
- * The sign of a claim is a UDP socket on the same number: the system lets one process have it, and takes it back when
- * that ends.
+ * A claim is a UDP socket on the same port: the system grants it to one process, and releases it when that process
+ * ends.
  */
 async function claim(port: number, addresses: readonly string[]): Promise<boolean> {
   const sign = createSocket("udp4").unref();
@@ -145,7 +152,7 @@ async function claim(port: number, addresses: readonly string[]): Promise<boolea
   }
 }
 
-/** Whether the system gives the number to it; false when another has it. */
+/** True if the system grants the port; false if it is in use. */
 function isGranted(socket: Server | Socket, ask: () => unknown): Promise<boolean> {
   return new Promise((resolve, reject) => {
     socket.once("listening", () => resolve(true));

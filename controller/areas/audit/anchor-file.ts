@@ -5,13 +5,13 @@ import { AUDIT_ANCHOR_READ_BYTES } from "../../../common/limits.ts";
 import { isMissing, isThere, makeFolder, syncFolder, writeWholly } from "../../files.ts";
 
 /**
- * Digests of the audit trail, one a line, in a file that only grows. It is opened anew for every write, so that it may
- * be moved away, and several controllers may share one.
+ * An append-only file with digests of the audit trail, one per line. It is opened again for every write, so that it can
+ * be moved away and shared by several controllers.
  */
 export class AnchorFile {
   readonly path: string;
   readonly #files: Files;
-  /** The last write may have left a part of a line. */
+  /** True if the last write may have left an incomplete line. */
   #torn = true;
 
   constructor(path: string, files: Files) {
@@ -28,7 +28,7 @@ export class AnchorFile {
       const { size } = await handle.stat();
       const text = (this.#torn && size > 0 ? "\n" : "") + anchors.map(anchorLine).join("");
       this.#torn = true;
-      // Where appending is asked for the position does not count.
+      // In append mode the position has no effect.
       await writeWholly(handle, Buffer.from(text), size);
       await handle.sync();
       this.#torn = false;
@@ -38,7 +38,7 @@ export class AnchorFile {
     if (isNew) await syncFolder(this.#files, dirname(this.path));
   }
 
-  /** What stands there of a tenant; nothing when there is no file. */
+  /** The newest anchors of a tenant; empty when the file does not exist. */
   async read(tenant: string): Promise<NewestAnchors> {
     const newest = new NewestAnchors(tenant);
     for await (const line of this.#lines()) newest.add(line);

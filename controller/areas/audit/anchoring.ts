@@ -11,14 +11,14 @@ export interface AnchoringOptions {
 }
 
 /**
- * Puts the newest digest of every run of this controller into a file outside the store, every
- * `AUDIT_ANCHOR_INTERVAL_MS` and when the controller stops. What the disk refuses is told and tried again: the trail
- * goes on without it.
+ * Writes the newest digest of every run of this controller to a file outside the store, every
+ * `AUDIT_ANCHOR_INTERVAL_MS` and when the controller stops. A failed write is logged and repeated; the trail continues
+ * without it.
  */
 export class Anchoring {
   readonly file: AnchorFile;
   readonly #runtime: AnchoringOptions["runtime"];
-  /** By tenant and run: of a run that is over, until it is in the file. */
+  /** Anchors that are not in the file yet, by tenant and run; also of runs that have ended. */
   readonly #waiting = new Map<string, Anchor>();
   readonly #stopping = new AbortController();
   #running: Promise<void> = Promise.resolve();
@@ -30,17 +30,17 @@ export class Anchoring {
     this.#runtime = runtime;
   }
 
-  /** The entry, or what is sealed of all runs, is durable in the store. */
+  /** Call it when the entry, or the seal of all heads, is durable in the store. */
   kept(anchor: Anchor): void {
     this.#waiting.set(placeOf(anchor), anchor);
   }
 
-  /** Runs with entries that are not in the file. */
+  /** Number of runs with entries that are not in the file. */
   get waiting(): number {
     return [...this.#waiting.values()].filter(({ run }) => run !== ANCHOR_OF_HEADS).length;
   }
 
-  /** Why the last write failed; undefined when it did not. */
+  /** Reason why the last write failed; `undefined` if it succeeded. */
   get failure(): string | undefined {
     return this.#failure;
   }
@@ -49,14 +49,14 @@ export class Anchoring {
     this.#running = this.#run();
   }
 
-  /** With the last digests in the file, or told that they are not. */
+  /** Writes the last digests to the file; a failure is logged. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
     await this.write();
   }
 
-  /** One after the other; never throws. */
+  /** Writes run one after another; never throws. */
   write(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#write());
     return this.#writing;

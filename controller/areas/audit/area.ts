@@ -28,7 +28,7 @@ export function auditArea(audit: AuditService, anchoring?: Anchoring): Area {
     maintain: (tenant) => Promise.resolve(audit.maintain(tenant)),
     close: async () => {
       await audit.close();
-      // With what was sealed last.
+      // After the audit, so that the last seals are anchored.
       await anchoring?.close();
     },
   };

@@ -49,7 +49,7 @@ function open() {
   return { clock, trail, audit };
 }
 
-/** Records as they were made: a trail tells the newest first. */
+/** Records in the order of their creation; a trail returns the newest first. */
 function problems(records: readonly AuditRecord[]): readonly string[] {
   return verified(records).problems;
 }
@@ -75,7 +75,7 @@ const FIELDS = [
   "previous",
 ] as const;
 
-/** The same entries by another user, every hash and link made anew. */
+/** The same entries with another user; all hashes and links are computed again. */
 function rebuilt(records: readonly AuditRecord[], hashOfBody: (body: AuditRecord) => string): readonly AuditRecord[] {
   let previous = "0".repeat(64);
   return records.map((record) => {
@@ -299,7 +299,7 @@ describe("anchors outside the store", () => {
     const anchors = Array.from({ length: many }, (_, at) => anchorLine({ ...record, run: `run ${at}` }));
     using pauses = new CountedPauses();
     expect(await audit.verifyChain(testPrincipal(), { anchors })).toMatchObject({ anchors: many });
-    // One for each line, each entry and each run.
+    // One pause for each line, entry and run.
     expect(pauses.count).toBeGreaterThanOrEqual(3 * many);
   });
 
@@ -473,7 +473,7 @@ test("the trail is exported whole, or not to who may not see all of it", async (
   ] as const)
     await expect(exported([whole, less])).rejects.toMatchObject({ code: "denied" });
   await expect(exported([])).rejects.toMatchObject({ code: "denied" });
-  // All rows of one group and all columns of another one: together they leave out cells.
+  // One group sees all rows, another one all columns; together they still miss cells.
   const rows = { ...whole, hidden: ["remote"], group: "rows" };
   const columns = { ...whole, where: "user = 'me'", group: "columns" };
   await expect(exported([rows, columns])).rejects.toMatchObject({ code: "denied" });

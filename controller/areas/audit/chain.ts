@@ -5,33 +5,33 @@ import type { SecretBox } from "../../secrets/index.ts";
 import { madeWellFormed } from "../../well-formed.ts";
 import type { AuditEntry } from "./types.ts";
 
-/** An entry as it is kept: bound to the one before it in the same run of the same controller. */
+/** A stored entry, bound to the previous entry of the same run of the same controller. */
 export interface AuditRecord extends Required<AuditEntry> {
   readonly timeMs: number;
-  /** One run of one controller for one tenant; a new one also after entries could not be written. */
+  /** One run of one controller for one tenant. A failed write of entries also begins a new run. */
   readonly run: string;
   /** 1 for the first entry of a run. */
   readonly sequence: number;
-  /** Hash of the entry before; 64 zeros for the first. */
+  /** Hash of the previous entry; 64 zeros in the first entry. */
   readonly previous: string;
-  /** `<key id>:<HMAC-SHA256 over everything above>`, hexadecimal. Entries of earlier versions have a plain SHA-256. */
+  /** `<key id>:<HMAC-SHA256 over all members above>`, hexadecimal. Entries of earlier versions have a plain SHA-256. */
   readonly hash: string;
 }
 
-/** Computes hashes that need the key file: access to the store alone is not enough to forge them. */
+/** Computes hashes that need the key file: access to the store alone does not suffice to forge them. */
 export type ChainKeys = Pick<SecretBox, "keyId" | "derive">;
 
-/** What the first entry of a run follows on. */
+/** `previous` of the first entry of a run. */
 export const FIRST = "0".repeat(64);
 
 type Texts = [user: string, action: string, object: string];
 
-/** A text that no store keeps would take the entries beside it along. */
+/** Makes the text storable: a text that no store accepts would fail the other entries of its batch. */
 function keptText(text: string): string {
   return madeWellFormed(cutText(text, AUDIT_TEXT_MAX_CHARACTERS));
 }
 
-/** The state of one run: gives the next record, and advances only once that record was kept. */
+/** The state of one run. It creates the next records, and advances only after they are stored. */
 export class Chain {
   readonly #run: string;
   readonly #keys: ChainKeys;
@@ -44,10 +44,10 @@ export class Chain {
     this.#keys = keys;
   }
 
-  /** Records that follow on what was kept so far, in the order of `entries`. */
+  /** Creates records that follow the stored ones, in the order of `entries`. */
   link(entries: readonly AuditEntry[], nowMs: number): readonly AuditRecord[] {
     let previous = this.#hash;
-    // A clock that jumps back must not disturb the order of a run.
+    // A clock that jumps back must not change the order of a run.
     const timeMs = Math.max(nowMs, this.#timeMs);
     return entries.map((entry, index) => {
       const { tenant, permission, outcome, code, remote, traceparent } = entry;
@@ -82,32 +82,35 @@ export class Chain {
   }
 }
 
-/** What is derived of keys for the chain. */
+/** Context for deriving the chain's keys. */
 export const KEY_CONTEXT = "audit/chain";
 const HASH = /^([0-9a-f]+):[0-9a-f]{64}$/;
 
-/** True of a digest that needed no key, as earlier versions made it. */
+/** True for a digest without a key, as earlier versions made it. */
 export function isPlain(hash: string): boolean {
   return /^[0-9a-f]{64}$/.test(hash);
 }
 
-/** By the present key when `keyId` names no other. */
+/** Uses the present key unless `keyId` names another one. */
 export function hashOf(record: Omit<AuditRecord, "hash">, keys: ChainKeys, keyId = keys.keyId): string {
   return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(textOf(record)).digest("hex")}`;
 }
 
-/** The key a hash was made with; undefined of a hash that needed none. */
+/** Id of the key of a hash; `undefined` for a hash without a key. */
 export function keyIdOf(hash: string): string | undefined {
   return HASH.exec(hash)?.[1];
 }
 
-/** Seals an object as JSON under the same key. Entries are hashed as arrays, so neither passes for the other. */
+/**
+ * Seals the JSON text of an object with the same key. Entries are hashed as arrays, so an object's seal is never the
+ * hash of an entry.
+ */
 export function sealOf(text: string, keys: ChainKeys, keyId = keys.keyId): string {
   if (!text.startsWith("{")) throw new Error("Only objects are sealed.");
   return `${keyId}:${createHmac("sha256", keys.derive(KEY_CONTEXT, keyId)).update(text).digest("hex")}`;
 }
 
-/** As earlier versions made it. */
+/** The hash of earlier versions. */
 export function plainHashOf(record: Omit<AuditRecord, "hash">): string {
   return digest("sha256", textOf(record), "hex");
 }
@@ -115,6 +118,6 @@ export function plainHashOf(record: Omit<AuditRecord, "hash">): string {
 function textOf(record: Omit<AuditRecord, "hash">): string {
   const { run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent } = record;
   const common = [run, sequence, timeMs, tenant, user, permission, action, outcome, code, remote, traceparent];
-  // Entries of earlier versions name no object.
+  // Entries of earlier versions have no object.
   return JSON.stringify([...common, record.previous, ...(record.object === "" ? [] : [record.object])]);
 }

@@ -95,7 +95,7 @@ describe("a trail that an earlier version made", () => {
     expect(head).toMatchObject({ last: 5 });
     const times = records().map(({ timeMs }) => timeMs);
     const sequences = head?.marks.map(({ sequence }) => sequence) ?? [];
-    // No entry is further than a day behind a mark.
+    // No entry is more than a day after a mark.
     for (const [at, timeMs] of times.entries()) {
       const before = sequences.filter((sequence) => sequence <= at + 1).map((sequence) => times[sequence - 1] ?? 0);
       expect(timeMs - Math.max(...before), `entry ${at + 1}`).toBeLessThan(AUDIT_MARK_INTERVAL_MS);

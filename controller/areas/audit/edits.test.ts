@@ -10,8 +10,9 @@ import { hashOf, type AuditRecord } from "./chain.ts";
 import type { Head } from "./heads.ts";
 
 /**
- * Random histories of controllers, and random edits of what they left. An oracle that knows the trail as it was says
- * which edits have to be found, and which cannot be: the end of a run that no head covers, and what is about to expire.
+ * Random histories of controllers, and random edits of their trails. An oracle that knows the original trail decides
+ * which edits must be found. Two kinds cannot be found: cutting off the end of a run that no head covers, and removing
+ * entries that are about to expire.
  */
 
 const SEEDS = onCluster ? 40 : TIMES > 1 ? 150 * TIMES : 60;
@@ -27,9 +28,9 @@ type Draw = (below: number) => number;
 
 interface History {
   readonly world: AuditWorld;
-  /** As it lay before any edit, the newest first. */
+  /** The original trail, newest first. */
   readonly made: readonly AuditRecord[];
-  /** Values of the register, the oldest first, since earlier runs have heads. */
+  /** Values of the register since earlier runs have heads, oldest first. */
   readonly registers: readonly Uint8Array[];
   readonly sinceMs: number;
 }
@@ -58,7 +59,7 @@ async function history(draw: Draw): Promise<History> {
     await controller.audit.adopted();
     alive.push(controller);
     await world.write(controller, 1 + draw(3));
-    // Its first head is under way.
+    // Its first head is still being written.
     await seal([controller]);
   };
   await begin();
@@ -72,7 +73,7 @@ async function history(draw: Draw): Promise<History> {
       if (draw(2) === 0) await seal(ended);
     } else await world.write(alive[draw(alive.length)] as Controller, 1 + draw(4));
   }
-  // Who is killed has written what it anchored; the others go on.
+  // A killed controller seals nothing more; the others seal their last entries.
   for (const controller of alive) if (draw(3) > 0) await seal([controller]);
   if (draw(3) === 0) world.clock.advance((AUDIT_KEEP_SECONDS - draw(60) * 24 * 3_600) * 1_000);
   const keptMs = world.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000;
@@ -93,7 +94,7 @@ async function earlierRuns(world: AuditWorld, draw: Draw): Promise<void> {
   }
 }
 
-/** One change of a trail, the newest entry first. */
+/** One change of a trail, newest entry first. */
 function edited(records: readonly AuditRecord[], draw: Draw): readonly AuditRecord[] {
   const at = draw(records.length);
   const other = draw(records.length);
@@ -131,7 +132,7 @@ function changed(record: AuditRecord, draw: Draw): AuditRecord {
   return draw(2) === 0 ? { ...record, timeMs: record.timeMs - 1 } : { ...record, sequence: record.sequence + 1 };
 }
 
-/** By someone without the key. */
+/** An entry made by an attacker without the key. */
 function added(record: AuditRecord, draw: Draw): AuditRecord {
   const stranger = secretBox([Buffer.alloc(32, 9)]);
   const run = draw(2) === 0 ? record.run : "ab".repeat(12);
@@ -144,7 +145,7 @@ function added(record: AuditRecord, draw: Draw): AuditRecord {
 
 type Verdict = "found" | "sound" | "either";
 
-/** The report that a verification has to make of these records, the newest first, under these heads. */
+/** The required result of a verification of these records, newest first, with these heads. */
 function verdictOf(
   { made, sinceMs }: History,
   records: readonly AuditRecord[],
@@ -221,7 +222,7 @@ interface HeadEdit {
   readonly draw: Draw;
 }
 
-/** Heads that are removed or changed are found; those that are put back by an anchor only. */
+/** Removed or changed heads are always found; heads restored to an earlier state only with an anchor. */
 async function editHeads({ world, made, registers }: History, { anchored, seed, draw }: HeadEdit): Promise<void> {
   const kv = await world.kv();
   const now = registers.at(-1) as Uint8Array;

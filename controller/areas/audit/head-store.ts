@@ -11,21 +11,21 @@ import { isLongExpired, type Head, type HeadRegister, type PageName } from "./he
 const REGISTER = "audit/heads";
 const PAGES = "audit/heads/";
 
-/** As it lies in the store. */
+/** The stored form of a register or a page. */
 interface Sealed {
   readonly seal: string;
-  /** JSON. */
+  /** JSON text. */
   readonly text: string;
 }
 
-/** A register that holds, or why it does not; neither when there is none. */
+/** A valid register, or the reason why it is invalid. Neither is present if none is stored. */
 export interface StoredRegister {
-  /** The revision in the store; 0 when there is none. */
+  /** Revision in the store; 0 when none is stored. */
   readonly revision: number;
   readonly register?: HeadRegister;
   readonly seal?: string;
   readonly fault?: string;
-  /** The key file does not have the key of its seal: it may hold, so nothing may take its place. */
+  /** True if the key file lacks the key of its seal. The register may be valid, so nothing may replace it. */
   readonly isLocked?: boolean;
 }
 
@@ -47,8 +47,8 @@ export interface HeadStoreOptions {
 }
 
 /**
- * Heads of a tenant lie in its KvStore: a register that is written again and again, and pages of older heads that are
- * written once. The register names the seals of its pages. The tenant with the empty name is the installation itself.
+ * Stores the heads of a tenant in its KvStore: a register that is rewritten, and pages of older heads that are written
+ * once. The register names the seals of its pages. The tenant with the empty name is the installation itself.
  */
 export class HeadStore {
   readonly #options: HeadStoreOptions;
@@ -78,7 +78,7 @@ export class HeadStore {
     return { revision, register: opened.value, seal: opened.seal };
   }
 
-  /** Heads of the pages that hold, and the names of those that are gone or were changed. */
+  /** Heads of the valid pages, and names of the pages that are gone or were changed. */
   async readPages(
     tenant: string,
     { pages }: HeadRegister,
@@ -95,7 +95,7 @@ export class HeadStore {
     return { heads, lost };
   }
 
-  /** Over just that revision; undefined when another write was first. Answers what was written. */
+  /** Writes over exactly that revision and returns the written register; `undefined` if another writer was first. */
   async write(tenant: string, revision: number, register: HeadRegister): Promise<Written | undefined> {
     const kv = await this.#kv(tenant);
     const { register: paged, made } = await this.#paged(kv, register);
@@ -103,13 +103,13 @@ export class HeadStore {
     const written = { ...paged, pages: left };
     const sealed = this.#sealed(written);
     const { ok } = await putOnce(kv, { key: REGISTER, value: encodeJson(sealed), ifRevision: revision });
-    // A page that no register names does no harm when it stays.
+    // A page that no register names does no harm if its deletion fails.
     const gone = ok ? paged.pages.filter((page) => !left.includes(page)) : made;
     await Promise.allSettled(gone.map(({ name }) => kv.delete(PAGES + name)));
     return ok ? { register: written, seal: sealed.seal } : undefined;
   }
 
-  /** Moves the older half to pages when there are many heads. */
+  /** Moves the older half to pages if there are many heads. */
   async #paged(
     kv: KvStore,
     register: HeadRegister,
@@ -132,7 +132,7 @@ export class HeadStore {
     return { seal: sealOf(text, this.#options.keys), text };
   }
 
-  /** Key of a seal that cannot be checked; undefined of one that can. */
+  /** Id of the missing key of a seal that cannot be checked; `undefined` if it can be checked. */
   #missingKey(entry: KvEntry): string | undefined {
     const keyId = keyIdOf(sealIn(entry));
     if (keyId === undefined) return undefined;
@@ -145,7 +145,7 @@ export class HeadStore {
     }
   }
 
-  /** Undefined when its seal does not hold. */
+  /** `undefined` when its seal is invalid. */
   #opened<T>(entry: KvEntry): { readonly value: T; readonly seal: string } | undefined {
     try {
       const { seal, text } = decodeStored<Sealed>(entry.value);
@@ -153,7 +153,7 @@ export class HeadStore {
       if (keyId === undefined || sealOf(text, this.#options.keys, keyId) !== seal) return undefined;
       return { value: JSON.parse(text) as T, seal };
     } catch {
-      // Anything may have been written in its place.
+      // The entry may contain anything, because it may have been tampered with.
       return undefined;
     }
   }
@@ -164,7 +164,7 @@ export class HeadStore {
   }
 }
 
-/** Empty when there is none. */
+/** The seal; empty if there is none. */
 function sealIn(entry: KvEntry): string {
   try {
     return String(decodeStored<Sealed>(entry.value).seal);
@@ -173,7 +173,7 @@ function sealIn(entry: KvEntry): string {
   }
 }
 
-/** In their order, each as large as one entry may be. */
+/** Splits heads into pages of at most `AUDIT_HEADS_PAGE_MAX_BYTES`, in their order. */
 function* parts(heads: readonly Head[]): Generator<readonly Head[]> {
   let [part, bytes]: [Head[], number] = [[], 0];
   for (const head of heads) {

@@ -19,16 +19,16 @@ import { grown, isHeaded, merged, OldRuns, unexpired, type Head, type HeadFault,
 export interface HeadingOptions {
   readonly runtime: Pick<Runtime, "clock" | "log">;
   readonly store: HeadStore;
-  /** The trail, the newest entries first. */
+  /** Reads the trail, newest entries first. */
   readonly read: (tenant: string) => AsyncIterable<readonly AuditRecord[]>;
-  /** Puts an entry into the trail that says that heads of this run are late. */
+  /** Writes an entry to the trail that reports that heads of this run are late. */
   readonly late: (tenant: string) => Promise<void>;
   readonly anchoring?: Anchoring;
 }
 
-/** A verification compares the trail with these. */
+/** Heads that a verification compares with the trail. */
 export interface KnownHeads {
-  /** Absent when there is none that holds. */
+  /** Absent if there is no valid register. */
   readonly register?: Omit<HeadRegister, "heads" | "pages" | "faults">;
   readonly seal?: string;
   readonly heads: readonly Head[];
@@ -36,18 +36,18 @@ export interface KnownHeads {
 }
 
 interface TenantHeads {
-  /** The newest that this controller wrote or read. */
+  /** The newest register that this controller wrote or read. */
   register?: HeadRegister;
   opening?: Promise<void>;
   writing: Promise<void>;
-  /** Runs of this controller whose entries are not all in the register, and the present one. */
+  /** Heads of this controller's present run, and of earlier runs that are not completely in the register. */
   readonly live: Map<string, Head>;
-  /** The present run. */
+  /** Name of the present run. */
   current?: string;
   isBehind: boolean;
   isAdopting: boolean;
   failure?: string;
-  /** The run whose trail says that its heads are late, and when it said so; it does so once a day. */
+  /** The run whose trail reports late heads, and the time of that report. It reports them at most once a day. */
   excused?: { readonly run: string; readonly timeMs: number };
 }
 
@@ -57,9 +57,8 @@ interface Base {
 }
 
 /**
- * Seals what the trail of each tenant has: at the first entries of a run, every `AUDIT_HEAD_INTERVAL_MS` in which there
- * were entries, and when the controller stops. What the store refuses is told and tried again: the trail goes on
- * without it.
+ * Seals the heads of each tenant's trail: at the first entries of a run, every `AUDIT_HEAD_INTERVAL_MS` with new
+ * entries, and when the controller stops. A failed write is logged and repeated; the trail continues without it.
  */
 export class Heading {
   readonly #options: HeadingOptions;
@@ -72,13 +71,13 @@ export class Heading {
     this.#options = options;
   }
 
-  /** Tenants whose heads the store refused. */
+  /** Number of tenants whose heads could not be stored. */
   get failing(): number {
     return [...this.#tenants.values()].filter(({ failure }) => failure !== undefined).length;
   }
 
   /**
-   * There is a register when it resolves. Called before the first entry of a controller, so that no entry of a run with
+   * Makes sure that a register exists. Called before the first entry of a controller, so that no entry of a run with
    * heads is older than the register.
    */
   open(tenant: string): Promise<void> {
@@ -90,7 +89,7 @@ export class Heading {
     return state.opening;
   }
 
-  /** Entries of one run, in their order, that are durable in the trail. */
+  /** Takes the entries of one run, in their order, after they are durable in the trail. */
   kept(tenant: string, records: readonly AuditRecord[]): void {
     const [state, run] = [this.#state(tenant), records[0]?.run];
     const head = run === undefined ? undefined : grown(state.live.get(run), records);
@@ -102,7 +101,7 @@ export class Heading {
     if (isNew) void this.#write(tenant);
   }
 
-  /** Stored heads, with newer ones of this controller. */
+  /** Stored heads, merged with newer heads of this controller. */
   async of(tenant: string): Promise<KnownHeads> {
     const { store } = this.#options;
     const state = this.#tenants.get(tenant);
@@ -130,7 +129,7 @@ export class Heading {
     this.adopt("");
   }
 
-  /** Begins, in the background, to make heads of the runs of earlier versions, unless that was done. */
+  /** Creates heads for the runs of earlier versions in the background, unless they exist. */
   adopt(tenant: string): void {
     const state = this.#state(tenant);
     if (state.isAdopting || state.register?.adoptedMs !== undefined) return;
@@ -145,12 +144,12 @@ export class Heading {
     );
   }
 
-  /** Every adoption that was begun has ended. */
+  /** Resolves when every started adoption has ended. */
   get adopted(): Promise<void> {
     return this.#adopting;
   }
 
-  /** With the last heads in the store, or told that they are not. */
+  /** Stores the last heads; a failure is logged. */
   async close(): Promise<void> {
     this.#stopping.abort();
     await this.#running;
@@ -158,7 +157,7 @@ export class Heading {
     await this.write();
   }
 
-  /** Seals entries without a head, of every tenant; never throws. */
+  /** Seals the entries without a head, for every tenant; never throws. */
   async write(): Promise<void> {
     await mapLimited([...this.#tenants.keys()], AUDIT_HEAD_WRITES_MAX, (tenant) => this.#write(tenant));
   }
@@ -176,7 +175,7 @@ export class Heading {
     }
   }
 
-  /** Works of one tenant run one after the other. */
+  /** Work for one tenant runs one after another. */
   #write(tenant: string): Promise<void> {
     const state = this.#state(tenant);
     return this.#inOrder(state, () => this.#writeBehind(tenant, state));
@@ -258,7 +257,10 @@ export class Heading {
     });
   }
 
-  /** The next write builds on the stored register when it holds, else on the one this controller remembers, with the fault. */
+  /**
+   * The base of the next write: the stored register if it is valid. Otherwise the register that this controller
+   * remembers, with the fault added.
+   */
   async #base(tenant: string, state: TenantHeads): Promise<Base> {
     const stored = await this.#options.store.read(tenant);
     const fault = faultOf(stored, state.register);
@@ -271,7 +273,7 @@ export class Heading {
     return { revision, register: { ...register, faults } };
   }
 
-  /** A trail without entries has no earlier runs. */
+  /** A new register. If the trail is empty, there are no earlier runs to adopt. */
   async #fresh(tenant: string): Promise<HeadRegister> {
     const nowMs = this.#nowMs();
     const register = { version: 0, tenant, timeMs: nowMs, sinceMs: nowMs, keyedSinceMs: nowMs };
@@ -299,7 +301,7 @@ export class Heading {
 
 const REMOVED = "The sealed heads were removed.";
 
-/** Why what is stored cannot be what was stored last; undefined when it can. */
+/** Reason why the stored register is not the last one written; `undefined` if it may be. */
 function faultOf({ register, fault }: StoredRegister, seen: HeadRegister | undefined): string | undefined {
   if (fault !== undefined) return fault;
   if (register === undefined) return seen && REMOVED;

@@ -31,7 +31,7 @@ beforeEach(async () => {
 
 const records = () => world.trail.records;
 
-/** Stores in which only the KvStore of the tenant is another one. */
+/** Stores in which only the tenant's KvStore is changed. */
 function withKv(change: (kv: KvStore) => Partial<KvStore>): Stores {
   return {
     system: () => engine.system(),
@@ -44,7 +44,7 @@ function withKv(change: (kv: KvStore) => Partial<KvStore>): Stores {
   };
 }
 
-/** A store that refuses heads when it is told to. */
+/** A store that refuses heads on demand. */
 function refusing() {
   let refuses = false;
   const stores = withKv((kv) => ({
@@ -140,7 +140,7 @@ describe("heads are sealed", () => {
     records().unshift(first!);
     await kv.delete(page?.key ?? "");
     expect((await world.verify()).first).toMatchObject({ kind: "heads", text: expect.stringContaining("Page") });
-    // Sealed with the key, and not that page.
+    // Sealed with the right key, but not that page.
     await kv.put(page?.key ?? "", (await kv.get(REGISTER_KEY))?.value ?? new Uint8Array());
     expect((await world.verify()).problems).toContainEqual(expect.stringMatching(/^Page .* was removed or changed/));
     await kv.put(page?.key ?? "", page?.value ?? new Uint8Array());
@@ -212,7 +212,7 @@ test("a trail is sound on every day of its expiry, and broken by what was remove
     const left = records().findIndex(({ timeMs }) => timeMs > keptMs);
     records().splice(0, left < 0 ? Infinity : left);
     expect((await world.verify()).problems, `day ${day}`).toEqual([]);
-    // The day that expires next is not due any more when it begins to expire.
+    // The entries of the day that expires next need not exist any more as soon as they begin to expire.
     const removed = records().splice(0, 6);
     if (removed.length === 6) expect((await world.verify()).first).toMatchObject({ kind: "missing" });
     records().unshift(...removed);
@@ -253,7 +253,7 @@ describe("a controller that was killed", () => {
     expect(await world.verify()).toMatchObject({ problems: [] });
     const late = () => records().filter(({ action }) => action === HEADS_LATE).length;
     expect(late()).toBe(1);
-    // A day after the first was said.
+    // A day after the first report.
     world.clock.advance(AUDIT_MARK_INTERVAL_MS - 19 * AUDIT_HEAD_INTERVAL_MS);
     await world.write(one);
     await one.audit.writeHeads();
@@ -294,7 +294,7 @@ describe("a controller that was killed", () => {
       await expect.poll(excuses).toBe(1 + day / 3);
       world.clock.advance(3 * AUDIT_MARK_INTERVAL_MS);
     }
-    // The first day has expired; the next entries are of the fourth.
+    // The first day has expired; the next entries are of the fourth day.
     world.clock.advance(AUDIT_KEEP_SECONDS * 1_000 - 8 * AUDIT_MARK_INTERVAL_MS);
     records().splice(0, 3);
     expect(await world.verify()).toMatchObject({ entries: 4, problems: [] });

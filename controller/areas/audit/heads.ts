@@ -1,10 +1,10 @@
 import { AUDIT_KEEP_SECONDS, AUDIT_MARK_INTERVAL_MS } from "../../../common/limits.ts";
 import type { AuditRecord } from "./chain.ts";
 
-/** Runs whose names begin so were made by a version that seals heads. Names of earlier runs are hexadecimal. */
+/** Prefix of the names of runs made by a version that seals heads. Names of earlier runs are hexadecimal. */
 const HEADED = "h";
 
-/** Name of a new run: each of its entries says that the run had a head. */
+/** Name of a new run. It shows in each entry that the run must have a head. */
 export function headedRun(name: string): string {
   return HEADED + name;
 }
@@ -13,13 +13,13 @@ export function isHeaded(run: string): boolean {
   return run.startsWith(HEADED);
 }
 
-/** That entry was made then; entries after it were not made before it. */
+/** The time at which an entry was made. Later entries of the run are not older. */
 export interface Mark {
   readonly sequence: number;
   readonly timeMs: number;
 }
 
-/** Entries that have to be there of one run. */
+/** The entries of one run that must exist. */
 export interface Head {
   readonly run: string;
   /** Sequence, hash and time of the newest entry. */
@@ -27,19 +27,19 @@ export interface Head {
   readonly hash: string;
   readonly timeMs: number;
   /**
-   * The oldest first, one for each `AUDIT_MARK_INTERVAL_MS` in which entries were made. The first mark is the first
-   * entry that has to be there: marks go when their entries have expired. Empty when only the newest is left.
+   * Oldest first, one per `AUDIT_MARK_INTERVAL_MS` in which entries were made. The first mark is the first entry that
+   * must exist: marks are removed when their entries have expired. Empty when only the newest entry must exist.
    */
   readonly marks: readonly Mark[];
 }
 
-/** A time at which stored heads did not hold. */
+/** A time at which the stored heads were invalid. */
 export interface HeadFault {
   readonly timeMs: number;
   readonly text: string;
 }
 
-/** Heads that were moved out of the register. A page is never changed. */
+/** A page of heads that were moved out of the register. A page is never changed. */
 export interface PageName {
   readonly name: string;
   readonly seal: string;
@@ -47,30 +47,33 @@ export interface PageName {
   readonly untilMs: number;
 }
 
-/** Sealed as one: the heads of a tenant's trail. */
+/** The heads of a tenant's trail, sealed together. */
 export interface HeadRegister {
-  /** 1 for the first; each write adds one. */
+  /** 1 in the first register; each write adds one. */
   readonly version: number;
   readonly tenant: string;
   readonly timeMs: number;
-  /** Entries made since then are of runs with heads, or of controllers of an earlier version. */
+  /** Entries made after this time belong to runs with heads, or to controllers of an earlier version. */
   readonly sinceMs: number;
-  /** Entries made later have keyed digests. */
+  /** Entries made after this time have keyed digests. */
   readonly keyedSinceMs: number;
-  /** When earlier runs got heads; absent until then. */
+  /** Time at which earlier runs got heads; absent until then. */
   readonly adoptedMs?: number;
   readonly heads: readonly Head[];
   readonly pages: readonly PageName[];
   readonly faults: readonly HeadFault[];
 }
 
-/** The first entry of a run that has to be there when all made later than `sinceMs` have to; undefined: none. */
+/**
+ * Sequence of the first entry of the run that must exist if all entries made after `sinceMs` must exist; `undefined` if
+ * none must.
+ */
 export function firstDue(head: Head, sinceMs: number): number | undefined {
   const mark = head.marks.find(({ timeMs }) => timeMs > sinceMs);
   return mark?.sequence ?? (head.timeMs > sinceMs ? head.last : undefined);
 }
 
-/** The head after further entries of its run; absent before its first. */
+/** The head after further entries of its run; `undefined` before the first entry. */
 export function grown(head: Head | undefined, records: readonly AuditRecord[]): Head | undefined {
   const last = records.at(-1);
   if (last === undefined) return head;
@@ -82,7 +85,7 @@ export function grown(head: Head | undefined, records: readonly AuditRecord[]): 
   return { run: last.run, last: last.sequence, hash: last.hash, timeMs: last.timeMs, marks };
 }
 
-/** One for each run: the one that goes furthest, the first of equal ones. */
+/** One head per run: the one with the highest `last`, the first of equal ones. */
 export function merged(...lists: readonly (readonly Head[])[]): readonly Head[] {
   const byRun = new Map<string, Head>();
   for (const head of lists.flat()) {
@@ -92,7 +95,7 @@ export function merged(...lists: readonly (readonly Head[])[]): readonly Head[] 
   return [...byRun.values()];
 }
 
-/** Without what has expired. Heads stay a while longer, so that clocks may differ. */
+/** Removes expired heads and marks. Heads stay a while longer than entries, because clocks may differ. */
 export function unexpired(heads: readonly Head[], nowMs: number): readonly Head[] {
   const keptSinceMs = nowMs - AUDIT_KEEP_SECONDS * 1_000;
   return heads
@@ -106,12 +109,12 @@ export function isLongExpired(timeMs: number, nowMs: number): boolean {
 
 interface OldRun {
   newest: AuditRecord;
-  /** The newest first. */
+  /** Newest first. */
   readonly marks: Mark[];
   oldest: AuditRecord;
 }
 
-/** Makes heads of runs that have none, out of their entries, which come newest first. */
+/** Creates heads of runs without heads from their entries, which are added newest first. */
 export class OldRuns {
   readonly #runs = new Map<string, OldRun>();
   #newestPlainMs = 0;
@@ -126,7 +129,7 @@ export class OldRuns {
     }
     if (record.sequence > run.newest.sequence) run.newest = record;
     const marked = run.marks.at(-1) ?? run.newest;
-    // The entry before a silence is marked and the one after it, so that no mark stands for entries of much later.
+    // Marks the entries before and after a silence, so that no mark covers entries made much later.
     if (marked.timeMs - record.timeMs >= AUDIT_MARK_INTERVAL_MS) run.marks.push(markOf(run.oldest), markOf(record));
     run.oldest = record;
   }

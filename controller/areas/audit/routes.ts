@@ -89,7 +89,7 @@ async function* exportLines(
   }
 }
 
-/** The head of the answer is sent: what goes wrong is told in its last line. */
+/** The head of the answer is already sent, so an error is reported in its last line. */
 function failureLine(error: unknown): string {
   if (!(error instanceof AppError)) throw error;
   return lineOf({ error: { code: error.code, message: error.message } });

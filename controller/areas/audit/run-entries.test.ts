@@ -8,7 +8,7 @@ import { audited } from "./runs.ts";
 import { AuditService } from "./service.ts";
 import type { AuditEntry } from "./types.ts";
 
-/** A trail that keeps nothing before `release`. */
+/** A trail that stores nothing before `release`. */
 class HeldTrail extends MemoryTrail {
   readonly #released: Promise<void>;
   release = (): void => undefined;
@@ -32,7 +32,7 @@ function open() {
   const calls = {
     principal,
     changed: new Set<string>(),
-    /** A service that records what it changed. */
+    /** A service that records its changes. */
     call: async (name: string): Promise<string> => {
       done.push(`${name} begins`);
       await entryWritten(principal, audit.record(entry(name)));
@@ -52,7 +52,7 @@ function actions({ records }: MemoryTrail): readonly string[] {
   return records.map(({ action }) => action);
 }
 
-/** As long as everything takes that waits for nothing from outside. */
+/** Long enough for everything that waits for nothing external. */
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -3,31 +3,32 @@ import type { Permission, Principal } from "../permissions/index.ts";
 import { RunEntries } from "./run-entries.ts";
 import type { Audit } from "./types.ts";
 
-/** What a run of a text needs of the trail: `ready` before its first change, `record` at its end. */
+/** The trail's methods for a run of a script: `ready` before its first change, `record` at its end. */
 export type RunTrail = Pick<Audit, "ready" | "record">;
 
-/** Answers the host calls of a run. */
+/** Executes the host calls of a run. */
 interface Host<Asked, Answer> {
   readonly call: (asked: Asked) => Promise<Answer>;
 }
 
-/** A run of a text, which has the rights of the principal. */
+/** A run of a script with the rights of the principal. */
 export interface AuditedRun<Asked, Answer> {
   readonly principal: Principal;
   readonly kind: "SCRIPT" | "TRIGGER" | "RULE";
-  /** Name of the text. */
+  /** Name of the script. */
   readonly object: string;
   readonly permission: Permission;
   /**
-   * `principal`: that of its host calls. `changed`: functions by which the run changed something that no service records
-   * by itself.
+   * `principal`: the principal of its host calls. `changed`: functions of the run that changed something which no
+   * service records by itself.
    */
   readonly host: Host<Asked, Answer> & { readonly principal: Principal; readonly changed: ReadonlySet<string> };
 }
 
 /**
- * Does a run with the host that `work` is given. A run that changed something leaves one entry, failed or not; others
- * leave none. When it resolves, this entry and those of the services that its host calls reached are written.
+ * Executes `work` with the host of the run. A run that changed something leaves one entry, whether it fails or not;
+ * other runs leave none. When it resolves, this entry and those of the services that its host calls reached are
+ * written.
  */
 export async function audited<T, Asked, Answer>(
   trail: Pick<RunTrail, "record">,

@@ -26,40 +26,40 @@ import { ChainVerifier } from "./verify.ts";
 import type { ChainReport } from "./verify-report.ts";
 
 const PROBLEMS_LOGGED_MAX = 10;
-/** What calls are told they wait for. */
+/** The name of the trail in messages to calls that wait for it. */
 const TRAIL = "The audit trail";
 
-/** Where records are kept. The tenant with the empty name is the installation itself. */
+/** Storage of the records. The tenant with the empty name is the installation itself. */
 export interface AuditTrail {
-  /** Durable when it resolves. The same records again change nothing. */
+  /** Durable when it resolves. Idempotent. */
   append(tenant: string, records: readonly AuditRecord[]): Promise<void>;
-  /** Every record kept, the newest first; those of one millisecond in any order. */
+  /** Every stored record, newest first; records of one millisecond in any order. */
   read(tenant: string): AsyncIterable<readonly AuditRecord[]>;
 }
 
 export interface AuditDependencies {
   readonly runtime: Runtime;
   readonly trail: AuditTrail;
-  /** What chains are sealed with: lies outside the store. */
+  /** Keys that seal chains; they are kept outside the store. */
   readonly keys: ChainKeys;
-  /** Keeps digests outside the store; none when absent. */
+  /** Keeps digests outside the store; absent: none are kept. */
   readonly anchoring?: Anchoring;
-  /** Where what each run has is sealed; absent: runs have no heads, as those of earlier versions. */
+  /** Stores the sealed heads of runs. Absent: runs have no heads, as in earlier versions. */
   readonly heads?: HeadStore;
-  /** When the tenant was made: anchors before are of another one of its name. */
+  /** Creation time of the tenant: earlier anchors belong to a former tenant of the same name. */
   readonly bornMs?: (tenant: string) => Promise<number>;
 }
 
 export interface VerifyOptions {
-  /** Lines of anchor files of other controllers, besides the one of this controller. */
+  /** Lines from anchor files of other controllers, in addition to this controller's file. */
   readonly anchors?: readonly string[];
-  /** `AUDIT_VERIFY_MAX_ENTRIES` when absent. */
+  /** Default: `AUDIT_VERIFY_MAX_ENTRIES`. */
   readonly entriesMax?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface TrailReport extends ChainReport {
-  /** Why newest digests are not outside the store, or some there cannot be read. */
+  /** Reason why the newest digests are not outside the store, or why some there cannot be read. */
   readonly anchorFault?: string;
 }
 
@@ -73,7 +73,7 @@ interface Anchored {
   readonly fault: string | undefined;
 }
 
-/** Writes the audit trail of every tenant: one chain for each in this run of the controller. */
+/** Writes the audit trail of every tenant: one chain per tenant in this run of the controller. */
 export class AuditService implements Audit {
   readonly #dependencies: AuditDependencies;
   readonly #writers = new Map<string, TrailWriter>();
@@ -93,37 +93,37 @@ export class AuditService implements Audit {
       });
   }
 
-  /** Heads are sealed from time to time. */
+  /** Starts sealing heads at intervals. */
   start(): void {
     this.#heading?.start();
   }
 
-  /** Runs of earlier versions get heads, in the background, unless they have them. */
+  /** Creates heads of the runs of earlier versions in the background, unless they exist. */
   maintain(tenant: string): void {
     this.#heading?.adopt(tenant);
   }
 
-  /** Runs of earlier versions have their heads, where that was begun. */
+  /** Resolves when every started adoption of earlier runs has ended. */
   async adopted(): Promise<void> {
     await this.#heading?.adopted;
   }
 
-  /** Seals what is not sealed yet, of every tenant; never throws. */
+  /** Seals all unsealed entries of every tenant; never throws. */
   async writeHeads(): Promise<void> {
     await this.#heading?.write();
   }
 
-  /** The last heads are sealed, or it is told that they are not. */
+  /** Seals the last heads; a failure is logged. */
   async close(): Promise<void> {
     await this.#heading?.close();
   }
 
-  /** Tenants whose heads cannot be stored. */
+  /** Number of tenants whose heads cannot be stored. */
   get headsFailing(): number {
     return this.#heading?.failing ?? 0;
   }
 
-  /** The tenant is there no more; its chain ends with what is written. */
+  /** Forgets a removed tenant; its chain ends with the written entries. */
   leave(tenant: string): void {
     this.#writers.delete(tenant);
     this.#heading?.leave(tenant);
@@ -146,8 +146,8 @@ export class AuditService implements Audit {
   }
 
   /**
-   * Reads the whole trail of the tenant and checks that nothing in it was changed, taken out or put in, and that it has
-   * what was kept of it outside the store.
+   * Reads the whole trail of the tenant. Checks that no entry was changed, removed or added, and that the trail matches
+   * the digests kept outside the store.
    */
   async verifyChain(principal: Principal, options: VerifyOptions = {}): Promise<TrailReport> {
     requirePermission(principal, "audit:read");
@@ -161,11 +161,11 @@ export class AuditService implements Audit {
     }
   }
 
-  /** The same of a trail of any length: yields how many entries were read, page after page. */
+  /** As `verifyChain`, for a trail of any length: yields the number of entries read after each page. */
   async *verifying(principal: Principal, options: VerifyOptions = {}): AsyncGenerator<number, TrailReport> {
     requirePermission(principal, "audit:read");
     const { tenant } = principal;
-    // Before the trail: what is anchored meanwhile has no place in what was read already.
+    // Anchors are read before the trail: a later anchor may concern entries that come too late for this read.
     const slices = new ThreadSlices({ tenant, clock: this.#dependencies.runtime.clock, signal: options.signal });
     const { anchors, fault } = await this.#anchorsOf(tenant, options.anchors ?? [], slices);
     const heads = await this.#heading?.of(tenant);
@@ -187,8 +187,8 @@ export class AuditService implements Audit {
   }
 
   /**
-   * Every entry from `fromMs` to before `toMs`, the newest first, with all that its hash is made of. `AppError("denied")`
-   * for a principal whose rules leave out rows or columns of the trail: a part of it could not be verified.
+   * Yields every entry from `fromMs` (inclusive) to `toMs` (exclusive), newest first, with all members of its hash.
+   * `AppError("denied")` for a principal whose rules hide rows or columns of the trail: a part could not be verified.
    */
   async *export(principal: Principal, { fromMs = 0, toMs = Infinity }: Period): AsyncGenerator<readonly AuditRecord[]> {
     requirePermission(principal, "audit:read");
@@ -201,7 +201,7 @@ export class AuditService implements Audit {
     }
   }
 
-  /** Those in the file and those that were brought along, of the tenant that has the name now. */
+  /** Anchors in the file and in the given lines, limited to the present tenant of that name. */
   async #anchorsOf(tenant: string, given: readonly string[], slices: ThreadSlices): Promise<Anchored> {
     const { anchoring, bornMs } = this.#dependencies;
     const newest = (await anchoring?.file.read(tenant)) ?? new NewestAnchors(tenant);
@@ -220,7 +220,7 @@ export class AuditService implements Audit {
     return this.#dependencies.runtime.clock.nowMs() - AUDIT_KEEP_SECONDS * 1_000 + AUDIT_EXPIRY_SLACK_MS;
   }
 
-  /** Checks the newest entries of a tenant's trail and says loudly what does not hold. */
+  /** Checks the newest entries of a tenant's trail and logs each fault as an error. */
   async verifyNewest(tenant: string): Promise<ChainReport> {
     const { trail, keys, runtime } = this.#dependencies;
     const heads = await this.#heading?.of(tenant);
@@ -259,23 +259,20 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * One tenant's chain. Entries that come in one turn, or while others are being written, go together with the next
- * write.
- */
+/** One tenant's chain. Entries that arrive in one turn, or during a write, are written together by the next write. */
 class TrailWriter {
   readonly #tenant: string;
   readonly #dependencies: WriterDependencies;
   #chain: Chain;
   #waiting: Waiting[] = [];
   #writing = false;
-  /** Not before something was written is the trail known to be writable. */
+  /** False until a write has succeeded. */
   #writable = false;
   #lost = 0;
-  /** Why the last write failed. */
+  /** The error of the last write. */
   #failure: unknown;
   #triedMs = -AUDIT_PROBE_MS;
-  /** Since when the entries wait that are being written. */
+  /** Start of the present write; `undefined` while none runs. */
   #writingMs: number | undefined;
   #probe: Promise<void> | undefined;
 
@@ -303,12 +300,12 @@ class TrailWriter {
   #queue(entry: AuditEntry): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ entry, resolve, reject });
-      // The entries of many calls go together, so they are written in the time of none of them.
+      // A batch has entries of many calls, so no call's deadline applies to it.
       if (!this.#writing) void CallDeadline.outside(() => this.#drain());
     });
   }
 
-  /** Waits as long as the call it is for may, and not for long when the last entries were not written. */
+  /** Waits until the deadline of the present call; only `AUDIT_PATIENCE_MS` if the last write failed or is late. */
   async #within(work: Promise<void>): Promise<void> {
     const call = CallDeadline.current();
     const waiting = call === undefined ? work : call.wait(TRAIL, work);
@@ -325,7 +322,7 @@ class TrailWriter {
     }
   }
 
-  /** What was to be written has not ended in the time of a store call. */
+  /** True if the present write has taken longer than a store call may. */
   #isSilent(): boolean {
     return this.#writingMs !== undefined && this.#nowMs() - this.#writingMs > STORE_CALL_DEADLINE_MS;
   }
@@ -333,8 +330,8 @@ class TrailWriter {
   async #drain(): Promise<void> {
     this.#writing = true;
     while (this.#waiting.length > 0) {
-      // Changes that became durable together come one after the other in one turn of the event loop: their entries go
-      // together, too.
+      // Changes that became durable together continue one after another in one turn of the event loop. Waiting for the
+      // end of the turn puts their entries into one batch.
       await setImmediate();
       await this.#writeBatch(this.#waiting.splice(0, AUDIT_BATCH_MAX_ENTRIES));
     }
@@ -359,7 +356,7 @@ class TrailWriter {
       this.#lost = 0;
       for (const { resolve } of batch) resolve();
     } catch (error) {
-      // Whether they were kept is not known, so nothing may be chained to them.
+      // It is unknown whether these entries are stored, so no entry may be chained to them.
       this.#chain = this.#newChain();
       this.#writable = false;
       this.#lost += batch.length;
@@ -370,7 +367,7 @@ class TrailWriter {
     }
   }
 
-  /** The same records twice are the same rows, so an unknown outcome is simply tried again. */
+  /** Appending is idempotent, so a failed or unknown outcome is tried once more. */
   async #append(records: readonly AuditRecord[]): Promise<void> {
     const { trail, heading } = this.#dependencies;
     await heading?.open(this.#tenant);

@@ -18,7 +18,7 @@ const PLATFORM_CID = 1;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const DAY_MS = 24 * 3_600_000;
 
-/** Only the audit area writes here; rows are never changed or removed. */
+/** Only the audit area writes this class; rows are never changed or removed. */
 export const AUDIT_CLASS: SystemClass = {
   path: AUDIT_CLASS_PATH,
   kind: "record",
@@ -49,7 +49,9 @@ export interface TrailDependencies {
   readonly ospaceOf: (tenant: string) => Promise<string>;
 }
 
-/** Entries of a tenant are objects of its class `/system/audit`; entries without a tenant lie in the system store. */
+/**
+ * Stores entries of a tenant as objects of its class `/system/audit`, and entries without a tenant in the system store.
+ */
 export class StoredTrail implements AuditTrail {
   readonly #dependencies: TrailDependencies;
 
@@ -103,7 +105,7 @@ function identityOf(record: AuditRecord): string {
   return `${record.run}/${String(record.sequence)}`;
 }
 
-/** Within one run and time, ids are in the order of its entries. */
+/** Within one run and millisecond, ids have the order of the entries. */
 function placeOf({ run, sequence }: AuditRecord): { readonly identity: string; readonly ordinal: number } {
   return {
     identity: `${run}/${String(Math.floor(sequence / ULID_ORDINALS_MAX))}`,
@@ -151,7 +153,7 @@ function platformRecord(record: AuditRecord): StoredRecord {
   };
 }
 
-/** Sixteen characters of a ULID that the same identity always gives. */
+/** Sixteen characters of a ULID, derived from the identity: the same identity gives the same characters. */
 function tail(identity: string): string {
   const digest = createHash("sha256").update(identity).digest();
   return [...digest.subarray(0, 16)].map((byte) => CROCKFORD[byte % 32]).join("");

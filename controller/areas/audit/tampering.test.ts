@@ -12,7 +12,7 @@ import { HeadStore } from "./head-store.ts";
 import { AuditService } from "./service.ts";
 import { AUDIT_CLASS, StoredTrail } from "./store.ts";
 
-/** Who has the store, and even the key, against a trail of two controllers that share a file of anchors. */
+/** An attacker with the store, and even with the key, against a trail of two controllers that share an anchor file. */
 
 const ENTRIES = onCluster ? 500 : AGED_CHANGES;
 const ANCHORS = "/outside/anchors";
@@ -67,7 +67,7 @@ interface Lying {
   readonly sequence: number;
 }
 
-/** Where every entry lies in the store. */
+/** The place of every entry in the store. */
 async function lying(): Promise<readonly Lying[]> {
   const found: Lying[] = [];
   for await (const rows of objects.read(auditor, { class: "/matrix/system/audit", subtree: false }))
@@ -76,14 +76,14 @@ async function lying(): Promise<readonly Lying[]> {
   return found;
 }
 
-/** Takes entries out of the store below everything that could refuse it. */
+/** Removes entries directly from the store, below every check. */
 async function takeOut(entries: readonly Lying[]): Promise<void> {
   const { objects: store } = await engine.tenant("matrix");
   const cid = (await objects.catalog(auditor)).get("/matrix/system/audit")?.cid ?? 0;
   await store.removeRecords(entries.map(({ id }) => ({ cid, id })));
 }
 
-/** Puts entries in; what was taken out stays out, so they have other ids. */
+/** Adds entries. They get other ids, because removed ids stay removed. */
 async function putIn(records: readonly AuditRecord[]): Promise<void> {
   const rows = records.map(({ timeMs, tenant, ...values }, ordinal) => ({
     ...{ values, timeMs, tenant, ordinal },
@@ -100,7 +100,7 @@ test(`whatever is done to a trail of ${ENTRIES} entries is noticed, with the fir
   await write(one.audit, ENTRIES);
   await Promise.all([one.audit.writeHeads(), two.audit.writeHeads()]);
   await Promise.all([one.anchoring.close(), two.anchoring.close()]);
-  // Made after the last anchor, as by a controller that is killed before the next.
+  // Written after the last anchor, as by a controller that is killed before the next one.
   await one.audit.write(entryOf("not anchored"));
   const check = () => two.audit.verifyChain(auditor);
   const whole = { entries: ENTRIES + 22, runs: 2, unkeyed: 0, uncovered: 1, beforeHeads: 0, anchors: 2, problems: [] };
@@ -113,7 +113,7 @@ test(`whatever is done to a trail of ${ENTRIES} entries is noticed, with the fir
   const takeOutOf = (wanted: string, isWanted: (sequence: number) => boolean) =>
     takeOut(places.filter(({ run, sequence }) => run === wanted && isWanted(sequence)));
 
-  // With the key, so that every hash and link holds: only the anchor knows better.
+  // With the key, so that every hash and link is valid: only the anchor shows the forgery.
   let previous = made[ENTRIES - 3]?.hash ?? "";
   const anew = made.slice(ENTRIES - 2).map((record) => {
     const body = { ...record, user: "forged", previous };

@@ -1,20 +1,22 @@
-/** Where the entries of a tenant are objects, below its name space. */
+/** Class of a tenant's audit entries, relative to its name space. */
 export const AUDIT_CLASS_PATH = "/system/audit";
 
-/** Action of the entry that says that heads of this run cannot be stored: entries without a head are expected. */
+/**
+ * Action of the entry that reports that heads of this run cannot be stored. Entries without a head are then expected.
+ */
 export const HEADS_LATE = "audit heads late";
 
-/** One line of the audit trail: every change and every denial. */
+/** One entry of the audit trail: a change or a denial. */
 export interface AuditEntry {
   readonly tenant: string;
   readonly user: string;
   /** The permission that was required, such as `hosts:write`; `signin` for sign-ins. */
   readonly permission: string;
-  /** `POST /host` and the like, never values of secrets. */
+  /** For example `POST /host`; never values of secrets. */
   readonly action: string;
   /**
-   * What was changed, or should have been: names, paths, ids, classes, in the order they were given, separated by commas.
-   * Absent where the action says all: a sign-in, what concerns the whole tenant.
+   * The objects that the call changed or tried to change: names, paths, ids or classes in the given order, separated by
+   * commas. Absent if the action says everything: a sign-in, or a change of the whole tenant.
    */
   readonly object?: string;
   readonly outcome: "ok" | "denied" | "failed";
@@ -31,18 +33,18 @@ export function systemEntry(tenant: string, action: string): AuditEntry {
 
 export interface Audit {
   /**
-   * Call before a change, so that nothing is done that could not be recorded: throws `AppError("unavailable")` within
-   * `AUDIT_PATIENCE_MS` while entries of this tenant are known not to be written. It tries again by itself.
+   * Call it before a change, so that nothing is changed that could not be recorded. `AppError("unavailable")` within
+   * `AUDIT_PATIENCE_MS` while writes of this tenant's entries are known to fail. It retries by itself.
    */
   ready(tenant: string): Promise<void>;
   /**
-   * Durable when it resolves; entries of one controller form a hash chain. While entries are known not to be written it
-   * throws within `AUDIT_PATIENCE_MS`, and goes on to try.
+   * Durable when it resolves; the entries of one controller form a hash chain. While writes are known to fail, it
+   * throws within `AUDIT_PATIENCE_MS` and keeps trying in the background.
    */
   write(entry: AuditEntry): Promise<void>;
   /**
-   * `write` of what is over and cannot be undone because its entry failed: never throws. What could not be written is
-   * logged, and the next change refused.
+   * As `write`, for a completed change that cannot be undone when its entry fails: never throws. A failure is logged,
+   * and the next change is refused.
    */
   record(entry: AuditEntry): Promise<void>;
 }

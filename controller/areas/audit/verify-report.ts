@@ -1,4 +1,4 @@
-/** How a trail is broken: what was done to it, as far as it can be told from what is left. */
+/** The kind of damage to a trail, as far as the remaining entries show it. */
 export type BreakKind =
   | "altered"
   | "missing"
@@ -11,41 +11,46 @@ export type BreakKind =
   | "added"
   | "heads";
 
-/** One place where a trail does not hold. */
+/** One place where a trail is invalid. */
 export interface Break {
   readonly kind: BreakKind;
-  /** Empty: the sealed heads of all runs. */
+  /** Empty: the break concerns the sealed heads of all runs. */
   readonly run: string;
-  /** The entry it is seen at; of entries that are gone the first of them; of heads their version. */
+  /** The entry that shows the break. For missing entries: the first of them. For heads: their version. */
   readonly sequence: number;
-  /** The time of that entry, or of the next that is there. */
+  /** Time of that entry, or of the next entry that exists. */
   readonly timeMs: number;
-  /** In words. */
+  /** Message for people. */
   readonly text: string;
 }
 
 export interface ChainReport {
   readonly entries: number;
   readonly runs: number;
-  /** Entries of earlier versions, which any writer of the store could have made: they prove nothing. */
+  /**
+   * Number of entries of earlier versions, without a key. Any writer of the store could have made them, so they prove
+   * nothing.
+   */
   readonly unkeyed: number;
-  /** Entries that no sealed head names: of the last minute, and of controllers that were killed or not upgraded. */
+  /**
+   * Number of entries without a sealed head: of the last minute, and of controllers that were killed or not upgraded.
+   */
   readonly uncovered: number;
-  /** Entries of runs that earlier versions made, without heads. */
+  /** Number of entries in runs of earlier versions, which have no heads. */
   readonly beforeHeads: number;
-  /** Runs that were compared with digests outside the store. */
+  /** Number of runs compared with digests outside the store. */
   readonly anchors: number;
-  /** The oldest place where the trail does not hold; absent of a sound one. */
+  /** The oldest break; absent in a sound trail. */
   readonly first?: Break;
-  /** Each fault in words, the oldest first; empty for a sound trail. */
+  /** Message of each break, oldest first; empty in a sound trail. */
   readonly problems: readonly string[];
-  /** The changes that this verification cannot notice, in words. */
+  /** Messages about changes that this verification cannot detect. */
   readonly notes: readonly string[];
 }
 
 const BREAKS_SHOWN_MAX = 100;
 
-/** The oldest breaks, whatever is found first. */
+/** Collects the oldest breaks, in whatever order they are found. */
 export class Breaks {
   readonly #found: Break[] = [];
 
@@ -74,7 +79,7 @@ interface HeadTimes {
   readonly adoptedMs: number | undefined;
 }
 
-/** Limits of a verification, in words. */
+/** Messages about the limits of a verification. */
 export function notesOf(
   counts: Pick<ChainReport, "unkeyed" | "uncovered" | "beforeHeads" | "anchors">,
   { headsSinceMs, adoptedMs }: HeadTimes,

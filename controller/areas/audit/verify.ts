@@ -16,37 +16,37 @@ interface Link extends Pick<AuditRecord, "sequence" | "previous" | "hash" | "tim
   readonly keyed: boolean;
 }
 
-/** What is known of one run, read from its newest entry to its oldest. */
+/** State of one run while it is read from its newest entry to its oldest. */
 interface Run {
-  /** Entries of one millisecond, which lie in any order. */
+  /** Entries of one millisecond, in any order. */
   group: Link[];
-  /** The oldest entry before the group. */
+  /** The oldest entry read before the group; it follows the group in the chain. */
   after: Link | undefined;
   newest: number;
-  /** By sequence. */
+  /** Anchors by sequence. */
   readonly anchors: Map<number, Anchor>;
   readonly head: Head | undefined;
-  /** Time that entries without a head span, silences left out. */
+  /** Total time that entries without a head span; a silence counts at most `AUDIT_HEAD_INTERVAL_MS`. */
   lateMs: number;
-  /** The newest entry that says that heads cannot be stored. */
+  /** Sequence of the newest entry that reports late heads; 0 if there is none. */
   excused: number;
 }
 
 export interface VerifierOptions {
   readonly keys: ChainKeys;
-  /** Kept outside the store. Those that are older than what a trail keeps are left out. */
+  /** Anchors kept outside the store. Anchors older than the kept trail are ignored. */
   readonly anchors?: readonly Anchor[];
-  /** Entries made earlier may have expired. */
+  /** Entries made before this time may have expired. */
   readonly keptSinceMs?: number;
-  /** Read before the trail. Absent: there is nothing to hold it against. */
+  /** Heads that were read before the trail. Absent: the trail is not compared with heads. */
   readonly heads?: KnownHeads;
-  /** Only the newest entries are read. */
+  /** True if only the newest entries are read. */
   readonly isPart?: boolean;
 }
 
 /**
- * Checks records that come newest first, in memory for the runs and not for the entries. Heads say where a run has to
- * begin and to end, as far as it has not expired; anchors where it has to end, and which heads there were.
+ * Checks records that are added newest first. Memory depends on the number of runs, not of entries. Heads show where
+ * the unexpired part of a run must begin and end. Anchors show where a run must end, and which heads existed.
  */
 export class ChainVerifier {
   readonly #runs = new Map<string, Run>();
@@ -99,7 +99,7 @@ export class ChainVerifier {
     run.group.push({ sequence, previous, hash, timeMs, keyed });
   }
 
-  /** Entries made until `keptSinceMs` may have expired meanwhile. */
+  /** The report. Entries made before `keptSinceMs` may have expired in the meantime. */
   report(keptSinceMs?: number): ChainReport {
     const steps = this.reporting(keptSinceMs);
     for (;;) {
@@ -108,7 +108,7 @@ export class ChainVerifier {
     }
   }
 
-  /** The same, run by run. */
+  /** As `report`; yields after each run. */
   *reporting(keptSinceMs = this.#keptSinceMs): Generator<void, ChainReport> {
     const sinceMs = this.#isPart ? Math.max(keptSinceMs, this.#oldestMs) : keptSinceMs;
     for (const [name, run] of this.#runs) {
@@ -141,7 +141,7 @@ export class ChainVerifier {
     return run;
   }
 
-  /** Answers whether its hash is its own. */
+  /** Returns true if the hash is correct. */
   #checkContent(record: AuditRecord, keyed: boolean): boolean {
     const { run, sequence } = record;
     try {
@@ -156,7 +156,7 @@ export class ChainVerifier {
     return false;
   }
 
-  /** The trail is read from its newest entry to its oldest, whatever run they are of. */
+  /** The trail is read from its newest entry to its oldest, over all runs. */
   #checkOrder(record: AuditRecord): void {
     const { run, sequence, timeMs } = record;
     if (timeMs > this.#oldestMs)
@@ -185,7 +185,10 @@ export class ChainVerifier {
     this.#note("missing", name, { sequence: due, timeMs: oldest.timeMs }, text);
   }
 
-  /** Entries that no head names were made within minutes: the first is there, unless they are about to expire. */
+  /**
+   * Sequence of the first entry without a head that must exist. Such entries are only minutes old, so the first one
+   * must exist, unless they are about to expire.
+   */
   #firstWithoutHead(name: string, { head, after, excused }: Run, sinceMs: number): number | undefined {
     const register = this.#heads?.register;
     if (this.#isPart || register === undefined || after === undefined || !isHeaded(name)) return undefined;
@@ -204,7 +207,7 @@ export class ChainVerifier {
     else this.#note("added", name, oldest, `${at} that were not there when earlier runs were sealed.`);
   }
 
-  /** Whole runs, too: of them the anchor or the head is all there is. */
+  /** Also finds whole runs that were cut off: only their anchor or head is left. */
   #findTruncation(name: string, run: Run, sinceMs: number): void {
     const newest = Math.max(0, ...run.anchors.keys());
     const anchor = run.anchors.get(newest);
@@ -218,7 +221,7 @@ export class ChainVerifier {
     this.#note("truncated", name, { sequence, timeMs }, text);
   }
 
-  /** The entries of one millisecond are all there: they follow each other, and what came after follows them. */
+  /** Checks the complete group of one millisecond: its entries follow each other, and the next entry follows them. */
   #settle(name: string, run: Run): void {
     for (const link of run.group.sort((one, other) => other.sequence - one.sequence)) {
       if (run.after !== undefined) this.#checkPair(name, link, run.after);
@@ -239,13 +242,13 @@ export class ChainVerifier {
     }
     if (isCovered || register === undefined || !(isHeaded(name) || isAdopted)) return;
     this.#uncovered++;
-    // An entry that says why may have expired.
+    // The entry that reports late heads may have expired.
     if (link.timeMs <= this.#keptSinceMs + AUDIT_MARK_INTERVAL_MS) return;
     const silenceMs = run.after === undefined ? 0 : run.after.timeMs - link.timeMs;
     run.lateMs += Math.max(0, Math.min(silenceMs, AUDIT_HEAD_INTERVAL_MS));
   }
 
-  /** A controller that lives, and stores entries, stores heads, or says that it cannot. */
+  /** A controller that stores entries also stores heads, or reports that it cannot. */
   #checkLateness(name: string, run: Run): void {
     const { head, lateMs, excused, newest, after } = run;
     if (!isHeaded(name) || lateMs <= AUDIT_HEAD_LATE_MS || excused > (head?.last ?? 0) || after === undefined) return;

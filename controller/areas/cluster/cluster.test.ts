@@ -43,7 +43,7 @@ test("names tenants whose keyspace is gone as people do, to the first tenant and
   expect(await tenants.ready()).toEqual({ lost: told });
   expect(await cluster.lost(testPrincipal())).toEqual(told);
   expect(await cluster.lost(testPrincipal("administrator", "second"))).toBeUndefined();
-  // The stores are asked once in a while, however often it is asked.
+  // The stores are asked only once in a while, however many calls come.
   const before = asked;
   await cluster.lost(testPrincipal());
   expect(asked).toBe(before);

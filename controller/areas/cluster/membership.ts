@@ -11,19 +11,19 @@ import type { Member, MemberKeys } from "./types.ts";
 const PREFIX = "controllers/";
 
 export interface MembershipDependencies {
-  /** The system's. */
+  /** The KvStore of the system. */
   readonly kv: KvStore;
   readonly runtime: Runtime;
   /** The id of this controller. */
   readonly controllerId: string;
   readonly version: string;
-  /** As they are now; absent: nothing is told of them. */
+  /** Returns the present keys. Absent: the entry names no keys. */
   readonly keys?: () => MemberKeys;
 }
 
 /**
- * Which controllers are there: each keeps an entry under its own lease, taken again whenever it is lost, and watches
- * those of the others.
+ * Tracks which controllers are running. Each controller keeps an entry under its own lease, takes a new lease when the
+ * old one is lost, and watches the entries of the others.
  */
 export class Membership {
   readonly #with: MembershipDependencies;
@@ -31,7 +31,7 @@ export class Membership {
   readonly #listeners = new Set<() => void>();
   readonly #followed: FollowedKeys;
   readonly #stop = new AbortController();
-  /** A connection that breaks for a moment ends no start. */
+  /** A short loss of the connection does not fail the start. */
   readonly #retry: Retry;
   #self: Member;
   #lease: KvLease | undefined;
@@ -64,24 +64,24 @@ export class Membership {
     return membership;
   }
 
-  /** Where this controller is reached, from now on. */
+  /** Publishes the addresses of this controller. */
   async announce(self: Pick<Member, "addresses" | "url">): Promise<void> {
     this.#self = { ...this.#self, ...self };
     await this.#retry.run(() => this.#register());
   }
 
-  /** All that can be reached but this one, in the order in which they came. */
+  /** All other controllers that can be reached, oldest first. */
   others(): readonly Member[] {
     const others = [...this.#members.values()].filter(({ id, addresses }) => id !== this.own && addresses.length > 0);
     return others.sort(byAge);
   }
 
-  /** Tells the others the keys as they are now. */
+  /** Publishes the present keys to the other controllers. */
   async tellKeys(): Promise<void> {
     await this.#register();
   }
 
-  /** All that are there, this one first, the others in the order in which they came. */
+  /** All running controllers: this one first, then the others, oldest first. */
   all(): readonly Member[] {
     const others = [...this.#members.values()].filter(({ id }) => id !== this.own);
     return [this.#present(), ...others.sort(byAge)];
@@ -92,12 +92,12 @@ export class Membership {
     return this.#with.controllerId;
   }
 
-  /** Whether the controller is there, as far as is known here. */
+  /** True if the controller is running, as far as this one knows. */
   has(id: string): boolean {
     return id === this.own || this.#members.has(id);
   }
 
-  /** Calls the listener after every change. The answer unsubscribes it. */
+  /** Calls the listener after every change. The returned function unsubscribes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -138,7 +138,7 @@ export class Membership {
     try {
       await kv.put(PREFIX + this.own, encodeJson(this.#present()), { lease: lease.id });
     } catch (error) {
-      // Else it would be kept alive for nothing.
+      // Otherwise an unused lease would be kept alive.
       if (lease !== known) await lease.revoke().catch(() => undefined);
       throw error;
     }

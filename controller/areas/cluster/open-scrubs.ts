@@ -1,22 +1,22 @@
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
 
-/** In their order. */
+/** Steps of a scrub, in the order of execution. */
 export const SCRUB_STEPS = ["objects", "indexes", "sources", "targets", "contents"] as const;
 export type ScrubStep = (typeof SCRUB_STEPS)[number];
 
-/** What a scrub did so far. */
+/** Progress of a scrub. */
 export interface ScrubCounts {
-  /** Objects, rows of indexes, edges at their sources and at their targets, contents. */
+  /** Number of checked objects, index rows, edges at their sources, edges at their targets, and contents. */
   readonly looked: Readonly<Record<ScrubStep, number>>;
-  /** Of contents. */
+  /** Bytes of checked contents. */
   readonly bytes: number;
-  /** Rows of indexes, and edges at their targets, that were missing and are added. */
+  /** Number of index rows, and of edges at their targets, that were missing and were added. */
   readonly missing: number;
-  /** Rows of indexes and of edges that are removed. */
+  /** Number of superfluous rows of indexes and edges that were removed. */
   readonly superfluous: number;
-  /** Contents that are not what their digest says. Nothing mends them. */
+  /** Number of contents that do not match their digest. They cannot be repaired. */
   readonly damaged: number;
-  /** The first of what was wrong, for people. */
+  /** Messages about the first faults. */
   readonly examples: readonly string[];
 }
 
@@ -27,10 +27,10 @@ export interface OpenScrub extends OpenWork, ScrubCounts {
   readonly user: string;
   readonly traceparent: string;
   readonly startedMs: number;
-  /** Comparisons a second. */
+  /** Comparisons per second. */
   readonly rate: number;
   readonly step: ScrubStep;
-  /** Absent: at the beginning of the step. */
+  /** Absent: the step has just begun. */
   readonly cursor?: string | undefined;
   readonly end?: ScrubEnd;
 }

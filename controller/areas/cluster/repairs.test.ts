@@ -11,7 +11,7 @@ import { repairRoutes } from "./routes.ts";
 
 const HOUR_MS = 3_600_000;
 
-/** Stores whose tables were repaired as `told` says at the time of each question. */
+/** Stores whose repair history is `told()` at the time of each call. */
 function repaired(engine: TestEngine, told: () => readonly TableRepair[]): Stores {
   return {
     system: () => engine.system(),
@@ -61,7 +61,7 @@ test("tables by which objects are found are due after three days, others after s
   const repairedMs = clock.nowMs();
   tables = tables.map((one) => ({ ...one, repairedMs }));
   expect(await due()).toEqual([]);
-  // Maintenance looks once in a while.
+  // Maintenance looks only once per `REPAIR_LOOK_EVERY_MS`.
   await repairs.maintain("matrix");
   expect(repairs.overdueMs).toBe(HOUR_MS);
   clock.advance(REPAIR_LOOK_EVERY_MS);

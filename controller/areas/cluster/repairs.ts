@@ -8,25 +8,25 @@ import { requirePermission, type Principal } from "../permissions/index.ts";
 export interface RepairDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
-  /** When the tenant was made: what was never repaired is due from then on. */
+  /** Creation time of the tenant: the first repair is due relative to it. */
   readonly bornMs: (tenant: string) => Promise<number>;
 }
 
 export interface RepairState extends TableRepair {
-  /** How often it is to be repaired. */
+  /** Required interval between repairs. */
   readonly everyMs: number;
   readonly due: boolean;
 }
 
 interface Looked {
   readonly atMs: number;
-  /** When the first of its tables is due; infinite where nothing lies on several nodes. */
+  /** Earliest time at which one of its tables is due; infinite if no table is replicated on several nodes. */
   readonly dueMs: number;
 }
 
 /**
- * Whether somebody makes the copies of a tenant's tables alike. The nodes of a ring are told by their operator, never by
- * a controller.
+ * Reports whether the tables of a tenant are repaired in time, so that all copies are equal. The operator runs the
+ * repair on the nodes; a controller never does.
  */
 export class RepairService {
   readonly #with: RepairDependencies;
@@ -36,7 +36,7 @@ export class RepairService {
     this.#with = dependencies;
   }
 
-  /** Empty where each row lies on one node. `AppError("unavailable")` where the history of repairs cannot be read. */
+  /** Empty if each row is on one node only. `AppError("unavailable")` if the history of repairs cannot be read. */
   async status(principal: Principal): Promise<readonly RepairState[]> {
     requirePermission(principal, "cluster:read");
     const { bornMs, runtime } = this.#with;
@@ -63,7 +63,9 @@ export class RepairService {
       if (first < runtime.clock.nowMs())
         runtime.log.warn({ tenant }, "Cassandra's tables are due for a repair: see `odp repairs`");
     } catch (error) {
-      // Maintenance has more to do than this, and an account that may not read it is no news with every round.
+      // Do not fail the rest of the maintenance. An account without the right to read the history is reported only once
+      // per
+      // `REPAIR_LOOK_EVERY_MS`.
       this.#looked.set(tenant, { atMs, dueMs: last?.dueMs ?? Infinity });
       runtime.log.warn({ tenant, reason: errorText(error) }, "when tables were repaired is not to be known");
     }
@@ -73,7 +75,7 @@ export class RepairService {
     this.#looked.delete(tenant);
   }
 
-  /** For how long the table that waits longest has been due, as far as maintenance has seen; 0 where none is. */
+  /** Time since the longest overdue table was due, as of the last maintenance; 0 if none is due. */
   get overdueMs(): number {
     const nowMs = this.#with.runtime.clock.nowMs();
     return Math.max(0, ...[...this.#looked.values()].map(({ dueMs: due }) => nowMs - due));

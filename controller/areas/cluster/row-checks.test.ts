@@ -12,7 +12,7 @@ import type { DamagedRow, RowsRead, ScrubStore } from "../../store/scrub.ts";
 import { RowCheckService } from "./row-checks.ts";
 
 const admin = testPrincipal();
-/** More than are told by name. */
+/** More damaged rows than are listed as examples. */
 const MANY = ROW_CHECK_EXAMPLES_MAX + 5;
 const damagedRow = (at: number): DamagedRow => ({ table: "objects", key: `2:${at}`, reason: "its checksum is wrong" });
 
@@ -45,7 +45,7 @@ function storesWith(rows: Rows | undefined, kv?: KvStore): Stores {
 
 interface Shared {
   nowMs: number;
-  /** How long a controller that a test makes has run already. */
+  /** Uptime of the controllers that a test makes. */
   ageMs: number;
   readonly alive: Set<string>;
   readonly logged: string[];
@@ -53,7 +53,7 @@ interface Shared {
 
 const shared = (): Shared => ({ nowMs: Date.now(), ageMs: ROW_CHECK_AFTER_START_MS, alive: new Set(), logged: [] });
 
-/** A controller to whom no rest takes time. */
+/** A controller whose pauses take no time. */
 function controller(own: string, of: Shared, rows?: Rows, kv?: KvStore) {
   of.alive.add(own);
   let isMade = false;
@@ -148,7 +148,7 @@ test("damaged rows are told in the log, the figures and the report until a whole
     examples: damaged.slice(0, ROW_CHECK_EXAMPLES_MAX),
   });
   await bad.close();
-  // Another controller tells it as well, from what is on record.
+  // Another controller reports the same from the recorded state.
   const good = controller("three", of, pages([{ looked: 9, damaged: [] }]));
   await good.maintain("matrix");
   expect(good.damagedRows).toBe(MANY);

@@ -21,7 +21,7 @@ import { requirePermission, type Principal } from "../permissions/index.ts";
 import type { DamagedStore, RowCheckState, RowCheckStatus } from "./types.ts";
 
 const KEY = "rows/check";
-/** The installation's own store, which is no tenant's. */
+/** Name of the installation's own store, which belongs to no tenant. */
 const INSTALLATION = "";
 
 export interface RowCheckDependencies {
@@ -30,7 +30,7 @@ export interface RowCheckDependencies {
   readonly controllers: Controllers;
 }
 
-/** A round that this controller carries out; what is written next is conditional on the revision. */
+/** A round that this controller runs. The next write of its state is conditional on the revision. */
 interface Round {
   readonly store: string;
   state: RowCheckState;
@@ -39,13 +39,13 @@ interface Round {
 }
 
 /**
- * Reads all rows of each store again and again, slowly, and tells which are damaged. One controller at a time checks a
- * store; where it ends, another one goes on from the place that was noted last.
+ * Reads all rows of each store in slow, repeated rounds, and reports damaged rows. One controller at a time checks a
+ * store. If that controller ends, another one continues from the last recorded position.
  */
 export class RowCheckService {
   readonly #with: RowCheckDependencies;
   readonly #rounds = new Map<string, Round>();
-  /** As of the last look, also of stores that others check. */
+  /** States as last seen, including stores that other controllers check. */
   readonly #known = new Map<string, Partial<RowCheckState>>();
   readonly #seenMs = new Map<string, number>();
   readonly #stop = new AbortController();
@@ -85,7 +85,7 @@ export class RowCheckService {
     };
   }
 
-  /** Stores with damaged rows, as far as maintenance has seen. */
+  /** Stores with damaged rows, as of the last maintenance. */
   damaged(): readonly DamagedStore[] {
     return [...this.#states()].flatMap(([store, state]) => {
       const tables = damagedTables(state);
@@ -99,17 +99,17 @@ export class RowCheckService {
     return this.damaged().reduce((sum, { rows }) => sum + rows, 0);
   }
 
-  /** Since the store that waits longest was read to the end, or seen by this controller for the first time. */
+  /** Time since the longest waiting store was last read to the end, or since this controller first saw it. */
   get longestAgeMs(): number {
     return Math.max(0, ...[...this.#states()].map(([store, state]) => this.#ageMs(store, state)));
   }
 
-  /** Resolves when no round is carried out here. */
+  /** Resolves when no round runs here. */
   async settled(): Promise<void> {
     await this.#running;
   }
 
-  /** The places of rounds under way are noted, so that another controller goes on from there. */
+  /** Records the positions of running rounds, so that another controller continues there. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#running;
@@ -143,7 +143,7 @@ export class RowCheckService {
     return this.#with.runtime.clock.monotonicMs() - this.#begunMs < ROW_CHECK_AFTER_START_MS;
   }
 
-  /** The round that is to be begun, or taken over from a controller that is gone; `undefined` where none is. */
+  /** The round to begin, or to take over from a controller that is gone; `undefined` if there is none. */
   #next(state: Partial<RowCheckState>, nowMs: number): RowCheckState | undefined {
     const { own } = this.#with.controllers;
     const { owner, startedMs, endedMs, last } = state;
@@ -156,7 +156,7 @@ export class RowCheckService {
     return { ...(state as RowCheckState), owner: own, crashes: (state.crashes ?? 0) + (isCrash ? 1 : 0) };
   }
 
-  /** One turn of each round after the other, and a rest that leaves others their time. */
+  /** Takes turns between the rounds, with a pause after each turn so that other work is not slowed down. */
   async #run(): Promise<void> {
     const { clock } = this.#with.runtime;
     const { signal } = this.#stop;
@@ -172,7 +172,7 @@ export class RowCheckService {
     }
     for (const round of this.#rounds.values()) await this.#release(round);
     this.#rounds.clear();
-    // In one step with the end of the loop: what is looked at next begins another.
+    // Synchronous with the end of the loop, so that the next round starts a new loop.
     this.#running = undefined;
   }
 
@@ -181,17 +181,17 @@ export class RowCheckService {
       if (await this.#read(round)) return;
     } catch (error) {
       if (isAppError(error, "invalid") && round.state.cursor !== undefined) {
-        // A version with other tables noted it.
+        // The cursor was recorded by a version with other tables.
         round.state = { ...round.state, ...NOTHING, cursor: undefined };
         return;
       }
-      // The stores are away, or the tenant is: maintenance begins again where the place was noted.
+      // The stores are unavailable, or the tenant is gone. Maintenance restarts at the recorded position.
       this.#with.runtime.log.warn({ tenant: round.store, reason: errorText(error) }, "the row check goes on later");
     }
     if (this.#rounds.get(round.store) === round) this.#rounds.delete(round.store);
   }
 
-  /** Answers true while this controller goes on with the round. */
+  /** Returns true while this controller continues with the round. */
   async #read(round: Round): Promise<boolean> {
     const { clock } = this.#with.runtime;
     const { scrub } = await this.#store(round.store);
@@ -201,7 +201,7 @@ export class RowCheckService {
     this.#tell(round, page.damaged);
     round.state = { ...added(round.state, page), crashes: 0 };
     if (page.cursor === undefined) return this.#end(round);
-    // Where controllers ended before, this turn ended none.
+    // After earlier crashes at this position, record at once that this turn did not crash.
     if (crashes === 0 && clock.monotonicMs() - round.notedMs < ROW_CHECK_NOTE_MS) return true;
     return this.#note(round);
   }
@@ -238,7 +238,7 @@ export class RowCheckService {
     }
   }
 
-  /** False: another controller has the round. */
+  /** Returns false if another controller has the round. */
   async #note(round: Round): Promise<boolean> {
     const { kv } = await this.#store(round.store);
     const put = { key: KEY, value: encodeJson(round.state), ifRevision: round.revision };
@@ -257,7 +257,7 @@ export class RowCheckService {
     return { state: decodeStored<Partial<RowCheckState>>(entry.value), revision: entry.revision };
   }
 
-  /** The check's own entry must not keep it from telling that it is damaged: the next round begins without it. */
+  /** If the check's own entry is damaged, deletes it after logging, so that the next round can begin. */
   async #forget(store: string, error: unknown): Promise<undefined> {
     if (!isStoreDamaged(error)) throw error;
     this.#with.runtime.log.error({ tenant: store, key: KEY, reason: errorText(error) }, "a row is damaged");
@@ -293,7 +293,7 @@ function reportOf({
   return { startedMs, looked, damaged, tables, examples };
 }
 
-/** Counts by table: those of the last whole round, or of the one under way where that found more. */
+/** Damaged rows by table: the higher count of the last complete round and the running one. */
 function damagedTables({ last, tables = {} }: Partial<RowCheckState>): Readonly<Record<string, number>> {
   const found: Record<string, number> = { ...last?.tables };
   for (const [table, count] of Object.entries(tables)) found[table] = Math.max(found[table] ?? 0, count);

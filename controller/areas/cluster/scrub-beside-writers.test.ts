@@ -19,9 +19,9 @@ const WRITES = 30;
 const AGED_MS = 20 * 60_000;
 
 const moved = (byMs: number): Clock => ({ ...realClock, nowMs: () => realClock.nowMs() + byMs });
-/** What is older than the longest call is taken away: what the seed left, beside what is being written. */
+/** A clock by which the rows of the seed are old enough to remove, but rows being written are not. */
 const DURING = moved(SCRUB_AGE_MIN_MS - STORE_CALL_DEADLINE_MS);
-/** Everything is old by it. */
+/** A clock by which all rows are old. */
 const AFTER = moved(2 * SCRUB_AGE_MIN_MS);
 
 let engine: TestEngine;
@@ -64,7 +64,7 @@ async function rowsOf(request: Partial<ReadRequest> = {}): Promise<readonly Obje
   return rows;
 }
 
-/** An index may name objects that do not bear its value, until they are scrubbed; whoever asks looks again. */
+/** Until a scrub, an index may name objects that do not have its value; readers therefore check each object. */
 function borneBy(colour: string, rows: readonly ObjectRow[]): readonly string[] {
   const borne = rows.filter(({ values }) => values["colour"] === colour);
   return borne.map(({ id }) => id).sort();
@@ -117,7 +117,7 @@ test("scrubs beside writers that change, remove and insert again take nothing aw
   const view = (await early.catalog(admin)).get(DISK)!;
   const number = (view.columns.find(({ name }) => name === "colour") as unknown as { readonly number: number }).number;
   const termOf = (colour: string): string => `a${number}=${colour}`;
-  // As writes leave them that were given up: every object has rows of all colours.
+  // As abandoned writes leave them: every object has index rows of all colours.
   const { objects } = await engine.tenant("matrix");
   const timeUs = (realClock.nowMs() - AGED_MS + 1_000) * 1_000;
   const keys = names.map((id): EntityKey => ({ cid: view.cid, id }));

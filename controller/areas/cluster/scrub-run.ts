@@ -23,7 +23,7 @@ import {
   type ScrubStep,
 } from "./open-scrubs.ts";
 
-/** Each may be large. */
+/** Small, because each content may be large. */
 const CONTENTS_PER_PAGE = 10;
 
 export interface ScrubRunDependencies {
@@ -34,7 +34,7 @@ export interface ScrubRunDependencies {
 }
 
 export interface CarriedScrub extends ScrubRunDependencies {
-  /** Fires when somebody stopped it at this controller. */
+  /** Fires when a user stops the scrub at this controller. */
   readonly stopped: AbortSignal;
 }
 
@@ -50,15 +50,15 @@ interface PageDone {
   readonly cursor?: string;
 }
 
-/** Another controller carries it on, or somebody has stopped it. */
+/** Another controller continues the scrub, or a user has stopped it. */
 class Lost extends Error {}
 
-/** A scrub that this controller carries out, page by page, as fast as it may. */
+/** Runs a scrub at this controller, page by page, within its rate. */
 export class ScrubRun {
   readonly #with: CarriedScrub;
   readonly #retry: Retry;
   #held: NotedScrub;
-  /** As it is by now; `#held` is what is noted of it. */
+  /** Present state; `#held` is the recorded one. */
   #now: OpenScrub;
   #notedMs: number;
 
@@ -70,7 +70,7 @@ export class ScrubRun {
     this.#notedMs = dependencies.runtime.clock.monotonicMs();
   }
 
-  /** Resolves with the decided scrub; `undefined` when it rests, or is no longer of this controller. */
+  /** Resolves with the decided scrub; `undefined` when it paused, or when this controller lost it. */
   async run(): Promise<OpenScrub | undefined> {
     try {
       if (this.#held.open.end === undefined) await this.#carry();
@@ -141,7 +141,7 @@ export class ScrubRun {
     return (this.#with.runtime.clock.nowMs() - SCRUB_AGE_MIN_MS) * 1_000;
   }
 
-  /** No faster than its rate, and no further once the controller stops or another one has it. */
+  /** Waits to keep the rate. Throws when the controller stops or the scrub was stopped. */
   async #pace(comparisons: number, beganMs: number): Promise<void> {
     const { runtime, journal, stopped } = this.#with;
     const { stopping } = journal.underWay;

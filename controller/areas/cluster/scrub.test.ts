@@ -19,9 +19,9 @@ const admin = testPrincipal();
 const PART = "/matrix/ent/part";
 const HOUR_MS = 3_600_000;
 const FAST = { rate: SCRUB_RATE_MAX };
-/** All that is written now is old by it. */
+/** A clock by which everything written now is old. */
 const later: Clock = { ...realClock, nowMs: () => realClock.nowMs() + 2 * HOUR_MS };
-/** What is written by it is a write that is repeated late. */
+/** A clock for writes that are repeated late. */
 const earlier: Clock = { ...realClock, nowMs: () => realClock.nowMs() - 2 * HOUR_MS };
 const real: Runtime = {
   ...testRuntime(realClock),
@@ -153,7 +153,7 @@ test("an object that an index lacks is found again, whatever was removed before,
   const timeUs = (entity?.lastUs ?? 0) + 1;
   await objects.change([{ key, timeUs, dropTerms: [term] }]);
   expect(await named("blue")).toEqual([]);
-  // What the scrub adds has the present time.
+  // The rows that the scrub adds have the present time.
   await expect.poll(() => Date.now() * 1_000, { timeout: 30_000 }).toBeGreaterThan(timeUs);
   const report = await scrubbed(one);
   expect(report.missing).toBe(1);
@@ -202,7 +202,7 @@ test("a write that is repeated long after its rows were taken away is found all 
   const lateTerm = term.replace("white", "late");
   const given = { ...key, id: "given up" };
   const timeUs = earlier.nowMs() * 1_000;
-  // Its first try wrote its rows in indexes and no more.
+  // Its first attempt wrote only its index rows.
   await objects.change([{ key: given, timeUs, addTerms: [lateTerm] }]);
   await using scrubber = controller("scrubs what was given up", { clock: later });
   await scrubbed(scrubber);
@@ -244,7 +244,7 @@ test("of two scrubs of a tenant one is refused, and one that is stopped says how
   await one.scrubs.begin(admin, { rate: 1 });
   await expect(one.scrubs.begin(admin)).rejects.toMatchObject({ code: "conflict" });
   expect((await one.scrubs.status(admin)).running).toMatchObject({ state: "running", rate: 1 });
-  // Only its own tenant has it.
+  // Other tenants do not see it.
   expect((await one.scrubs.status(testPrincipal("administrator", "second"))).running).toBeUndefined();
   expect(await one.scrubs.stop(admin)).toMatchObject({ state: "stopped" });
   await expect(one.scrubs.stop(admin)).rejects.toMatchObject({ code: "not_found" });
@@ -256,7 +256,7 @@ test("another controller goes on with the scrub of one that is gone", async () =
   const { id } = await first.scrubs.begin(admin, { rate: 1 });
   await first[Symbol.asyncDispose]();
   await using second = controller("second", { gone: ["first"] });
-  // At its rate it would go on for minutes.
+  // At its rate the scrub would run for minutes.
   const found = await (await engine.tenant("matrix")).kv.get(`scrub/open/${id}`);
   expect(found).toBeDefined();
   await second.scrubs.maintain("matrix");
@@ -272,11 +272,11 @@ test("a scrub that rests goes on where it was, and looks at the rest only", asyn
     ...methodsOf(scrub),
     postings: (page) => {
       pages += 1;
-      // The second page is away.
+      // The store is unavailable for the second page.
       return page.cursor === undefined ? scrub.postings(page) : Promise.reject(new AppError("unavailable", "away"));
     },
   }));
-  // Every look at the time is long after the one before: each page is noted.
+  // Every reading of the clock is long after the previous one, so each page is recorded.
   let ticks = 0;
   const hasty = { ...realClock, monotonicMs: () => (ticks += SCRUB_PROGRESS_MS) };
   await using first = controller("resting", { stores, clock: hasty });

@@ -8,7 +8,7 @@ import { scrubJournal, type NotedScrub, type OpenScrub, type ScrubEnd, type Scru
 import { ScrubRun, type ScrubRunDependencies } from "./scrub-run.ts";
 
 const LAST_KEY = "scrub/last";
-/** Its runner notes its progress in between. */
+/** Attempts to stop a scrub, because its runner records progress at the same time. */
 const STOP_ATTEMPTS_MAX = 20;
 const NOTHING = {
   looked: { objects: 0, indexes: 0, sources: 0, targets: 0, contents: 0 },
@@ -21,11 +21,11 @@ const NOTHING = {
 
 export interface ScrubDependencies extends Omit<ScrubRunDependencies, "journal"> {
   readonly controllers: Controllers;
-  /** When the tenant was made: what was never scrubbed is due from then on. */
+  /** Creation time of the tenant: the first scrub is due relative to it. */
   readonly bornMs: (tenant: string) => Promise<number>;
 }
 
-/** A scrub as people see it. */
+/** The public members of a scrub. */
 export type ScrubReport = Pick<
   OpenScrub,
   | "id"
@@ -42,31 +42,31 @@ export type ScrubReport = Pick<
 > & { readonly state: ScrubEnd["state"] | "running"; readonly message: string; readonly endedMs?: number };
 
 export interface ScrubStatus {
-  /** That which is under way. */
+  /** The open scrub, if there is one. */
   readonly running?: ScrubReport;
-  /** The last one that came to its end, and how. */
+  /** The last scrub that ended, in any state. */
   readonly last?: ScrubReport;
-  /** Whether none was done for `SCRUB_DUE_MS`. */
+  /** True if no scrub was completed for `SCRUB_DUE_MS`. */
   readonly due: boolean;
 }
 
-/** What is kept of a tenant beside its reports. */
+/** The last scrub of a tenant, as stored under `LAST_KEY`. */
 interface Last {
   readonly report: ScrubReport;
-  /** When the last one was done to its end. */
+  /** End time of the last completed scrub. */
   readonly doneMs?: number;
 }
 
 /**
- * Scrubs of a tenant: one at a time, carried on by another controller when theirs is gone. It compares indexes and edges
- * with the objects they follow from, both ways, and contents with their digests.
+ * Scrubs a tenant's stores, one scrub at a time. If its controller is gone, another one continues it. A scrub compares
+ * indexes and edges with the objects that they are derived from, in both directions, and contents with their digests.
  */
 export class ScrubService {
   readonly #with: ScrubDependencies;
   readonly #journal: ScrubJournal;
-  /** By the ids of scrubs that are carried out here. */
+  /** Abort controllers of the scrubs that run here, by id. */
   readonly #carried = new Map<string, AbortController>();
-  /** Since when tenants were not scrubbed. */
+  /** Time of the last completed scrub, or the tenant's creation, by tenant. */
   readonly #sinceMs = new Map<string, number>();
 
   constructor(dependencies: ScrubDependencies) {
@@ -74,7 +74,7 @@ export class ScrubService {
     this.#journal = scrubJournal(dependencies);
   }
 
-  /** `AppError("conflict")` while one is under way. */
+  /** `AppError("conflict")` while a scrub is open. */
   async begin(
     principal: Principal,
     { rate = SCRUB_RATE_DEFAULT }: { readonly rate?: number } = {},
@@ -98,7 +98,7 @@ export class ScrubService {
       step: "objects" as const,
       ...NOTHING,
     };
-    // The key is written with every beginning, so that of two at once one is refused.
+    // Every start writes this key, so that one of two simultaneous starts is refused.
     const begun = await this.#journal.beginWithin(scrub, {
       if: [{ key: LAST_KEY, revision: last?.revision ?? 0 }],
       then: [{ kind: "put", key: LAST_KEY, value: last?.value ?? encodeJson({}) }],
@@ -120,7 +120,7 @@ export class ScrubService {
     };
   }
 
-  /** What it did stays done. `AppError("not_found")` when none is under way. */
+  /** Stops the open scrub; its corrections stay. `AppError("not_found")` when no scrub is open. */
   async stop(principal: Principal): Promise<ScrubReport> {
     requirePermission(principal, "cluster:write");
     for (let attempt = 0; attempt < STOP_ATTEMPTS_MAX; attempt++) {
@@ -135,7 +135,7 @@ export class ScrubService {
     throw new AppError("unavailable", "The scrub could not be stopped. Try again.");
   }
 
-  /** Carries on scrubs whose controller is gone; see `Area.maintain`. */
+  /** Continues scrubs whose controller is gone; see `Area.maintain`. */
   async maintain(tenant: string): Promise<void> {
     for await (const found of this.#journal.abandoned(tenant)) {
       const mine = await this.#journal.take(found);
@@ -149,13 +149,13 @@ export class ScrubService {
     this.#sinceMs.delete(tenant);
   }
 
-  /** Since the tenant that waits longest was scrubbed, as far as maintenance has seen. */
+  /** Time since the longest waiting tenant was scrubbed, as of the last maintenance. */
   get longestAgeMs(): number {
     const nowMs = this.#with.runtime.clock.nowMs();
     return Math.max(0, ...[...this.#sinceMs.values()].map((sinceMs) => nowMs - sinceMs));
   }
 
-  /** Resolves when no scrub is carried out here. */
+  /** Resolves when no scrub runs here. */
   async settled(): Promise<void> {
     await this.#journal.underWay.settled();
   }

@@ -12,7 +12,7 @@ export interface ClusterDependencies {
   readonly tenants: Pick<TenantService, "ready" | "isFirst">;
 }
 
-/** What the installation runs on. */
+/** Reports the parts of the installation and their state. */
 export class ClusterService {
   readonly #with: ClusterDependencies;
   readonly #ready: () => Promise<Readiness>;
@@ -29,8 +29,8 @@ export class ClusterService {
   }
 
   /**
-   * Tenants whose keyspace is gone, as it was at most `READY_KEPT_MS` ago: told to the first tenant, which manages the
-   * others. `undefined`: to another one, or not to be known at the moment.
+   * Tenants whose keyspace is gone, at most `READY_KEPT_MS` old. Only the first tenant, which manages the others, gets
+   * them. `undefined` for any other tenant, or if the state is unknown at the moment.
    */
   async lost(principal: Principal): Promise<readonly LostTenant[] | undefined> {
     requirePermission(principal, "cluster:read");

@@ -1,26 +1,26 @@
 import type { DamagedRow } from "../../store/scrub.ts";
 
-/** A controller that is there, as it lies under `controllers/<id>`. */
+/** A running controller, stored under `controllers/<id>`. */
 export interface Member {
-  /** The id of this run of the controller, new with every start. */
+  /** Id of this run of the controller; new with every start. */
   readonly id: string;
-  /** `host:port` of its agent port, as agents and other controllers reach it; empty before it is open. */
+  /** `host:port` of its agent port for agents and other controllers; empty until the port is open. */
   readonly addresses: readonly string[];
-  /** Base of its HTTP interface. */
+  /** Base URL of its HTTP interface. */
   readonly url: string;
   readonly version: string;
   readonly sinceMs: number;
-  /** The keys it opens secrets with, and the one it seals with. Absent of earlier versions. */
+  /** Keys it can open secrets with, and the key it seals with. Earlier versions do not have it. */
   readonly keys?: MemberKeys;
 }
 
-/** By their ids. */
+/** Key ids. */
 export interface MemberKeys {
   readonly opening: readonly string[];
   readonly sealing: string;
 }
 
-/** A round of the row check: what it has read so far, or in all. */
+/** A round of the row check: its progress, or its result when it has ended. */
 export interface RowCheckReport {
   readonly startedMs: number;
   readonly endedMs?: number;
@@ -28,25 +28,25 @@ export interface RowCheckReport {
   readonly damaged: number;
   /** Damaged rows by table. */
   readonly tables: Readonly<Record<string, number>>;
-  /** The first of them. */
+  /** The first damaged rows. */
   readonly examples: readonly DamagedRow[];
 }
 
 export interface RowCheckStatus {
   readonly running?: RowCheckReport;
-  /** The last round that came to its end. */
+  /** The last complete round. */
   readonly last?: RowCheckReport;
-  /** No round came to its end for `ROW_CHECK_LATE_MS`. */
+  /** True if no round was completed for `ROW_CHECK_LATE_MS`. */
   readonly isLate: boolean;
 }
 
 /** KvStore: `rows/check`, in each tenant and in the installation's store. */
 export interface RowCheckState extends RowCheckReport {
-  /** The controller that carries the round out; absent of one that was laid down in order. */
+  /** The controller that runs the round. Absent if its controller released it in an orderly stop. */
   readonly owner?: string | undefined;
-  /** How often a controller ended since the place was noted. */
+  /** Number of controllers that crashed since the position was recorded. */
   readonly crashes: number;
-  /** Absent at the beginning, and at the end. */
+  /** Absent at the beginning and at the end. */
   readonly cursor?: string | undefined;
   readonly last?: RowCheckReport;
 }

@@ -21,10 +21,10 @@ const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
 
 let engine: TestEngine;
-/** Writes past the caches of the tests. */
+/** Writes without going through the caches under test. */
 let other: ReturnType<typeof configWorld>;
 let writer: ConfigService;
-/** Of each test its own. */
+/** Key prefix of one test. */
 let base = "";
 let count = 0;
 
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 const set = (key: string, value: string) => writer.set(admin, { key, value });
 
-/** The time of day goes on by itself; the ages of reads grow when a test says so. */
+/** The time of day advances by itself; a test advances the monotonic clock that ages reads. */
 class AgeClock implements Clock {
   nowMs = realClock.nowMs;
   after = realClock.after;
@@ -58,7 +58,7 @@ class AgeClock implements Clock {
   }
 }
 
-/** One controller with its cache, over a store that is changed by the test. */
+/** A controller with its cache, over a store that the test may alter. */
 function reader(instead: (kv: KvStore) => Partial<KvStore> = () => ({})) {
   const stores: Stores = {
     system: () => engine.system(),
@@ -84,7 +84,7 @@ class Gate {
   readonly opened = new Promise<void>((resolve) => (this.open = resolve));
 }
 
-/** Watches that tell nothing, so that only its age ends a read; `begun` when there is one. */
+/** A watch that reports nothing, so that a read ends only by age. `begun` opens when a watch starts. */
 function deafWatch(begun: Gate) {
   return async function* (_prefix: string, { signal }: KvWatchOptions): AsyncGenerator<readonly KvEvent[]> {
     begun.open();
@@ -112,7 +112,7 @@ test("where the watch tells nothing, an answer is as old as it may be and no old
   await using cached = reader(() => ({ watch: deafWatch(begun) }));
   await set(`${base}/a`, "1");
   await cached.value(`${base}/a`);
-  // What was read before the watch began is forgotten then.
+  // The start of the watch drops reads made before it.
   await begun.opened;
   expect(await cached.value(`${base}/a`)).toBe("1");
   await set(`${base}/a`, "2");
@@ -135,7 +135,7 @@ test("a change that is told while a read is under way is not covered by what was
     async *watch(prefix, options) {
       for await (const events of kv.watch(prefix, options)) {
         yield events;
-        // What was yielded has been taken.
+        // The generator continues only after its consumer has processed the yielded events.
         if (events.some((event) => event.kind === "put" && event.entry.key.endsWith(`${base}/a`))) told.open();
       }
     },
@@ -143,7 +143,7 @@ test("a change that is told while a read is under way is not covered by what was
   await set(`${base}/other`, "0");
   await cached.value(`${base}/other`);
   await set(`${base}/other`, "1");
-  // The watch runs once it has told something.
+  // A first reported change proves that the watch runs.
   await expect.poll(() => cached.value(`${base}/other`), { timeout: 30_000 }).toBe("1");
   const slowly = (held = new Gate());
   const slow = cached.tree(`${base}/a`).catch((error: AppError) => error.code);

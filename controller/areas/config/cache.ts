@@ -10,27 +10,27 @@ import type { ConfigEntries } from "./entries.ts";
 import { parentOf, ROOT } from "./keys.ts";
 import type { Entry } from "./stored.ts";
 
-/** What lies at and below one key of a tenant, as it was read. */
+/** One cached read: the entries at and below one key of a tenant. */
 interface Read {
   readonly beganMs: number;
-  /** `undefined`: more than `CONFIG_CACHED_TREE_MAX_ENTRIES`. */
+  /** `undefined`: the tree has more than `CONFIG_CACHED_TREE_MAX_ENTRIES` entries. */
   readonly entries: Promise<readonly Entry[] | undefined>;
-  /** 0 until it is known. */
+  /** 0 until the entries are loaded. */
   bytes: number;
 }
 
-/** Of an entry beside its texts. */
+/** Estimated memory of one entry in addition to its texts. */
 const ENTRY_OVERHEAD_BYTES = 256;
 
 /**
- * Reads of configuration that are answered again for as long as they are young, and forgotten as soon as the watch of
- * their tenant tells of a change there. The age alone bounds how old an answer is: what a watch misses or brings late
- * is `CONFIG_CACHED_MAX_AGE_MS` old at most, by the monotonic clock.
+ * Caches reads of configuration for a short time. A read is dropped as soon as the watch of its tenant reports a change
+ * of its entries. The maximum age does not depend on the watch: if the watch misses a change or reports it late, an
+ * answer is still at most `CONFIG_CACHED_MAX_AGE_MS` old by the monotonic clock.
  */
 export class ConfigCache {
   readonly #entries: Pick<ConfigEntries, "at" | "page" | "watch">;
   readonly #runtime: Pick<Runtime, "clock" | "log">;
-  /** By tenant and key, the one that was used last at the end. */
+  /** By tenant and key; the most recently used one is last. */
   readonly #reads = new Map<string, Read>();
   readonly #watches = new Map<string, Promise<void>>();
   readonly #closed = new AbortController();
@@ -42,8 +42,8 @@ export class ConfigCache {
   }
 
   /**
-   * Entries at and below the key in byte order of keys, as they were at moments of the last `CONFIG_CACHED_MAX_AGE_MS`,
-   * without those that have expired; `undefined` for a tree that is too large to be kept.
+   * Entries at and below the key in byte order of keys. Each is as it was at some moment of the last
+   * `CONFIG_CACHED_MAX_AGE_MS`. Expired entries are left out. `undefined` for a tree that is too large to cache.
    */
   async at(tenant: string, key: string): Promise<readonly Entry[] | undefined> {
     this.#follow(tenant);
@@ -60,12 +60,12 @@ export class ConfigCache {
     return entries?.filter(({ expiresAtMs = Infinity }) => expiresAtMs > nowMs);
   }
 
-  /** The tenant is there no more; its watch ends with its stores. */
+  /** Forgets a removed tenant. Its watch ends together with its stores. */
   leave(tenant: string): void {
     this.#forgetTenant(tenant);
   }
 
-  /** Ends its watches. */
+  /** Ends all watches. */
   async close(): Promise<void> {
     this.#closed.abort();
     await Promise.all(this.#watches.values());
@@ -91,7 +91,7 @@ export class ConfigCache {
     return found;
   }
 
-  /** Unless a change was told meanwhile. */
+  /** Keeps the read unless a change was reported in the meantime. */
   #keep(name: string, read: Read, entries: readonly Entry[]): void {
     if (this.#reads.get(name) !== read) return;
     read.bytes = entries.reduce((sum, entry) => sum + sizeOf(entry), ENTRY_OVERHEAD_BYTES);
@@ -127,10 +127,10 @@ export class ConfigCache {
     );
   }
 
-  /** Until it breaks; the next read begins another one. */
+  /** Runs until the watch breaks; the next read starts a new one. */
   async #watch(tenant: string): Promise<void> {
     const { revision } = await this.#entries.page(tenant, ROOT, { limit: 1 });
-    // What changed since they were read, and before the watch begins, is not told.
+    // The watch does not report changes made between earlier reads and its start, so drop those reads.
     this.#forgetTenant(tenant);
     const events = this.#entries.watch(tenant, ROOT, { sinceRevision: revision, signal: this.#closed.signal });
     for await (const batch of events) for (const { key } of batch) this.#changed(tenant, key);

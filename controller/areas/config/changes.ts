@@ -22,22 +22,22 @@ import type { Principal } from "../permissions/index.ts";
 import type { ConfigEntries, Decide } from "./entries.ts";
 import { isDelete, type Content } from "./stored.ts";
 
-/** One key of a change: what it is to hold; nothing: it is deleted. */
+/** One key of a change with its new content. Without content the key is deleted. */
 export interface KeyChange extends Content {
   readonly key: string;
 }
 
 /**
- * A change of more keys than one transaction takes, from when it is decided until all of them are written. KvStore:
- * `config-change/<id>`. Its keys lie in the BlobStore with the mark `config/<id>`, for a short while before it is
- * `staged` perhaps not yet.
+ * A change with more keys than one transaction takes, from the decision until all of them are written. KvStore:
+ * `config-change/<id>`. Its keys are in the BlobStore with the mark `config/<id>`; they may be missing there for a
+ * short while before it is `staged`.
  */
 interface OpenChange extends OpenWork {
   readonly tenant: string;
   readonly by: string;
   readonly digest: string;
   readonly total: number;
-  /** Keys that are written; noted in the transaction that writes them. */
+  /** Number of keys written so far; updated in the transaction that writes them. */
   readonly done: number;
   readonly staged: boolean;
 }
@@ -49,7 +49,7 @@ export interface ChangeDependencies {
   readonly controllers: Controllers;
 }
 
-/** No bounds: they were checked before the content was stored. */
+/** No bounds: the content was checked before it was stored. */
 const UNBOUNDED = { name: "CONFIG_CHANGE_MAX_KEYS", max: Number.POSITIVE_INFINITY };
 const BOUNDS: JsonBounds = {
   depth: UNBOUNDED,
@@ -58,12 +58,12 @@ const BOUNDS: JsonBounds = {
   stringCharacters: UNBOUNDED,
 };
 
-/** Of a key's two copies in a transaction, beside its content. */
+/** Estimated size of both copies of a key in a transaction, in addition to its content. */
 const KEY_OVERHEAD_BYTES = 1_200;
 
 /**
- * Changes of many keys, all or nothing: in one transaction where they fit into one, else on record before the first of
- * them is written, and then written to the end by this controller or another one, each key once.
+ * Changes many keys, all or nothing. A small change is one transaction. A larger one is recorded before its first key
+ * is written; then this controller or another one writes it to the end, each key once.
  */
 export class ConfigChanges {
   readonly #with: ChangeDependencies;
@@ -75,7 +75,9 @@ export class ConfigChanges {
     this.#journal = new Journal(dependencies, { prefix: "config-change/", tenantOf: ({ tenant }) => tenant });
   }
 
-  /** Resolves when every key is written. `AppError("deadline")`: the change is on record and goes on by itself. */
+  /**
+   * Resolves when every key is written. `AppError("deadline")`: the change is recorded and continues in the background.
+   */
   async make(principal: Principal, changes: readonly KeyChange[]): Promise<void> {
     if (changes.length > CONFIG_CHANGE_MAX_KEYS)
       throw new AppError("too_large", `One change takes at most ${CONFIG_CHANGE_MAX_KEYS} keys: make it by parts.`);
@@ -92,22 +94,22 @@ export class ConfigChanges {
     await this.#makeOnRecord(principal, changes);
   }
 
-  /** Goes on with changes whose controller is gone, and with those that rest here. */
+  /** Continues changes whose controller is gone, and changes that were interrupted here. */
   async maintain(tenant: string): Promise<void> {
     for await (const found of this.#journal.abandoned(tenant)) {
       const mine = await this.#journal.take(found);
       if (mine?.open.staged) this.#start(mine).catch(() => undefined);
-      // Who made a change that was never staged got nothing but an error.
+      // The caller of an unstaged change saw an error, so drop it.
       else if (mine) await this.#journal.underWay.carry([mine.open.id], () => this.#forget(mine.open));
     }
   }
 
-  /** Resolves when nothing that is under way now is so any more. */
+  /** Resolves when all changes that run now have stopped running. */
   settled(): Promise<void> {
     return this.#journal.underWay.settled();
   }
 
-  /** What is under way rests after its transaction. */
+  /** Running changes pause after their current transaction. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
   }
@@ -133,7 +135,7 @@ export class ConfigChanges {
     }
   }
 
-  /** On record before its content is kept, so that no content is kept without a record. */
+  /** Records the change before its content is stored, so that no content is stored without a record. */
   async #stage(id: string, { tenant, user }: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {
     const slices = this.#slices(tenant);
     const bytes = storedJson(await encodeJson(changes as unknown as readonly Value[], slices));
@@ -183,7 +185,7 @@ export class ConfigChanges {
     return new ThreadSlices({ tenant, clock: this.#with.runtime.clock, signal: undefined });
   }
 
-  /** Content first: after a crash in between, another controller repeats it. */
+  /** Removes the content first: after a crash in between, another controller repeats the step. */
   async #forget(open: OpenChange): Promise<void> {
     await (await this.#with.stores.tenant(open.tenant)).blobs.unmark(open.digest, markOf(open.id));
     await this.#journal.end(open);
@@ -198,7 +200,7 @@ function taken({ id }: OpenChange): AppError {
   return new AppError("unknown_outcome", `Another controller goes on with the change ${id}.`);
 }
 
-/** False for a change that rests: it is gone on with by itself. */
+/** False for a change that was interrupted; it is continued later. */
 function restingOrThrow(error: unknown): false {
   if (isTransient(error)) return false;
   throw error;
@@ -226,7 +228,10 @@ export function isSame(one: Content, other: Content): boolean {
   return one.text === other.text && one.sealed === other.sealed && one.expiresAtMs === other.expiresAtMs;
 }
 
-/** In their order, each for one transaction, when it is asked for: to weigh all changes takes a while. */
+/**
+ * Splits the changes, in their order, into parts for one transaction each. Parts are computed on demand, because
+ * measuring all changes takes a while.
+ */
 function* parts(changes: readonly KeyChange[]): Generator<readonly KeyChange[]> {
   let part: KeyChange[] = [];
   let bytes = 0;

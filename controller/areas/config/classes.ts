@@ -4,7 +4,7 @@ import { columns, type Edit, type SystemClass } from "../objects/index.ts";
 import { FIELDS_OF_ALL, type Principal } from "../permissions/index.ts";
 import { CONFIG_PATH } from "./rights.ts";
 
-/** What the class of entries needs of their service. */
+/** Methods of the configuration service that the class of entries uses. */
 interface EntryOwner {
   all(principal: Principal): AsyncIterable<readonly Row[]>;
   set(
@@ -14,7 +14,7 @@ interface EntryOwner {
   removeEntries(principal: Principal, keys: readonly string[]): Promise<number>;
 }
 
-/** Provided from the KvStore, so that there is one truth about what is configured. */
+/** Reads entries from the KvStore, so that there is a single source of truth for configuration. */
 export function configClass(config: EntryOwner): SystemClass {
   return {
     path: CONFIG_PATH,

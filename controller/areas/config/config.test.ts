@@ -17,7 +17,7 @@ let engine: TestEngine;
 let world: ReturnType<typeof configWorld>;
 let config: ConfigService;
 let history: ConfigHistory;
-/** Of each test its own. */
+/** Key prefix of one test. */
 let base = "";
 let count = 0;
 

@@ -29,29 +29,32 @@ import {
 } from "./stored.ts";
 
 /**
- * What a key is to hold, given what is there; `"delete"`, or `undefined` to leave it as it is. Called anew when another
- * writer was faster.
+ * Decides the new content of a key from its present entry. `"delete"` deletes it; `undefined` leaves it unchanged.
+ * Called again when another writer was faster.
  */
 export type Decide = (found: Entry | undefined) => Content | "delete" | undefined;
 
 export interface WriteOptions {
   readonly by: string;
-  /** Written in the same transaction, over just that revision; the write is `lost` when another one is there. */
+  /**
+   * Written in the same transaction if its key still has exactly this revision. Otherwise nothing is written and the
+   * result has `held: false`.
+   */
   readonly fence?: { readonly key: string; readonly revision: number; readonly value: Uint8Array };
 }
 
-/** What a write came to. */
+/** The result of a write. */
 export interface Written {
   /** False: the fence did not hold, and nothing was written. */
   readonly held: boolean;
-  /** Of the fence after the write; 0 without one. */
+  /** Revision of the fence after the write; 0 without a fence. */
   readonly revision: number;
 }
 
 interface Head {
   readonly key: string;
   readonly found: Entry | undefined;
-  /** Number of the latest version, 0 when there was none. */
+  /** Number of the latest version; 0 if there was none. */
   readonly n: number;
   readonly conditions: readonly KvCondition[];
 }
@@ -64,13 +67,13 @@ interface Change {
 export interface EntryEvent {
   readonly key: string;
   readonly revision: number;
-  /** Absent: it was deleted, or expired. */
+  /** Absent: the entry was deleted, or it expired. */
   readonly entry?: Entry;
 }
 
 export interface EntryPage {
   readonly entries: readonly Entry[];
-  /** Of the store, when the page was read. */
+  /** Revision of the store when the page was read. */
   readonly revision: number;
   readonly next?: string;
 }
@@ -79,14 +82,14 @@ const HISTORY_KEEP_MS = CONFIG_HISTORY_KEEP_DAYS * DAY_SECONDS * 1_000;
 const ID_BYTES = 9;
 
 /**
- * The entries of configuration and their versions, with no rights of their own: for the services that own keys. Every
- * read and write is linearizable; lists are, page by page.
+ * The entries of configuration and their versions. It checks no rights: it is for services that own keys. Single reads
+ * and writes are linearizable; lists are linearizable page by page.
  */
 export class ConfigEntries {
   readonly #stores: Stores;
   readonly #runtime: Pick<Runtime, "clock" | "random">;
   readonly #retry: Retry;
-  /** Writers of this controller do not race each other. */
+  /** Serializes the writers of this controller, so that they do not race each other. */
   readonly #queue = new KeyedQueue();
 
   constructor({
@@ -115,7 +118,10 @@ export class ConfigEntries {
     return { entries: entries.map(entryOf), revision, ...(next !== undefined && { next: keyOf(next) }) };
   }
 
-  /** Every change of an entry whose key begins with `prefix`, as `KvStore.watch` tells it; an end is a key without one. */
+  /**
+   * Yields every change of an entry whose key begins with `prefix`, in the order of `KvStore.watch`. A deleted or
+   * expired entry is a key without `entry`.
+   */
   async *watch(tenant: string, prefix: string, options: KvWatchOptions): AsyncGenerator<readonly EntryEvent[]> {
     for await (const events of (await this.#kv(tenant)).watch(valueKey(prefix), options))
       yield events.map((event) =>
@@ -125,10 +131,10 @@ export class ConfigEntries {
       );
   }
 
-  /** Entries at and below the key, in byte order of keys: each as it was at some moment meanwhile. */
+  /** Entries at and below the key, in byte order of keys. Each is as it was at some moment of the call. */
   async *at(tenant: string, key: string): AsyncGenerator<Entry> {
     const rest = this.under(tenant, below(key));
-    // Asked for at once: it is one round trip to the store.
+    // Both reads run at once: together they take one round trip to the store.
     const own = key === ROOT ? undefined : this.get(tenant, key);
     const [entry, first] = await Promise.all([own, rest.next()]);
     if (entry) yield entry;
@@ -139,7 +145,7 @@ export class ConfigEntries {
     for await (const entry of entriesUnder(await this.#kv(tenant), valueKey(prefix))) yield entryOf(entry);
   }
 
-  /** The latest first: at most `CONFIG_HISTORY_MAX_ENTRIES`, of the last `CONFIG_HISTORY_KEEP_DAYS`. */
+  /** Versions, latest first: at most `CONFIG_HISTORY_MAX_ENTRIES`, of the last `CONFIG_HISTORY_KEEP_DAYS`. */
   async versions(tenant: string, key: string): Promise<readonly Version[]> {
     const found: Version[] = [];
     for await (const { value } of entriesUnder(await this.#kv(tenant), slotPrefix(key)))
@@ -149,8 +155,8 @@ export class ConfigEntries {
 
   /**
    * Changes all of the keys or none of them, each with its version, in one transaction. `AppError("conflict")` when
-   * other controllers were faster `CONFIG_WRITE_ATTEMPTS_MAX` times; `AppError("unknown_outcome")` when the store did
-   * not say how it ended.
+   * other controllers were faster `CONFIG_WRITE_ATTEMPTS_MAX` times. `AppError("unknown_outcome")` when the store did
+   * not report the outcome.
    */
   write(
     tenant: string,
@@ -186,8 +192,8 @@ export class ConfigEntries {
   }
 
   /**
-   * Of a key that is not there, the version before is in its history. A key that came and went meanwhile has put
-   * something into the slot that the next version is meant for.
+   * Finds the latest version of an absent key in its history. If the key was created and deleted in the meantime, the
+   * slot of the next version has changed, and the conditions fail.
    */
   async #former(kv: KvStore, key: string, there: KvCondition): Promise<Pick<Head, "n" | "conditions">> {
     const slots = await this.#retry.run(async () => {
@@ -213,7 +219,7 @@ export class ConfigEntries {
     });
   }
 
-  /** `undefined` when it has to be decided anew, for what was decided on is not there any more. */
+  /** `undefined` when the content must be decided again because the entries have changed. */
   async #commit(kv: KvStore, changes: readonly Change[], { fence }: WriteOptions): Promise<Written | undefined> {
     const [first] = changes;
     if (first === undefined && fence === undefined) return { held: true, revision: 0 };
@@ -225,7 +231,7 @@ export class ConfigEntries {
     };
     const { ok, revision } = await this.#retry.run(() => kv.txn(request));
     if (ok) return { held: true, revision: fence ? revision : 0 };
-    // An attempt that got no answer may have come to pass.
+    // An attempt whose answer was lost may have succeeded.
     if (fence) return this.#fenced(kv, fence);
     return first && (await this.#isThere(kv, first)) ? { held: true, revision: 0 } : undefined;
   }
@@ -247,7 +253,7 @@ export class ConfigEntries {
   }
 }
 
-/** A generator whose first answer was taken already, to its end. */
+/** Continues a generator whose first result was already taken. */
 export async function* continued<T>(first: IteratorResult<T>, rest: AsyncGenerator<T>): AsyncGenerator<T> {
   try {
     for (let next = first; next.done !== true; next = await rest.next()) yield next.value;

@@ -15,11 +15,11 @@ const BOUNDS: JsonBounds = {
 };
 
 /**
- * The file of an export: a JSON list of entries, one to a line, in byte order of keys. The same entries give the same
- * bytes.
+ * One entry of an export file. The file is a JSON list of entries, one per line, in byte order of keys. The same
+ * entries give the same bytes.
  */
 interface FileEntry {
-  /** Whole; without a slash before it relative to the exported one, which itself is the empty text. */
+  /** A whole key begins with a slash. Any other key is relative to the exported key, which itself is the empty text. */
   readonly key: string;
   readonly value: string;
   readonly secret?: true;
@@ -32,7 +32,7 @@ export interface ExportOptions {
   readonly relative: boolean;
 }
 
-/** Entries without a value, which is hidden from the principal, are left out. */
+/** Text of an export file. Entries whose value is hidden from the principal are left out. */
 export async function* fileOf(entries: AsyncIterable<ShownRecord>, options: ExportOptions): AsyncGenerator<string> {
   let before = "[\n";
   for await (const { key, value, secret, expires } of entries) {
@@ -49,22 +49,22 @@ export async function* fileOf(entries: AsyncIterable<ShownRecord>, options: Expo
   yield before === "[\n" ? "[]\n" : "\n]\n";
 }
 
-/** An entry that is to be imported. */
+/** One entry to import. */
 export interface ImportEntry extends Wanted {
   readonly expiresAtMs?: number;
 }
 
 export interface ReadOptions {
   readonly ospace: string;
-  /** What relative keys are relative to; whole ones outside it are placed below it. Normalised. */
+  /** Base of relative keys, normalised. Whole keys outside it are moved below it. */
   readonly under: string | undefined;
   readonly nowMs: number;
   readonly slices: Slices;
 }
 
 /**
- * Entries of a file: a list as `fileOf` makes it, or nodes as `/config/get` answers them, in each other as they come.
- * `AppError("invalid")` that tells up to `CONFIG_FAULTS_MAX` faults together, each with the entry it is of.
+ * Reads the entries of a file: either a list as `fileOf` writes it, or nodes as `/config/get` answers them, nested as
+ * they are. `AppError("invalid")` reports up to `CONFIG_FAULTS_MAX` faults together, each with its entry.
  */
 export async function readFile(text: string, options: ReadOptions): Promise<readonly ImportEntry[]> {
   const { ospace, under } = options;
@@ -88,7 +88,7 @@ export async function readFile(text: string, options: ReadOptions): Promise<read
   return [...found.values()];
 }
 
-/** `key` as the file names it, whole. */
+/** An entry whose `key` is whole but not yet moved below `under`. */
 interface NamedEntry extends ImportEntry {
   /** Its place in the file, from 1. */
   readonly at: number;
@@ -129,7 +129,7 @@ export function refuseFaults(faults: readonly string[]): void {
   if (faults.length > 0) throw new AppError("invalid", `Nothing was imported:\n${faults.join("\n")}`);
 }
 
-/** Directories are their nodes. */
+/** Flattens lists and directories into their nodes. */
 function* itemsOf(item: unknown): Generator<Readonly<Record<string, unknown>>> {
   if (Array.isArray(item)) {
     for (const one of item) yield* itemsOf(one);

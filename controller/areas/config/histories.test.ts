@@ -13,7 +13,7 @@ import type { Stores } from "../../store/engine.ts";
 import { ConfigHistory } from "./history.ts";
 import { ConfigService } from "./service.ts";
 
-/** Several clients at two controllers on few keys, over stores that lose calls and answers. */
+/** Several clients write a few keys through two controllers, over stores that lose calls and answers. */
 
 const CLIENTS = 6;
 const CALLS = onCluster ? 25 : 40;
@@ -49,7 +49,7 @@ test("of writes at two controllers at once every one has a version of its own, w
   await Promise.all(
     Array.from({ length: writes }, (_, at) =>
       new ConfigService(worlds[at % 2]!).set(admin, { key, value: String(at) }).catch((error: unknown) => {
-        // Two controllers that race may lose to each other more often than they try.
+        // Two racing controllers may lose to each other more often than they retry.
         if (!isAppError(error, "conflict")) throw error;
       }),
     ),

@@ -9,7 +9,7 @@ import { isDelete, sealContext, type Content, type Entry, type Version } from ".
 import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf as sealedOrText } from "./values.ts";
 
-/** A version of a key as it is shown; without `value` it is a delete, or the value is hidden. */
+/** A version of a key as shown to a principal. Without `value` it is a deletion, or the value is hidden. */
 export interface ShownVersion
   extends Partial<Pick<ShownRecord, "value" | "secret" | "author" | "changed" | "expires">> {
   readonly version: number;
@@ -18,7 +18,7 @@ export interface ShownVersion
 
 export interface VersionRange {
   readonly key: string;
-  /** 0: before the first one, when there was nothing. */
+  /** 0: the time before the first version, when the key did not exist. */
   readonly from: number;
   readonly to: number;
 }
@@ -26,11 +26,11 @@ export interface VersionRange {
 export interface VersionDifference {
   readonly from: ShownVersion | undefined;
   readonly to: ShownVersion;
-  /** Unified; secrets count as their mask. */
+  /** A unified diff. Secrets are compared as their mask. */
   readonly patch: string;
 }
 
-/** Versions of single keys, as far as they are kept. */
+/** The history of single keys, as far as their versions are kept. */
 export class ConfigHistory {
   readonly #with: ConfigDependencies;
 
@@ -38,7 +38,7 @@ export class ConfigHistory {
     this.#with = dependencies;
   }
 
-  /** The latest first. `AppError("not_found")` when the principal sees none. */
+  /** Versions, latest first. `AppError("not_found")` when the principal sees none. */
   async history(principal: Principal, text: string): Promise<readonly ShownVersion[]> {
     requirePermission(principal, "config:read");
     const key = entryKey(principal.ospace, text);
@@ -63,8 +63,8 @@ export class ConfigHistory {
   }
 
   /**
-   * Makes the key hold again what it held as of that version, without its ttl, or deletes it where that is a delete:
-   * as a change of its own, by the rules of now.
+   * Restores the content of that version without its ttl; deletes the key if the version is a deletion. The rollback is
+   * a new change and obeys the present rules.
    */
   async rollback(principal: Principal, text: string, number: number): Promise<void> {
     requirePermission(principal, "config:write");
@@ -84,7 +84,7 @@ export class ConfigHistory {
     await this.#with.entries.write(principal.tenant, [key], () => decide, { by: principal.user });
   }
 
-  /** As the schema of now has it: a value that was readable is sealed where it is to be secret. */
+  /** Adapts the version to the present schema: a readable value is sealed if it must be secret now. */
   #conforming(tenant: string, schema: Awaited<ReturnType<TypedKeys["of"]>>, version: Entry): Content {
     const content = contentOf(version);
     if (schema === undefined || isDelete(content)) return content;

@@ -6,8 +6,8 @@ import type { ConfigService } from "./service.ts";
 const KEY = { name: "key", schema: Type.String({ description: "Key below the ospace" }) } as const;
 
 /**
- * The configuration, shown by rights, as `config` and, for scripts that know it by that name, as `etcd`. Its service
- * keeps author and versions of what is changed.
+ * Script objects for the configuration, limited by the caller's rights. `etcd` is the same object for scripts that know
+ * it by that name. The service keeps author and versions of every change.
  */
 export function configHostObjects(config: ConfigService): readonly HostObject[] {
   return [

@@ -22,19 +22,19 @@ import { conforming, TypedKeys } from "./typed.ts";
 import { checkValue, contentOf, type Wanted } from "./values.ts";
 
 export interface ImportRequest {
-  /** Where the upload lies. */
+  /** Path of the uploaded file. */
   readonly path: string;
   readonly size: number;
-  /** What relative keys are relative to; whole ones outside it are placed below it. */
+  /** Base of relative keys. Whole keys outside it are moved below it. */
   readonly key?: string | undefined;
-  /** Only tells what would be done. */
+  /** True: only report what an import would do. */
   readonly plan: boolean;
   /** Encoding of the file; UTF-8 when absent. */
   readonly encoding?: Encoding | undefined;
   readonly signal?: AbortSignal;
 }
 
-/** Checking one entry takes as long as some rows that are read. */
+/** Work units per checked entry: one check takes as long as reading some rows. */
 const CHECK_WORK = 4;
 
 type Action = "create" | "update" | "unchanged" | "skip";
@@ -46,22 +46,22 @@ interface Planned {
   readonly warnings: readonly string[];
 }
 
-/** What an import does, or would do. */
+/** The result of an import, or of its plan. */
 export interface ImportReport {
   readonly total: number;
   readonly created: number;
   readonly updated: number;
   readonly unchanged: number;
-  /** Secrets that the file masks and that are not there, and entries that have expired; `warnings` name them. */
+  /** Entries that have expired, and masked secrets that do not exist here. `warnings` name them. */
   readonly skipped: number;
-  /** Of a plan: at most `CONFIG_PLAN_SHOWN_MAX`, those that change something first. */
+  /** Only in a plan: at most `CONFIG_PLAN_SHOWN_MAX` entries, those that change something first. */
   readonly changes?: readonly { readonly key: string; readonly action: Action }[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Imports files: read and checked as a whole, against what is there and the caller's rights; then all of it is written,
- * or nothing. Keys that the file does not name stay as they are.
+ * Imports files. A file is read and checked as a whole, against the present entries and the caller's rights. Then all
+ * of it is written, or nothing. Keys that the file does not name stay unchanged.
  */
 export class ConfigImport {
   readonly #with: ConfigDependencies;
@@ -155,7 +155,7 @@ export class ConfigImport {
     return undefined;
   }
 
-  /** A secret that is the one which is there is not sealed anew. */
+  /** An unchanged secret is not sealed again. */
   #content(tenant: string, entry: Wanted, found: Entry | undefined): Content {
     const { secrets } = this.#with;
     const isKept =
@@ -165,7 +165,7 @@ export class ConfigImport {
     return isKept ? { sealed: found.sealed } : contentOf(entry, { tenant, found, secrets });
   }
 
-  /** Few keys one by one, many in pages of what lies around them. */
+  /** Reads a few keys one by one, and many keys in pages of their surroundings. */
   async #found(tenant: string, wanted: readonly ImportEntry[], slices: Slices): Promise<ReadonlyMap<string, Entry>> {
     const { entries } = this.#with;
     const found = new Map<string, Entry>();

@@ -6,8 +6,8 @@ import { absolutePath, isInside } from "../../../common/paths.ts";
 export const ROOT = "/";
 
 /**
- * A key of an entry of the tenant, normalised: `/<ospace>/…`, without a slash at its end. `AppError("invalid")` for
- * what is none.
+ * Normalised key of an entry of the tenant: `/<ospace>/…`, without a trailing slash. `AppError("invalid")` if the text
+ * is no such key.
  */
 export function entryKey(ospace: string, text: string): string {
   const key = anyKey(text);
@@ -16,7 +16,7 @@ export function entryKey(ospace: string, text: string): string {
   return key;
 }
 
-/** A key of an entry or a directory, `/` among them, normalised. */
+/** Normalised key of an entry or a directory, including `/`. */
 export function anyKey(text: string): string {
   if (/^\/+$/.test(text)) return ROOT;
   const key = absolutePath(text);
@@ -34,7 +34,7 @@ export function parentOf(key: string): string {
   return key.slice(0, key.lastIndexOf("/")) || ROOT;
 }
 
-/** What the keys of everything below begin with. */
+/** The prefix of all keys below this key. */
 export function below(key: string): string {
   return key === ROOT ? ROOT : `${key}/`;
 }

@@ -2,7 +2,10 @@ import { AppError } from "../../../common/errors.ts";
 import { isInside } from "../../../common/paths.ts";
 import { anyKey, below, ROOT } from "./keys.ts";
 
-/** The whole key that a file names, normalised; a relative one is relative to `under`. `AppError("invalid")`. */
+/**
+ * Whole normalised key of a key in a file. A relative key is relative to `under`. `AppError("invalid")` if it is no
+ * key.
+ */
 export function namedKey(text: string, under: string | undefined): string {
   if (text.startsWith("/")) {
     const key = anyKey(text);
@@ -15,8 +18,9 @@ export function namedKey(text: string, under: string | undefined): string {
 }
 
 /**
- * Where entries go that are imported below a key. Those at and below it stay; of all others the longest common folder is
- * replaced by it, so that `/a/b/x` and `/a/c` become `<under>/b/x` and `<under>/c`. Without a key all stay.
+ * Returns the target key of each entry imported below `under`. Keys at and below `under` stay. In all others the
+ * longest common folder is replaced by `under`: `/a/b/x` and `/a/c` become `<under>/b/x` and `<under>/c`. Without
+ * `under` all keys stay.
  */
 export function placing(keys: Iterable<string>, under: string | undefined): (key: string) => string {
   if (under === undefined) return (key) => key;
@@ -30,7 +34,7 @@ function foldersOf(key: string): readonly string[] {
   return key.split("/").slice(1, -1);
 }
 
-/** By whole names: `/ab` and `/abc` have only `/` in common. */
+/** Compares whole names: `/ab` and `/abc` have only `/` in common. */
 function shared(one: readonly string[] | undefined, other: readonly string[]): readonly string[] {
   if (one === undefined) return other;
   const end = one.findIndex((name, at) => name !== other[at]);

@@ -9,22 +9,22 @@ import { isDelete, type Content, type Entry } from "./stored.ts";
 
 /** Relative to the tenant's ospace. */
 export const CONFIG_PATH = "/system/config";
-/** Stands for every value that is secret. */
+/** Replaces every secret value. */
 export const MASK = "********";
 
-/** An area that keeps texts of its own as entries of configuration. */
+/** An area that stores its own texts as configuration entries. */
 export interface ConfigOwner {
-  /** Relative to the ospace, such as `/rules`: every key below it is the owner's. */
+  /** Relative to the ospace, such as `/rules`. The owner owns every key below it. */
   readonly prefix: string;
-  /** Needed for its entries beside those for configuration. */
+  /** Required for its entries in addition to the permissions for configuration. */
   readonly permissions: { readonly read: Permission; readonly write: Permission };
-  /** Whether there is such an entry for the principal. */
+  /** True if the principal may see this entry. */
   sees(principal: Principal, key: string, text: string): boolean;
-  /** Refuses a text that the owner's own interface refuses; answers its warnings. */
+  /** Throws for a text that the owner's own interface refuses; returns its warnings. */
   check(principal: Principal, key: string, text: string): Promise<readonly string[]>;
 }
 
-/** An entry as it is shown: what MQL has as a row. */
+/** An entry as shown to a principal; also its row in MQL. */
 export interface ConfigRecord {
   readonly id: string;
   readonly class: string;
@@ -40,17 +40,17 @@ export interface ConfigRecord {
   readonly expires?: number;
 }
 
-/** Without the columns that are hidden from somebody; the key never is. */
+/** A record without the columns that are hidden from the principal. The key is never hidden. */
 export type ShownRecord = Partial<ConfigRecord> & Pick<ConfigRecord, "key">;
 
-/** What a principal may see and change of configuration: as MQL has it, and as the owners of keys do. */
+/** The configuration that a principal may see and change, by the rules for MQL and by the owners of keys. */
 export interface ConfigSight {
   sees(entry: Entry): boolean;
-  /** Without what is hidden from the principal. */
+  /** The record without columns that are hidden from the principal. */
   shown(entry: Entry): ShownRecord;
-  /** `AppError("denied")` when the principal may not write objects of the class, or not this key. */
+  /** `AppError("denied")` when the principal may not write objects of the class, or may not write this key. */
   requireWriting(key: string): void;
-  /** `AppError("denied")` when the principal would not see what it writes. */
+  /** `AppError("denied")` when the principal could not see the entry after the write. */
   requireSeenAfter(write: PlannedWrite): void;
   ownerOf(key: string): ConfigOwner | undefined;
 }
@@ -67,7 +67,7 @@ export interface SightDependencies {
   readonly owners: readonly ConfigOwner[];
 }
 
-/** `AppError("denied")` also for whom the keys are hidden from: nothing could be named. */
+/** `AppError("denied")` also when the keys are hidden from the principal, because then no entry can be named. */
 export async function sightOf(
   principal: Principal,
   { clock, objects, owners }: SightDependencies,
@@ -94,7 +94,7 @@ export async function sightOf(
   };
 }
 
-/** Whether the owner of the key, if it has one, has such an entry for the principal. */
+/** True if the owner of the key shows the entry to the principal, or if the key has no owner. */
 export function ownersSee(owners: readonly ConfigOwner[], principal: Principal, entry: Entry): boolean {
   const owner = ownerOf(owners, principal, entry.key);
   if (owner === undefined || isDelete(entry)) return true;
@@ -105,7 +105,7 @@ function ownerOf(owners: readonly ConfigOwner[], { ospace }: Principal, key: str
   return owners.find(({ prefix }) => key !== ospace + prefix && isInside(ospace + prefix, key));
 }
 
-/** The whole of an entry, as the class has it; for whom the query area narrows it. */
+/** All columns of an entry, as its class has them. The query area removes what the caller may not see. */
 export function recordOf(principal: Pick<Principal, "ospace">, entry: Entry): ConfigRecord {
   const { key, n, by, atMs, expiresAtMs } = entry;
   return {

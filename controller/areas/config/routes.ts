@@ -39,7 +39,10 @@ export interface ConfigServices {
   readonly watch: ConfigWatch;
 }
 
-/** What is there and every change as JSON text frames, each when the network took the one before. */
+/**
+ * Sends all present entries and then every change as JSON text frames. A frame is sent when the network has taken the
+ * one before.
+ */
 export function configSockets({ watch }: Pick<ConfigServices, "watch">): readonly SocketEndpoint[] {
   return [
     socketEndpoint({
@@ -226,7 +229,7 @@ function schemaRoutes({ schemas }: ConfigServices): readonly Endpoint[] {
 
 type ExportCall = Call<Static<typeof ConfigExportInput>>;
 
-/** The first entry is awaited, so that most failures still get their envelope. */
+/** Waits for the first entry, so that most failures still get an error envelope. */
 async function exported(config: ConfigService, { principal, input, signal }: ExportCall): Promise<Answer<string>> {
   const key = input.key || ROOT;
   const entries = await config.exported(principal, key, signal);

@@ -22,7 +22,7 @@ let config: ConfigService;
 let schemas: ConfigSchemas;
 let history: ConfigHistory;
 let folder = "";
-/** Of each test its own. */
+/** Key prefix of one test. */
 let base = "";
 let count = 0;
 

@@ -4,13 +4,13 @@ import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import { parseJson } from "../../../common/json.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 
-/** A schema that was checked. */
+/** A valid schema. */
 export interface CheckedSchema {
   readonly rules: ConfigValueSchema;
   readonly pattern: Pattern | undefined;
 }
 
-/** `AppError("invalid")` or `AppError("syntax")` that names the member, for a text that is no schema. */
+/** `AppError("invalid")` or `AppError("syntax")` for a text that is no schema; the error names the member. */
 export function parseSchema(text: string): CheckedSchema {
   const rules = parseJson(text);
   const unknown = Object.keys(rules ?? {}).find((member) => !Object.hasOwn(ConfigValueSchema.properties, member));
@@ -47,14 +47,14 @@ function refused(member: string, why: string): AppError {
   return new AppError("invalid", `The schema's ${member} ${why}.`, { details: { member } });
 }
 
-/** As people write them: no exponent without digits, no blanks, nothing that is only nearly a number. */
+/** Numbers as people write them: no exponent without digits, no blanks, no other forms that `Number()` accepts. */
 const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/;
 const INTEGER = /^-?(0|[1-9]\d*)$/;
 
 type Rule = keyof ConfigValueSchema;
 type Holds = (schema: CheckedSchema, value: string) => boolean;
 
-/** In the order in which they are told; absent rules hold. */
+/** The rules in the order in which they are reported. An absent rule holds. */
 const HOLDS: readonly (readonly [rule: Rule, holds: Holds])[] = [
   ["type", ({ rules }, value) => isOfType(rules.type, value)],
   ["minimum", ({ rules: { minimum = -Infinity } }, value) => !(Number(value) < minimum)],
@@ -70,7 +70,7 @@ export function brokenRule(schema: CheckedSchema, value: string): Rule | undefin
   return HOLDS.find(([, holds]) => !holds(schema, value))?.[0];
 }
 
-/** In code points. */
+/** Length in code points. */
 function lengthOf(text: string): number {
   let length = 0;
   for (let at = 0; at < text.length; at += (text.codePointAt(at) ?? 0) > 0xffff ? 2 : 1) length += 1;

@@ -6,12 +6,14 @@ import { parseSchema } from "./schema.ts";
 import type { ConfigDependencies, ConfigService } from "./service.ts";
 import { schemaKeyOf, TypedKeys } from "./typed.ts";
 
-/** A schema with who made it, without what is hidden from the principal. */
+/** A schema with its author, without columns that are hidden from the principal. */
 export type ShownSchema = ConfigValueSchema & { readonly key: string } & Partial<
     Pick<ShownRecord, "version" | "author" | "changed">
   >;
 
-/** Schemas of keys and directories: read, made and removed as the entries they are, with versions and watchers. */
+/**
+ * Reads, sets and removes the schemas of keys and directories. Schemas are entries, so they have versions and watchers.
+ */
 export class ConfigSchemas {
   readonly #with: ConfigDependencies;
   readonly #config: ConfigService;
@@ -21,7 +23,10 @@ export class ConfigSchemas {
     this.#config = config;
   }
 
-  /** What holds for the key: its own schema, or that of the nearest directory above. `AppError("not_found")`: none. */
+  /**
+   * The effective schema of the key: its own, or that of the nearest directory above. `AppError("not_found")` if there
+   * is none.
+   */
   async get(principal: Principal, text: string): Promise<ShownSchema> {
     requirePermission(principal, "config:read");
     const key = entryKey(principal.ospace, text);
@@ -39,14 +44,14 @@ export class ConfigSchemas {
     };
   }
 
-  /** Inserts or replaces. Values that are there already stay as they are. */
+  /** Inserts or replaces the schema. Existing values stay unchanged. */
   async set(principal: Principal, text: string, rules: ConfigValueSchema): Promise<void> {
     requirePermission(principal, "config:write");
     const key = schemaKeyOf(principal.ospace, text);
     await this.#config.set(principal, { key, value: JSON.stringify(rules) });
   }
 
-  /** Of just this key. `AppError("not_found")` when it has none of its own. */
+  /** Removes the schema of exactly this key. `AppError("not_found")` when the key has no schema of its own. */
   async remove(principal: Principal, text: string): Promise<void> {
     requirePermission(principal, "config:write");
     const key = schemaKeyOf(principal.ospace, text);

@@ -40,25 +40,25 @@ export interface ConfigDependencies {
 export interface SetRequest {
   readonly key: string;
   readonly value: string;
-  /** 0, -1 or absent: it does not expire. */
+  /** 0, -1 or absent: the entry does not expire. */
   readonly ttlSeconds?: number | undefined;
-  /** Absent: secret when what is there is. */
+  /** Absent: secret if the present value is secret. */
   readonly secret?: boolean | undefined;
-  /** Changes nothing when there is no such entry for the principal. */
+  /** True: change nothing if the principal sees no such entry. */
   readonly mustExist?: boolean;
 }
 
 export interface SetOutcome {
-  /** Normalised. */
+  /** The normalised key. */
   readonly key: string;
   readonly isThere: boolean;
   readonly warnings: readonly string[];
 }
 
 export interface ListRequest {
-  /** Everything at and below this key. */
+  /** The list contains everything at and below this key. */
   readonly key: string;
-  /** The last key of the page before. */
+  /** The last key of the previous page. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
@@ -68,13 +68,13 @@ export interface TreeOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Shown entries of one page; `next` is the `after` of the next page. A page may be empty and have one. */
+/** Shown entries of one page; `next` is the `after` of the next page. An empty page may have a next page. */
 export interface ListPage {
   readonly records: readonly ShownRecord[];
   readonly next?: string;
 }
 
-/** Entries of configuration: read, written and deleted with the rights of a principal. */
+/** Reads, writes and deletes configuration entries with the rights of a principal. */
 export class ConfigService {
   readonly #with: ConfigDependencies;
 
@@ -106,8 +106,8 @@ export class ConfigService {
   }
 
   /**
-   * Deletes the entry and, when it is a directory, everything below it that the principal sees; answers how many.
-   * `AppError("not_found")` when there is nothing. What others write below it meanwhile may stay.
+   * Deletes the entry and, for a directory, everything below it that the principal sees. Returns the number of deleted
+   * entries. `AppError("not_found")` if there were none. Entries that others write below it during the call may stay.
    */
   async remove(principal: Principal, text: string): Promise<number> {
     requirePermission(principal, "config:write");
@@ -132,7 +132,7 @@ export class ConfigService {
     return keys.length;
   }
 
-  /** Deletes just these entries; answers how many there were for the principal. */
+  /** Deletes exactly these entries. Returns how many of them existed and were visible to the principal. */
   async removeEntries(principal: Principal, keys: readonly string[]): Promise<number> {
     requirePermission(principal, "config:write");
     const sight = await this.#sight(principal);
@@ -147,9 +147,9 @@ export class ConfigService {
   }
 
   /**
-   * The entry with everything below it. A single entry is as it is now; of many each is as it was at some moment of the
-   * call. `cached`: each may be as it was up to `CONFIG_CACHED_MAX_AGE_MS` before. `AppError("not_found")` when there is
-   * nothing; the root and the ospace are always there.
+   * The entry with everything below it. A single entry is read at the time of the call. Each of several entries is as
+   * it was at some moment of the call; with `cached`, up to `CONFIG_CACHED_MAX_AGE_MS` earlier. `AppError("not_found")`
+   * when nothing is there; the root and the ospace always exist.
    */
   async tree(principal: Principal, text: string, options: TreeOptions = {}): Promise<ConfigNode> {
     requirePermission(principal, "config:read");
@@ -164,7 +164,7 @@ export class ConfigService {
     throw unknownKey(key);
   }
 
-  /** What is at and below the key, in byte order of keys. A page is as it was at one moment; pages are not. */
+  /** Entries at and below the key, in byte order of keys. One page is a consistent snapshot; several pages are not. */
   async list(principal: Principal, request: ListRequest): Promise<ListPage> {
     requirePermission(principal, "config:read");
     const { key: text, after, limit } = request;
@@ -185,8 +185,8 @@ export class ConfigService {
   }
 
   /**
-   * Everything that the principal sees at and below the key, in byte order of keys. `AppError("not_found")` at once when
-   * that is nothing.
+   * Everything that the principal sees at and below the key, in byte order of keys. `AppError("not_found")` before the
+   * first entry if there is none.
    */
   async exported(principal: Principal, text: string, signal: AbortSignal): Promise<AsyncIterable<ShownRecord>> {
     requirePermission(principal, "config:read");
@@ -198,7 +198,7 @@ export class ConfigService {
     return continued(first, shown);
   }
 
-  /** For the class of entries, over which the rules for rows and columns are laid where it is queried. */
+  /** Rows for the class of entries. The query area applies the rules for rows and columns. */
   async *all(principal: Principal): AsyncGenerator<readonly Row[]> {
     requirePermission(principal, "config:read");
     let after: string | undefined;

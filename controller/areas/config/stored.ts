@@ -4,24 +4,26 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 
 /**
- * How configuration lies in a tenant's KvStore. An entry: `config<key>`, so `config/matrix/etc/x`, which expires with
- * it. Its history: `config-history<key>//<slot>`, a ring of `CONFIG_HISTORY_MAX_ENTRIES` slots which version n goes
- * into at n modulo their number, so that a version takes the place of the oldest one and nothing has to be tidied.
+ * A version of a configuration entry in a tenant's KvStore.
+ *
+ * - Entry: `config<key>`, for example `config/matrix/etc/x`. The store expires it at `expiresAtMs`.
+ * - History: `config-history<key>//<slot>`, a ring of `CONFIG_HISTORY_MAX_ENTRIES` slots. Version n is in slot n modulo
+ *   their number, so that it replaces the oldest version and no cleanup is needed.
  */
 export interface Version {
-  /** Counts the changes of the key from 1, deletes among them; 0: written before there were versions. */
+  /** Counts the changes of the key from 1, including deletions. 0: written before versions existed. */
   readonly n: number;
-  /** Of the write, so that its writer knows it again when the answer was lost. */
+  /** Id of the write: a writer whose answer was lost recognizes its own write by it. */
   readonly id: string;
   readonly by: string;
   readonly atMs: number;
-  /** One of these two, unless it is a delete. */
+  /** Exactly one of `text` and `sealed` is present; a deletion has neither. */
   readonly text?: string;
   readonly sealed?: string;
   readonly expiresAtMs?: number;
 }
 
-/** What an entry holds. */
+/** The content of an entry. */
 export type Content = Pick<Version, "text" | "sealed" | "expiresAtMs">;
 
 export interface Entry extends Version {
@@ -31,7 +33,7 @@ export interface Entry extends Version {
 
 const VALUE = "config";
 const HISTORY = "config-history";
-/** Under these lie all entries, and all versions: keys begin with a slash. */
+/** Prefixes of all entries and of all versions. Configuration keys begin with a slash. */
 export const VALUES = `${VALUE}/`;
 export const SLOTS = `${HISTORY}/`;
 
@@ -39,7 +41,7 @@ export function valueKey(key: string): string {
   return VALUE + key;
 }
 
-/** Of an entry in the store. */
+/** The configuration key of a stored entry's key. */
 export function keyOf(stored: string): string {
   return stored.slice(VALUE.length);
 }
@@ -48,7 +50,7 @@ export function slotPrefix(key: string): string {
   return `${HISTORY}${key}//`;
 }
 
-/** The key whose version lies in a slot. */
+/** The configuration key of a slot. */
 export function keyOfSlot(stored: string): string {
   return stored.slice(HISTORY.length, stored.lastIndexOf("//"));
 }
@@ -70,7 +72,7 @@ export function encodeVersion(key: string, version: Version): Uint8Array {
 
 export function decodeVersion(bytes: Uint8Array): Version {
   const stored = decodeStored<Version | string>(bytes);
-  // Rules were texts before they had versions.
+  // Rules stored before versions existed are plain texts.
   return typeof stored === "string" ? { n: 0, id: "", by: "", atMs: 0, text: stored } : stored;
 }
 
@@ -82,7 +84,7 @@ export function isDelete({ text, sealed }: Content): boolean {
   return text === undefined && sealed === undefined;
 }
 
-/** What a sealed value of a key belongs to. */
+/** The context that a sealed value of the key is bound to. */
 export function sealContext(tenant: string, key: string): string {
   return `${tenant}/config${key}`;
 }

@@ -141,24 +141,24 @@ test("entries that do not lie below the given key are placed below it, in place 
       [`${from}/a/b`, `${from}/a/c/d`],
       [`${to}/b`, `${to}/c/d`],
     ],
-    // An entry that is a folder, too, is not its own folder.
+    // An entry that is also a folder is not its own folder.
     [
       [`${from}/a`, `${from}/a/b`],
       [`${to}/a`, `${to}/a/b`],
     ],
-    // Beginnings of names are no folders.
+    // A common beginning of two names is no common folder.
     [
       [`${from}/ab/x`, `${from}/abc/x`],
       [`${to}/ab/x`, `${to}/abc/x`],
     ],
     [[`${to}-other/x`], [`${to}/x`]],
-    // Of other tenants, with nothing in common.
+    // Keys of other tenants, with no common folder.
     [
       ["/ns/etc/x", "/other/y"],
       [`${to}/ns/etc/x`, `${to}/other/y`],
     ],
     [["//ns//etc/./x/"], [`${to}/x`]],
-    // Those at and below the key, and relative ones, stay where they are.
+    // Relative keys, and keys at and below the target, stay where they are.
     [
       [to, `${to}/in`, `${from}/a/out`, "relative"],
       [to, `${to}/in`, `${to}/out`, `${to}/relative`],
@@ -274,7 +274,7 @@ async function expectNothingOpen(): Promise<void> {
   expect((await kv.list("config-change/")).entries).toEqual([]);
 }
 
-/** Whether it writes a part of a change that is on record. */
+/** True if the transaction writes a part of a recorded change. */
 function isPart({ then }: KvTxn): boolean {
   return then.some(
     (one) =>
@@ -282,7 +282,7 @@ function isPart({ then }: KvTxn): boolean {
   );
 }
 
-/** Stores of a controller that dies, for the others, before the n-th part that it writes. */
+/** Stores of a controller that dies before it writes its n-th part. */
 function dyingStores(stores: Stores, beforeTxn: number, isAnswerLost: boolean): Stores {
   let made = 0;
   const dead = (): AppError => new AppError("cancelled", "dead");
@@ -330,7 +330,7 @@ test.each([false, true])(
   },
 );
 
-/** The stores with something in the place of the n-th part that is written through them. */
+/** Stores that call `instead` for the n-th part written through them. */
 function interrupted(
   n: number,
   instead: (txn: () => ReturnType<TenantStore["kv"]["txn"]>) => Promise<never> | ReturnType<TenantStore["kv"]["txn"]>,
@@ -354,9 +354,9 @@ test("a change of many keys gives way while it is planned, and while its content
     return pauses.count;
   };
   const planning = await pausesOf(true);
-  // 31 of them while it looks for where the keys of the file are, 31 for its report.
+  // 31 pauses while it looks up the file's keys, 31 for its report.
   expect(planning).toBeGreaterThan(245);
-  // 63 of the encoder, 11 of the decoder.
+  // 63 pauses of the encoder, 11 of the decoder.
   expect((await pausesOf(false)) - planning).toBeGreaterThan(70);
 });
 
@@ -386,7 +386,7 @@ test("what a controller works on it does not take up a second time", async () =>
 
 test("a change that is over does not begin again with a controller that wakes", async () => {
   const file = many(CONFIG_TXN_MAX_KEYS * 3);
-  // The second part has nothing to write any more, and its keys are not touched by who goes on with it.
+  // The second part has nothing left to write; the controller that continues does not touch its keys.
   const stores = interrupted(1, async (txn) => {
     for (const { key, value } of file.slice(CONFIG_TXN_MAX_KEYS)) await config.set(admin, { key, value });
     return txn();

@@ -9,13 +9,13 @@ import { brokenRule, parseSchema, type CheckedSchema } from "./schema.ts";
 import type { Entry } from "./stored.ts";
 import type { Wanted } from "./values.ts";
 
-/** Of a bound, in a message. */
+/** Maximum length of a bound in a message. */
 const BOUND_SHOWN_CHARACTERS = 200;
 
 /** Relative to the ospace. The schema of `/<ospace>/etc/x` is the entry `/<ospace>/config-schemas/etc/x`. */
 const SCHEMAS = "/config-schemas";
 
-/** Schemas are entries: what is stored among them is one, by whatever way it comes. */
+/** Schemas are entries: every entry below `SCHEMAS` must be a schema, however it is written. */
 export const schemaOwner: ConfigOwner = {
   prefix: SCHEMAS,
   permissions: { read: "config:read", write: "config:write" },
@@ -26,7 +26,7 @@ export const schemaOwner: ConfigOwner = {
   },
 };
 
-/** Where the schema of a key or a directory lies. `AppError("invalid")` for a schema itself. */
+/** Key of the schema of a key or a directory. `AppError("invalid")` if the key is itself a schema's. */
 export function schemaKeyOf(ospace: string, text: string): string {
   const key = entryKey(ospace, text);
   if (isSchemaKey(ospace, key))
@@ -38,12 +38,12 @@ function isSchemaKey(ospace: string, key: string): boolean {
   return `${key}/`.startsWith(`${ospace}${SCHEMAS}/`);
 }
 
-/** A schema and what it was made for. */
+/** A schema and the key it was made for. */
 interface Holding extends CheckedSchema {
   readonly key: string;
 }
 
-/** The schemas that hold for keys of one tenant, each read at most once. For one call. */
+/** The effective schemas of one tenant's keys. Each is read at most once; one instance serves one call. */
 export class TypedKeys {
   readonly #entries: ConfigEntries;
   readonly #principal: Pick<Principal, "tenant" | "ospace">;
@@ -55,7 +55,10 @@ export class TypedKeys {
     this.#principal = principal;
   }
 
-  /** For a call that checks many keys; of more than `CONFIG_SCHEMAS_PRELOADED_MAX` schemas each is read when needed. */
+  /**
+   * Loads all schemas for a call that checks many keys. Beyond `CONFIG_SCHEMAS_PRELOADED_MAX` schemas nothing is
+   * preloaded and each is read when needed.
+   */
   async preload(): Promise<void> {
     const { tenant, ospace } = this.#principal;
     const all: Entry[] = [];
@@ -65,13 +68,13 @@ export class TypedKeys {
     this.#areAllRead = true;
   }
 
-  /** The entry of the schema of the key or of the nearest directory above it, and the key that was made for. */
+  /** The schema entry of the key or of the nearest directory above it, and the key it was made for. */
   async entryOf(key: string): Promise<{ readonly key: string; readonly entry: Entry } | undefined> {
     const { ospace } = this.#principal;
     if (isSchemaKey(ospace, key)) return undefined;
     const keys: string[] = [];
     for (let at = key; at !== ospace; at = parentOf(at)) keys.push(at);
-    // Asked for together: it is one round trip to the store.
+    // All reads run at once: together they take one round trip to the store.
     const found = await Promise.all(keys.map((one) => this.#schema(ospace + SCHEMAS + one.slice(ospace.length))));
     const place = found.findIndex((entry) => entry !== undefined);
     const [holding, entry] = [keys[place], found[place]];
@@ -84,7 +87,7 @@ export class TypedKeys {
     try {
       return { key: found.key, ...parseSchema(found.entry.text ?? "") };
     } catch (error) {
-      // It was stored before such entries were schemas.
+      // This entry was stored before entries below `SCHEMAS` had to be schemas.
       if (!isAppError(error)) throw error;
       throw new AppError("invalid", `The schema ${found.entry.key} holds for ${key}, and is none: ${error.message}`);
     }
@@ -101,7 +104,7 @@ export class TypedKeys {
 }
 
 /**
- * The value as its schema has it: secret where that says so. `AppError("invalid")` that names key and rule, and never
+ * The value as its schema requires it: secret if the schema says so. `AppError("invalid")` names key and rule, never
  * the value. The mask stands for a secret that was checked when it was set.
  */
 export function conforming(schema: Holding | undefined, wanted: Wanted, found: Entry | undefined): Wanted {

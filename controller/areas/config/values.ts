@@ -5,17 +5,17 @@ import type { Principal } from "../permissions/index.ts";
 import { MASK, type ConfigSight } from "./rights.ts";
 import { sealContext, type Content, type Entry } from "./stored.ts";
 
-/** A value that somebody wants under a key. */
+/** A value that a caller wants to store under a key. */
 export interface Wanted {
   readonly key: string;
   readonly value: string;
-  /** Absent: secret when what is there is. */
+  /** Absent: secret if the present value is secret. */
   readonly secret?: boolean | undefined;
 }
 
 /**
- * What a value becomes in the store. The mask stands for the secret that is there and keeps it; `AppError("invalid")`
- * where it would become the secret itself, or make one readable.
+ * The stored content of a value. The mask keeps the present secret. `AppError("invalid")` if the mask would become the
+ * secret itself, or would make a secret readable.
  */
 export function contentOf(
   { key, value, secret }: Wanted,
@@ -30,7 +30,7 @@ export function contentOf(
   return { sealed: secrets.seal(value, sealContext(tenant, key)) };
 }
 
-/** Refuses what must not be stored under the key; answers warnings. */
+/** Throws if the value must not be stored under the key; returns warnings. */
 export async function checkValue(
   principal: Principal,
   sight: ConfigSight,
@@ -44,7 +44,7 @@ export async function checkValue(
   return owner.check(principal, key, value);
 }
 
-/** `undefined` for what does not expire: no ttl, 0 or -1. */
+/** `undefined` if the value does not expire: no ttl, 0 or -1. */
 export function expiryOf(ttlSeconds: number | undefined, nowMs: number): number | undefined {
   if (ttlSeconds === undefined || ttlSeconds === 0 || ttlSeconds === -1) return undefined;
   if (ttlSeconds < 0 || ttlSeconds > CONFIG_TTL_MAX_SECONDS)

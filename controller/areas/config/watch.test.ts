@@ -32,7 +32,7 @@ afterAll(async () => {
   await engine[Symbol.asyncDispose]();
 });
 
-/** A reader whose rights a test may change; it takes frame by frame. */
+/** A reader whose rights a test may change; it takes one frame at a time. */
 function watching(key: string, by: Principal = admin) {
   let now: Principal | undefined = by;
   const stop = new AbortController();

@@ -10,18 +10,18 @@ import type { ConfigDependencies } from "./service.ts";
 /** A frame of a watch. */
 export type WatchedChange =
   | ShownRecord
-  /** It was deleted, has expired, or is not there for the reader any more. */
+  /** The entry was deleted, has expired, or is no longer visible to the reader. */
   | { readonly key: string; readonly deleted: true }
-  /** All that was there was told; what follows are changes. */
+  /** All present entries were sent; the frames that follow are changes. */
   | { readonly ready: true };
 
 export interface ConfigReader {
   readonly signal: AbortSignal;
-  /** As of `SocketCall`. */
+  /** See `SocketCall`. */
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** Follows configuration with the rights that the reader has at each moment. */
+/** Follows configuration with the rights that the reader has at the time of each frame. */
 export class ConfigWatch {
   readonly #with: ConfigDependencies;
 
@@ -30,10 +30,10 @@ export class ConfigWatch {
   }
 
   /**
-   * What is at and below the key now, `ready`, then every change, until the signal fires. Of a key the frames come in
-   * the order of its changes. Throws `AppError("denied")` when the right to read is gone, `AppError("too_large")` beyond
-   * `CONFIG_WATCHED_MAX_ENTRIES`, `AppError("compacted")` for a reader that was too slow: what it missed it is told by
-   * watching anew.
+   * Yields the entries at and below the key, then `ready`, then every change, until the signal fires. Frames of one key
+   * come in the order of its changes. `AppError("denied")` when the reader loses the right to read.
+   * `AppError("too_large")` beyond `CONFIG_WATCHED_MAX_ENTRIES`. `AppError("compacted")` for a reader that was too
+   * slow: it must watch again to get the changes that it missed.
    */
   async *follow(principal: Principal, text: string, reader: ConfigReader): AsyncGenerator<WatchedChange> {
     requirePermission(principal, "config:read");
@@ -42,7 +42,7 @@ export class ConfigWatch {
     const told = new Told();
     const sinceRevision = yield* this.#present({ tenant, key }, reader, told);
     yield { ready: true };
-    // What begins with the key, and does not lie below it, is watched along with it.
+    // The watch also reports keys that begin with the key's text but are not below it.
     const events = this.#with.entries.watch(tenant, key, { sinceRevision, signal: reader.signal });
     for await (const batch of events) {
       const sight = await this.#sight(reader);
@@ -50,7 +50,7 @@ export class ConfigWatch {
     }
   }
 
-  /** Answers the revision of the store from which on changes are to be watched. */
+  /** Returns the revision of the store from which changes must be watched. */
   async *#present(
     { tenant, key }: { readonly tenant: string; readonly key: string },
     reader: ConfigReader,
@@ -79,7 +79,7 @@ export class ConfigWatch {
   }
 }
 
-/** What the reader was told of: with the revision of each entry, so that nothing older follows. */
+/** The entries already sent to the reader, each with its revision, so that no older state is sent later. */
 class Told {
   readonly #revisions = new Map<string, number>();
 

@@ -4,7 +4,7 @@ import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { MASK } from "./rights.ts";
 
-/** The forms in which existing clients send what they want, and read what they get. */
+/** The request formats that existing clients send, and the answers they get. */
 
 let engine: TestEngine;
 let world: ReturnType<typeof configWorld>;

@@ -12,7 +12,7 @@ const COLUMNS: readonly ColumnSpec[] = [
   { name: "edtime", type: "timestamp", title: "Time" },
 ];
 
-/** What a rule has to say while it parses: above all, which records it could not make anything of. */
+/** Columns of the log of rules: messages made while parsing, mainly about records that could not be parsed. */
 const RULE_COLUMNS: readonly ColumnSpec[] = [
   { name: "host", type: "varchar", title: "Host" },
   { name: "source", type: "varchar", title: "Source" },
@@ -20,7 +20,7 @@ const RULE_COLUMNS: readonly ColumnSpec[] = [
   { name: "count", type: "bigint", title: "Records this stands for" },
 ];
 
-/** Below the ospace. */
+/** Path of the class, relative to the ospace. */
 export function consoleLogPath(kind: ConsoleLogKind): string {
   return `/consolelog/${kind}`;
 }

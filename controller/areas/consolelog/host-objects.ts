@@ -49,7 +49,7 @@ const Selection = Type.Object({
   limit: Type.Optional(Type.Integer({ minimum: 1, maximum: CONSOLE_LOG_PAGE_MAX_ROWS })),
 });
 
-/** `consolelog`: what scripts, rules and triggers had to say. */
+/** `consolelog`: the console logs of scripts, rules and triggers. */
 export function consoleLogHostObject(logs: ConsoleLogService): HostObject {
   return {
     name: "consolelog",

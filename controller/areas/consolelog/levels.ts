@@ -1,13 +1,13 @@
 import { AppError } from "../../../common/errors.ts";
 
-/** By their numbers. */
+/** Level names in the order of their numbers. */
 export const LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "panic"] as const;
 
 export function levelOf(name: (typeof LEVELS)[number]): number {
   return LEVELS.indexOf(name);
 }
 
-/** The numbers of levels that are named by number or name, in any case, in rising order; all when none is named. */
+/** Level numbers in ascending order. Each text is a number or a name in any case. Without texts: all levels. */
 export function readLevels(texts: readonly string[]): readonly number[] {
   const numbers = new Set(texts.length === 0 ? LEVELS.keys() : texts.map(readLevel));
   return [...numbers].sort((a, b) => a - b);

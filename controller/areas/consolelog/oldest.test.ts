@@ -9,7 +9,7 @@ interface Row {
   readonly at: number;
 }
 
-/** Rows in pages, newest first; counts what was read. */
+/** Rows in pages, newest first; counts the rows read. */
 class Rows {
   readonly #rows: readonly Row[];
   read = 0;

@@ -1,25 +1,26 @@
-/** A range of times in milliseconds; both ends belong to it. */
+/** A range of times in milliseconds; both ends are included. */
 export interface TimeRange {
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** What is read newest first and wanted oldest first. */
+/** A request for the oldest rows of a source that can only be read newest first. */
 export interface OldestRequest<Row> extends TimeRange {
-  /** Rows of that range, newest first. */
+  /** Yields the rows of that range, newest first. */
   readonly read: (range: TimeRange) => AsyncIterable<readonly Row[]>;
   readonly limit: number;
-  /** What lies behind it is read at once. */
+  /** Time of the call. A window that reaches past it extends to the end of the range. */
   readonly nowMs: number;
 }
 
 const FIRST_WIDTH_MS = 600_000;
-/** Of the width in which as many rows as are wanted lay elsewhere. */
+/** Width of the next window, as a fraction of the time that the wanted number of rows spanned. */
 const ROOM = 0.8;
 
 /**
- * The oldest `limit` rows of the range, oldest first. Looks through windows of time that grow where there is little and
- * shrink where there is more than wanted, so that it reads about as many rows as it answers, however many come after.
+ * The oldest `limit` rows of the range, oldest first. Reads windows of time one after another. A window grows after
+ * sparse ones and shrinks after overfull ones. So it reads about as many rows as it returns, however many later rows
+ * exist.
  */
 export async function oldest<Row extends { readonly vtimeMs: number }>(
   request: OldestRequest<Row>,
@@ -46,8 +47,8 @@ export async function oldest<Row extends { readonly vtimeMs: number }>(
 }
 
 /**
- * All rows, oldest first; where there are more than `limit`, the time that so many of them span, or, in a window that
- * cannot be divided any more, the oldest.
+ * All rows of the window, oldest first. With more than `limit` rows it returns the time that the newest `limit` of them
+ * span. If the window is too small to divide, it returns the oldest `limit` rows.
  */
 async function window<Row extends { readonly vtimeMs: number }>(
   pages: AsyncIterable<readonly Row[]>,

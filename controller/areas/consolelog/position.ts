@@ -4,22 +4,23 @@ import { ulidOf, ulidTimeMs } from "../../../common/ids.ts";
 import { CONSOLE_LOG_POSITION_MAX_IDS, CONSOLE_LOG_SETTLED_MS } from "../../../common/limits.ts";
 
 /**
- * How far a reader is. Entries are stored a little later than their time, those of several writers in no order: so the
- * latest ones the reader has are named, and what comes among them is still told.
+ * How far a reader has read. Entries are stored a little later than their time, and several writers store theirs in no
+ * common order. Therefore the position names the latest entries that the reader has, and entries that arrive among them
+ * are still delivered.
  */
 export interface Position {
-  /** Everything up to this ULID was told, or came too late. */
+  /** Every entry up to this ULID was delivered, or arrived too late. */
   readonly base: string;
-  /** ULIDs above it that were told, rising. */
+  /** ULIDs above `base` that were delivered, ascending. */
   readonly told: readonly string[];
 }
 
-/** What was read: from where, and what came of it. */
+/** One read: where it started and what it found. */
 interface Step {
   readonly from: Position;
-  /** Rising. */
+  /** ULIDs of the entries found, ascending. */
   readonly ids: readonly string[];
-  /** There may be more behind the last of them. */
+  /** True if there may be more entries after the last one. */
   readonly isFull: boolean;
   readonly nowMs: number;
 }
@@ -34,7 +35,7 @@ export function writePosition({ base, told }: Position, asked: string): string {
   return `${digestOf(asked)}.${base}.${told.join("")}`;
 }
 
-/** `AppError("invalid")` for what no read that asked the same has answered. */
+/** `AppError("invalid")` for a position that no read of the same selection returned. */
 export function readPosition(text: string, asked: string): Position {
   const [, digest, base, told = ""] = FORM.exec(text) ?? [];
   if (base === undefined || told.length > CONSOLE_LOG_POSITION_MAX_IDS * ULID_CHARACTERS)
@@ -54,12 +55,12 @@ export function baseTimeMs({ base }: Position): number {
   return ulidTimeMs(base) ?? 0;
 }
 
-/** Where the next read goes on. */
+/** The position from which the next read continues. */
 export function nextPosition({ from, ids, isFull, nowMs }: Step): Position {
   const told = [...from.told, ...ids].sort();
   const settled = ulidAt(nowMs - CONSOLE_LOG_SETTLED_MS);
   let base = !isFull && settled > from.base ? settled : from.base;
-  // What lies behind the last of a full read was not looked at.
+  // A full read did not look past its last entry.
   const last = isFull ? (ids.at(-1) ?? "") : "Z";
   const surplus = told.length - CONSOLE_LOG_POSITION_MAX_IDS;
   told.forEach((id, at) => {

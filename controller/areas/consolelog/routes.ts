@@ -58,7 +58,7 @@ export function consoleLogRoutes(logs: ConsoleLogService): readonly Endpoint[] {
       input: ConsoleLogFollow,
       output: ConsoleLogPage,
       handler: async ({ principal, input, client, signal, present }) => {
-        // What a client has goes before its address.
+        // The position in the client's Last-Event-ID takes precedence over the one in the URL.
         const reader = { position: client.lastEventId ?? input.position, signal, present };
         return { events: eventsOf(sentPages(await logs.follow(principal, selectionOf(kind, input), reader))) };
       },
@@ -104,7 +104,7 @@ function selectionOf(kind: ConsoleLogKind, input: Static<typeof ConsoleLogFollow
 
 type SentPage = Static<typeof ConsoleLogPage>;
 
-/** Clients read times as text; rows of the class keep numbers. */
+/** Clients get times as text; rows of the class have numbers. */
 function sentPage({ logs, position }: LogPage): SentPage {
   const sent = logs.map(({ edtime, sttime, ...entry }) => ({
     edtime: new Date(edtime).toISOString(),
@@ -118,7 +118,7 @@ async function* sentPages(pages: AsyncIterable<LogPage>): AsyncGenerator<SentPag
   for await (const page of pages) yield sentPage(page);
 }
 
-/** The id of each is the position behind it, so that a client comes back to where it was. */
+/** The id of each event is the position after it, so that a reconnecting client continues there. */
 async function* eventsOf(pages: AsyncIterable<SentPage>): AsyncGenerator<ServerEvent> {
   for await (const page of pages) yield { id: page.position, data: page };
 }

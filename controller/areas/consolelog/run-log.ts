@@ -7,11 +7,11 @@ import type { ConsoleLogKind } from "./classes.ts";
 import { levelOf } from "./levels.ts";
 import type { ConsoleLogService, SaidEntry } from "./service.ts";
 
-/** What one run leaves in its console log. */
+/** Bounds of the console log of one run. */
 export interface RunLogBounds {
-  /** What is beyond is counted in one more. */
+  /** Entries beyond this number are only counted; one more entry reports their count. */
   readonly entries: number;
-  /** Characters of one entry; the rest is cut off, and the entry says so. */
+  /** Maximum characters of an entry. Longer text is cut off, and the entry says so. */
   readonly characters: number;
 }
 
@@ -22,7 +22,7 @@ export const SCRIPT_LOG_BOUNDS: RunLogBounds = {
 
 const RUN_BYTES = 16;
 
-/** What a run says, until it is over. */
+/** Collects the entries of one run until the run ends. */
 export class RunLog {
   readonly beganMs: number;
   readonly #clock: Clock;
@@ -36,13 +36,13 @@ export class RunLog {
     this.beganMs = clock.nowMs();
   }
 
-  /** Levels as those of console logs. */
+  /** Adds an entry with a level number of console logs. */
   readonly add = (level: number, message: string): void => {
     if (this.#entries.length >= this.#bounds.entries) this.#leftOut += 1;
     else this.#entries.push(this.#entry(level, message));
   };
 
-  /** The failure of a run is told however much it said before. */
+  /** Adds the failure of the run, even beyond the bound on entries. */
   fail(message: string): void {
     this.#entries.push(this.#entry(levelOf("error"), message));
   }
@@ -63,7 +63,7 @@ interface RunLogsDependencies {
   readonly runtime: Runtime;
 }
 
-/** Keeps what the runs of one kind say. */
+/** Stores the entries of runs of one kind. */
 export class RunLogs {
   readonly #with: RunLogsDependencies;
   readonly #bounds: RunLogBounds;
@@ -77,7 +77,7 @@ export class RunLogs {
     return new RunLog(this.#with.runtime.clock, this.#bounds);
   }
 
-  /** Never rejects: a log that cannot be kept fails no run. */
+  /** Never rejects: a log that cannot be stored does not fail the run. */
   async keep(
     of: Pick<Principal, "tenant" | "ospace" | "traceparent">,
     name: string,

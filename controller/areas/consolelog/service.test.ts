@@ -20,7 +20,7 @@ import { BEGINNING, nextPosition, readPosition, writePosition } from "./position
 const ADMIN = testPrincipal();
 const OTHER = testPrincipal("administrator", "second");
 const RULE = "/matrix/rules/access";
-/** Deadline of tests that move thousands of entries through a real cluster beside other suites. */
+/** Deadline of tests that write thousands of entries to a real cluster while other suites run. */
 const LONG_MS = 300_000;
 const BEGAN_MS = Date.now() - 3_600_000;
 
@@ -67,7 +67,7 @@ async function say(...what: readonly Said[]): Promise<void> {
 const ALL = { kind: "rule", name: RULE, levels: [] } as const;
 const texts = (page: { readonly logs: readonly { readonly msg?: string }[] }) => page.logs.map(({ msg }) => msg);
 
-/** Everything from there on, page by page, and the last position. */
+/** All entries after the position, page by page, and the last position. */
 async function readAll(options: { readonly limit?: number; readonly position?: string } = {}) {
   const found: (string | undefined)[] = [];
   let { position } = options;
@@ -101,7 +101,7 @@ describe("reading", () => {
     "thousands of entries come in their order, each once",
     async () => {
       const count = onCluster ? 2_000 : 10_000;
-      // Many at first, few later.
+      // Dense at first, sparse later.
       const all = Array.from({ length: count }, (_, at) => ({
         msg: String(at),
         atMs: BEGAN_MS + Math.floor((at * (10_000 / count)) ** 1.6),
@@ -372,7 +372,7 @@ describe("following", () => {
       await say({ msg: "meanwhile", atMs: Date.now() });
       quiet.stored("matrix", "rule");
     }
-    // From here on all lies in one window, which is read once.
+    // After this position all entries fit into one window, which is read once.
     const { position } = await logs.read(ADMIN, ALL);
     expect((await next(await followed(quiet, asAdmin, position))).texts).toEqual(["meanwhile"]);
   });

@@ -19,24 +19,24 @@ import { oldest, type TimeRange } from "./oldest.ts";
 import { baseTimeMs, BEGINNING, nextPosition, readPosition, writePosition, type Position } from "./position.ts";
 import { keptRow } from "../../well-formed.ts";
 
-/** Whose log is read, and which of its entries. */
+/** Selects a log and entries of it. */
 export interface LogSelection {
   readonly kind: ConsoleLogKind;
   readonly name: string;
-  /** Numbers or names; all when empty. */
+  /** Numbers or names; empty: all levels. */
   readonly levels: readonly string[];
-  /** Milliseconds; both belong to the range. */
+  /** Milliseconds since 1970; both ends are included. */
   readonly mintime?: number;
   readonly maxtime?: number;
 }
 
 export interface LogEntry {
-  /** Both in milliseconds since 1970. */
+  /** `edtime` and `sttime`: milliseconds since 1970. */
   readonly edtime: number;
   readonly sttime?: number;
   readonly level?: number;
   readonly msg?: string;
-  /** Of the kind `rule`. */
+  /** This member and those below occur only with the kind `rule`. */
   readonly host?: string;
   readonly source?: string;
   readonly raw?: string;
@@ -44,14 +44,14 @@ export interface LogEntry {
 }
 
 export interface LogPage {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly logs: LogEntry[];
   readonly position: string;
 }
 
 interface ReadOptions {
   readonly limit?: number;
-  /** From the oldest entry on when absent. */
+  /** Absent: read from the oldest entry on. */
   readonly position?: string;
   readonly signal?: AbortSignal;
 }
@@ -59,15 +59,15 @@ interface ReadOptions {
 export interface LogReader {
   readonly position?: string;
   readonly signal: AbortSignal;
-  /** As of `Call`. */
+  /** See `Call`. */
   readonly present: () => Promise<Principal | undefined>;
 }
 
-/** What one run said. */
+/** The entries of one run. */
 export interface Said {
   readonly kind: ConsoleLogKind;
   readonly name: string;
-  /** Unique text of the run. */
+  /** Unique id of the run. */
   readonly run: string;
   readonly beganMs: number;
   readonly entries: readonly SaidEntry[];
@@ -77,7 +77,7 @@ export interface SaidEntry {
   readonly level: number;
   readonly msg: string;
   readonly timeMs: number;
-  /** The raw record, or records, that an entry of the kind `rule` is about. */
+  /** The raw record or records that an entry of the kind `rule` concerns. */
   readonly about?: Pick<LogEntry, "source" | "raw" | "count">;
 }
 
@@ -86,24 +86,26 @@ interface Dependencies {
   readonly clock: Clock;
 }
 
-/** What to read, checked, and from where. */
+/** A validated selection and the position to read from. */
 interface Reading {
   readonly kind: ConsoleLogKind;
   readonly name: string;
   readonly levels: ReadonlySet<number>;
   readonly fromMs: number;
   readonly toMs: number;
-  /** Tells this reading from others. */
+  /** Identifies the selection: a position is valid only for the same selection. */
   readonly asked: string;
   readonly position: Position;
 }
 
-/** Rows of one log that the principal may see. */
+/** Filter for the rows of one log that the principal may see. */
 interface Sight extends RowFilter {
   readonly path: string;
 }
 
-/** Console logs of rules, scripts and triggers: rows of the classes `/consolelog/<kind>`, with the reader's rights. */
+/**
+ * Console logs of rules, scripts and triggers: rows of the classes `/consolelog/<kind>`, read with the caller's rights.
+ */
 export class ConsoleLogService {
   readonly #objects: Dependencies["objects"];
   readonly #clock: Clock;
@@ -115,8 +117,8 @@ export class ConsoleLogService {
   }
 
   /**
-   * Entries behind a position, the oldest first. `AppError("invalid")` for a level there is not, or a position of
-   * another selection; `AppError("denied")` when the class of the log may not be read.
+   * Entries after a position, oldest first. `AppError("invalid")` for an unknown level or a position of another
+   * selection. `AppError("denied")` when the principal may not read the class of the log.
    */
   async read(principal: Principal, selection: LogSelection, options: ReadOptions = {}): Promise<LogPage> {
     requirePermission(principal, "consolelog:read");
@@ -126,8 +128,8 @@ export class ConsoleLogService {
   }
 
   /**
-   * Pages behind a position, then new entries as they are stored by any controller, until the signal fires. Refuses what
-   * `read` refuses before anything is read, and in the middle when rights change.
+   * Yields the entries after a position, then new entries as any controller stores them, until the signal fires. Throws
+   * the errors of `read` before anything is read; also throws later when rights change.
    */
   async follow(principal: Principal, selection: LogSelection, reader: LogReader): Promise<AsyncGenerator<LogPage>> {
     requirePermission(principal, "consolelog:read");
@@ -136,7 +138,7 @@ export class ConsoleLogService {
     return this.#pages(principal.tenant, reading, reader);
   }
 
-  /** Removes all entries of that name that the principal sees; answers how many. */
+  /** Removes all entries of that name that the principal sees; returns their number. */
   async remove(principal: Principal, { kind, name }: Pick<LogSelection, "kind" | "name">, signal?: AbortSignal) {
     requirePermission(principal, "consolelog:write");
     return this.#remove(principal, {
@@ -147,13 +149,13 @@ export class ConsoleLogService {
     });
   }
 
-  /** Removes all entries of that kind that the principal sees; answers how many. */
+  /** Removes all entries of that kind that the principal sees; returns their number. */
   async truncate(principal: Principal, kind: ConsoleLogKind, signal?: AbortSignal): Promise<number> {
     requirePermission(principal, "consolelog:write");
     return this.#remove(principal, { kind, where: [], isMeant: () => true, signal });
   }
 
-  /** Stores what a rule, script or trigger said, in that order, and wakes followers. */
+  /** Stores the entries of a rule, script or trigger in their order, and wakes followers. */
   async append(of: Pick<Principal, "tenant" | "ospace" | "traceparent">, { kind, name, run, beganMs, entries }: Said) {
     if (entries.length === 0) return;
     const { tenant, ospace, traceparent } = of;
@@ -173,7 +175,7 @@ export class ConsoleLogService {
     this.stored(tenant, kind);
   }
 
-  /** Wakes followers: this controller stored entries. */
+  /** Wakes followers after this controller has stored entries. */
   stored(tenant: string, kind: ConsoleLogKind): void {
     this.#appends.tell(`${tenant}/${kind}`);
   }
@@ -185,7 +187,7 @@ export class ConsoleLogService {
       for (let reading = first; !signal.aborted; ) {
         const now = await present();
         if (now === undefined) throw new AppError("denied", "The user is signed out, or lost the permission.");
-        // Before the read: what is stored after it rings.
+        // Reset before the read, so that an entry stored after the read rings the bell.
         bell.silence();
         const { page, position } = await this.#page(now, reading, {});
         reading = { ...reading, position };
@@ -231,7 +233,7 @@ export class ConsoleLogService {
     const where: Pushdown[] = [
       named(reading.name),
       { kind: "range", column: "vtime", from: range.fromMs, to: range.toMs },
-      // Of several levels each would be looked for by itself.
+      // Several levels would need one index lookup each, so they are filtered afterwards.
       ...(only !== undefined && others.length === 0
         ? [{ kind: "equals", column: "level", values: [only] } as const]
         : []),
@@ -242,7 +244,7 @@ export class ConsoleLogService {
 
   async #remove(principal: Principal, { kind, where, isMeant, signal }: Removal): Promise<number> {
     const sight = await this.#sight(principal, kind);
-    // The permission is the right: who has it needs none to write the class.
+    // The permission suffices: a principal who has it needs no right to write the class.
     const system = systemPrincipal(principal.tenant, principal.ospace, principal.traceparent);
     const request = { class: sight.path, subtree: false, where, expected: CHANGE_BATCH_MAX, signal };
     let removed = 0;
@@ -303,7 +305,7 @@ function ulidOfRow({ id }: ObjectRow): string {
 
 const SHOWN = ["sttime", "level", "msg", "host", "source", "raw", "count"] as const;
 
-/** Members that are hidden from the reader, and those a log does not have, are absent. */
+/** Omits members that are hidden from the reader, and members that the log does not have. */
 function entryOf(row: ObjectRow, sight: Sight): LogEntry {
   const { values, vtimeMs } = row;
   const hidden = sight.hiddenIn(row);

@@ -9,7 +9,7 @@ import type { DepotDescription, DepotSummary } from "./types.ts";
 export const DEPOT_PATH = "/system/depot";
 export const DEPLOYMENT_PATH = "/system/deployment";
 
-/** What the class of depots needs of their service. */
+/** Methods of the depot service that the class of depots uses. */
 interface DepotOwner {
   all(principal: Principal): Promise<readonly DepotSummary[]>;
   edit(principal: Principal, name: string, change: (now: DepotSummary) => Partial<DepotDescription>): Promise<boolean>;
@@ -20,7 +20,7 @@ export function depotClasses(depots: DepotOwner): readonly SystemClass[] {
   return [depotClass(depots), DEPLOYMENT_CLASS];
 }
 
-/** Provided from KvStore, so that there is one truth about which versions exist. */
+/** Reads depots from KvStore, so that there is a single source of truth for versions. */
 function depotClass(depots: DepotOwner): SystemClass {
   return {
     path: DEPOT_PATH,

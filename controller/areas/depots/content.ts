@@ -9,7 +9,7 @@ import type { DepotStore, StoredVersion, VersionEntry } from "./store.ts";
 import type { DepotDescription, DepotFileChange, DepotUpload } from "./types.ts";
 import { looksExecutable, unpackUploads } from "./unpack.ts";
 
-/** Brings a version's content under the marks of `owner` and notes each digest in `seen` as soon as it bears one. */
+/** Stores a version's content under marks of `owner`, and adds each digest to `seen` as soon as it has its mark. */
 type Content = (owner: string, seen: string[]) => Promise<readonly DepotFile[]>;
 
 interface VersionContentDependencies {
@@ -17,7 +17,7 @@ interface VersionContentDependencies {
   readonly runtime: Runtime;
 }
 
-/** Makes the content of versions: of uploads, or of the files of another version. */
+/** Creates the content of versions from uploads, or from the files of another version. */
 export class VersionContent {
   readonly #store: DepotStore;
   readonly #runtime: Runtime;
@@ -36,7 +36,7 @@ export class VersionContent {
       });
   }
 
-  /** The files `before`, one of them modified, added or deleted. */
+  /** The files of `before` with one file modified, added or deleted. */
   changed(principal: Principal, change: DepotFileChange, before: readonly DepotFile[]): Content {
     return async (owner, seen) => {
       const files = new Map(before.map((file) => [file.path, file]));
@@ -59,8 +59,8 @@ export class VersionContent {
   }
 
   /**
-   * Writes content first and the record last; a failure before that removes its marks. Absent when another writer was
-   * faster.
+   * Writes content first and the record last. A failure before the record removes the marks. `undefined` when another
+   * writer was faster.
    */
   async fill(
     principal: Principal,

@@ -13,7 +13,7 @@ import { DEPLOYMENT_PATH } from "./classes.ts";
 import type { DeploymentOutcome } from "./types.ts";
 import { keptRow } from "../../well-formed.ts";
 
-/** What is meant to be done on one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
+/** An open deployment to one host. KvStore: `deployments/<deployment>/<host>` until its rows are written. */
 export interface OpenDeployment extends OpenWork {
   readonly deployment: string;
   readonly host: string;
@@ -26,7 +26,7 @@ export interface OpenDeployment extends OpenWork {
   /** The ordinal of the first target within the deployment. */
   readonly ordinal: number;
   readonly targets: readonly DeploymentTarget[];
-  /** One outcome for each target. */
+  /** One outcome per target. */
   readonly end?: readonly DeploymentOutcome[];
 }
 
@@ -39,7 +39,7 @@ export interface DeploymentTarget {
 export type VersionedDeployment = Noted<OpenDeployment>;
 export type NewDeployment = Omit<NewWork<OpenDeployment>, "id">;
 
-/** Where deployments stand: each host's outcomes are decided in the journal, once, before any row says them. */
+/** State of deployments: the outcomes of each host are decided once in the journal, before any row reports them. */
 export class DeploymentRecords {
   readonly #journal: Journal<OpenDeployment>;
   readonly #objects: Pick<Objects, "ingest">;
@@ -53,13 +53,13 @@ export class DeploymentRecords {
     return this.#journal.beginAll(deployments.map((open) => ({ ...open, id: idOf(open) })));
   }
 
-  /** `undefined` when another writer decided before: then that decision stands. */
+  /** `undefined` if another writer decided before; that decision is final. */
   async decide(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<OpenDeployment | undefined> {
     const end = outcomes.map((one) => ({ ...one, message: beginningOf(one.message, DEPLOY_MESSAGE_MAX_CHARACTERS) }));
     return (await this.#journal.decide(held, end))?.open;
   }
 
-  /** `undefined`: its rows are written, or there was none. */
+  /** `undefined`: its rows are written, or there was no such deployment. */
   async find(tenant: string, of: Pick<OpenDeployment, "deployment" | "host">): Promise<OpenDeployment | undefined> {
     return (await this.#journal.find(tenant, idOf(of)))?.open;
   }
@@ -69,7 +69,7 @@ export class DeploymentRecords {
   }
 
   /**
-   * Writes what was decided into rows. The platform writes them, not the caller: the right to deploy does not include
+   * Writes decided outcomes as rows. The platform writes them, not the caller: the right to deploy does not include
    * writing records. Safe to repeat.
    */
   async settle(open: OpenDeployment): Promise<void> {

@@ -33,7 +33,7 @@ let behaviour: (sent: Sent) => Promise<Partial<CommandOutcome>> | Partial<Comman
 let recordFailure: Error | undefined;
 let deployments: DeploymentService;
 let stores: MemoryStores;
-/** What agents said of commands, by their id. */
+/** Results that agents reported, by command id. */
 let said: Map<string, CommandOutcome>;
 
 beforeEach(() => {
@@ -270,7 +270,7 @@ describe("a host that answers after the deadline", () => {
     for (let time = 0; time < 2; time++) await maintain();
     expect(noted).toEqual([{ host: "h1", name: "web", version: "1.0.0", present: true }]);
     expect(records.map(({ record }) => record.values["state"])).toEqual(["timeout"]);
-    // An agent may say it again.
+    // An agent may report it again.
     expect(await deployments.gave("matrix", "h1", commandId)).toBe(true);
     expect(await deployments.gave("matrix", "h2", commandId)).toBe(false);
     expect(await deployments.gave("matrix", "h1", `${commandId.slice(0, -1)}_`)).toBe(false);

@@ -47,9 +47,9 @@ export interface DeploymentDependencies {
 export interface DeploymentRequest {
   readonly hosts: readonly string[];
   readonly depots: readonly string[];
-  /** One for each of `depots`. */
+  /** One version per depot. */
   readonly versions: readonly string[];
-  /** Instead of the depot's own. */
+  /** Replaces the depot's own command. */
   readonly command?: string;
   readonly remotepath?: string;
   readonly timeoutSeconds?: number;
@@ -60,7 +60,7 @@ type Action = "deploy" | "undeploy";
 interface Run {
   readonly id: string;
   readonly action: Action;
-  /** By the wall clock and by the monotonic one. */
+  /** The same deadline by the wall clock and by the monotonic clock. */
   readonly deadlineMs: number;
   readonly deadlineMonotonicMs: number;
   readonly hosts: readonly string[];
@@ -68,8 +68,8 @@ interface Run {
 }
 
 /**
- * Every host × depot ends in exactly one final state by the deadline, whatever becomes of the host; another controller
- * ends what a dead one had begun, as the agents said or as `expired`.
+ * Deploys depots to hosts. Every host × depot has exactly one final state by the deadline, whatever happens to the
+ * host. If a controller dies, another one ends its deployments: with the results that agents reported, or as `expired`.
  */
 export class DeploymentService {
   readonly #depots: DeploymentDependencies["depots"];
@@ -103,7 +103,7 @@ export class DeploymentService {
     return this.#run(principal, this.#begin("deploy", request, commands));
   }
 
-  /** The version need not be kept here any more: what is on a host can always be taken away. */
+  /** The version may be gone from here: a depot on a host can always be removed. */
   async undeploy(principal: Principal, request: DeploymentRequest): Promise<readonly DeploymentOutcome[]> {
     requirePermission(principal, "depots:run");
     const place = placeOf(request);
@@ -133,7 +133,7 @@ export class DeploymentService {
     return ulidOf(clock.nowMs(), random.bytes(10));
   }
 
-  /** As `BegunWork.goesOn`: deployments of which the principal may see a record. */
+  /** See `BegunWork.goesOn`: open deployments of those users, if the principal may see one of their records. */
   async goesOn(principal: Principal, isTheirs: (username: string) => Promise<boolean>): Promise<readonly string[]> {
     requireOneOf(principal, ["users:write", "perms:write"]);
     if (!allows(principal, "depots:read")) return [];
@@ -149,8 +149,8 @@ export class DeploymentService {
   }
 
   /**
-   * Puts decided outcomes on record, ends deployments still open well past their deadline, and notes on hosts what they
-   * said too late. Idempotent; safe on several controllers.
+   * Writes decided outcomes as records, ends deployments that are open well past their deadline, and notes late results
+   * on the hosts. Idempotent; safe on several controllers.
    */
   async maintain(tenant: string): Promise<void> {
     const nowMs = this.#runtime.clock.nowMs();
@@ -161,7 +161,7 @@ export class DeploymentService {
     await this.#takeLate(tenant);
   }
 
-  /** While the depot is being deployed to the host again, that is left to tell what is there. */
+  /** Skips depots that are being deployed to the host again: that deployment will report the present state. */
   async #takeLate(tenant: string): Promise<void> {
     const underWay = new Set<string>();
     for await (const { open } of this.#records.all(tenant))
@@ -175,7 +175,7 @@ export class DeploymentService {
     }
   }
 
-  /** Whether a deployment gave this command to the host: one that is not over, or that ended without the host. */
+  /** True if a deployment that is open, or ended without a result of the host, gave this command to the host. */
   async gave(tenant: string, host: string, commandId: string): Promise<boolean> {
     const [, deployment] = /^(?:un)?deploy\/([^/]+)\/[^/]+$/.exec(commandId) ?? [];
     if (deployment === undefined) return false;
@@ -185,7 +185,7 @@ export class DeploymentService {
     return isOpen || this.#late.hear(tenant, host, commandId);
   }
 
-  /** Hosts side by side; on one host the depots in the order given. Nothing is sent before it is on record. */
+  /** Runs hosts in parallel and the depots of a host in order. Records every target before anything is sent. */
   async #run(principal: Principal, run: Run): Promise<readonly DeploymentOutcome[]> {
     const held = await this.#records.open(run.hosts.map((host, at) => this.#intended(principal, run, { host, at })));
     const byHost = await mapLimited(held, DEPLOY_PARALLEL_HOSTS, async (each) => {
@@ -222,14 +222,14 @@ export class DeploymentService {
     };
   }
 
-  /** The outcome that stands: this one, or the one another controller decided because this one took too long. */
+  /** The final outcomes: these, or those that another controller decided because this one took too long. */
   async #end(held: VersionedDeployment, outcomes: readonly DeploymentOutcome[]): Promise<readonly DeploymentOutcome[]> {
     try {
       const decided = await this.#records.decide(held, outcomes);
       if (!decided) return (await this.#records.find(held.open.tenant, held.open))?.end ?? outcomes.map(endedElsewhere);
       await this.#settle(decided);
     } catch (error) {
-      // What happened on the hosts happened: the caller must get the states all the same.
+      // The commands have already run on the hosts, so the caller gets their states even if the records fail.
       this.#runtime.log.error(
         { err: error, deployment: held.open.deployment, host: held.open.host },
         "the records of a deployment could not be written yet",
@@ -259,7 +259,7 @@ export class DeploymentService {
     await this.#settle(decided);
   }
 
-  /** What is to be expected of the hosts is on record before the deployment goes, so that nothing they say is refused. */
+  /** Records which late results may come before the deployment is removed, so that no result of a host is refused. */
   async #settle(decided: OpenDeployment): Promise<void> {
     await this.#late.expect(decided);
     await this.#records.settle(decided);
@@ -331,7 +331,7 @@ export class DeploymentService {
   }
 }
 
-/** The record that the target is going to have; its id is not known yet. */
+/** The record that the target will have; its id is not known yet. */
 function notifiedObject({ ospace, user }: Principal, action: Action, target: DeploymentOutcome): NotifiedObject {
   const { startedMs, endedMs, code, ...rest } = target;
   const values = { action, ...rest, code: code ?? null, started: startedMs, ended: endedMs, username: user };
@@ -347,7 +347,9 @@ function notifiedObject({ ospace, user }: Principal, action: Action, target: Dep
   };
 }
 
-/** Another controller has recorded and removed it; this one was away for minutes, and its caller with it. */
+/**
+ * The outcome of a deployment that another controller has recorded and removed while this one was stopped for minutes.
+ */
 function endedElsewhere(outcome: DeploymentOutcome): DeploymentOutcome {
   return { ...outcome, state: "expired", message: "Another controller ended it meanwhile; its record says how." };
 }

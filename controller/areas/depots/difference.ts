@@ -7,7 +7,7 @@ type Read = (file: DepotFile) => Promise<Uint8Array>;
 
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
-/** The text, or `undefined` for what is no UTF-8 or has NUL in it. */
+/** The text; `undefined` for bytes that are not UTF-8 or contain NUL. */
 export function textOf(bytes: Uint8Array): string | undefined {
   if (bytes.includes(0)) return undefined;
   try {
@@ -17,7 +17,9 @@ export function textOf(bytes: Uint8Array): string | undefined {
   }
 }
 
-/** Of two versions' files by path, ascending; texts are compared while their sizes are within `DEPOT_DIFF_MAX_BYTES`. */
+/**
+ * Differences between the files of two versions, ascending by path. Texts are compared up to `DEPOT_DIFF_MAX_BYTES`.
+ */
 export async function differencesOf(
   from: ReadonlyMap<string, DepotFile>,
   to: ReadonlyMap<string, DepotFile>,
@@ -55,8 +57,8 @@ async function textIn(file: DepotFile | undefined, read: Read): Promise<string |
 }
 
 /**
- * `undefined` when the two differ in more than `DEPOT_DIFF_MAX_EDITS` lines: the search for the shortest script is
- * quadratic.
+ * `undefined` when the texts differ in more than `DEPOT_DIFF_MAX_EDITS` lines, because the search for the shortest edit
+ * script is quadratic.
  */
 function unifiedDiff(path: string, before: string, after: string): string | undefined {
   return createTwoFilesPatch(`a/${path}`, `b/${path}`, before, after, undefined, undefined, {

@@ -9,7 +9,10 @@ const UTF8_FLAG = 0x800;
 /** Info-ZIP Unicode Path Extra Field (APPNOTE 4.6.9): version, CRC-32 of the name in the header, the name as UTF-8. */
 const UNICODE_PATH = { id: 0x7075, version: 1, nameAt: 5 } as const;
 
-/** The encoding of names in archives that do not say their own. `AppError("invalid")` for one that names cannot have. */
+/**
+ * Encoding of names in archives that do not state their own. `AppError("invalid")` for an encoding with units of more
+ * than one byte.
+ */
 export function nameEncoding(name: string | undefined): Encoding | undefined {
   if (name === undefined || name === "") return undefined;
   const encoding = encodingNamed(name);
@@ -17,14 +20,14 @@ export function nameEncoding(name: string | undefined): Encoding | undefined {
   return encoding;
 }
 
-/** A name in an archive: in the encoding that the request names, else UTF-8. Bytes that are none are refused. */
+/** Decodes a name in an archive by the request's encoding, by default UTF-8. Refuses bytes that are invalid in it. */
 export function archiveName(bytes: Uint8Array, encoding: Encoding = UTF8): string {
   const shown = JSON.stringify(Buffer.from(bytes).toString("latin1"));
   const refuse = refusing(`The name ${shown} in the archive`);
   return decodeText(bytes, encoding, { refuse, isWithin: true }).text;
 }
 
-/** The name of a zip entry whose bytes were not decoded. What the archive says of their encoding holds. */
+/** The name of a zip entry from its raw bytes. If the archive states their encoding, that encoding applies. */
 export function zipName(entry: Entry, encoding: Encoding | undefined): string {
   const unicode = unicodePath(entry);
   const isUtf8 = unicode !== undefined || (entry.generalPurposeBitFlag & UTF8_FLAG) !== 0;
@@ -35,7 +38,9 @@ export function zipName(entry: Entry, encoding: Encoding | undefined): string {
   return name;
 }
 
-/** `undefined` for a field of another name: an archiver that does not know it has renamed the entry. */
+/**
+ * `undefined` if the field's checksum is of another name: an archiver that does not know the field renamed the entry.
+ */
 function unicodePath({ extraFields, fileNameRaw }: Entry): Buffer | undefined {
   const { id, version, nameAt } = UNICODE_PATH;
   const field = extraFields.find((one) => one.id === id && one.data.length > nameAt && one.data[0] === version);

@@ -172,7 +172,7 @@ function deploying(deployments: DeploymentService): readonly HostFunction[] {
   ];
 }
 
-/** The files where an upload would lie, for as long as the work takes. */
+/** Writes the files to a temporary folder, like uploads, while `work` runs. */
 async function withUploads<T>(
   files: Readonly<Record<string, string>>,
   work: (uploads: readonly DepotUpload[]) => Promise<T>,

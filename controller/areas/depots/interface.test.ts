@@ -68,7 +68,7 @@ describe("depots over HTTP", () => {
       status: "ok",
       message: { version: "1.0.2", files: [{ path: "bin/check.sh" }, { path: "n", size: 3 }] },
     });
-    // No UTF-8: three bytes that stay three.
+    // Three bytes that are not UTF-8 and must stay unchanged.
     const binary = [
       ["version", "1.0.2"],
       ["newVersion", "1.0.3"],

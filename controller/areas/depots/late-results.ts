@@ -5,7 +5,7 @@ import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { KvEntry } from "../../store/kv.ts";
 import type { OpenDeployment } from "./deployment-records.ts";
 
-/** A command of a deployment that is over, whose host had not said how it ended. */
+/** A command of an ended deployment whose host has not reported a result. */
 export interface LateCommand {
   readonly tenant: string;
   readonly ospace: string;
@@ -17,19 +17,22 @@ export interface LateCommand {
   readonly depot: string;
   readonly version: string;
   readonly deadlineMs: number;
-  /** The host has said something of it since. */
+  /** True if the host has reported something about it since then. */
   readonly heard: boolean;
-  /** What the host says of it changes nothing any more: it was said, or a later deployment of the depot has ended. */
+  /**
+   * True if a report of the host has no effect any more: it was processed, or a later deployment of the depot has
+   * ended.
+   */
   readonly closed: boolean;
 }
 
 const PREFIX = "latedeployments/";
-/** States that the controllers gave because the host was silent. */
+/** Final states that controllers set because the host did not answer. */
 const UNANSWERED: ReadonlySet<string> = new Set(["timeout", "expired"]);
 
 /**
- * What hosts may still say of deployments that are over. Lies under `latedeployments/<host>/<command>` for
- * `DEPLOY_LATE_KEEP_MS`; of each host so many as `DEPLOY_LATE_PER_HOST_MAX`, the latest.
+ * Commands of ended deployments for which hosts may still report results. KvStore: `latedeployments/<host>/<command>`,
+ * for `DEPLOY_LATE_KEEP_MS`; only the latest `DEPLOY_LATE_PER_HOST_MAX` of each host.
  */
 export class LateResults {
   readonly #stores: Stores;
@@ -38,7 +41,7 @@ export class LateResults {
     this.#stores = stores;
   }
 
-  /** For a deployment whose outcomes are decided. Idempotent. */
+  /** Adds the unanswered commands of a deployment whose outcomes are decided. Idempotent. */
   async expect(open: OpenDeployment): Promise<void> {
     const { kv } = await this.#stores.tenant(open.tenant);
     const ended = new Set(open.targets.map(({ depot }) => depot));
@@ -55,21 +58,21 @@ export class LateResults {
     for (const { key } of known.slice(0, Math.max(0, tooMany))) await kv.delete(key);
   }
 
-  /** Whether the host was given this command by one of them; to be asked when it says something of it. */
+  /** True if the host was given this command. Call it when the host reports something about the command. */
   async hear(tenant: string, host: string, commandId: string): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(keyOf({ host, commandId }));
     if (!entry) return false;
     const late = decodeStored<LateCommand>(entry.value);
     if (late.commandId !== commandId) return false;
-    // Where another writer was first the next entry, or the same one repeated, comes here again.
+    // If another writer was first, the next report, or this one repeated, sets it.
     if (!late.heard && !late.closed) await this.#change(entry, { ...late, heard: true });
     return true;
   }
 
   /**
-   * Those of which something may have been said that counts: since the deployment ended, or up to
-   * `DEPLOY_LATE_FRESH_MS` after its deadline, while it did.
+   * Open commands for which a valid result may have arrived: after the deployment ended, or before, up to
+   * `DEPLOY_LATE_FRESH_MS` after its deadline.
    */
   async *waiting(
     tenant: string,
@@ -83,7 +86,7 @@ export class LateResults {
     }
   }
 
-  /** A later deployment may have closed what is repeated here: it stays closed. */
+  /** When this is repeated, a later deployment may already have closed the entry; it stays closed. */
   async #add(open: OpenDeployment, target: OpenDeployment["targets"][number], known: readonly KvEntry[]) {
     const { tenant, ospace, traceparent, deployment, action, host, deadlineMs } = open;
     const { kv } = await this.#stores.tenant(tenant);
@@ -107,7 +110,7 @@ export class LateResults {
     await kv.put(keyOf(late), encodeJson(late), { ifRevision: 0, expiresAtMs });
   }
 
-  /** False when another writer was first. */
+  /** Returns false if another writer was first. */
   async #change({ key, revision, expiresAtMs }: KvEntry, late: LateCommand): Promise<boolean> {
     const { kv } = await this.#stores.tenant(late.tenant);
     const kept = expiresAtMs === undefined ? {} : { expiresAtMs };

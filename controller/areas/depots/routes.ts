@@ -167,7 +167,7 @@ function deploymentRoutes(deployments: DeploymentService): readonly Endpoint[] {
   ];
 }
 
-/** The call was carried out, so its status is ok; which targets were not reached or failed stands beside it. */
+/** The call was carried out, so its status is ok; the warnings name targets that failed or were not reached. */
 function answerOf(outcomes: readonly DeploymentOutcome[]): Answer<DeploymentOutcome[]> {
   const warnings = outcomes
     .filter(({ state }) => state !== "ok")
@@ -182,7 +182,7 @@ function requestOf({ timeout, ...rest }: Static<typeof Deployment>): DeploymentR
   return { ...rest, ...(timeout === undefined ? {} : { timeoutSeconds: timeout }) };
 }
 
-/** Every uploaded part counts, whatever its field is called, but a browser's empty file field does not. */
+/** Every uploaded part counts, whatever its field's name, except for the empty file field of a browser. */
 function contentOf(files: readonly UploadedFile[], encoding?: string): readonly DepotUpload[] {
   const names = nameEncoding(encoding);
   return files.filter((file) => file.filename !== "" || file.size > 0).map((file) => ({ ...file, names }));

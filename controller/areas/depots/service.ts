@@ -28,7 +28,7 @@ export interface DepotDependencies {
   readonly stores: Stores;
   readonly runtime: Runtime;
   readonly objects: Pick<Objects, "catalog">;
-  /** Absent: no tenant has a quota. */
+  /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
 }
 
@@ -53,7 +53,7 @@ export class DepotService implements Depots {
     this.#listeners.push(listener);
   }
 
-  /** A new version. `AppError("conflict")` when it exists, also when another upload of it was faster. */
+  /** Creates a version. `AppError("conflict")` when it exists, also when another upload of it was faster. */
   async create(
     principal: Principal,
     description: DepotDescription,
@@ -73,7 +73,7 @@ export class DepotService implements Depots {
   }
 
   /**
-   * Adds the version when it is not there. Without uploads its files stay; with uploads replacing them needs
+   * Adds the version if it does not exist. Without uploads, its files stay. With uploads, replacing its files requires
    * `overwrite`.
    */
   async update(
@@ -92,7 +92,7 @@ export class DepotService implements Depots {
     return this.get(principal, checked.name, checked.version);
   }
 
-  /** Changes remark, tags or command of the newest version; false when there is no such depot. */
+  /** Changes remark, tags or command of the newest version. Returns false if there is no such depot. */
   async edit(
     principal: Principal,
     name: string,
@@ -111,14 +111,14 @@ export class DepotService implements Depots {
     return true;
   }
 
-  /** Those there are for the principal, without what is hidden from it. */
+  /** Depots that the principal sees, without columns that are hidden from it. */
   async list(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
     const { sees, shown } = await this.#filter(principal);
     return (await this.all(principal)).filter((depot) => sees(depot)).map(shown);
   }
 
-  /** For the class of depots, over which the rules for rows and columns are laid where it is queried. */
+  /** Depots for their class. The query area applies the rules for rows and columns. */
   async all(principal: Principal): Promise<readonly DepotSummary[]> {
     requirePermission(principal, "depots:read");
     const byName = new Map<string, VersionEntry[]>();
@@ -145,7 +145,7 @@ export class DepotService implements Depots {
     return versions.some(({ stored }) => version === undefined || stored.version === version);
   }
 
-  /** One version, or all of them; answers how many there were. */
+  /** Removes one version, or all of them; returns the number of removed versions. */
   async remove(principal: Principal, name: string, version?: string): Promise<number> {
     requirePermission(principal, "depots:write");
     const versions = await this.#visible(principal, name);
@@ -200,7 +200,7 @@ export class DepotService implements Depots {
     return this.get(principal, description.name, description.version);
   }
 
-  /** From `version` to `compareVersion`, by path. */
+  /** Differences from `version` to `compareVersion`, by path. */
   async diff(
     principal: Principal,
     name: string,
@@ -227,7 +227,7 @@ export class DepotService implements Depots {
     };
   }
 
-  /** Versions of the depot; none when it does not exist for the principal. */
+  /** Versions of the depot; empty when it does not exist for the principal. */
   async #visible(principal: Principal, name: string): Promise<readonly VersionEntry[]> {
     const versions = await this.#store.list(principal.tenant, fileName(name));
     if (versions.length === 0) return [];
@@ -244,7 +244,7 @@ export class DepotService implements Depots {
     return recordFilter(principal, this.#objects, `${principal.ospace}${DEPOT_PATH}`);
   }
 
-  /** The caller must be able to see the version he adds to or replaces. */
+  /** `AppError("denied")` unless the caller sees the version that is added to or replaced. */
   async #refuseOutsideRule(principal: Principal, name: string, versions: readonly VersionEntry[]): Promise<void> {
     if (versions.length === 0 || (await this.#filter(principal)).sees(summary(principal, versions, undefined))) return;
     throw new AppError("denied", `The depot ${name} is not among the depots that this user may change.`);
@@ -274,7 +274,7 @@ export class DepotService implements Depots {
     await this.#tellReplaced(principal, stored);
   }
 
-  /** Remark, tags and command over the same files. */
+  /** Changes remark, tags and command; the files stay. */
   async #describe(principal: Principal, description: DepotDescription, existing: VersionEntry): Promise<void> {
     const { stored } = existing;
     const next: StoredVersion = {

@@ -12,9 +12,9 @@ import { keepInRoom } from "../tenants/index.ts";
 import { compareVersions } from "./version.ts";
 
 /**
- * How depots lie in the stores. The key `depots/<name>/<version>` in KvStore decides that a version exists; it names
- * the manifest, a blob of JSON. Manifest and files are marked for `owner`, which is new with every upload, so that the
- * loser of a race takes back only its own marks.
+ * A version in the stores. The key `depots/<name>/<version>` in KvStore decides that a version exists; it names the
+ * manifest, a blob of JSON. Manifest and files have marks of `owner`, which is new with every upload, so that the loser
+ * of a race removes only its own marks.
  */
 export interface StoredVersion {
   readonly name: string;
@@ -42,7 +42,7 @@ export class DepotStore {
   readonly #stores: Stores;
   readonly #room: TenantRoom | undefined;
 
-  /** Without `room` no tenant has a quota. */
+  /** `room` absent: tenants have no quota. */
   constructor(stores: Stores, room?: TenantRoom) {
     this.#stores = stores;
     this.#room = room;
@@ -54,7 +54,7 @@ export class DepotStore {
     return entry && decoded(entry);
   }
 
-  /** Ascending by version; of one depot, or of all depots. */
+  /** Versions of one depot or of all depots, ascending by version. */
   async list(tenant: string, name?: string): Promise<readonly VersionEntry[]> {
     const { kv } = await this.#stores.tenant(tenant);
     const prefix = name === undefined ? PREFIX : `${PREFIX}${name}/`;
@@ -64,8 +64,8 @@ export class DepotStore {
   }
 
   /**
-   * True when this write made it; false when another one was first (`ifRevision` 0: the version exists). The owner in
-   * the record tells it from others.
+   * True when this write made the record; false when another writer was first. `ifRevision` 0: the version must not
+   * exist.
    */
   async put(tenant: string, stored: StoredVersion, ifRevision: number): Promise<boolean> {
     const { kv } = await this.#stores.tenant(tenant);
@@ -111,7 +111,7 @@ export class DepotStore {
     return Buffer.concat(pieces);
   }
 
-  /** Removes the marks of `owner`, so that a sweep may remove content without other owners. */
+  /** Removes the marks of `owner`, so that a sweep may delete contents without other owners. */
   async release(tenant: string, owner: string, digests: Iterable<string>): Promise<void> {
     const { blobs } = await this.#stores.tenant(tenant);
     await mapLimited([...new Set(digests)], DEPOT_PARALLEL_FILES, (digest) => blobs.unmark(digest, owner));

@@ -4,11 +4,11 @@ import type { Encoding } from "../../../common/text/encodings.ts";
 import { archiveName } from "./entry-names.ts";
 
 /**
- * Reads tar archives (POSIX ustar and pax, GNU long names) from a stream, entry by entry. Source of the format:
+ * One entry of a tar archive (POSIX ustar and pax, GNU long names), read from a stream. Source of the format:
  * POSIX.1-2017, pax, and the GNU tar manual, "Basic Tar Format".
  */
 export interface TarEntry {
-  /** As it stands in the archive: not a path to trust. */
+  /** The name as written in the archive: not a path to trust. */
   readonly name: string;
   readonly type: "file" | "folder" | "link" | "special";
   readonly mode: number;
@@ -27,7 +27,7 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "2": "link",
 };
 
-/** Names of pax headers are UTF-8 unless they say `BINARY`, others in the encoding that is given, or UTF-8. */
+/** Names in pax headers are UTF-8 unless the header says `BINARY`. Other names are in `encoding`, by default UTF-8. */
 export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<TarEntry> {
   const reader = new BlockReader(bytes);
   let longName: Buffer | undefined;
@@ -58,7 +58,7 @@ export async function* tarEntries(bytes: AsyncIterable<Uint8Array>, encoding?: E
   }
 }
 
-/** Values by their keys: UTF-8, but for names in an archive whose `hdrcharset` is `BINARY`. */
+/** Values by key, in UTF-8. Exception: names in an archive whose `hdrcharset` is `BINARY`. */
 type Pax = ReadonlyMap<string, Buffer>;
 
 interface Header {
@@ -124,7 +124,7 @@ function paxSize(text: string | undefined): number {
   return size;
 }
 
-/** An archiver writes the bytes of a name as they are when it cannot turn them into UTF-8 (POSIX pax, hdrcharset). */
+/** An archiver that cannot convert a name to UTF-8 writes its bytes unchanged (POSIX pax, hdrcharset). */
 function paxPath(pax: Pax, encoding: Encoding | undefined): string {
   const isBinary = pax.get("hdrcharset")?.toString() === "BINARY";
   return archiveName(pax.get("path") ?? Buffer.alloc(0), isBinary ? encoding : undefined);
@@ -143,7 +143,7 @@ function broken(reason: string): AppError {
   return new AppError("invalid", `The tar archive is damaged: ${reason}.`);
 }
 
-/** Cuts a stream into headers and bodies; bodies are padded to whole blocks. */
+/** Splits a stream into headers and bodies; bodies are padded to whole blocks. */
 class BlockReader {
   readonly #source: AsyncIterator<Uint8Array>;
   #piece: Uint8Array = new Uint8Array(0);
@@ -154,7 +154,7 @@ class BlockReader {
     this.#source = bytes[Symbol.asyncIterator]();
   }
 
-  /** The next block that is not empty; absent at the end of the archive. */
+  /** The next non-empty block; `undefined` at the end of the archive. */
   async header(): Promise<Buffer | undefined> {
     const block = await this.#exactly(BLOCK, "allow end");
     if (block === undefined) return undefined;

@@ -4,27 +4,27 @@ import type { Principal } from "../permissions/index.ts";
 
 export type { DeploymentOutcome, DepotDifference, DepotRecord, DepotSummary } from "../../../common/api/depots.ts";
 
-/** An uploaded file where it lies for the time of the call. */
+/** An uploaded file and its temporary path during the call. */
 export interface DepotUpload {
   /** As the client sent it: not a path to trust. */
   readonly filename: string;
   readonly path: string;
   readonly size: number;
-  /** Encoding of names in an archive that does not say their own; UTF-8 when absent. */
+  /** Encoding of names in an archive that does not state its own; UTF-8 when absent. */
   readonly names?: Encoding | undefined;
 }
 
-/** What is said about a version besides its files. An absent member of an update keeps what was there. */
+/** The description of a version besides its files. In an update, an absent member keeps its stored value. */
 export interface DepotDescription {
   readonly name: string;
   readonly version: string;
   readonly remark?: string;
   readonly tags?: readonly string[];
-  /** Run in the depot's folder once it is in place. */
+  /** Runs in the depot's folder after the files are in place. */
   readonly command?: string;
 }
 
-/** One file version edit: modify, add, delete. */
+/** A change of one file: `M` modify, `A` add, `D` delete. */
 export interface DepotFileChange {
   readonly name: string;
   readonly version: string;
@@ -45,12 +45,14 @@ export interface DepotChange {
 
 export interface Depots {
   /**
-   * What a deployment of that version consists of, for deployments and policies; the newest version when none is named.
-   * `AppError("not_found")` when there is none for the principal.
+   * The parts of a version that deployments and policies need; by default of the newest version.
+   * `AppError("not_found")` when the principal sees no such version.
    */
   toDeploy(principal: Principal, name: string, version?: string): Promise<DepotToDeploy>;
-  /** Called before a version is removed; a check that throws keeps it. */
+  /** Registers a check that runs before a version is removed. If the check throws, the version stays. */
   beforeRemove(check: (change: DepotChange) => Promise<void>): void;
-  /** Called after the content or command of an existing version was replaced. Must not throw. */
+  /**
+   * Registers a listener that runs after the content or command of an existing version was replaced. It must not throw.
+   */
   onReplaced(listener: (change: DepotChange) => Promise<void>): void;
 }

@@ -184,7 +184,7 @@ test("long names of GNU and pax archives are whole, and as dangerous as short on
   await expect(unpack("a.tar", tarOf(evil))).rejects.toThrow(/leaves/);
 });
 
-/** A zip of one file whose name is these bytes, with or without the mark of UTF-8, and with an extra field. */
+/** A zip of one file with this raw name, with or without the UTF-8 flag, and with an extra field. */
 async function zipNamed(name: Buffer, { isMarked = false, extra = Buffer.alloc(0) as Buffer } = {}): Promise<Buffer> {
   const zip = await zipOf([{ name: "n".repeat(name.length), content: "1" }]);
   for (let at = zip.indexOf("nnn"); at >= 0; at = zip.indexOf("nnn", at + 1)) name.copy(zip, at);
@@ -247,7 +247,7 @@ test("names in a tar are UTF-8 in pax headers, and else in the encoding that is 
     { name: "cut", content: "1" },
   ]);
   expect((await unpack("a.tar", pax, "gbk")).files[0]?.path).toBe("编码");
-  // As bsdtar writes names that it cannot turn into UTF-8.
+  // bsdtar writes names like this when it cannot convert them to UTF-8.
   const path = [paxRecord("hdrcharset", "BINARY"), "16 path=", GBK_NAME, "\n"].map((part) => Buffer.from(part));
   const binary = tarOf([
     { name: "PaxHeader", flag: "x", content: Buffer.concat(path) },

@@ -17,31 +17,31 @@ import { zipName } from "./entry-names.ts";
 import { tarEntries, type TarEntry } from "./tar.ts";
 import type { DepotUpload } from "./types.ts";
 
-/** Stores one file's bytes and says where. */
+/** Stores the bytes of one file; returns their digest and size. */
 export type SaveContent = (
   bytes: AsyncIterable<Uint8Array>,
 ) => Promise<{ readonly digest: string; readonly size: number }>;
 
-/** A regular file on its way into a depot. */
+/** A regular file of an upload. */
 interface IncomingFile {
-  /** As the sender named it. */
+  /** The name that the sender gave it. */
   readonly name: string;
-  /** Permission bits; absent when the sender knows none. */
+  /** Permission bits; absent when the sender did not state any. */
   readonly mode: number | undefined;
   readonly content: AsyncIterable<Uint8Array>;
 }
 
 /**
- * Turns uploads into a depot's files. Archives (`.zip .tar .tar.gz .tgz`) are unpacked, everything else is a file of
- * its own; archives inside archives stay files. Links, devices, encrypted entries, paths that leave the folder, and
- * whatever passes a limit refuse the whole.
+ * Converts uploads into a depot's files. Archives (`.zip .tar .tar.gz .tgz`) are unpacked; any other upload is one
+ * file. Archives inside archives stay files. The whole upload is refused for links, devices, encrypted entries, paths
+ * that leave the folder, and anything beyond a limit.
  */
 export async function unpackUploads(uploads: readonly DepotUpload[], save: SaveContent): Promise<readonly DepotFile[]> {
   const intake = new Intake(save);
   try {
     for (const upload of uploads) await takeUpload(upload, intake);
   } finally {
-    // Also after a failure: the removal of the content must not be overtaken by a write still under way.
+    // Also after a failure: a pending write must not end after its content has been removed.
     await intake.settled();
   }
   refuseFileAsFolder(intake.paths);
@@ -61,13 +61,13 @@ async function takeUpload(upload: DepotUpload, intake: Intake): Promise<void> {
 
 const HEAD_BYTES = 4;
 
-/** Begins like a script (`#!`) or an ELF program. */
+/** True if the content begins like a script (`#!`) or an ELF program. */
 export function looksExecutable(head: Uint8Array): boolean {
   const text = String.fromCharCode(...head.subarray(0, HEAD_BYTES));
   return text.startsWith("#!") || text === "\u007fELF";
 }
 
-/** Takes files in one by one, keeps to the limits, and stores small ones side by side. */
+/** Takes files one by one, enforces the limits, and stores small files in parallel. */
 class Intake {
   readonly paths = new Set<string>();
   readonly #save: SaveContent;
@@ -81,7 +81,7 @@ class Intake {
     this.#save = save;
   }
 
-  /** What follows comes out of this upload, whose size bounds what it may unpack to. */
+  /** The files that follow belong to this upload; its size bounds its unpacked size. */
   begin(upload: DepotUpload): void {
     this.#leftOfUpload = mostUnpacked(upload);
   }
@@ -107,7 +107,7 @@ class Intake {
     return this.#files.sort((a, b) => (a.path < b.path ? -1 : 1));
   }
 
-  /** The safe path of one more file. */
+  /** Checks one more file; returns its safe path. */
   #admit(name: string): string {
     const path = relativePath(name);
     if (this.paths.has(path)) throw new AppError("invalid", `The file ${JSON.stringify(path)} is in the upload twice.`);
@@ -117,7 +117,7 @@ class Intake {
     return path;
   }
 
-  /** A small file whole, of a large one the first part and the rest to be read on. */
+  /** A small file as a whole; of a large one the first part, and the rest as a stream. */
   async #beginning(
     content: AsyncIterable<Uint8Array>,
   ): Promise<{ head: Uint8Array; rest?: AsyncIterable<Uint8Array> }> {
@@ -183,17 +183,17 @@ async function* plainFile(upload: DepotUpload): AsyncGenerator<IncomingFile> {
   yield { name: upload.filename, mode: undefined, content: opened(() => createReadStream(upload.path)) };
 }
 
-/** Opens only when it is read: content that is refused by its name must not leave a file open. */
+/** Opens the source only when it is read: content that is refused by its name must not leave a file open. */
 async function* opened(open: () => Readable | Promise<Readable>): AsyncGenerator<Uint8Array> {
   yield* (await open()) as AsyncIterable<Uint8Array>;
 }
 
 function gunzipped(path: string): Readable {
-  // The gunzip stream carries the error of either to its reader; pipeline only closes both.
+  // The gunzip stream reports errors of both streams to its reader; pipeline only closes them.
   return pipeline(createReadStream(path), createGunzip(), () => {});
 }
 
-/** Headers, and what stands behind the end, count as well: they are unpacked like files, and cost nothing to pack. */
+/** Headers and bytes after the end of the archive count, too: they are unpacked like files, but cost little to pack. */
 async function* bounded(bytes: AsyncIterable<Uint8Array>, maxBytes: number): AsyncGenerator<Uint8Array> {
   let left = maxBytes;
   for await (const piece of bytes) {
@@ -218,7 +218,7 @@ async function* tarFiles(open: () => Readable, upload: DepotUpload): AsyncGenera
   }
 }
 
-/** Folder entries count too: an archive of nothing but folders is not free. */
+/** Folder entries count, too: an archive of only folders still costs work. */
 function refuseTooManyEntries(entries: number): void {
   if (entries > 2 * DEPOT_FILES_MAX)
     throw new AppError("too_large", `An archive holds at most ${2 * DEPOT_FILES_MAX} entries.`);
@@ -234,7 +234,7 @@ function refuseOddTarEntry(entry: TarEntry): void {
 }
 
 async function* zipFiles({ path, names }: DepotUpload): AsyncGenerator<IncomingFile> {
-  // The decoder of yauzl takes names without a mark for code page 437.
+  // By default yauzl decodes names without the UTF-8 flag as code page 437.
   const zip = await openPromise(path, { decodeStrings: false });
   try {
     refuseTooManyEntries(zip.entryCount);
@@ -253,7 +253,7 @@ async function* zipFiles({ path, names }: DepotUpload): AsyncGenerator<IncomingF
 const MADE_ON_UNIX = 3;
 const TYPE_BITS = 0o170000;
 
-/** Type and permission bits when the archive was made on a system that has them. */
+/** Type and permission bits; `undefined` if the archive was made on a system that has none. */
 function unixMode(entry: Entry): number | undefined {
   const mode = entry.externalFileAttributes >>> 16;
   return entry.versionMadeBy >>> 8 === MADE_ON_UNIX && mode !== 0 ? mode : undefined;

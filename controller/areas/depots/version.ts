@@ -2,13 +2,13 @@ import { AppError } from "../../../common/errors.ts";
 
 const VERSION = /^(\d{1,9})\.(\d{1,9})\.(\d{1,9})$/;
 
-/** A depot's version: three numbers with dots between. */
+/** A depot's version: three numbers separated by dots. */
 export function depotVersion(text: string): string {
   if (VERSION.test(text)) return text;
   throw new AppError("invalid", `The version ${JSON.stringify(text.slice(0, 50))} is not of the form 1.0.0.`);
 }
 
-/** Ascending by the three numbers. */
+/** Orders versions ascending by their three numbers. */
 export function compareVersions(a: string, b: string): number {
   const [left, right] = [numbers(a), numbers(b)];
   for (let at = 0; at < 3; at++) {

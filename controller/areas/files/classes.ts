@@ -22,14 +22,14 @@ export const FILE_CLASS = {
   guard: { reading: { permission: "files:read", isOpenToGroups: true } },
 } as const satisfies SystemClass;
 
-/** What the class of files needs of their service. */
+/** Methods of the file service that the class of files uses. */
 interface FileOwner {
   retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean>;
 }
 
 /**
- * A path that is closed to a user has no file for that user; a folder above open ones shows itself. The system's space shows
- * itself to administrators only.
+ * Limits the rows to the user's open paths. A file on a closed path does not exist for the user; a folder above an open
+ * path is visible itself. Only administrators see rows of the system's space.
  */
 const OPEN_PATHS: RowLimit = {
   columns: ["space", "fullname"],

@@ -6,8 +6,8 @@ import { extensionOf, nameOf } from "./names.ts";
 import type { FileService, OpenedFile } from "./service.ts";
 
 /**
- * Pages and pictures that users stored run in an origin of their own: neither the session of who looks at them nor what
- * it answers is theirs, and no page of another site may take them in.
+ * Isolates pages and pictures that users stored in an origin of their own. They cannot use the viewer's session or read
+ * its answers, and no page of another site may embed them.
  */
 const HEADERS = {
   "content-security-policy":
@@ -34,7 +34,7 @@ interface ContentRequest {
   readonly isDownload?: boolean;
 }
 
-/** The bytes of a file, bare. */
+/** Answers with the raw bytes of a file. */
 export async function contentAnswer(
   files: FileService,
   { principal, file, client, isDownload = false }: ContentRequest,
@@ -49,7 +49,7 @@ export async function contentAnswer(
   };
 }
 
-/** What everybody may read leaves nothing in a browser that others must not find there. */
+/** Lets the browser cache a file that every user may read: another user of the same browser may read it anyway. */
 async function keeping(files: FileService, principal: Principal, fullname: string): Promise<Record<string, string>> {
   return (await files.isOpenToAll(principal, fullname)) ? { "cache-control": "private, no-cache" } : {};
 }

@@ -1,6 +1,6 @@
 const BINARY = "application/octet-stream";
 
-/** By extension. What is not here is downloaded as bytes. */
+/** Content types by extension. Files with other extensions are sent as binary data. */
 const TYPES: Readonly<Record<string, string>> = {
   avif: "image/avif",
   bmp: "image/bmp",

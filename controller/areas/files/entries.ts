@@ -4,14 +4,14 @@ import type { Principal } from "../permissions/index.ts";
 import { FILE_CLASS } from "./classes.ts";
 import { nameOf, parentOf, type Place, type Space } from "./names.ts";
 
-/** What a row says of the content. */
+/** The content of a file as its row refers to it. */
 export interface HeldContent {
   readonly digest: string;
-  /** New with every write, so that replacing a content never releases another writer's. */
+  /** Every write uses a new mark, so that replacing a content never releases the content of another writer. */
   readonly mark: string;
 }
 
-/** A file or folder as it is kept. */
+/** A stored file or folder. */
 export interface FileEntry extends Place {
   readonly id: string;
   /** Absent: a folder. */
@@ -25,7 +25,7 @@ export interface FileEntry extends Place {
   readonly modifiedMs: number;
   readonly createdMs: number;
   readonly versionMs: number;
-  /** As its object has them. */
+  /** All columns of its object. */
   readonly values: Row;
 }
 
@@ -50,12 +50,12 @@ export function entryOf({ id, values, vtimeMs, ctimeMs }: Omit<ObjectRow, "class
   };
 }
 
-/** Files written before marks were told apart bear the one of their name. */
+/** The mark of files written before every write had its own mark. */
 function formerMark({ space, fullname }: Place): string {
   return `file/${space}${fullname}`;
 }
 
-/** The columns that follow from the place. */
+/** The columns that are derived from the place. */
 export function placeColumns({ space, fullname }: Place): Row {
   return { space, fullname, name: nameOf(fullname), parent: parentOf(fullname) };
 }

@@ -7,11 +7,11 @@ import type { FileStore } from "./store.ts";
 import { targetOf } from "./work-rights.ts";
 import type { OpenFileWork } from "./work-journal.ts";
 
-/** Paths at which files are run by other names than their own; given by the area that runs them. */
+/** Other paths under which files run. The area that runs the files provides them. */
 export interface RunNames {
   /** Other paths whose system file would no longer run if the users' space had a file at `fullname`. */
   readonly alsoHidden: (ospace: string, fullname: string) => readonly string[];
-  /** Paths of the files that every tenant has without storing them. They belong to the system's space. */
+  /** Paths of built-in files, which every tenant has without storing them. They belong to the system's space. */
   readonly builtIn: (ospace: string) => readonly string[];
 }
 
@@ -20,8 +20,8 @@ const NO_NAMES: RunNames = { alsoHidden: () => [], builtIn: () => [] };
 type Move = Pick<OpenFileWork, "from" | "to">;
 
 /**
- * Refuses files of the users' space that would run or be served in place of a file of the system's. A folder hides
- * nothing, and a users' file that is already there may be written again.
+ * Refuses new files of the users' space that would run, or be served, in place of a file of the system's space. A
+ * folder hides nothing. An existing file of the users' space may be overwritten.
  */
 export class HidingGuard {
   readonly #store: FileStore;
@@ -32,7 +32,7 @@ export class HidingGuard {
     this.#names = names;
   }
 
-  /** `AppError("denied")` when a new file at one of these places of the users' space would hide one of the system's. */
+  /** `AppError("denied")` when a new file of the users' space at one of these places would hide a system file. */
   async requireNothingHidden(principal: Principal, places: readonly Place[]): Promise<void> {
     const hidden = places.map((place) => this.#hiddenAt(principal, place));
     const found = await this.#store.get(principal, hidden.flat());
@@ -42,7 +42,7 @@ export class HidingGuard {
     if (hiding) throw hides(principal, hiding);
   }
 
-  /** Says that a users' file hides the system's file at `place`. The program's own files and their places come first. */
+  /** Warns when a file of the users' space hides the system file at `place`. Built-in files cannot be hidden. */
   async warnings(principal: Principal, { space, fullname }: Place): Promise<readonly string[]> {
     if (space === "user" || this.#names.builtIn(principal.ospace).includes(fullname)) return [];
     const users = await this.#store.find(principal, { space: "user", fullname });
@@ -52,7 +52,7 @@ export class HidingGuard {
     ];
   }
 
-  /** The same for these entries at the places to which a copy or move brings them. */
+  /** As `requireNothingHidden`, for these entries at their target places of a copy or move. */
   async requireEntries(principal: Principal, work: Move, entries: readonly FileEntry[]): Promise<void> {
     const targets = entries.filter(({ content }) => content !== undefined).map((entry) => targetOf(work, entry));
     const former = await this.#store.get(principal, targets);
@@ -62,7 +62,7 @@ export class HidingGuard {
     );
   }
 
-  /** The same for all entries of the work, before it begins. */
+  /** As `requireEntries`, for all entries of the work, before it begins. */
   async requireWork(principal: Principal, work: Move): Promise<void> {
     const place = { space: "user", fullname: work.from } as const;
     const entry = await this.#store.find(principal, place);
@@ -70,7 +70,7 @@ export class HidingGuard {
     else await this.#requireBelow(principal, work, place);
   }
 
-  /** Folders that the system's space lacks hide nothing, whatever they hold. */
+  /** A folder that does not exist in the system's space hides nothing, so its content is not checked. */
   async #requireBelow(principal: Principal, work: Move, folder: Place): Promise<void> {
     if (!(await this.#systemHas(principal, targetOf(work, folder)))) return;
     const folders: Place[] = [];

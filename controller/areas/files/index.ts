@@ -3,7 +3,8 @@ export type { RunNames } from "./hiding.ts";
 export type { FileName } from "./names.ts";
 export { requireSpace } from "./spaces.ts";
 /**
- * For what reads files: `read(principal, path, space)` answers `{ text, digest }`, `list(principal, name)` pages of
- * entries; `write`, `copy` and `move` change them. Paths begin at the root of their space, with or without a slash.
+ * For areas that read files: `read(principal, path, space)` returns `{ text, digest }`, `list(principal, name)` yields
+ * pages of entries; `write`, `copy` and `move` change files. Paths begin at the root of their space, with or without a
+ * slash.
  */
 export { FileService } from "./service.ts";

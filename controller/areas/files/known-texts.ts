@@ -1,8 +1,8 @@
 import { FILE_TEXT_KEPT_MAX_CHARACTERS, FILE_TEXTS_KEPT_MAX_CHARACTERS } from "../../../common/limits.ts";
 
 /**
- * Texts of files that were read lately, by tenant and digest of the content, so that a script which runs again and
- * again is not read each time. The one read longest ago leaves first.
+ * Caches texts of recently read files by tenant and digest of the content, so that a script that runs repeatedly is not
+ * read each time. The text read longest ago is evicted first.
  */
 export class KnownTexts {
   readonly #texts = new Map<string, string>();
@@ -17,7 +17,7 @@ export class KnownTexts {
     return text;
   }
 
-  /** Long ones are not kept. */
+  /** Texts longer than `FILE_TEXT_KEPT_MAX_CHARACTERS` are not cached. */
   keep(tenant: string, digest: string, text: string): void {
     const key = `${tenant}/${digest}`;
     if (text.length > FILE_TEXT_KEPT_MAX_CHARACTERS || this.#texts.has(key)) return;

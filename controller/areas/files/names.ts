@@ -1,7 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { relativePath } from "../../../common/paths.ts";
 
-/** The user's file space and the system's are two trees. */
+/** The users' space and the system's space are two separate trees. */
 export type Space = "user" | "system";
 
 /** A file or folder as a caller names it. */
@@ -10,19 +10,21 @@ export interface FileName {
   readonly space: Space;
 }
 
-/** A file or folder as it lies: `fullname` begins with a slash and ends with none, but for the root `/`. */
+/**
+ * The stored path of a file or folder: `fullname` begins with a slash and has none at its end, except for the root `/`.
+ */
 export interface Place {
   readonly space: Space;
   readonly fullname: string;
 }
 
-/** Any place, the root among them; `AppError("invalid")` for what is no clean path. */
+/** Any place, including the root. `AppError("invalid")` for a path that is not clean. */
 export function placeOf({ path, space }: FileName): Place {
   const below = path.replace(/^\/+/, "");
   return { space, fullname: below === "" ? "/" : `/${relativePath(below)}` };
 }
 
-/** A place below the root. */
+/** Any place except the root, which is `AppError("invalid")`. */
 export function placeBelowRoot(name: FileName): Place {
   const place = placeOf(name);
   if (place.fullname === "/") throw new AppError("invalid", "This is the root folder: name what lies below it.");
@@ -42,14 +44,14 @@ export function placeIn(folder: Place, name: string): Place {
   return { space: folder.space, fullname: folder.fullname === "/" ? `/${name}` : `${folder.fullname}/${name}` };
 }
 
-/** The folders that a place lies in, the nearest first, without the root. */
+/** The folders above a place, nearest first, without the root. */
 export function foldersAbove({ space, fullname }: Place): readonly Place[] {
   const above: Place[] = [];
   for (let at = parentOf(fullname); at !== "/"; at = parentOf(at)) above.push({ space, fullname: at });
   return above;
 }
 
-/** The extension in lower case, empty without one. Only folders have the type `dir`. */
+/** The extension in lower case; empty if there is none, and for `dir`, which is the type of folders. */
 export function extensionOf(fullname: string): string {
   const extension = /\.([^./]+)$/.exec(fullname)?.[1]?.toLowerCase() ?? "";
   return extension === "dir" ? "" : extension;

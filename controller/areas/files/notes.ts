@@ -4,22 +4,22 @@ import type { Row } from "../../../common/value.ts";
 import { TAGS_COLUMN } from "../objects/index.ts";
 import { extensionOf, type Place } from "./names.ts";
 
-/** What is said of a file or folder besides its content. What is absent stays as it is. */
+/** Metadata of a file or folder. An absent member leaves the stored value unchanged. */
 export interface FileNotes {
-  /** The file's type; the extension of its name when absent. */
+  /** The file's type. Absent: the extension of its name. */
   readonly ftype?: string | undefined;
-  /** JSON text of an object; empty: none. */
+  /** JSON text of an object; empty: no attributes. */
   readonly attr?: string | undefined;
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Folders alone have the type `dir`. */
+/** The type of a file. It is never `dir`, which is the type of folders. */
 export function typeOf({ fullname }: Place, given: string | undefined): string {
   const type = given?.trim().replace(/^\./, "").toLowerCase() ?? "";
   return type === "" ? extensionOf(fullname) : extensionOf(`x.${type}`);
 }
 
-/** As columns; what is absent is none of them. */
+/** The present members as columns. */
 export function noteColumns({ attr, tags }: FileNotes): Row {
   return {
     ...(attr !== undefined && { attr: attrText(attr) }),
@@ -27,7 +27,7 @@ export function noteColumns({ attr, tags }: FileNotes): Row {
   };
 }
 
-/** Clients send an empty text, or the JSON text of one, for none. */
+/** Clients send an empty text, or its JSON text, for no attributes. */
 function attrText(text: string): string {
   const trimmed = text.trim();
   if (trimmed === "" || trimmed === '""') return "";

@@ -10,7 +10,7 @@ import { QueryService, rowFilter, SearchService } from "../query/index.ts";
 import { ExportService } from "../transfer/index.ts";
 import { fileRoutes } from "./routes.ts";
 
-/** Paths that are closed to a user stay so by every way to a file, whatever other permissions there are. */
+/** Paths closed to a user stay closed on every way to a file, whatever other permissions the user has. */
 
 let http: TestHttp;
 let controller: FileController;
@@ -135,7 +135,7 @@ describe("a user", () => {
   });
 });
 
-/** Who may read all objects and all files, on the paths that are open to him. */
+/** A user who may read all objects and all files, limited to open paths. */
 describe("a viewer finds files of open paths only", () => {
   const FILES = "/matrix/filesystem";
   const OPEN = ["/home", "/home/vic", "/home/vic/v", "/web", "/web/index.html"];

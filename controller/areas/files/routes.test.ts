@@ -12,7 +12,7 @@ let viewer: string;
 let neighbour: string;
 
 beforeAll(async () => {
-  // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+  // The engine starts together with the HTTP side, which needs the routes, so it is looked up at the first call.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   controller = fileController(stores, { everyone: (tenant) => http.groups.rightsOfEveryone(tenant) });
   http = await openTestHttp({ endpoints: fileRoutes(controller.files) });

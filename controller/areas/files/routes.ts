@@ -148,9 +148,12 @@ const SUMMARIES = {
   move: "Move a file, or a folder with all below it, into a folder",
 } as const;
 
-/** Verbs of POST that do not exist yet: taken as a folder, one would answer ok for something else than was meant. */
+/**
+ * Verbs of POST that are not implemented. Without this check they would be taken as folder names, and the call would
+ * answer ok for something else.
+ */
 const MISSING_VERBS: readonly string[] = ["export", "import", "index", "pull", "push", "tolocal"];
-/** Those among them whose address has no path. */
+/** Those of them whose URL has no path. */
 const WITHOUT_PATH: readonly string[] = ["export", "import"];
 
 function refuseMissingVerb(path: string): void {
@@ -169,7 +172,7 @@ function missingVerb(verb: string): AppError {
   return new AppError("unsupported", text, { details: { verb } });
 }
 
-/** Members without which nothing would be written. */
+/** Names the members that the type requires. */
 function contentOf({ type }: Pick<Static<typeof FileWrite>, "type">): readonly string[] {
   if (type === "dir") return [];
   return [type === "attr" ? "attr" : type === "tag" ? "tags" : "data"];
@@ -248,7 +251,7 @@ interface Upload {
   readonly uploads: readonly UploadedFile[];
 }
 
-/** Answers warnings. */
+/** Returns warnings. */
 async function upload(
   files: FileService,
   principal: Principal,
@@ -268,7 +271,7 @@ function noUpload(): AppError {
   return new AppError("invalid", "There is no part uploadfile in the form.");
 }
 
-/** Answers warnings. */
+/** Returns warnings. */
 async function write(
   files: FileService,
   principal: Principal,

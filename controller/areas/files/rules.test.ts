@@ -8,7 +8,7 @@ import { entriesUnder } from "../../store/entries.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 
-/** Rules on the class of files hold for files however they are reached: rows, columns and whether they may be written. */
+/** Rules on the class of files apply on every way to a file: rows, columns and the right to write. */
 
 const FILES = "/matrix/filesystem";
 const admin = testPrincipal();
@@ -38,7 +38,7 @@ afterAll(async () => {
   await engine.close();
 });
 
-/** Each test has a folder of its own, with a file of each of both. */
+/** Each test has its own folder with one file of each user. */
 let folders = 0;
 let at: string;
 const place = (name = "") => one.user(at + name);

@@ -87,7 +87,7 @@ test("who is late to let go of the old content does not take it from who has wri
   const late: BlobStore = {
     put: (bytes, owner) => blobs.put(bytes, owner),
     mark: (digest, owner) => blobs.mark(digest, owner),
-    // Then it dies: what it would do afterwards to set things right is not done.
+    // Then the controller dies: its cleanup afterwards does not run.
     unmark: async (digest, owner) => {
       reached();
       await gate;

@@ -33,15 +33,15 @@ import { FileWorkJournal, type OpenFileWork } from "./work-journal.ts";
 import { requireWholeWork } from "./work-rights.ts";
 import { FileWorks } from "./work.ts";
 
-/** A file's content comes from a text or from an uploaded part. */
+/** New content of a file: a text, or the path of an uploaded file. */
 export type Content = { readonly text: string } | { readonly file: string };
 
 /** A file as scripts read it. */
 export interface TextFile {
   readonly text: string;
-  /** SHA-256 of the content: the same digest is the same text. */
+  /** SHA-256 of the content: equal digests mean equal texts. */
   readonly digest: string;
-  /** Where it was found. */
+  /** The path at which the file was found. */
   readonly fullname: string;
 }
 
@@ -52,11 +52,11 @@ interface Dependencies {
   readonly objects: Objects;
   readonly runtime: Runtime;
   readonly controllers: Controllers;
-  /** Absent: no tenant has a quota. */
+  /** Absent: tenants have no quota. */
   readonly room?: TenantRoom;
-  /** The rights that every user of a tenant has; absent: no file is everybody's. */
+  /** Rights that every user of a tenant has. Absent: no file counts as open to all. */
   readonly everyone?: (tenant: string) => Promise<Pick<Principal, "grants" | "data" | "paths">>;
-  /** Absent: files run by their own paths only. */
+  /** Absent: files run only under their own paths. */
   readonly runNames?: RunNames;
 }
 
@@ -88,10 +88,10 @@ export class FileService implements FileSource {
   }
 
   /**
-   * Inserts or replaces, and makes the folders above it; the old content stays until it has no reference. Without
-   * `content` a file that is there keeps its own, and one that is not is empty. `AppError("conflict")` where a folder is,
-   * or below a file; `denied` where a new file would hide one of the system's space. Answers what keeps the file from
-   * being run or served.
+   * Inserts or replaces a file and makes the folders above it. The old content is deleted when nothing refers to it any
+   * more. Without `content` an existing file keeps its content and a new one is empty. `AppError("conflict")` if the
+   * place is a folder or below a file. `AppError("denied")` if a new file would hide a system file. Returns warnings:
+   * reasons why the file will not run or be served.
    */
   async write(
     principal: Principal,
@@ -114,12 +114,12 @@ export class FileService implements FileSource {
     const held = written ? await this.#keep(principal, written) : {};
     await this.#store.insert(principal, [{ ...row, ...held }]);
     if (before?.content && "digest" in held) await this.#store.unmark(principal, [before.content]);
-    // Again: a folder that was removed since then took only what it found.
+    // Again, because a folder may have been removed in the meantime; a removal does not take entries written after it.
     await this.#store.makeFoldersAbove(principal, place);
     return warnings;
   }
 
-  /** Makes the folder and those above it; one that is there stays, with these notes. `AppError("conflict")` where a file is. */
+  /** Makes the folder and those above it. An existing folder gets these notes. `AppError("conflict")` for a file. */
   async makeFolder(principal: Principal, name: FileName, notes: FileNotes = {}): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -147,7 +147,7 @@ export class FileService implements FileSource {
     if (!found) throw notFound(place);
   }
 
-  /** Changes the tags of a file, by the id of its object; false when there is none. */
+  /** Changes the tags of a file, given the id of its object. Returns false if there is no such file. */
   async retag(principal: Principal, id: string, edits: readonly Edit[]): Promise<boolean> {
     requirePermission(principal, "files:write");
     const other = edits.find(({ column }) => column !== TAGS_COLUMN);
@@ -159,7 +159,7 @@ export class FileService implements FileSource {
     return this.#with.objects.update(platform(principal), { id, class: path }, edits);
   }
 
-  /** A file, or a folder with all below it. `AppError("deadline")`: it goes on. */
+  /** Removes a file, or a folder with all below it. `AppError("deadline")`: the work continues in the background. */
   async remove(principal: Principal, name: FileName): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -174,14 +174,14 @@ export class FileService implements FileSource {
     await this.#carry(principal, { kind: "remove", place });
   }
 
-  /** To a whole new path. `AppError("conflict")` where something is. */
+  /** Gives a file or folder a whole new path. `AppError("conflict")` if something is there. */
   async rename(principal: Principal, name: FileName, path: string): Promise<void> {
     requirePermission(principal, "files:write");
     const [from, to] = [placeBelowRoot(name), placeBelowRoot({ ...name, path })];
     await this.#move(principal, openPlace(principal, from), openPlace(principal, to));
   }
 
-  /** Into a folder, which is made if need be. `AppError("conflict")` where something of that name is. */
+  /** Moves into a folder, which is made if missing. `AppError("conflict")` if the folder has an entry of that name. */
   async move(principal: Principal, name: FileName, folder: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -189,7 +189,7 @@ export class FileService implements FileSource {
     await this.#move(principal, place, openPlace(principal, to));
   }
 
-  /** Into a folder, which is made if need be; files of that name are replaced, folders get what they lack. */
+  /** Copies into a folder, which is made if missing. Replaces files of the same name and merges folders. */
   async copy(principal: Principal, name: FileName, folder: string): Promise<void> {
     requirePermission(principal, "files:write");
     const place = openPlace(principal, placeBelowRoot(name));
@@ -207,7 +207,7 @@ export class FileService implements FileSource {
     return place.fullname === "/" || (await this.#seen(principal, place)) !== undefined;
   }
 
-  /** What is kept of a file or folder. */
+  /** The stored entry of a file or folder. */
   async about(principal: Principal, name: FileName): Promise<FileEntry> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeBelowRoot(name));
@@ -216,7 +216,7 @@ export class FileService implements FileSource {
     return entry;
   }
 
-  /** What lies in a folder, page by page, in no order. `AppError("not_found")` without such a folder. */
+  /** Entries of a folder, page by page, in no order. `AppError("not_found")` if there is no such folder. */
   async *list(principal: Principal, name: FileName, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     requirePermission(principal, "files:read");
     const place = visiblePlace(principal, placeOf(name));
@@ -232,15 +232,15 @@ export class FileService implements FileSource {
     if (isEmpty && !folder && place.fullname !== "/") throw notFound(place);
   }
 
-  /** A file of exactly that space. */
+  /** Opens a file of exactly that space. */
   async open(principal: Principal, path: string, space: Space): Promise<OpenedFile> {
     requirePermission(principal, "files:read");
     return this.#open(principal, [{ path, space }]);
   }
 
   /**
-   * A file to be served, or to be parsed by a rule: of the users' space, or else of the system's; of the system's alone
-   * where that is named. The same paths are open to the principal in both.
+   * Opens a file to serve it, or for a rule to parse it. Looks in the users' space, then in the system's space; only in
+   * the system's space if `name` says so. The principal's open paths apply to both spaces.
    */
   async openServed(principal: Principal, name: FileName): Promise<OpenedFile> {
     requireOneOf(principal, ["files:read", "rules:write"]);
@@ -248,7 +248,7 @@ export class FileService implements FileSource {
     return this.#open(withoutPaths(principal), servedNames(name));
   }
 
-  /** Whether the group of all users opens that path, and has no rule on files. */
+  /** True if the group of all users may read that path and has no rule on files. */
   async isOpenToAll(principal: Principal, fullname: string): Promise<boolean> {
     requirePermission(principal, "files:read");
     const rights = await this.#with.everyone?.(principal.tenant);
@@ -258,13 +258,13 @@ export class FileService implements FileSource {
     return pathAllowed(anybody, fullname) && (await this.#sightOf(anybody)) === WHOLE_SIGHT;
   }
 
-  /** `AppError("invalid")` for what is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
+  /** `AppError("invalid")` for content that is no text, `too_large` beyond `FILE_TEXT_MAX_BYTES`, `not_found`. */
   async read(principal: Principal, path: string, space: Space = "user"): Promise<TextFile> {
     requirePermission(principal, "files:read");
     return this.#read(principal, [{ path, space }]);
   }
 
-  /** The first of these names that is a file, to be run. Errors as of `read`. */
+  /** Reads the first of these names that is a file, to run it. Errors as `read`. */
   async readFirst(principal: Principal, names: readonly FileName[]): Promise<TextFile> {
     requirePermission(principal, "files:read");
     return this.#read(principal, names);
@@ -274,17 +274,17 @@ export class FileService implements FileSource {
     return this.#works.maintain(tenant);
   }
 
-  /** Resolves when nothing that is copied, moved or removed here now is so any more. */
+  /** Resolves when all copies, moves and removals that run here now have ended or paused. */
   settled(): Promise<void> {
     return this.#journal.underWay.settled();
   }
 
-  /** What is under way rests, to be taken by another controller or the next. */
+  /** Running work pauses. Another controller, or the next start of this one, takes it. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
   }
 
-  /** The one way from a path to the file that is opened, run or served. Without a file, the error is about the first name. */
+  /** The only way from a path to a file that is opened, run or served. A missing file's error has the first name. */
   async #open(principal: Principal, names: readonly FileName[]): Promise<OpenedFile> {
     const places = placesOf(names).map((place) => openPlace(principal, place));
     const found = (await this.#store.get(principal, places)).filter((one) => one !== undefined);
@@ -318,13 +318,13 @@ export class FileService implements FileSource {
     return fileSight(principal, { objects, nowMs: () => runtime.clock.nowMs() });
   }
 
-  /** `undefined` also for what does not exist for the principal. */
+  /** `undefined` also for an entry that the principal may not see. */
   async #seen(principal: Principal, place: Place): Promise<FileEntry | undefined> {
     const entry = await this.#store.find(principal, place);
     return entry && (await this.#sightOf(principal)).shown(entry);
   }
 
-  /** `AppError("not_found")` without an entry that the principal sees; what is at `to` may be closed to it. */
+  /** `AppError("not_found")` if the principal sees no entry at `place`. It may be unable to see the target `to`. */
   async #found(
     principal: Principal,
     place: Place,
@@ -335,7 +335,7 @@ export class FileService implements FileSource {
     return [entry, there];
   }
 
-  /** `AppError("denied")` where rules on the class of files do not let the principal write this. */
+  /** `AppError("denied")` if rules on the class of files forbid the principal this write. */
   async #requireWriting(
     principal: Principal,
     place: Place,
@@ -360,7 +360,7 @@ export class FileService implements FileSource {
     return false;
   }
 
-  /** Content with a mark of its own, as columns of its file. */
+  /** Stores the content with a new mark; returns the columns of its file. */
   async #keep(principal: Principal, content: Content): Promise<HeldContent & Row> {
     const { stores, runtime } = this.#with;
     const { blobs } = await stores.tenant(principal.tenant);
@@ -381,7 +381,7 @@ export class FileService implements FileSource {
     await this.#carry(principal, { kind: "move", place, to });
   }
 
-  /** Noted before anything is done, so that another controller finishes what this one began. */
+  /** Records the work before it starts, so that another controller can finish it. */
   async #carry(
     principal: Principal,
     {
@@ -421,7 +421,7 @@ export class FileService implements FileSource {
       throw error;
     });
     const carried = this.#works.start(begun);
-    // A caller that does not wait for the end gets no error.
+    // A caller that no longer waits gets no error.
     carried.catch(() => undefined);
     const over = await withinTime(clock, carried, FILE_WORK_ANSWER_MS);
     if (!over?.end) throw new AppError("deadline", `${from} is still being worked on, which goes on by itself.`);
@@ -429,25 +429,25 @@ export class FileService implements FileSource {
   }
 }
 
-/** What is known of a content before it is kept: of its digest only that there will be one. */
+/** Columns of a content before it is stored. The digest is not known yet, so it is an empty text. */
 async function announced(content: Content): Promise<Row> {
   const size = "text" in content ? Buffer.byteLength(content.text) : (await stat(content.file)).size;
   return { digest: "", size };
 }
 
-/** `AppError("denied")` where the path or the space is closed to the principal. */
+/** `AppError("denied")` if the path or the space is closed to the principal. */
 function openPlace<P extends Place>(principal: Principal, place: P): P {
   requirePath(principal, place.fullname);
   requireSpace(principal, place.space);
   return place;
 }
 
-/** For places whose paths are open: what lies at one is served whatever its space. */
+/** Drops the path limits, for places whose paths were already checked: their files are served from either space. */
 function withoutPaths({ paths: _, ...principal }: Principal): Principal {
   return principal;
 }
 
-/** Also a folder on the way to a path that is open. */
+/** Accepts also a folder on the way to an open path. */
 function visiblePlace(principal: Principal, place: Place): Place {
   requireSpace(principal, place.space);
   return pathVisible(principal, place.fullname) ? place : openPlace(principal, place);

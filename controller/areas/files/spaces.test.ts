@@ -9,7 +9,9 @@ import { SCRIPT_NAMES } from "../scripts/index.ts";
 import type { FileName } from "./names.ts";
 import { FileWorkJournal } from "./work-journal.ts";
 
-/** The users' space and the system's: which file is served, who names the system's, and what users may not hide. */
+/**
+ * Users' space and system's space: which file is served, who may name the system's space, and what users may not hide.
+ */
 
 const admin = testPrincipal();
 const ann: Principal = { ...admin, user: "ann", paths: ["/spaces", "/script"] };

@@ -2,7 +2,10 @@ import { AppError } from "../../../common/errors.ts";
 import type { Principal } from "../permissions/index.ts";
 import { placeBelowRoot, type FileName, type Place, type Space } from "./names.ts";
 
-/** True for administrators, to whom no path is closed. Others reach the system's space only by what runs or serves it. */
+/**
+ * True for administrators, who have no closed paths. Other users reach the system's space only when its files are run
+ * or served.
+ */
 export function mayNameSystem({ paths }: Pick<Principal, "paths">): boolean {
   return paths === undefined;
 }
@@ -15,8 +18,8 @@ export function requireSpace(principal: Principal, space: Space): void {
 }
 
 /**
- * Names under which a path that is run or served is looked up, in their order: in the users' space, then in the
- * system's. A path of which the system's space was named is looked up there alone.
+ * Names under which a path is looked up to run or serve it, in order: users' space, then system's space. If `space` is
+ * `system`, only the system's space.
  */
 export function servedNames({ path, space }: FileName): readonly FileName[] {
   return space === "system"
@@ -27,7 +30,7 @@ export function servedNames({ path, space }: FileName): readonly FileName[] {
       ];
 }
 
-/** The places of these names; `AppError("invalid")` for a path that is no clean one. */
+/** `AppError("invalid")` for a path that is not clean. */
 export function placesOf(names: readonly FileName[]): readonly Place[] {
   return names.map(placeBelowRoot);
 }

@@ -16,8 +16,8 @@ interface Dependencies {
 }
 
 /**
- * Files and folders as they lie: rows of `/filesystem` and contents in the blob store. Rights on files are permissions;
- * the rows are the platform's own.
+ * Storage of files and folders: rows of `/filesystem` and contents in the blob store. It checks no rights: the service
+ * has checked the permissions, and the rows are the platform's own.
  */
 export class FileStore {
   readonly #with: Dependencies;
@@ -30,14 +30,14 @@ export class FileStore {
     return (await this.get(principal, [place]))[0];
   }
 
-  /** In the order of `places`. */
+  /** Entries in the order of `places`. */
   async get(principal: Principal, places: readonly Place[]): Promise<readonly (FileEntry | undefined)[]> {
     const refs = places.map((place) => refOf(principal, place));
     const rows = await this.#with.objects.get(platform(principal), refs);
     return rows.map((row) => row && entryOf(row));
   }
 
-  /** What lies in a folder, page by page, in no order. */
+  /** Entries of a folder, page by page, in no order. */
   async *in(principal: Principal, folder: Place, signal?: AbortSignal): AsyncGenerator<readonly FileEntry[]> {
     const where = [{ kind: "equals", column: "parent", values: [folder.fullname] } as const];
     const request = { class: principal.ospace + FILE_CLASS.path, subtree: false, where, ...(signal && { signal }) };
@@ -53,7 +53,7 @@ export class FileStore {
     await this.#with.objects.insert(platform(principal), principal.ospace + FILE_CLASS.path, rows);
   }
 
-  /** Makes those that are not there. `AppError("conflict")` when one is a file. */
+  /** Makes the folders that are missing. `AppError("conflict")` if one of the places is a file. */
   async makeFolders(principal: Principal, places: readonly Place[]): Promise<void> {
     const found = await this.get(principal, places);
     const file = found.find((entry) => entry?.content);
@@ -66,7 +66,7 @@ export class FileStore {
       );
   }
 
-  /** Makes the folders that the place lies in. */
+  /** Makes the folders above the place. */
   makeFoldersAbove(principal: Principal, place: Place): Promise<void> {
     return this.makeFolders(principal, foldersAbove(place));
   }
@@ -77,19 +77,21 @@ export class FileStore {
   }
 
   /**
-   * The entries of these places, and a way to remove them as they were read: what is written to one of them later than
-   * this call stays.
+   * Reads the entries of these places and returns a function that removes them. The removal does not affect anything
+   * written to these places after this call.
    */
   async toTake(principal: Principal, places: readonly Place[]): Promise<Taking> {
     const refs = places.map((place) => refOf(principal, place));
-    // Before the rows are read: what is written after that time outlives a removal at it.
+    // Take the times before the read: writes later than these times survive a removal at these times.
     const times = await this.#with.objects.writeTimes(platform(principal), refs);
     const entries = (await this.get(principal, places)).filter((entry) => entry !== undefined);
     const timeOf = new Map(refs.map(({ id }, at) => [id, times[at]]));
     return { entries, take: (taken) => this.#take(principal, taken, timeOf) };
   }
 
-  /** The marks go first: a controller that dies in between leaves rows, which the next try finds, and no lost marks. */
+  /**
+   * Removes the marks first. If the controller dies in between, the rows remain for the next try, and no mark is lost.
+   */
   async #take(principal: Principal, entries: readonly FileEntry[], timeOf: ReadonlyMap<string, number | undefined>) {
     await this.unmark(
       principal,
@@ -125,7 +127,7 @@ export function rowAt(place: Place, entry: FileEntry, content: HeldContent | und
   return { ...placeColumns(place), ...own, ...content };
 }
 
-/** Rights on files are permissions, which their service has asked for; the rows are the platform's own. */
+/** The service has already checked the permissions on files, so rows are accessed with the platform's rights. */
 export function platform(principal: Principal): Principal {
   return { ...byRulesAlone(principal, "files:read"), data: [{ class: "/", access: "write" }] };
 }

@@ -7,26 +7,29 @@ import { FILE_CLASS } from "./classes.ts";
 import { entryOf, refOf, type FileEntry } from "./entries.ts";
 import type { Place } from "./names.ts";
 
-/** What becomes of a file or folder: made where `before` is absent, removed where `after` is. */
+/** A change of a file or folder: created if `before` is absent, removed if `after` is absent. */
 export interface FileChange {
   readonly before?: FileEntry | undefined;
-  /** What is written; columns that it lacks stay as they were. */
+  /** The columns written; other columns stay unchanged. */
   readonly after?: Row | undefined;
-  /** Columns that the caller changes, by name. */
+  /** Names of the columns that the caller changes. */
   readonly columns: readonly string[];
 }
 
-/** What a principal may see and change of files where rules speak of their class: what MQL shows, and lets be written. */
+/** The files that a principal may see and change by the rules on their class. MQL applies the same rules. */
 export interface FileSight {
-  /** Those rules; absent: nothing is closed. */
+  /** Those rules. Absent: no rule restricts files. */
   readonly rules?: readonly DataRule[];
-  /** Without what is hidden, as if it were not set; `undefined`: there is no such file for the principal. */
+  /** The entry with hidden columns left out as if unset. `undefined`: the file does not exist for the principal. */
   shown(entry: FileEntry): FileEntry | undefined;
-  /** `AppError("denied")` where the digest is hidden: who reads the content knows it. */
+  /** `AppError("denied")` if the digest is hidden: a reader of the content could compute it. */
   requireContent(entry: FileEntry): void;
-  /** `AppError("denied")` unless all of it is seen: what was hidden could be shown where it goes. */
+  /** `AppError("denied")` unless the whole entry is visible: a hidden column could become visible at the target. */
   requireAllOf(entry: FileEntry): void;
-  /** `AppError("denied")` where the principal does not see it before and after, or may not write these columns of it. */
+  /**
+   * `AppError("denied")` if the principal cannot see the entry before and after the change, or may not write these
+   * columns.
+   */
   requireWriting(place: Place, change: FileChange): void;
 }
 
@@ -42,7 +45,7 @@ export interface SightDependencies {
   readonly nowMs: () => number;
 }
 
-/** Where no rule speaks of files, the permission and the paths alone decide. */
+/** If no rule concerns files, only the permission and the paths decide. */
 export async function fileSight(principal: Principal, { objects, nowMs }: SightDependencies): Promise<FileSight> {
   const path = principal.ospace + FILE_CLASS.path;
   const rules = decidingRules(principal, path);
@@ -56,14 +59,14 @@ export async function fileSight(principal: Principal, { objects, nowMs }: SightD
 }
 
 /**
- * Those of the class itself, and those that open a class above it. What opens nothing there, or single rows of whatever
- * has their fields, was not written about files.
+ * True for rules on the class itself, and for rules that open a class above it. A rule that opens nothing there, or
+ * opens only rows of classes that have its fields, was not written for files.
  */
 function speaksOf({ class: root, access, rowsOnly }: DataRule, path: string): boolean {
   return root === path || (access !== "none" && rowsOnly === undefined);
 }
 
-/** All that is told of a file besides its place, and what names it. */
+/** All columns that describe a file besides its place, and the column with its name. */
 const TOLD = ["fullname", "ftype", "size", "owner", "attr", "digest", "modified", TAGS_COLUMN];
 
 interface Sighted {
@@ -91,7 +94,7 @@ class RuledSight implements FileSight {
     const object = objectOf(entry);
     if (!filter.sees(object)) return undefined;
     const hidden = filter.hiddenIn(object);
-    // What has no name for somebody cannot be told of.
+    // An entry whose name is hidden cannot be shown.
     if (hidden.has("fullname")) return undefined;
     if (hidden.size === 0) return entry;
     const values = Object.fromEntries(Object.entries(entry.values).filter(([name]) => !hidden.has(name)));

@@ -12,7 +12,7 @@ import {
 } from "../../store/journal/index.ts";
 import type { Space } from "./names.ts";
 
-/** A copy, move or removal of a file or a folder with all below it. KvStore: `files/open/<id>`. */
+/** A copy, move or removal of a file, or of a folder with everything below it. KvStore: `files/open/<id>`. */
 export interface OpenFileWork extends OpenWork {
   readonly tenant: string;
   readonly ospace: string;
@@ -23,28 +23,33 @@ export interface OpenFileWork extends OpenWork {
   readonly from: string;
   /** The whole new path; absent for a removal. */
   readonly to?: string;
-  /** The folder, `from` or below it, that is worked in. What lies beside its ancestors was perhaps not reached yet. */
+  /** The folder in work: `from` or a folder below it. Siblings of its ancestors may not have been processed yet. */
   readonly at: string;
   readonly startedMs: number;
-  /** Those on the class of files that the caller had at the start, whatever he has now; absent: none closes anything. */
+  /**
+   * The caller's rules on the class of files at the start; later changes of rights do not count. Absent: no rule
+   * restricts files.
+   */
   readonly rules?: readonly DataRule[];
-  /** The caller is no administrator: nothing is copied or moved to where it would hide a file of the system's space. */
+  /** The caller is no administrator: nothing may be copied or moved to a place where it would hide a system file. */
   readonly hidesNothing?: true;
   readonly end?: FileWorkEnd;
 }
 
 export interface FileWorkEnd {
-  /** Absent: all is done. */
+  /** Absent: the work is complete. */
   readonly code?: ErrorCode;
   readonly message: string;
 }
 
 export type NotedFileWork = Noted<OpenFileWork>;
 
-/** Rewritten whenever work begins, so that of two that begin at once one sees the other. */
+/** This key is rewritten whenever work begins, so that of two works that begin at once one sees the other. */
 const ORDER = "files/order";
 
-/** Work of a tenant whose paths lie in each other does not go on at the same time. */
+/**
+ * Records open work. Two works of a tenant never run at the same time if a path of one contains a path of the other.
+ */
 export class FileWorkJournal extends Journal<OpenFileWork> {
   readonly #stores: JournalDependencies["stores"];
 
@@ -53,7 +58,7 @@ export class FileWorkJournal extends Journal<OpenFileWork> {
     this.#stores = dependencies.stores;
   }
 
-  /** `AppError("conflict")` beside work on the same paths, `limited` beside too much other. */
+  /** `AppError("conflict")` if other work concerns the same paths, `limited` if too much other work is open. */
   async beginAlone(work: NewWork<OpenFileWork>): Promise<NotedFileWork> {
     const { kv } = await this.#stores.tenant(work.tenant);
     for (let attempt = 0; attempt < FILE_WORK_BEGIN_ATTEMPTS_MAX; attempt++) {

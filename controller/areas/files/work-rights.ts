@@ -7,14 +7,14 @@ import type { OpenFileWork } from "./work-journal.ts";
 
 type Asked = Pick<OpenFileWork, "kind" | "space" | "from" | "to" | "user">;
 
-/** Where an entry of the work goes. */
+/** The target place of an entry. */
 export function targetOf({ from, to = "" }: Pick<OpenFileWork, "from" | "to">, { space, fullname }: Place): Place {
   return { space, fullname: to + fullname.slice(from.length) };
 }
 
 /**
- * `AppError("denied")` where the rules that the caller had at the start do not let him do that with the entry; `former`
- * is what lies where it goes.
+ * `AppError("denied")` if the rules that the caller had at the start forbid this work on the entry. `former` is the
+ * entry at the target.
  */
 export function requireWork(work: Asked, sight: FileSight, entry: FileEntry, former?: FileEntry): void {
   if (work.kind !== "copy") sight.requireWriting(entry, { before: entry, columns: [] });
@@ -23,7 +23,7 @@ export function requireWork(work: Asked, sight: FileSight, entry: FileEntry, for
   const target = targetOf(work, entry);
   const owner = work.kind === "copy" ? work.user : entry.owner;
   const row = rowAt(target, { ...entry, owner }, entry.content);
-  // A folder that is there already stays as it is.
+  // An existing folder stays unchanged.
   if (former && !entry.content) return;
   if (work.kind === "copy") return sight.requireWriting(target, { before: former, after: row, columns: ["digest"] });
   sight.requireWriting(entry, { before: entry, after: row, columns: ["fullname"] });
@@ -35,7 +35,7 @@ interface Looking {
   readonly sight: FileSight;
 }
 
-/** The same for all that the work is about, before it begins: where one entry is closed, nothing is done. */
+/** As `requireWork`, for all entries of the work, before it begins: if one entry is denied, nothing is done. */
 export async function requireWholeWork(work: Asked, looking: Looking): Promise<void> {
   if (looking.sight.rules === undefined) return;
   const place = { space: work.space, fullname: work.from };

@@ -38,7 +38,9 @@ async function open(): Promise<number> {
   return found.length;
 }
 
-/** Every file holds its own path below its first folder, and none has lost its content. */
+/**
+ * Every file below the path as `<name>=<text>`, read after a sweep of unused contents. Throws if a content was lost.
+ */
 async function contentsOf(path: string): Promise<readonly string[]> {
   await (await engine.tenant("matrix")).blobs.sweep(0);
   const files = (await tree(path)).filter((name) => !name.endsWith("/"));
@@ -162,11 +164,11 @@ test("a folder of many files is moved whole", async () => {
   expect(await text(files.at(-1) ?? "")).toBe("same");
 });
 
-/** On the cluster each life takes a second. */
+/** On the cluster, each simulated life of a controller takes a second. */
 const WRITES_BETWEEN = onCluster ? 3 : 1;
 const KINDS = onCluster ? (["rename"] as const) : (["rename", "copy", "remove"] as const);
 
-/** What is under way at the death of its controller, at whatever write, is done after it, and leaves no content behind. */
+/** Work in progress when its controller dies, at any write, is completed afterwards and leaves no content behind. */
 test.each(KINDS)("a %s is ended by another at whatever write its controller dies, or was never begun", async (kind) => {
   let mortality = new Mortality(Infinity, false);
   const { keys, data } = mortalStores(engine, () => mortality);

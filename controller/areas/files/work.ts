@@ -23,17 +23,18 @@ export interface FileWorkDependencies {
   readonly journal: FileWorkJournal;
   readonly store: FileStore;
   readonly runtime: Runtime;
-  /** What is open by the rules of the principal. */
+  /** The files that are visible by the principal's rules. */
   readonly sightOf: (principal: Principal) => Promise<FileSight>;
   readonly hiding: HidingGuard;
 }
 
-/** Another controller continues the work, or nothing is left to do. */
+/** Another controller has the work, or nothing is left to do. */
 class Lost extends Error {}
 
 /**
- * Copies, moves and removes files, and folders with all below them. A folder goes before what lies in it, so that what is
- * written into it meanwhile is found, or makes the folder anew; the folder that is worked in is noted before.
+ * Copies, moves and removes files, and folders with everything below them. A folder is processed before its content: an
+ * entry that is written into it in the meantime is found later, or makes the folder again. The folder in work is
+ * recorded before it is processed.
  */
 export class FileWorks {
   readonly #with: FileWorkDependencies;
@@ -42,7 +43,7 @@ export class FileWorks {
     this.#with = dependencies;
   }
 
-  /** Resolves with the work when it has ended or rests, or when another controller has it. */
+  /** Resolves with the work when it has ended or paused, or when another controller has it. */
   start(mine: NotedFileWork): Promise<OpenFileWork> {
     const { journal, runtime } = this.#with;
     const running = journal.underWay.carry([mine.open.id], () => new FileWorkRun(mine, this.#with).run());
@@ -52,7 +53,7 @@ export class FileWorks {
     return running;
   }
 
-  /** Continues abandoned work. Call it from time to time and when a controller went; safe on several controllers. */
+  /** Continues abandoned work. Call it periodically and when a controller left; safe on several controllers. */
   async maintain(tenant: string): Promise<void> {
     const { journal } = this.#with;
     for await (const found of journal.abandoned(tenant)) {
@@ -62,7 +63,7 @@ export class FileWorks {
   }
 }
 
-/** Work that this controller carries out, as it is noted. */
+/** One run of recorded work by this controller. */
 class FileWorkRun {
   readonly #with: FileWorkDependencies;
   readonly #platform: Principal;
@@ -98,7 +99,7 @@ class FileWorkRun {
     return this.#with.journal.underWay.stopping;
   }
 
-  /** Tries again while the stores are away for a moment; how it ended, unless it has to rest. */
+  /** Retries while the stores are unavailable for a moment. Returns how the work ended; throws if it must pause. */
   async #carry(): Promise<FileWorkEnd> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -113,7 +114,7 @@ class FileWorkRun {
     }
   }
 
-  /** From the folder that was noted up to the one it began with. A copy takes nothing away and begins anew. */
+  /** Works from the recorded folder up to `from`. A copy removes nothing, so it starts again at `from`. */
   async #carryOnce(): Promise<void> {
     const { from, at, to, kind, space, rules } = this.#open;
     if (rules) this.#sight = await this.#with.sightOf({ ...this.#platform, data: rules });
@@ -127,7 +128,7 @@ class FileWorkRun {
     }
   }
 
-  /** All that lies in a folder and below it. */
+  /** Processes everything in the folder and below it. */
   async #empty(folder: Place): Promise<void> {
     for (let pass = 0; pass < FILE_WORK_PASSES_MAX; pass++) {
       const folders = await this.#passFiles(folder);
@@ -142,7 +143,7 @@ class FileWorkRun {
     throw new AppError("conflict", `${folder.fullname} is written to all the time: stop that, and begin again.`);
   }
 
-  /** Its files; answers its folders, `undefined` when nothing lies in it. */
+  /** Processes the files of the folder. Returns its folders; `undefined` if the folder is empty. */
   async #passFiles(folder: Place): Promise<readonly Place[] | undefined> {
     const folders: Place[] = [];
     let isEmpty = true;
@@ -156,7 +157,7 @@ class FileWorkRun {
     return isEmpty ? undefined : folders;
   }
 
-  /** Brings just these entries to where they go. Those that are gone are left out, so a repetition does no harm. */
+  /** Processes just these entries. Entries that are gone are left out, so a repetition does no harm. */
   async #pass(places: readonly Place[]): Promise<void> {
     this.#signal.throwIfAborted();
     const { store } = this.#with;
@@ -171,13 +172,16 @@ class FileWorkRun {
     await take(entries);
   }
 
-  /** What came after the beginning and is closed to the caller stays, in its folders: these were taken before. */
+  /**
+   * An entry that was added after the start and is closed to the caller stays. Its folders were already moved or
+   * removed, so they are made again.
+   */
   async #require(entries: readonly FileEntry[]): Promise<void> {
     try {
       for (const entry of entries) requireWork(this.#open, this.#sight, entry);
       await this.#requireNothingHidden(entries);
     } catch (error) {
-      // All of them are in one folder.
+      // All entries are in one folder.
       const [first] = entries;
       if (first) await this.#with.store.makeFoldersAbove(this.#platform, first);
       throw error;
@@ -192,7 +196,7 @@ class FileWorkRun {
     const { store } = this.#with;
     const targets = entries.map((entry) => targetOf(this.#open, entry));
     const replaced = await store.get(this.#platform, targets);
-    // A folder that is there already stays as it is.
+    // An existing folder stays unchanged.
     const put = entries.flatMap((entry, at) => {
       const [target, former] = [targets[at], replaced[at]];
       if (this.#open.kind === "copy") requireWork(this.#open, this.#sight, entry, former);
@@ -217,13 +221,13 @@ class FileWorkRun {
     );
   }
 
-  /** A copy belongs to its maker. */
+  /** A copy is owned by the user who makes it. */
   #row(target: Place, entry: FileEntry, content: HeldContent | undefined): Row {
     const { kind, user } = this.#open;
     return rowAt(target, kind === "copy" ? { ...entry, owner: user } : entry, content);
   }
 
-  /** The same in every attempt, so that no attempt leaves a mark behind. */
+  /** The mark is the same in every attempt, so that no attempt leaves a mark behind. */
   #newContent({ fullname }: FileEntry, { digest }: HeldContent): HeldContent {
     const mark = createHash("sha256").update(`${this.#open.id} ${fullname}`).digest("base64url");
     return { digest, mark: `file/${mark}` };

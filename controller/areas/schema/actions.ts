@@ -14,18 +14,18 @@ export interface Action {
   readonly objects: readonly Row[];
 }
 
-/** One statement for objects that follow each other and name the same members of one class. */
+/** One statement for consecutive objects that name the same members of one class. */
 export interface Step {
   readonly statement: Insert | Update;
-  /** One list for each object. */
+  /** One list of values per object. */
   readonly values: readonly (readonly Value[])[];
-  /** Place of its first object in the action. */
+  /** Index of its first object in the action. */
   readonly from: number;
 }
 
 interface Target {
   readonly view: ClassView;
-  /** With its members called as they are defined. */
+  /** The object with its members spelled as in their definition. */
   readonly object: Row;
   readonly set: readonly string[];
   /** The id of the updated object. */
@@ -33,8 +33,8 @@ interface Target {
 }
 
 /**
- * The steps of an action, in the order of its objects. It checks the names and values of all objects, in slices; an
- * error names the object as `data[n]`.
+ * The steps of an action, in the order of its objects. It checks names and values of all objects, in slices. An error
+ * names the object as `data[n]`.
  */
 export async function stepsOf(
   action: Action,
@@ -58,7 +58,7 @@ export async function stepsOf(
   return steps.map(({ step }) => step);
 }
 
-/** An error of one object says which. */
+/** Adds the object's index to errors of `work`. */
 function named<T>(index: number, work: () => T): T {
   try {
     return work();
@@ -83,7 +83,7 @@ function targetOf(kind: Action["kind"], given: Row, schema: VisibleSchema): Targ
   return { view, object, set, ...(id !== undefined && { id }) };
 }
 
-/** By the member `class`, else by the part of the id before its first colon. */
+/** The class of an object: by its member `class`, otherwise by the part of its id before the first colon. */
 function classOf(object: Row, schema: VisibleSchema): ClassView {
   if (typeof object.class === "string") return schema.require(object.class);
   const label =
@@ -110,7 +110,7 @@ function checkMember(
   else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
 }
 
-/** The id that an insert of the object would give it, with its member `class`. */
+/** The id that an insert would give to the object. The object has the member `class`. */
 export function idOfObject(given: Row, schema: VisibleSchema): string {
   const view = classOf(given, schema);
   const object = withNames(given, view, schema);
@@ -123,7 +123,7 @@ function withNames(given: Row, view: ClassView, schema: VisibleSchema): Row {
   return Object.fromEntries(Object.entries(given).map(([name, value]) => [schema.memberName(view, name), value]));
 }
 
-/** As an insert of the object would make it. */
+/** The id from the object's keys, as an insert makes it. */
 function idOf(object: Row, view: ClassView, what = "an update"): string {
   const keys = view.keys.flatMap((name) => {
     const column = view.column(name);

@@ -26,7 +26,7 @@ interface Wanted {
   readonly indexes: readonly string[];
 }
 
-/** Path of the class; `AppError("invalid")` for what is none, as it becomes part of a statement. */
+/** Path of the class. `AppError("invalid")` if the text is no path, because it becomes part of a statement. */
 export function classPath(text: string): string {
   const path = text.length > 1 ? text.replace(/\/$/, "") : text;
   if (CLASS_PATH.test(path)) return path;
@@ -39,7 +39,7 @@ export function classRef(path: string): ClassRef {
   return { kind: "class", path: classPath(path), subtree: false, alias: undefined, span: NOWHERE };
 }
 
-/** `CREATE CLASS` for a class that does not exist, below the superclass whose options it takes. */
+/** `CREATE CLASS` for a class that does not exist, below the superclass whose options it inherits. */
 export function creation(info: ClassInfo, above: ClassView | undefined): CreateClass {
   const { path, columns, keys, indexes } = wanted(info);
   const options = [
@@ -58,7 +58,7 @@ export function creation(info: ClassInfo, above: ClassView | undefined): CreateC
   };
 }
 
-/** One `ALTER CLASS` for everything that the class does not have yet. */
+/** One `ALTER CLASS` for everything that the class lacks. */
 export function extension(info: ClassInfo, view: ClassView): readonly AlterClass[] {
   const { path, columns, keys, indexes } = wanted(info, view);
   const missing = columns.filter((column) => isMissing(column, view.column(column.name)));
@@ -92,7 +92,7 @@ function nameOf(field: FieldInfo | string): string {
   return typeof field === "string" ? field : (field.name ?? field.colname ?? "");
 }
 
-/** None for a field that is only named and is there. */
+/** Empty for an existing field that is only named. */
 function columnOf(field: FieldInfo | string, view: ClassView | undefined): readonly ColumnDefinition[] {
   const name = nameOf(field);
   const text = typeof field === "string" ? undefined : (field.type ?? field.ftype);
@@ -131,13 +131,13 @@ function elementTypes(parameters: FieldInfo["fparam"]): readonly string[] {
   });
 }
 
-/** A title that is just the name says nothing. */
+/** `undefined` for a title that only repeats the name. */
 function titleOf(field: FieldInfo | string): string | undefined {
   const title = typeof field === "string" ? "" : field.title || field.dispname || "";
   return title === "" || title === nameOf(field) ? undefined : title;
 }
 
-/** A column cannot change its type. */
+/** True if the class lacks the column. `AppError("conflict")` if it has the column with another type. */
 function isMissing(column: ColumnDefinition, known: Column | undefined): boolean {
   if (!known) return true;
   const isSame =
@@ -148,7 +148,7 @@ function isMissing(column: ColumnDefinition, known: Column | undefined): boolean
   });
 }
 
-/** Those that say something else than what the class has, or what a new one takes from the class above. */
+/** Options that differ from those of the class; for a new class, from those it inherits. */
 function optionsOf(info: ClassInfo, view: ClassView | undefined, above = view): readonly ClassOption[] {
   const now = view?.options;
   const inherited = above?.options;

@@ -4,7 +4,7 @@ type IndexOption = Readonly<Record<string, string>>;
 
 const TEXT: IndexOption = { type: "string" };
 
-/** How clients expect the index of each column type to be described. */
+/** Descriptions of the index of each column type, in the form that clients expect. */
 const INDEX_OPTIONS = {
   varchar: TEXT,
   text: { type: "text" },
@@ -37,7 +37,7 @@ export function indexOption(type: string): IndexOption {
   return BY_NAME.get(type) ?? TEXT;
 }
 
-/** Clients look for the numbers that stand for the labels. */
+/** For an enum, clients expect the type of the numbers that represent its labels. */
 export function baseType(type: string): string {
   return type === "enum" ? "smallint" : type;
 }

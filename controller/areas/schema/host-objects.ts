@@ -9,7 +9,7 @@ const CLASS_OR_NUMBER = {
   schema: Type.Union([Type.String(), Type.Integer()], { description: "Its path or number" }),
 } as const;
 
-/** What `odb` says of classes and their fields; classes the script may not read do not exist for it. */
+/** Functions of `odb` about classes and their fields. Classes that the script may not read do not exist for it. */
 export function schemaHostObject(schema: SchemaService): HostObject {
   return {
     name: "odb",

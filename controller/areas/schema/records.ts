@@ -5,7 +5,9 @@ import { type ClassAccess, classAccess, type Principal } from "../permissions/in
 import { isPseudo, PSEUDO_FIELDS, pseudoType } from "../query/index.ts";
 import { baseType, indexOption, typeParameters } from "./field-types.ts";
 
-/** The classes and fields of a tenant as one principal sees them: what it may not read does not exist. */
+/**
+ * The classes and fields of a tenant as one principal sees them. Classes and fields that it may not read do not exist.
+ */
 export class VisibleSchema {
   readonly #principal: Principal;
   readonly #catalog: ClassCatalog;
@@ -13,14 +15,14 @@ export class VisibleSchema {
   readonly #access = new Map<ClassView, ClassAccess>();
   #below: ReadonlyMap<number, readonly ClassView[]> | undefined;
 
-  /** Without `indexes` the records leave out the state of the indexes. */
+  /** Without `indexes` the records do not contain the state of the indexes. */
   constructor(principal: Principal, catalog: ClassCatalog, indexes: readonly IndexStatus[] = []) {
     this.#principal = principal;
     this.#catalog = catalog;
     this.#indexes = new Map(indexes.map((status) => [indexKey(status.class, status.column), status]));
   }
 
-  /** In the order of their paths. */
+  /** Classes ordered by path. */
   get classes(): readonly ClassView[] {
     return this.tree("/");
   }
@@ -29,7 +31,7 @@ export class VisibleSchema {
     return this.#catalog.tree(path).filter((view) => this.#isReadable(view));
   }
 
-  /** By number or by path. `AppError("not_found")` when there is none. */
+  /** Finds a class by number or path. `AppError("not_found")` if there is none. */
   require(id: string): ClassView {
     const found = this.find(id);
     if (found) return found;
@@ -46,7 +48,7 @@ export class VisibleSchema {
     return view && this.#isReadable(view) ? view : undefined;
   }
 
-  /** The class at the path, or the next one above it that is there. */
+  /** The class at the path, or the nearest existing one above it. */
   nearest(path: string): ClassView | undefined {
     for (let at = path; at !== ""; at = at.slice(0, at.lastIndexOf("/"))) {
       const view = this.find(at);
@@ -59,12 +61,12 @@ export class VisibleSchema {
     return this.#catalog.byLabel(label).filter((view) => this.#isReadable(view));
   }
 
-  /** Those that have no visible class above them. */
+  /** Classes without a visible class above them. */
   roots(): readonly ClassView[] {
     return this.#childrenOf(-1);
   }
 
-  /** Classes between that are not visible are passed over. */
+  /** Visible children; invisible classes in between are skipped. */
   children(view: ClassView): readonly ClassView[] {
     return this.#childrenOf(view.cid);
   }
@@ -75,7 +77,7 @@ export class VisibleSchema {
   }
 
   /**
-   * What a member that is written in any case stands for in objects of the class: a column, else an edge type, else
+   * The exact name of a member that is written in any case: a column, otherwise an edge type, otherwise the text
    * itself.
    */
   memberName(view: ClassView, written: string): string {
@@ -141,7 +143,7 @@ export class VisibleSchema {
     return { ...this.record(view), fields: this.fields(view), ...this.#indexing(view, undefined) };
   }
 
-  /** What every object has, then the columns of the class in their order. */
+  /** The fields that every object has, then the columns of the class in their order. */
   fields(view: ClassView): FieldRecord[] {
     const common = { path: view.path, mtime: view.modifiedAtMs };
     return [...pseudoFields(common), ...this.columns(view).map((column) => this.#fieldRecord(column, view))];
@@ -175,7 +177,8 @@ export class VisibleSchema {
   }
 
   /**
-   * The index of a column, or of the words of the class; an own index that is ready beats an inherited one that is not.
+   * The state of the index of a column, or of the words of the class. Searches the class and those above it: the first
+   * index that is ready, otherwise the first one.
    */
   #indexing(view: ClassView, column: string | undefined): { readonly indexing?: Indexing } {
     const found: IndexStatus[] = [];
@@ -212,7 +215,7 @@ export class VisibleSchema {
     return known;
   }
 
-  /** -1 when no visible class is above. */
+  /** Number of the nearest visible class above; -1 if there is none. */
   #parentOf(view: ClassView): number {
     for (let path = view.parent; path !== undefined; ) {
       const above = this.#catalog.get(path);

@@ -122,7 +122,7 @@ function actionRoute(schema: SchemaService): Endpoint {
   });
 }
 
-/** Clients give the form's member that has the JSON different names. */
+/** Clients use different names for the form field that contains the JSON. */
 function infoOf({ input, text }: Call<ClassInput>): ClassInfo {
   if (input.data) return input.data;
   const values = [input.class, ...(text === undefined ? [] : [...parseUrlEncoded(text).values()].flat())];

@@ -21,7 +21,7 @@ let query: QueryService;
 let http: TestHttp;
 let admin: string;
 let viewer: string;
-/** May read below /matrix/ent only, not /matrix/ent/box, and not the column `secret`; writes /matrix/ent/app. */
+/** May read only below /matrix/ent, except /matrix/ent/box and the column `secret`; may write /matrix/ent/app. */
 let narrow: string;
 
 beforeAll(async () => {
@@ -236,7 +236,7 @@ test("what its reader may not read does not exist: classes, hidden and sealed co
   const tree = await get("schema/class/tree", narrow);
   expect(names(tree)).toEqual(["/matrix/ent", "/matrix/ent/app", "/matrix/ent/box/rack"]);
   expect(JSON.stringify(tree)).not.toContain("secret");
-  // The class between is not there, so its child hangs on what is.
+  // The class in between is invisible, so its child is attached to the nearest visible class.
   expect((tree.message as object[])[2]).toMatchObject({ pid: await cidOf("/matrix/ent") });
   for (const id of ["/matrix/ent/box", String(await cidOf("/matrix/ent/box")), "/matrix/system"]) {
     for (const url of [`list?id=${id}`, `tree?id=${id}`, `fields?id=${id}`])

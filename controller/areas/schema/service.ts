@@ -21,13 +21,13 @@ export interface SchemaDependencies {
   readonly runtime: Pick<Runtime, "clock">;
 }
 
-/** A whole table as one JSON text, as its clients want it. */
+/** A whole table as one JSON text, as its clients expect it. */
 export interface TableAnswer {
   readonly text: string;
   readonly meta: QueryMeta;
 }
 
-/** Classes and fields as records. Every change goes through MQL, and so through its rights, guards and audit. */
+/** Classes and fields as records. Every change is an MQL statement, with its rights, guards and audit entry. */
 export class SchemaService {
   readonly #objects: Pick<Objects, "catalog" | "indexStates">;
   readonly #query: Query;
@@ -39,7 +39,7 @@ export class SchemaService {
     this.#clock = runtime.clock;
   }
 
-  /** A number: the classes below; a path: the class and those below; nothing or -1: the root. */
+  /** `id` is a number: the classes below it. A path: that class and those below it. Absent or -1: the root classes. */
   async list(principal: Principal, id = "-1"): Promise<ClassRecord[]> {
     requirePermission(principal, "objects:read");
     const schema = await this.#visible(principal);
@@ -49,7 +49,7 @@ export class SchemaService {
     return views.map((one) => schema.record(one));
   }
 
-  /** The class and all below it, by path; nothing or -1: all classes. */
+  /** The class and all below it, ordered by path. Absent or -1: all classes. */
   async *tree(principal: Principal, id = "-1"): AsyncGenerator<ClassRecord[]> {
     requirePermission(principal, "objects:read");
     const schema = await this.#visible(principal);
@@ -70,19 +70,19 @@ export class SchemaService {
     return this.#details(principal, id);
   }
 
-  /** What a column may be, by name. */
+  /** The possible types of a column, by name. */
   fieldTypes(principal: Principal): Readonly<Record<string, FieldType>> {
     requirePermission(principal, "objects:read");
     return Object.fromEntries(fieldTypes().map((type) => [type.name, type]));
   }
 
-  /** The id that an insert of the object would give it. `AppError("invalid")` where that is not settled before. */
+  /** The id that an insert would give to the object. `AppError("invalid")` if it is only known after the insert. */
   async idOf(principal: Principal, object: Row): Promise<string> {
     requirePermission(principal, "objects:read");
     return idOfObject(object, await this.#visible(principal));
   }
 
-  /** `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
+  /** The table `field`, `ftype` or `class`. `AppError("too_large")` beyond `SCHEMA_TABLE_MAX_RECORDS`. */
   async table(principal: Principal, name: string): Promise<TableAnswer> {
     requirePermission(principal, "objects:read");
     const schema = await this.#indexed(principal);
@@ -100,8 +100,8 @@ export class SchemaService {
   }
 
   /**
-   * Makes the class, or gives one that is there what it lacks; nothing is taken away. The steps of an extension are
-   * made one after the other: after a failure the same call goes on where it stopped.
+   * Makes the class, or adds to an existing one what it lacks; nothing is removed. The steps of an extension run one
+   * after another. After a failure the same call continues where it stopped.
    */
   async save(principal: Principal, info: ClassInfo): Promise<ClassDetails> {
     requirePermission(principal, "objects:write");
@@ -119,8 +119,8 @@ export class SchemaService {
   }
 
   /**
-   * Inserts objects, or updates those that are there: found by `id`, else by the id that their keys make. Everything is
-   * checked before the first write; `AppError("not_found")` when some of an update are not there, after the others were
+   * Inserts objects, or updates existing ones, which are found by `id` or by the id that their keys make. Everything is
+   * checked before the first write. `AppError("not_found")` if some objects of an update do not exist; the others are
    * written.
    */
   async act(principal: Principal, action: Action, signal?: AbortSignal): Promise<ActionAnswer> {
@@ -143,7 +143,7 @@ export class SchemaService {
     return schema.details(schema.require(id));
   }
 
-  /** With how far every index is. */
+  /** The visible schema with the progress of every index. */
   async #indexed(principal: Principal): Promise<VisibleSchema> {
     const [catalog, indexes] = await Promise.all([
       this.#objects.catalog(principal),
@@ -207,7 +207,7 @@ function typeOf(value: unknown): string {
   return Array.isArray(value) ? "list" : typeof value === "object" ? "map" : "varchar";
 }
 
-/** Each execution of an update reports how many objects it changed. */
+/** Checks that every update changed its object: each execution reports the number of changed objects. */
 function requireAll(steps: readonly Step[], answered: readonly (readonly Row[])[]): void {
   const missing = steps.flatMap((step, index) =>
     (answered[index] ?? []).flatMap((row, at) => (row.count === 0 ? [`data[${step.from + at}]`] : [])),

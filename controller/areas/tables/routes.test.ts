@@ -11,7 +11,7 @@ let http: TestHttp;
 let admin: string;
 
 beforeAll(async () => {
-  // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+  // The engine starts together with the HTTP side, which needs the routes, so it is looked up at the first call.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   const tables = new TableService({ stores, runtime: testRuntime(realClock) });
   http = await openTestHttp({ endpoints: tableRoutes(tables) });

@@ -1,17 +1,17 @@
 import { AppError } from "../../../common/errors.ts";
 import { TABLE_MAX_BYTES, TABLE_ROWS_MAX } from "../../../common/limits.ts";
 
-/** One row of a table: JSON values by column. `key` names it, where it has one. */
+/** One row of a table: JSON values by column. `key` identifies it, if present. */
 export type TableRow = Readonly<Record<string, unknown>>;
 
-/** What rows are known by: a text, or a number as text. `undefined` for a row without one. */
+/** The key of a row as text, from a text or a number; `undefined` for a row without a key. */
 export function keyOf({ key }: TableRow): string | undefined {
   return key === undefined || key === null ? undefined : String(key as string | number);
 }
 
 /**
- * The rows with `given` among them: given rows stand where the first row of their key stood, or at the end. All rows of
- * a key that is given go. Rows without a key are added.
+ * Merges `given` into the rows. Given rows replace all rows with the same key, at the place of the first of them. Given
+ * rows with a new key, or without a key, are added at the end.
  */
 export function merged(rows: readonly TableRow[], given: readonly TableRow[]): readonly TableRow[] {
   const byKey = new Map<string, TableRow[]>();
@@ -38,13 +38,13 @@ export function merged(rows: readonly TableRow[], given: readonly TableRow[]): r
   return [...kept, ...others];
 }
 
-/** `AppError("invalid")` that names the first row whose key is neither a text nor a number. */
+/** `AppError("invalid")` for a key that is neither a text nor a number; names the first such row. */
 export function checkRows(rows: readonly TableRow[]): void {
   const wrong = rows.findIndex(({ key }) => !["string", "number", "undefined"].includes(typeof (key ?? undefined)));
   if (wrong !== -1) throw new AppError("invalid", `The key of row ${wrong + 1} is neither a text nor a number.`);
 }
 
-/** `AppError("too_large")` for more than one table holds. */
+/** `AppError("too_large")` if the rows exceed the limits of a table. */
 export function checkSize(rows: readonly TableRow[], bytes: number): void {
   if (rows.length > TABLE_ROWS_MAX)
     throw new AppError("too_large", `A table has at most ${TABLE_ROWS_MAX} rows, not ${rows.length}.`, {

@@ -21,7 +21,7 @@ const admin = testPrincipal();
 const neighbour = testPrincipal("administrator", "second");
 const viewer = testPrincipal("viewer");
 const stranger = { ...admin, user: "bob", grants: ["objects:read", "rules:*"] };
-/** One after the other, each flushed. */
+/** Number of writes made one after another, each flushed. */
 const AGED = onCluster ? 200 : 1_000;
 const AT_ONCE = 32;
 
@@ -239,7 +239,7 @@ describe("with a store that fails", () => {
   });
 });
 
-/** Repeats what did not surely happen; `done` is what a repetition is told when it did. */
+/** Repeats the call until it has surely taken effect. `done` is the error of a repetition after it did. */
 async function untilDone<T>(call: () => Promise<T>, done?: string): Promise<T | undefined> {
   let isDoubtful = false;
   for (;;) {

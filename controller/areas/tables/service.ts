@@ -11,14 +11,14 @@ import { TableStore } from "./store.ts";
 const NAME = { what: "name of a table", maxBytes: TABLE_NAME_MAX_BYTES, limit: "TABLE_NAME_MAX_BYTES" };
 
 /**
- * Extension tables: rows that rules and scripts look up. Every read asks the store, so that a change holds for all
- * controllers as soon as it is answered.
+ * Extension tables: rows that rules and scripts look up. Every read asks the store, so that all controllers see a
+ * change as soon as its call has returned.
  */
 export class TableService {
   readonly #stores: Stores;
   readonly #runtime: Runtime;
   readonly #retry: Retry;
-  /** The last change under way of each table: changes of one table follow each other here. */
+  /** The last pending change of each table: the changes of one table run one after another here. */
   readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Runtime }) {
@@ -33,7 +33,7 @@ export class TableService {
     return (await this.#store(principal)).names();
   }
 
-  /** In the order in which they were given; `AppError("not_found")` when there is no such table. */
+  /** Rows in the order in which they were given. `AppError("not_found")` if there is no such table. */
   async rows(principal: Principal, name: string): Promise<readonly TableRow[]> {
     requirePermission(principal, "tables:read");
     checkName(name, NAME);
@@ -42,19 +42,19 @@ export class TableService {
     return rows;
   }
 
-  /** Makes the table, or replaces all of its rows at once. Answers the rows. */
+  /** Makes the table, or replaces all of its rows at once. Returns the rows. */
   async replace(principal: Principal, name: string, rows: readonly TableRow[]): Promise<readonly TableRow[]> {
     requirePermission(principal, "tables:write");
     return this.#write(principal, name, { given: rows, make: () => rows });
   }
 
-  /** Makes the table, or puts the rows among its own: see `merged`. Answers all rows. */
+  /** Makes the table, or merges the rows into it: see `merged`. Returns all rows. */
   async merge(principal: Principal, name: string, rows: readonly TableRow[]): Promise<readonly TableRow[]> {
     requirePermission(principal, "tables:write");
     return this.#write(principal, name, { given: rows, make: (before) => merged(before, rows) });
   }
 
-  /** `AppError("not_found")` when there is no such table. */
+  /** `AppError("not_found")` if there is no such table. */
   async remove(principal: Principal, name: string): Promise<void> {
     requirePermission(principal, "tables:write");
     checkName(name, NAME);
@@ -85,7 +85,7 @@ export class TableService {
     });
   }
 
-  /** Attempts follow each other until one answers: of two controllers that change a table one has to begin anew. */
+  /** Retries until a write succeeds: if two controllers change a table at once, one of them must start again. */
   async #change<T>(principal: Principal, name: string, attempt: () => Promise<T | undefined>): Promise<T> {
     const place = `${principal.tenant}/${name}`;
     const work = this.#after(place, async () => {
@@ -115,7 +115,7 @@ export class TableService {
   }
 }
 
-/** Looked at before a table is made: tables made at the same moment may be more. */
+/** Checked before a table is made: tables made at the same moment may exceed the limit. */
 async function checkCount(store: TableStore): Promise<void> {
   if ((await store.names()).length < TABLES_PER_TENANT_MAX) return;
   throw new AppError("too_large", `There are ${TABLES_PER_TENANT_MAX} tables already.`, {

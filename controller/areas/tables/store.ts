@@ -10,21 +10,21 @@ const NAMES = "tables/names/";
 const ROWS = "tables/rows/";
 const WRITE_BYTES = 12;
 
-/** `write` is new with every write, so that a writer knows its own. */
+/** `write` is new with every write, so that a writer recognizes its own. */
 interface Stored {
   readonly write: string;
   readonly rows: readonly TableRow[];
 }
 
-/** A table as it was read. Revision 0: there is none. */
+/** A table as read from the store. Revision 0: it does not exist. */
 export interface TableState {
   readonly revision: number;
   readonly rows: readonly TableRow[] | undefined;
 }
 
 /**
- * Tables of a tenant in its KvStore: the rows of each are one value, so that they change together. Names lie by
- * themselves, so that a list of them reads no rows.
+ * Tables of a tenant in its KvStore. All rows of a table are one value, so that they change together. Names have keys
+ * of their own, so that listing them reads no rows.
  */
 export class TableStore {
   readonly #kv: KvStore;
@@ -37,7 +37,7 @@ export class TableStore {
     this.#random = random;
   }
 
-  /** In byte order. */
+  /** Names in byte order. */
   async names(): Promise<readonly string[]> {
     return this.#retry.run(async () => {
       const names: string[] = [];
@@ -51,7 +51,7 @@ export class TableStore {
     return { revision: entry?.revision ?? 0, rows: entry && decodeStored<Stored>(entry.value).rows };
   }
 
-  /** False when the table is not as it was read any more. */
+  /** Returns false if the table has changed since it was read. */
   async write(name: string, before: TableState, rows: readonly TableRow[]): Promise<boolean> {
     const write = Buffer.from(this.#random.bytes(WRITE_BYTES)).toString("base64url");
     const value = encodeJson({ write, rows } satisfies Stored);
@@ -62,7 +62,7 @@ export class TableStore {
     ]);
   }
 
-  /** False when the table is not as it was read any more. */
+  /** Returns false if the table has changed since it was read. */
   async remove(name: string, before: TableState): Promise<boolean> {
     return this.#change(name, before, [
       { kind: "delete", key: ROWS + name },

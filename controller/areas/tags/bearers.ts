@@ -6,16 +6,16 @@ import { TAGS_COLUMN, type Edit, type ObjectRow, type Objects } from "../objects
 import type { Principal } from "../permissions/index.ts";
 import { isAtOrBelow } from "./paths.ts";
 
-/** What becomes of a tag: its new path, nothing when it goes, or itself when it stays. */
+/** Maps a tag to its new path, to `undefined` if it is removed, or to itself if it stays. */
 export type TagChange = (tag: string) => string | undefined;
 
-/** The tags of an object, in no form that is promised: MQL writes what it likes. */
+/** The tags of an object. The stored value has no guaranteed form, because MQL can write any value. */
 export function tagsOf({ values }: ObjectRow): readonly string[] {
   const tags = values[TAGS_COLUMN];
   return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === "string") : [];
 }
 
-/** Objects that bear the tag or one below it, of every class: an indexed read, and the rows that owners provide. */
+/** Objects of every class that have the tag or one below it: by the index, and among the rows that owners provide. */
 export async function* bearersOf(
   objects: Pick<Objects, "read">,
   platform: Principal,
@@ -29,11 +29,11 @@ export async function* bearersOf(
   }
 }
 
-/** Changes the tags of objects, as the platform: who may rename a tag renames it wherever it is. */
+/** Changes the tags of objects with the platform's rights: a user who may rename a tag renames it on every object. */
 export class BearerChanges {
   readonly #objects: Pick<Objects, "update">;
   readonly #platform: Principal;
-  /** Objects that keep their tags, and why the first of them does. */
+  /** Objects that refused the change; `#reason` is the error of the first of them. */
   readonly #refused = new Set<string>();
   #reason = "";
 
@@ -46,7 +46,7 @@ export class BearerChanges {
     return { count: this.#refused.size, reason: this.#reason };
   }
 
-  /** How many objects were changed. One that refused is not asked again. */
+  /** Returns the number of changed objects. An object that refused is not tried again. */
   async make(rows: readonly ObjectRow[], change: TagChange): Promise<number> {
     const done = await mapLimited(rows, TAG_MOVE_WRITES_AT_ONCE, (row) => this.#one(row, change));
     return done.filter(Boolean).length;
@@ -69,7 +69,7 @@ export class BearerChanges {
     }
   }
 
-  /** The rows of some system classes are no objects: their owner changes them. */
+  /** Rows of some system classes are not stored as objects; the owner of the class changes them. */
   async #write({ id, class: view }: ObjectRow, edits: readonly Edit[]): Promise<boolean> {
     if (await this.#objects.update(this.#platform, { id, class: view.path }, edits, { admitted: true })) return true;
     if (!view.system) return false;

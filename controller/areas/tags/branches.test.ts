@@ -13,7 +13,7 @@ interface RootDefinition {
   readonly indexes: readonly { readonly column: string; readonly number?: number }[];
 }
 
-/** Stores in which tags get terms of their own only, as before they had branches. */
+/** Stores in which a tag has only its own term, as before the terms for branches existed. */
 function withoutBranches(stores: Stores): Stores {
   return {
     system: () => stores.system(),

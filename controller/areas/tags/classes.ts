@@ -4,7 +4,7 @@ import { columns, type Objects, type SystemClass } from "../objects/index.ts";
 import { systemPrincipal } from "../permissions/index.ts";
 import type { OpenMove } from "./open-moves.ts";
 
-/** Relative to the tenant's ospace: one object for each move or removal that objects bore the tag of. */
+/** Relative to the tenant's ospace: one object for each move or removal of a tag that objects had. */
 export const TAG_MOVE_PATH = "/system/tagmove";
 
 export const TAG_MOVE_CLASS: SystemClass = {
@@ -21,7 +21,7 @@ export const TAG_MOVE_CLASS: SystemClass = {
   guard: { reading: { permission: "tags:read", isOpenToGroups: true } },
 };
 
-/** Writes how far a move is. */
+/** Writes the progress of a move to its object. */
 export async function tellMove(objects: Pick<Objects, "insert">, open: OpenMove): Promise<void> {
   const { id, domain, from, to = "", user, done, startedMs, notedMs, end } = open;
   const row: Row = {

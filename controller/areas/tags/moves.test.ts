@@ -17,7 +17,7 @@ const admin = testPrincipal();
 const BOX = "/matrix/ent/box";
 const MANY = onCluster ? 100 : 1_000;
 
-/** Rows that no store holds. */
+/** Rows that no store contains. */
 const provided = { tags: ["own/t", "own/u"] as readonly string[] };
 const PROVIDED: SystemClass = {
   path: "/system/providedthing",
@@ -40,7 +40,7 @@ const PROVIDED: SystemClass = {
     ]);
   },
 };
-/** Its owner offers nothing. */
+/** The owner of this class offers no changes. */
 const CLOSED: SystemClass = {
   path: "/system/closedthing",
   columns: [{ name: "name", type: "varchar" }],
@@ -188,11 +188,11 @@ test.each(onCluster ? [true] : [true, false])(
       const now = isMoved ? `${name}-new` : name;
       expect(await tagsOf(`${name}a`), name).toEqual([`${now}/t`]);
       expect(await tagsOf(`${name}b`), name).toEqual([`${now}/t`, "kept"]);
-      // Nothing holds the tag any more.
+      // No open move blocks the tag any more.
       await one.tags.move(admin, { domain: "death", path: now }, `${name}-last`);
       expect(await tagsOf(`${name}a`), name).toEqual([`${name}-last/t`]);
     }
-    // Those that died after the trees were changed: at the objects, the end, its record and the last of the entry.
+    // Deaths after the change of the trees: at the objects, the end, its record and the removal of the entry.
     expect(names.length).toBeGreaterThanOrEqual(5);
     for (const heir of heirs) await heir[Symbol.asyncDispose]();
     await objects.close();

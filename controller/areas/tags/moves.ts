@@ -23,12 +23,12 @@ export interface MoveDependencies {
   readonly trees: MoveTrees;
 }
 
-/** What a move needs of the trees. */
+/** Methods of the trees that a move uses. */
 export interface MoveTrees {
   trees(tenant: string): Promise<TagTrees>;
-  /** Whether the trees name the move; when they do not, they never will. */
+  /** True if the trees name the move. If it is false, it stays false. */
   isBegun(tenant: string, id: string): Promise<boolean>;
-  /** The trees name it no more. Idempotent. */
+  /** Removes the move from the trees. Idempotent. */
   forget(tenant: string, id: string): Promise<void>;
 }
 
@@ -36,8 +36,8 @@ export interface MoveTrees {
 class Lost extends Error {}
 
 /**
- * Carries moves that stand in the trees to what bears their tags. An object that is changed does not bear the old tag any
- * more, so a move that is interrupted goes on by being begun again, on whichever controller.
+ * Applies moves that the trees already contain to the objects with those tags. A changed object does not have the old
+ * tag any more, so any controller can continue an interrupted move by starting it again.
  */
 export class TagMoves {
   readonly #with: MoveDependencies;
@@ -46,7 +46,7 @@ export class TagMoves {
     this.#with = dependencies;
   }
 
-  /** Resolves with the move when it has ended or rests, or when another controller has it. */
+  /** Resolves with the move when it has ended or paused, or when another controller has it. */
   start(mine: NotedMove): Promise<OpenMove> {
     return this.#start(mine, () => new MoveRun(mine, this.#with).run());
   }
@@ -59,7 +59,7 @@ export class TagMoves {
     return running;
   }
 
-  /** Continues abandoned moves. Call it from time to time and when a controller went; safe on several controllers. */
+  /** Continues abandoned moves. Call it periodically and when a controller left; safe on several controllers. */
   async maintain(tenant: string): Promise<void> {
     const { journal } = this.#with;
     for await (const found of journal.abandoned(tenant)) {
@@ -68,7 +68,7 @@ export class TagMoves {
     }
   }
 
-  /** What the trees do not name was noted and never came to pass. */
+  /** A recorded move that the trees do not name never took effect. */
   async #goOn(mine: NotedMove): Promise<OpenMove> {
     const { journal, trees } = this.#with;
     const { id, tenant, end } = mine.open;
@@ -78,7 +78,7 @@ export class TagMoves {
   }
 }
 
-/** A move that this controller carries out, as it is noted. */
+/** One run of a recorded move by this controller. */
 class MoveRun {
   readonly #with: MoveDependencies;
   #held: NotedMove;
@@ -110,7 +110,7 @@ class MoveRun {
     return this.#held.open;
   }
 
-  /** Tries again while the stores are away for a moment; how it ended, unless it has to rest. */
+  /** Retries while the stores are unavailable for a moment. Returns how the move ended; throws if it must pause. */
   async #carry(): Promise<MoveEnd> {
     const { journal, runtime } = this.#with;
     const { stopping } = journal.underWay;
@@ -128,7 +128,7 @@ class MoveRun {
     }
   }
 
-  /** Until a pass finds no object that was not changed: some got the tag while others were changed. */
+  /** Repeats until a pass changes no object, because objects may get the tag during a pass. */
   async #carryOnce(): Promise<MoveEnd> {
     const { objects, journal } = this.#with;
     const { tenant, ospace, traceparent, from } = this.#open;

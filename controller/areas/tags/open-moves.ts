@@ -2,8 +2,8 @@ import type { ErrorCode } from "../../../common/errors.ts";
 import { Journal, type JournalDependencies, type Noted, type OpenWork } from "../../store/journal/index.ts";
 
 /**
- * A tag that is moved or removed in its trees and still to be changed on what bears it. KvStore: `tags/open/<id>`. It
- * counts when the trees name its id among `moves`.
+ * A tag that was moved or removed in its trees and must still be changed on objects. KvStore: `tags/open/<id>`. It
+ * takes effect when the trees name its id in `moves`.
  */
 export interface OpenMove extends OpenWork {
   readonly tenant: string;
@@ -15,16 +15,16 @@ export interface OpenMove extends OpenWork {
   /** Absent: the tag is removed. */
   readonly to?: string;
   readonly startedMs: number;
-  /** When this was noted; the object of the move never shows an older state for a newer one. */
+  /** Time of this record, so that the object of the move never replaces a newer state with an older one. */
   readonly notedMs: number;
-  /** Objects that were changed so far. */
+  /** Number of objects changed so far. */
   readonly done: number;
   readonly end?: MoveEnd;
 }
 
 export interface MoveEnd {
   readonly state: "done" | "failed";
-  /** Objects that refused the change. */
+  /** Number of objects that refused the change. */
   readonly refused: number;
   readonly code?: ErrorCode;
   readonly message: string;

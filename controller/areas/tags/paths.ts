@@ -10,8 +10,8 @@ export function checkDomain(domain: string): void {
 }
 
 /**
- * The path as it is kept: parts between slashes, none at its ends. `AppError("invalid")` for parts that are empty, `.`,
- * `..` or have blanks at an end, and for control characters; `AppError("too_large")`.
+ * The normalised path: parts separated by slashes, no slash at its ends. `AppError("invalid")` for parts that are
+ * empty, `.` or `..` or have blanks at an end, and for control characters; `AppError("too_large")`.
  */
 export function tagPath(text: string): string {
   const path = text.replace(/^\//, "").replace(/\/$/, "");
@@ -31,7 +31,7 @@ export function tagPath(text: string): string {
   return path;
 }
 
-/** The path and those above it, the shortest first. */
+/** The path and those above it, shortest first. */
 export function lineOf(path: string): readonly string[] {
   const parts = path.split("/");
   return parts.map((_, at) => parts.slice(0, at + 1).join("/"));
@@ -41,7 +41,7 @@ export function isAtOrBelow(path: string, root: string): boolean {
   return path === root || path.startsWith(`${root}/`);
 }
 
-/** Where a path at or below `from` lies when `from` lies at `to`. */
+/** The new path of `path`, which is at or below `from`, after `from` moves to `to`. */
 export function movedPath(path: string, { from, to }: { readonly from: string; readonly to: string }): string {
   return to + path.slice(from.length);
 }

@@ -10,7 +10,7 @@ let admin: string;
 let controller: TagController;
 
 beforeAll(async () => {
-  // The engine comes with the HTTP side, which wants the routes: it is asked for when the first call arrives.
+  // The engine starts together with the HTTP side, which needs the routes, so it is looked up at the first call.
   const stores: Stores = { system: () => http.engine.system(), tenant: (name) => http.engine.tenant(name) };
   controller = tagController(stores);
   http = await openTestHttp({ endpoints: tagRoutes(controller.tags) });

@@ -103,7 +103,7 @@ describe("a tree", () => {
   });
 
   test("whose tag was renamed very often has that tag once, in a value that did not grow", async () => {
-    // Flushes would take minutes.
+    // On an engine on disk, flushes would take minutes.
     const stores = onCluster ? engine : memoryStores();
     const one = serviceOf(stores);
     const { kv } = await stores.tenant("matrix");
@@ -235,7 +235,7 @@ test("a change whose outcome the store does not know is made once", async () => 
     })),
   );
   await doubtful.move(admin, { domain: "doubt", path: "a" }, "b");
-  // The doubtful one, its repetition, and the one that ends the move.
+  // The doubtful write, its repetition, and the write that ends the move.
   expect(puts).toBe(3);
   expect(await paths("doubt")).toEqual(["b"]);
 });

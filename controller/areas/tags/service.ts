@@ -32,7 +32,7 @@ export interface TagDependencies {
   readonly controllers: Controllers;
 }
 
-/** Trees of tags, one for each domain, and the tags of objects. */
+/** Trees of tags, one per domain, and the tags of objects. */
 export class TagService {
   readonly #with: TagDependencies;
   readonly #trees: TreesChanges;
@@ -48,7 +48,7 @@ export class TagService {
     this.#moves = new TagMoves({ ...dependencies, journal: this.#journal, trees: this.#trees });
   }
 
-  /** Empty for a domain or a tag that is not there. `below`: only what lies below that tag. */
+  /** The tree of a domain; empty if the domain or the tag does not exist. `below`: only the part below that tag. */
   async tree(principal: Principal, domain: string, below = ""): Promise<TagNode> {
     requirePermission(principal, "tags:read");
     checkDomain(domain);
@@ -56,7 +56,7 @@ export class TagService {
     return (await this.#trees.trees(principal.tenant)).view(domain, root);
   }
 
-  /** With all tags above it. A tag that is there already stays. */
+  /** Adds the tag and all tags above it. An existing tag stays. */
   async add(principal: Principal, { domain, path }: TagName): Promise<void> {
     requirePermission(principal, "tags:write");
     checkDomain(domain);
@@ -64,8 +64,8 @@ export class TagService {
   }
 
   /**
-   * The tag and all below it go from the domain and, where no other domain shows them, from all that bears them; goes on
-   * as `move`. Answers warnings. `AppError("not_found")`.
+   * Removes the tag and all below it from the domain. A tag that no other domain shows is also removed from all
+   * objects; that part runs like `move`. Returns warnings. `AppError("not_found")`.
    */
   async remove(principal: Principal, { domain, path }: TagName): Promise<readonly string[]> {
     requirePermission(principal, "tags:write");
@@ -75,9 +75,10 @@ export class TagService {
   }
 
   /**
-   * The tag and all below it lie at the whole new path `to`, in every domain that shows the tag and on all that bears
-   * it. Answers warnings, of objects that refuse it among them. `AppError("conflict")` when this domain has the new path,
-   * or one of both is being moved; `AppError("deadline")`: the trees are changed, and it goes on with what bears the tag.
+   * Moves the tag and all below it to the whole new path `to`, in every domain that shows the tag and on all objects
+   * that have it. Returns warnings, also about objects that refuse the change. `AppError("conflict")` when this domain
+   * has the new path, or when one of both tags is being moved. `AppError("deadline")`: the trees are changed, and the
+   * change of objects continues in the background.
    */
   async move(principal: Principal, { domain, path }: TagName, to: string): Promise<readonly string[]> {
     requirePermission(principal, "tags:write");
@@ -86,7 +87,7 @@ export class TagService {
     return this.#change(principal, { domain, ...move }, (trees) => trees.moved(domain, move));
   }
 
-  /** Whether nothing in the tenant bears the tag or one below it, also nothing that the caller may not see. */
+  /** True if no object of the tenant has the tag or one below it, including objects that the caller may not see. */
   async isUnused(principal: Principal, path: string): Promise<boolean> {
     requirePermission(principal, "tags:read");
     const { tenant, ospace, traceparent } = principal;
@@ -95,17 +96,23 @@ export class TagService {
     return true;
   }
 
-  /** Makes the tags in the domain where they are missing. `AppError("not_found")` that names an id; then nothing is changed. */
+  /**
+   * Adds the tags to the objects, and to the domain where they are missing. `AppError("not_found")` names a missing id;
+   * nothing is changed then.
+   */
   async addTo(principal: Principal, domain: string, { ids, tags }: Tagging): Promise<void> {
     requirePermission(principal, "tags:write");
     checkDomain(domain);
     const paths = tags.map(tagPath);
     await this.#tagging.add(principal, { ids, tags: paths });
-    // Last: a tag that was moved away meanwhile is there again, as what was tagged after it.
+    // Last, so that a tag that was moved away in the meantime is shown again, as the objects now have it.
     await this.#show(principal.tenant, domain, paths);
   }
 
-  /** Takes just these tags, and none below them; a tag is the same in every domain, of which some callers name one. */
+  /**
+   * Removes exactly these tags from the objects, none below them. Tags are the same in every domain; `domain` is only
+   * checked.
+   */
   async takeFrom(principal: Principal, domain: string | undefined, { ids, tags }: Tagging): Promise<void> {
     requirePermission(principal, "tags:write");
     if (domain !== undefined) checkDomain(domain);
@@ -116,12 +123,12 @@ export class TagService {
     return this.#moves.maintain(tenant);
   }
 
-  /** Resolves when no move that is carried out here now is so any more. */
+  /** Resolves when all moves that run here now have ended or paused. */
   settled(): Promise<void> {
     return this.#journal.underWay.settled();
   }
 
-  /** What is under way rests, to be taken by another controller or the next. */
+  /** Running moves pause. Another controller, or the next start of this one, takes them. */
   close(): Promise<void> {
     return this.#journal.underWay.close();
   }
@@ -132,7 +139,9 @@ export class TagService {
     );
   }
 
-  /** Noted before the trees change, so that no change of them is without what has to follow. */
+  /**
+   * Records the move before the trees change, so that every change of the trees is followed by the change of objects.
+   */
   async #change(
     principal: Principal,
     tag: Omit<MovingTag, "id"> & Pick<OpenMove, "domain">,
@@ -149,7 +158,7 @@ export class TagService {
       moves: [...before.moves, movingOf(open, before)],
     }));
     const ended = this.#moves.start(begun);
-    // A caller that does not wait for the end gets no error; the object of the move has it.
+    // A caller that no longer waits gets no error; the object of the move has it.
     ended.catch(() => undefined);
     return outcome(begun, await withinTime(clock, ended, untilMs - clock.monotonicMs()));
   }
@@ -165,7 +174,7 @@ export class TagService {
       return begun;
     } catch (error) {
       this.#journal.underWay.letGo(open.id);
-      // What is in doubt is left to maintenance.
+      // If the outcome is unknown, maintenance decides.
       if (begun && error instanceof AppError && ["conflict", "invalid", "not_found", "too_large"].includes(error.code))
         await this.#journal.end(begun.open);
       throw error;
@@ -183,7 +192,7 @@ export class TagService {
   }
 }
 
-/** `AppError("conflict")` when it meets another that is under way: which comes first would be open for some objects. */
+/** `AppError("conflict")` if the move overlaps an open one: their order would be undefined for some objects. */
 function movingOf({ id, from, to }: NewWork<OpenMove>, { moves }: TreesState): MovingTag {
   const pathsOf = (move: Omit<MovingTag, "id">): readonly string[] => [
     move.from,

@@ -10,23 +10,23 @@ import { TagTrees, type MovingTag, type StoredTrees } from "./tree.ts";
 const TREES = "tags/trees";
 const WRITE_BYTES = 12;
 
-/** `write` is new with every write, so that a writer knows its own. */
+/** `write` is new with every write, so that a writer recognizes its own. */
 interface Stored {
   readonly write: string;
   readonly trees: StoredTrees;
-  /** Absent: none. */
+  /** Absent: no open moves. */
   readonly moves?: readonly MovingTag[];
 }
 
-/** The trees as they were read. Revision 0: there are none. */
+/** The trees as read from the store. Revision 0: there are none. */
 export interface TreesState {
   readonly revision: number;
   readonly trees: TagTrees;
-  /** Changes of trees that are still to come to what bears the tags. */
+  /** Changes of the trees that are not yet applied to all objects. */
   readonly moves: readonly MovingTag[];
 }
 
-/** The trees of a tenant in its KvStore: one value, so that a tag changes in all domains at once. */
+/** The trees of a tenant in its KvStore. They are one value, so that a tag changes in all domains at once. */
 export class TagStore {
   readonly #kv: KvStore;
   readonly #retry: Retry;
@@ -44,7 +44,7 @@ export class TagStore {
     return { revision: entry?.revision ?? 0, trees: TagTrees.of(trees), moves };
   }
 
-  /** False when the trees are not as they were read any more. */
+  /** Returns false if the trees have changed since they were read. */
   async write({ revision }: TreesState, { trees, moves }: Omit<TreesState, "revision">): Promise<boolean> {
     const write = Buffer.from(this.#random.bytes(WRITE_BYTES)).toString("base64url");
     const value = encodeJson({ write, trees: trees.stored(), ...(moves.length > 0 && { moves }) } satisfies Stored);

@@ -10,8 +10,8 @@ export interface Tagging {
 }
 
 /**
- * Adds tags to objects by their ids, or takes them, as MQL does: by the rules for rows, columns and classes that the
- * caller has, and through the owners of system classes.
+ * Adds tags to objects, or removes them, by object id. Like MQL, it applies the caller's rules for rows, columns and
+ * classes, and writes through the owners of system classes.
  */
 export class ObjectTagging {
   readonly #objects: Pick<Objects, "catalog">;
@@ -39,7 +39,7 @@ export class ObjectTagging {
     }
   }
 
-  /** By class. `AppError("not_found")` when the caller sees no such object, before anything is changed. */
+  /** Ids by class. `AppError("not_found")` when the caller sees no such object, before anything is changed. */
   async #found(principal: Principal, ids: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly string[]>> {
     const found = new Map<string, readonly string[]>();
     for (const [path, asked] of await this.#candidates(principal, ids)) {
@@ -60,7 +60,7 @@ export class ObjectTagging {
     return found;
   }
 
-  /** Several classes may share the label that an id begins with. */
+  /** Candidate ids by class path: several classes may share the label at the beginning of an id. */
   async #candidates(principal: Principal, ids: ReadonlySet<string>): Promise<ReadonlyMap<string, readonly string[]>> {
     const catalog = await this.#objects.catalog(principal);
     const asked = new Map<string, string[]>();

@@ -15,20 +15,20 @@ export interface TagMove {
   readonly to: string;
 }
 
-/** A tag whose objects are being changed; without `to` it is taken from them. */
+/** A tag that is being changed on objects; without `to` it is removed from them. */
 export interface MovingTag {
   readonly id: string;
   readonly from: string;
   readonly to?: string;
 }
 
-/** Paths by domain; with each path, all above it are there. */
+/** Paths by domain. All paths above a path are included. */
 type Domains = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** By domain, as it is stored: the paths that no other lies below. */
+/** The stored form, by domain: only the paths that have no path below them. */
 export type StoredTrees = readonly (readonly [domain: string, leaves: readonly string[]])[];
 
-/** The trees of all domains of a tenant. Immutable: a change answers other trees. */
+/** The trees of all domains of a tenant. Immutable: a change returns new trees. */
 export class TagTrees {
   readonly #domains: Domains;
 
@@ -56,25 +56,25 @@ export class TagTrees {
     return this.#domains.get(domain)?.has(path) ?? false;
   }
 
-  /** Whether any domain shows it. */
+  /** True if any domain shows the path. */
   shows(path: string): boolean {
     return [...this.#domains.values()].some((paths) => paths.has(path));
   }
 
-  /** With these paths and all above them. */
+  /** Adds these paths and all above them. */
   with(domain: string, paths: readonly string[]): TagTrees {
     return this.#changed(domain, new Set([...this.paths(domain), ...paths.flatMap(lineOf)]));
   }
 
-  /** Without the path and all below it, in this domain. `AppError("not_found")`. */
+  /** Removes the path and all below it from this domain. `AppError("not_found")`. */
   without(domain: string, path: string): TagTrees {
     this.#require(domain, path);
     return this.#changed(domain, new Set(this.paths(domain).filter((other) => !isAtOrBelow(other, path))));
   }
 
   /**
-   * The tag and all below it at its new place, in every domain that shows it: a path is one tag, whatever domains show
-   * it. `AppError("not_found")` when this domain does not, `AppError("conflict")` when it has the new path.
+   * Moves the tag and all below it in every domain that shows it: a path is the same tag in all domains.
+   * `AppError("not_found")` when this domain does not show it, `AppError("conflict")` when it has the new path.
    */
   moved(domain: string, move: TagMove): TagTrees {
     this.#require(domain, move.from);
@@ -86,7 +86,7 @@ export class TagTrees {
       .reduce<TagTrees>((trees, each) => trees.#movedIn(each, move), this);
   }
 
-  /** The tree of a domain, or what lies below a tag of it; empty when there is none. */
+  /** The tree of a domain, or the part below one of its tags; empty when there is none. */
   view(domain: string, below?: string): TagNode {
     const root: TagNode & { readonly nodes: TagNode[] } = { name: "", nodes: [] };
     const known = new Map([[below ?? "", root]]);
@@ -111,7 +111,7 @@ export class TagTrees {
     if (!this.has(domain, path)) throw new AppError("not_found", `There is no tag ${path} in ${domain}.`);
   }
 
-  /** A domain without tags is none. */
+  /** A domain without tags does not exist. */
   #changed(domain: string, paths: ReadonlySet<string>): TagTrees {
     const domains = new Map(this.#domains);
     if (paths.size > 0) domains.set(domain, paths);

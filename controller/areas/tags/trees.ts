@@ -7,15 +7,15 @@ import type { MoveTrees } from "./moves.ts";
 import { TagStore, type TreesState } from "./store.ts";
 import type { TagTrees } from "./tree.ts";
 
-/** What a change makes of the trees; `undefined` where there is nothing to change. */
+/** Computes the new trees; `undefined` if nothing changes. */
 export type TreesChange = (before: TreesState) => Omit<TreesState, "revision"> | undefined;
 
-/** Trees of all tenants, changed under the condition that they are as they were read. */
+/** The trees of all tenants. A change is written only if the trees are still as they were read. */
 export class TreesChanges implements MoveTrees {
   readonly #stores: Stores;
   readonly #runtime: Pick<Runtime, "clock" | "random">;
   readonly #retry: Retry;
-  /** The last change under way of each tenant: its changes follow each other here. */
+  /** The last pending change of each tenant: the changes of one tenant run one after another here. */
   readonly #changes = new Map<string, Promise<unknown>>();
 
   constructor({ stores, runtime }: { readonly stores: Stores; readonly runtime: Pick<Runtime, "clock" | "random"> }) {
@@ -28,7 +28,7 @@ export class TreesChanges implements MoveTrees {
     return (await (await this.#store(tenant)).read()).trees;
   }
 
-  /** Attempts follow each other until one answers: of two controllers that change trees one has to begin anew. */
+  /** Retries until a write succeeds: if two controllers change the trees at once, one of them must start again. */
   change(tenant: string, make: TreesChange): Promise<void> {
     return this.#after(tenant, async () => {
       const store = await this.#store(tenant);
@@ -41,7 +41,7 @@ export class TreesChanges implements MoveTrees {
     });
   }
 
-  /** Writes trees that do not name it once more, so that no write of before can name it later. */
+  /** If the trees do not name the move, writes them again, so that no earlier pending write can name it later. */
   async isBegun(tenant: string, id: string): Promise<boolean> {
     let isBegun = false;
     await this.change(tenant, (before) => {

@@ -15,7 +15,7 @@ import { etcdIsReady } from "./readiness.ts";
 
 const START_DEADLINE_MS = 60_000;
 const account = { user: "odp", password: "s3cret of etcd" };
-/** What keys of an installation begin with. */
+/** Prefix of all keys of an installation. */
 const KEYS = "odp/";
 
 describeCluster("an etcd that asks for certificates and accounts", () => {
@@ -87,7 +87,7 @@ describeCluster("an etcd that asks for certificates and accounts", () => {
     opened.push(etcd);
     return etcd;
   }
-  /** One read, which waits for nothing: refusals at the handshake are tried again until the call's deadline. */
+  /** One read without a wait of its own: refusals at the handshake are retried until the call's deadline. */
   const asked = (access: StoreAccess) => opens(access).kv.range({ key: Buffer.from(`${KEYS}x`) });
 
   test("is written, read and watched by who shows a certificate of its authority and has the keys of odp, and nothing else", async () => {

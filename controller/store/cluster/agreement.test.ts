@@ -6,10 +6,10 @@ import { schemaAgreed, type SchemaNode } from "./agreement.ts";
 import { Deadline } from "./deadline.ts";
 
 const LOOKS = 12;
-/** Pauses between looks take no time. */
+/** A clock whose pauses end at once. */
 const hasty: Clock = { ...realClock, after: (_, callback) => realClock.after(0, callback) };
 
-/** Each says its versions one after the other, the last one for ever; "" is no answer. */
+/** Nodes that report the given versions in turn, the last one forever; "" is no answer. */
 function nodesOf(...versions: readonly (readonly string[])[]): SchemaNode[] {
   return versions.map((said, at) => {
     const rest = [...said];

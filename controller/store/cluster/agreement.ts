@@ -2,16 +2,16 @@ import { AppError } from "../../../common/errors.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Deadline } from "./deadline.ts";
 
-/** After about two seconds: on a ring of three every definition takes some hundred milliseconds to reach all. */
+/** About two seconds: on a ring of three a definition takes some hundred milliseconds to reach all nodes. */
 const LOOKS_BEFORE_TOLD = 7;
 
-/** A node that is up, and the version of the tables it works by, as it says itself. */
+/** A running node and its schema version, as the node itself reports it. */
 export interface SchemaNode {
   readonly address: string;
   readonly version: () => Promise<string>;
 }
 
-/** What each of the nodes that are up works by, where it is not the same; undefined where they agree. */
+/** The schema versions of the running nodes if they differ; `undefined` if they agree. */
 export async function schemaDifference(up: readonly SchemaNode[]): Promise<string | undefined> {
   if (up.length < 2) return undefined;
   const versions = await Promise.all(up.map(async ({ address, version }) => [await told(version), address] as const));
@@ -20,9 +20,10 @@ export async function schemaDifference(up: readonly SchemaNode[]): Promise<strin
 }
 
 /**
- * Waits until all nodes that are up have the same tables, and says once for which it waits where that lasts. The driver waits only for a
- * definition that changed something: where another controller has begun the tables, or an answer was lost, the next
- * statement would meet a node that does not have them. `AppError("unknown_outcome")` with the nodes at the deadline.
+ * Waits until all running nodes have the same schema. If that takes long, it logs once what it waits for. The driver
+ * itself waits only for a definition that changed something. Without this wait, after another controller began the
+ * tables, or after a lost answer, the next statement could reach a node without them. `AppError("unknown_outcome")`
+ * with the nodes at the deadline.
  */
 export async function schemaAgreed(
   nodes: () => readonly SchemaNode[],

@@ -9,41 +9,41 @@ import type { Deadline } from "./deadline.ts";
 import { HASH_BITS } from "./hashes.ts";
 import type { Tables } from "./tables.ts";
 
-/** Of so many ids one is a sample, by the low bits of its hash. */
+/** One in this many ids is a sample, chosen by the low bits of its hash. */
 const SAMPLE_ONE_IN = 256;
-/** Samples a bucket is made for: about 4,096 ids that ever came, whether they are there or left a mark. */
+/** Samples per bucket: about 4,096 ids that ever came, whether they still exist or left a tombstone. */
 const SAMPLES_PER_BUCKET = 16;
 
-/** The partition of a hash: one at level 0, two at level 1, … , each a range of hashes. */
+/** The bucket (partition) of a hash: one bucket at level 0, two at level 1, and so on. Each is a range of hashes. */
 export function bucketOf(hash: number, level: number): number {
   return 2 ** level - 1 + Math.floor(hash / bucketWidth(level));
 }
 
-/** How many hashes a bucket covers. */
+/** Number of hashes in a bucket. */
 export function bucketWidth(level: number): number {
   return 2 ** (HASH_BITS - level);
 }
 
 interface KnownLevel {
   readonly level: number;
-  /** When this controller learned of it, in microseconds. */
+  /** Time in microseconds at which this controller learned it. */
   readonly learnedUs: number;
 }
 
 /**
- * How far something is spread: the postings of a term, the edges of an object. At level n it has 2^n times as many
- * buckets as at first. A level only rises. Writers may use any up to the stored one, so what they know may be old;
- * readers and removers look at all of them.
+ * How many buckets the postings of a term, or the edges of an object, are spread over: at level n, 2^n times as many as
+ * at first. A level only increases. Writers may use any level up to the stored one, so their knowledge may be old;
+ * readers and removers look at all levels.
  *
- * A level follows the number of different ids that ever came. Every id whose hash ends in zeros is put on record as a
- * sample, once and for good, so neither flips of few ids nor restarts count.
+ * A level follows the number of different ids that ever came. Every id whose hash ends in zeros is recorded as a
+ * sample, once and for good, so neither repeated changes of few ids nor restarts count.
  */
 export class BucketLevels {
   readonly #tables: Tables;
   readonly #table: string;
-  /** How many buckets there are at level 0, as a power of two. */
+  /** Number of buckets at level 0, as a power of two. */
   readonly #first: number;
-  /** By names of what is at level 1 or above. */
+  /** Known levels of 1 and above, by name. */
   readonly #known = new Map<string, KnownLevel>();
 
   constructor(tables: Tables, { bucketsAtFirst = 1 }: { readonly bucketsAtFirst?: number } = {}) {
@@ -52,14 +52,14 @@ export class BucketLevels {
     this.#first = Math.log2(bucketsAtFirst);
   }
 
-  /** The level to write at, of what is harmless where it should be gone. */
+  /** The level for writing rows that do no harm if they stay after a removal. */
   known(name: string): number {
     return this.#known.get(name)?.level ?? 0;
   }
 
   /**
-   * The level to write at, of what a later removal must find, however late the write arrives: who removes at a later
-   * time reads of this level. 0 where it was learned too short a time before.
+   * The level for writing rows that a later removal must find, however late the write arrives: a removal at a later
+   * time reads this level. 0 if the level was learned too recently.
    */
   settled(name: string, timeUs: number): number {
     const known = this.#known.get(name);
@@ -68,7 +68,7 @@ export class BucketLevels {
     return isSettled ? known.level : 0;
   }
 
-  /** As stored now, for reading and removing. */
+  /** The stored levels, for reading and removing. */
   async stored(names: readonly string[], deadline: Deadline): Promise<ReadonlyMap<string, number>> {
     const query = `SELECT DISTINCT term, level FROM ${this.#table} WHERE term IN ?`;
     const groups = [];
@@ -83,15 +83,15 @@ export class BucketLevels {
   }
 
   /**
-   * What to write with something above level 0: the keyspace may have been made anew since its level was stored. The
-   * higher level wins, as it is the time of its write.
+   * Statements to write together with rows above level 0, because the keyspace may have been recreated since the level
+   * was stored. The higher level wins: it is the write time.
    */
   statements(name: string): Statement[] {
     const level = this.known(name);
     return level === 0 ? [] : [this.#levelStatement(name, level)];
   }
 
-  /** To be called before an id comes; rarely does anything. */
+  /** Call it before an id is added; it rarely does anything. */
   async count(name: string, hash: number, deadline: Deadline): Promise<void> {
     if (hash % SAMPLE_ONE_IN !== 0 || this.known(name) === this.#most) return;
     const { cassandra } = this.#tables;

@@ -7,7 +7,7 @@ import { testRuntime } from "../../../test/helpers/runtime.ts";
 import type { StoreAccess } from "../access.ts";
 import { newClient } from "./cassandra.ts";
 
-// The opcodes of the native protocol that a sign-in takes.
+// Opcodes of the native protocol for signing in.
 const [ERROR, STARTUP, AUTHENTICATE, OPTIONS, SUPPORTED, AUTH_RESPONSE] = [0x00, 0x01, 0x03, 0x05, 0x06, 0x0f];
 const HEADER_BYTES = 9;
 const BAD_CREDENTIALS = 0x0100;
@@ -17,7 +17,7 @@ let server: Server;
 let authority: TestAuthority;
 let other: TestAuthority;
 let contactPoint: string;
-/** What clients sent to sign in. */
+/** The credentials that clients sent. */
 const heard: string[] = [];
 beforeAll(async () => {
   [authority, other] = [await TestAuthority.make(), await TestAuthority.make()];
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-/** As a node of Cassandra that asks for passwords, up to its judgement, which is always a refusal. */
+/** Answers like a Cassandra node that requires passwords, and always refuses. */
 function answer(socket: TLSSocket): void {
   let bytes = Buffer.alloc(0);
   socket.on("error", () => undefined);
@@ -68,7 +68,7 @@ function text(value: string): Buffer {
   return Buffer.concat([length, Buffer.from(value)]);
 }
 
-/** Why the driver did not get in. */
+/** The reason why the driver was refused. */
 async function refusal(access: StoreAccess): Promise<string> {
   const client = newClient({ contactPoints: [contactPoint], datacenter: "d", runtime: testRuntime(), access });
   client.on("log", () => undefined);

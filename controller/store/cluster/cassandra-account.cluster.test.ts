@@ -17,9 +17,9 @@ import { RepairHistory } from "./repairs.ts";
 
 const START_DEADLINE_MS = 240_000;
 const HEAP_MIB = 512;
-/** Far longer than a node keeps what a role may, which is two seconds. */
+/** Much longer than a node caches the permissions of a role, which is two seconds. */
 const RIGHTS_COUNT_WAIT_MS = 30_000;
-/** The one that every Cassandra with accounts begins with. */
+/** The first account of every Cassandra with accounts. */
 const SUPERUSER = { user: "cassandra", password: "cassandra" };
 const account = { user: "odp", password: "s3cret of cassandra" };
 const prefix = `a${randomBytes(5).toString("hex")}`;
@@ -75,7 +75,7 @@ client_encryption_options:
     await admin.close();
   });
 
-  /** False when this account does not get in. */
+  /** False if this account is refused. */
   async function executed(as: NonNullable<StoreAccess["account"]>, statements: readonly string[]): Promise<boolean> {
     const access = { tls, account: as };
     const client = newClient({
@@ -106,7 +106,7 @@ client_encryption_options:
       runtime: clusterRuntime,
     });
 
-  // Side by side: a refusal takes as long as a start waits for its stores.
+  // In parallel: a refusal takes as long as a start waits for its stores.
   test.concurrent(
     "needs a role that may create keyspaces, and nothing else",
     async () => {
@@ -149,7 +149,7 @@ client_encryption_options:
           message: expect.stringMatching(/history of repairs cannot be read: .*odp has no SELECT permission/),
         });
         await executed(SUPERUSER, [
-          // As many copies as there are nodes to read it from.
+          // Only as many copies as there are nodes to read them from.
           "ALTER KEYSPACE system_distributed WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 1}",
           `GRANT SELECT ON system_distributed.parent_repair_history TO ${account.user}`,
         ]);

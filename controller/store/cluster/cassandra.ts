@@ -19,7 +19,7 @@ import { Places } from "../places.ts";
 
 const { consistencies, responseErrorCodes } = cassandra.types;
 
-/** A value as the driver takes and gives it: longs as bigint, maps as Map, sets as arrays; undefined leaves a column as it is. */
+/** A value in the driver's form: longs as bigint, maps as Map, sets as arrays. `undefined` keeps a column unchanged. */
 export type CqlValue =
   | string
   | number
@@ -43,22 +43,22 @@ export interface PagePlace {
 
 export interface PageOfRows {
   readonly rows: readonly cassandra.types.Row[];
-  /** The driver's own mark of where the next page begins; absent at the end. */
+  /** The driver's state of the next page; absent at the end. */
   readonly state?: string;
 }
 
 export interface CassandraOptions {
-  /** `host:port` each. */
+  /** Each is `host:port`. */
   readonly contactPoints: readonly string[];
   readonly datacenter: string;
   readonly runtime: Runtime;
-  /** Absent: as plain text, and without an account. */
+  /** Absent: plain text and no account. */
   readonly access?: StoreAccess;
 }
 
 /**
- * Cassandra as the driver speaks it, with our own deadlines and repetition. Every statement is prepared, and every
- * write carries its own time, so that repeating it changes nothing.
+ * Cassandra through the driver, with our own deadlines and retries. Every statement is prepared, and every write has
+ * its own time, so that repeating it changes nothing.
  */
 export class Cassandra {
   readonly #client: cassandra.Client;
@@ -72,7 +72,7 @@ export class Cassandra {
     this.#runtime = runtime;
   }
 
-  /** Tries until a node answers or the deadline passes. */
+  /** Retries until a node answers or the deadline passes. */
   static async connect(options: CassandraOptions): Promise<Cassandra> {
     const deadline = new Deadline(options.runtime.clock, options.runtime.random, CLUSTER_CONNECT_DEADLINE_MS);
     correctListDecoding();
@@ -103,7 +103,7 @@ export class Cassandra {
     return this.#client.hosts;
   }
 
-  /** The time of a write that has none of its own: now, and above every earlier one of this process. */
+  /** Time for a write that has none of its own: the present, but later than every earlier one of this process. */
   nextTimeUs(): number {
     this.#lastTimeUs = Math.max(this.#lastTimeUs + 1, this.#runtime.clock.nowMs() * 1_000);
     return this.#lastTimeUs;
@@ -119,22 +119,22 @@ export class Cassandra {
     return result.rows ?? [];
   }
 
-  /** One page, from the mark an earlier one gave. */
+  /** One page, from the state of an earlier one. */
   async page(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows> {
     const way = { kind: "read", query: statement.query, deadline } as const;
     return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout));
   }
 
-  /** As `page`; undefined where a node gives it up, as it does after 100,000 marks of removals. */
+  /** As `page`; `undefined` if a node aborts the read, which it does after 100,000 tombstones. */
   async tryPage(statement: Statement, page: PagePlace, deadline: Deadline): Promise<PageOfRows | undefined> {
     const way = { kind: "read", query: statement.query, deadline } as const;
     return this.#repeat(way, (readTimeout) => this.#page(statement, page, readTimeout).catch(undefinedIfGivenUp));
   }
 
   /**
-   * Statements of one partition, which happen together or not at all. Never those of several in a logged batch: its
-   * coordinator keeps it at two other nodes and waits for both, so that on a ring of three it fails while one of them
-   * is lost and not yet counted as down.
+   * Writes statements of one partition atomically. Do not use a logged batch over several partitions: its coordinator
+   * stores the batch on two other nodes and waits for both, so on a ring of three it fails while one node is lost but
+   * not yet marked as down.
    */
   async write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
     const queries = statements.map(({ query, params }) => ({ query, params: params.map(driverValue) }));
@@ -147,10 +147,10 @@ export class Cassandra {
     );
   }
 
-  /** Changes definitions; every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
+  /** Changes definitions. Every statement must be repeatable (`IF NOT EXISTS`). Waits until all nodes agree. */
   async define(query: string): Promise<void> {
     const { clock, random } = this.#runtime;
-    // Longer than a call from outside may wait: what it begins is made to its end.
+    // Its deadline is longer than a call from outside may wait: a started definition is completed.
     const deadline = CallDeadline.outside(() => new Deadline(clock, random, CLUSTER_SCHEMA_DEADLINE_MS));
     await this.#repeat({ kind: "write", query, deadline }, () =>
       this.#client.execute(query, [], { readTimeout: deadline.leftMs(), isIdempotent: true }),
@@ -159,9 +159,9 @@ export class Cassandra {
   }
 
   /**
-   * Table by table. A node that drops a keyspace fails halfway when a late write, such as a hint, meets a table that it
-   * has dropped already (`Unknown CF`, Cassandra 5.0.8), and takes no definition until it is started again. The ring's
-   * test of indexes under change ends in this way without it.
+   * Drops the tables one by one, then the keyspace. When a node drops a whole keyspace and a late write, such as a
+   * hint, meets a table that is already dropped (`Unknown CF`, Cassandra 5.0.8), the drop fails halfway, and the node
+   * accepts no definition until it is restarted. The ring's test of indexes under change fails without this.
    */
   async dropKeyspace(keyspace: string): Promise<void> {
     const query = "SELECT table_name FROM system_schema.tables WHERE keyspace_name = ?";
@@ -190,7 +190,7 @@ export class Cassandra {
     return { rows: result.rows ?? [], ...(result.pageState ? { state: result.pageState } : {}) };
   }
 
-  /** Only what is written has bytes among its values. */
+  /** Only written values contain bytes. */
   #execute(
     { query, params }: { readonly query: string; readonly params: readonly unknown[] },
     options: cassandra.QueryOptions,
@@ -209,8 +209,8 @@ export class Cassandra {
           return await this.#attempt(deadline, attempt);
         } catch (error) {
           const fault = faultOf(error);
-          // A node that was away does not know yet what was defined meanwhile: what is gone is so once all agree. The
-          // ring's test of tenants fails without it.
+          // A node that was down may not know recent definitions yet: a table is really gone only if all nodes agree.
+          // The ring's test of tenants fails without this.
           if (fault === "answer" && (nodesAgree || !tellsGone(error))) throw answerError(error);
           if (fault === "answer") nodesAgree = !(await this.#nodesDiffer());
           if (UNPREPARED.test(reasonOf(error))) await this.#requireKeyspaceOf(query);
@@ -231,13 +231,13 @@ export class Cassandra {
     return (await schemaDifference(this.#nodesUp())) !== undefined;
   }
 
-  /** The driver does not tell why a statement that it knows cannot be prepared again. */
+  /** The driver does not say why it cannot prepare a known statement again, so check whether the keyspace exists. */
   async #requireKeyspaceOf(query: string): Promise<void> {
     const [, keyspace] = KEYSPACE.exec(query) ?? [];
     if (keyspace === undefined) return;
     if (await this.#nodesDiffer()) return;
     const readTimeout = CLUSTER_ATTEMPT_DEADLINE_MS;
-    // Where this fails as well, the attempt that follows tells what it is.
+    // If this fails, too, the next attempt reports the reason.
     const found = await this.#execute({ query: KEYSPACE_QUERY, params: [keyspace] }, { readTimeout }).catch(
       () => undefined,
     );
@@ -249,7 +249,7 @@ export class Cassandra {
     return this.#place(deadline).then(() => this.#begin(deadline, attempt));
   }
 
-  /** With a place of its own, which it leaves. */
+  /** Runs one attempt on a place that is already taken; releases the place when the attempt ends. */
   #begin<T>(deadline: Deadline, attempt: (readTimeoutMs: number) => Promise<T>): Promise<T> {
     const leftMs = deadline.leftMs();
     if (leftMs === 0) {
@@ -257,11 +257,11 @@ export class Cassandra {
       return Promise.reject(new NoTimeLeft("the call it is for has waited for too long"));
     }
     const work = attempt(Math.ceil(Math.min(leftMs, CLUSTER_ATTEMPT_DEADLINE_MS)));
-    // The driver tries one node after the other, each for this long.
+    // The driver tries one node after another, each for this long.
     return deadline.bound(work, noAnswerInTime, this.#left);
   }
 
-  /** The queue has no end of its own. */
+  /** Waits for a place until the deadline; the queue itself has no limit. */
   #place(deadline: Deadline): Promise<void> {
     return new Promise((resolve, reject) => {
       const cancel = deadline.atEnd(() => {
@@ -284,7 +284,7 @@ function undefinedIfGivenUp(error: unknown): undefined {
 
 interface Repeated {
   readonly kind: "read" | "write";
-  /** The first statement. */
+  /** The first statement of the request. */
   readonly query: string;
   readonly deadline: Deadline;
 }
@@ -293,7 +293,7 @@ const UNPREPARED = /Prepared query with ID .* not found/;
 const KEYSPACE = /\b(?:FROM|INTO|UPDATE)\s+(\w+)\./i;
 const KEYSPACE_QUERY = "SELECT keyspace_name FROM system_schema.keyspaces WHERE keyspace_name = ?";
 
-/** The driver takes bytes as Buffer only. */
+/** Converts bytes, because the driver accepts them only as Buffer. */
 function driverValue(value: CqlValue): unknown {
   if (value === undefined) return cassandra.types.unset;
   if (value instanceof Uint8Array && !Buffer.isBuffer(value))
@@ -311,33 +311,33 @@ function noAnswerInTime(): Error {
   return new Error("no node answered in time");
 }
 
-/** Not connected yet. */
+/** A client that is not connected yet. */
 export function newClient(options: CassandraOptions): cassandra.Client {
   const { tls, account } = options.access ?? {};
   return new cassandra.Client({
-    // The driver's own default believes any certificate.
+    // By default the driver accepts any certificate.
     ...(tls && { sslOptions: { ca: tls.ca, ...tls.client, rejectUnauthorized: true, minVersion: "TLSv1.2" } }),
     ...(account && { authProvider: new cassandra.auth.PlainTextAuthProvider(account.user, account.password) }),
     contactPoints: [...options.contactPoints],
     localDataCenter: options.datacenter,
-    // Besides the contact points, or the driver looks for their peers on 9042.
+    // Without this port the driver contacts the peers of the contact points on 9042.
     protocolOptions: {
       port: portOf(options.contactPoints[0]),
-      // See `define`, which waits also where the driver would not, and says for what.
+      // `define` waits itself, also in cases in which the driver would not, and logs the reason.
       maxSchemaAgreementWaitSeconds: 0,
     },
     queryOptions: { consistency: consistencies.localQuorum },
     encoding: { map: Map, useBigIntAsLong: true },
-    // The read timeout of the driver's own requests: only this one detects a connection that dies during its setup.
+    // Timeout of the driver's own requests: only this one detects a connection that dies during its setup.
     socketOptions: {
       connectTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
       readTimeout: CLUSTER_HANDSHAKE_DEADLINE_MS,
       defunctReadTimeoutThreshold: CLUSTER_SILENT_REQUESTS_MAX,
     },
-    // A node that hangs would hold up every new statement; the others prepare it when they meet it.
+    // A hanging node would delay every new statement; other nodes prepare it when they first get it.
     prepareOnAllHosts: false,
     policies: { reconnection: new cassandra.policies.reconnection.ExponentialReconnectionPolicy(100, 2_000, false) },
-    // One set of statements per tenant.
+    // Each tenant has its own set of statements.
     maxPrepared: 20_000,
   });
 }
@@ -349,7 +349,7 @@ function portOf(contactPoint: string | undefined): number {
   return port;
 }
 
-// The driver has no types for these.
+// Messages of errors for which the driver has no types.
 const NO_CONNECTION = /ECONNREFUSED|considered as DOWN|not connected|No connection available/i;
 const CLOSED = /client is shut|shutdown|shutting down/i;
 const NOT_SENT: ReadonlySet<number> = new Set([
@@ -369,8 +369,8 @@ const MAYBE_SENT: ReadonlySet<number> = new Set([
 type Fault = "answer" | "maybe_sent" | "not_sent";
 
 /**
- * `answer`: Cassandra has judged the request, or it is malformed. The others: no server did; `maybe_sent` may have
- * arrived, `not_sent` certainly did not.
+ * `answer`: Cassandra has judged the request, or it is malformed. In the other cases no server has judged it: a
+ * `maybe_sent` request may have arrived, a `not_sent` request certainly did not.
  */
 function faultOf(error: unknown): Fault {
   const { errors } = cassandra;
@@ -391,7 +391,7 @@ function faultOf(error: unknown): Fault {
   return neverLeft(error) ? "not_sent" : "maybe_sent";
 }
 
-/** The driver's own text of several failures holds their stacks. */
+/** The driver's own text of several failures contains their stacks. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof cassandra.errors.NoHostAvailableError)) return errorText(error);
   const reasons = Object.entries(error.innerErrors ?? {}).map(([host, inner]) => `${host}: ${errorText(inner)}`);
@@ -406,7 +406,7 @@ function neverLeft(error: unknown): boolean {
   );
 }
 
-/** Calls of a tenant that was deleted do not come that far. */
+/** Calls of a deleted tenant do not get this far. */
 function goneError(text: string): AppError {
   return new AppError("unavailable", `What the tenant has in Cassandra is gone and has to be restored: ${text}.`, {
     details: { reason: "keyspace_gone" },

@@ -1,12 +1,12 @@
 import type { Cells, StoredCell } from "../objects.ts";
 
 const TIME_BYTES = 8;
-/**
- * Times are written as signed numbers of 64 bits, in two halves: a bigint on the way would cost more than all the rest.
- */
+/** Times are written as signed 64-bit numbers in two halves, because a bigint would cost more than everything else. */
 const LOW = 2 ** 32;
 
-/** The time of a cell's write stands before its value: the times Cassandra keeps cannot be asked for by element. */
+/**
+ * A cell's value with its write time in front, because Cassandra cannot return the write time of a single map element.
+ */
 export function stampedCell(timeUs: number, value: Uint8Array): Buffer {
   const stamped = Buffer.allocUnsafe(TIME_BYTES + value.length);
   stamped.writeInt32BE(Math.floor(timeUs / LOW), 0);
@@ -15,20 +15,20 @@ export function stampedCell(timeUs: number, value: Uint8Array): Buffer {
   return stamped;
 }
 
-/** The time of a cell's write. */
+/** The write time of a cell. */
 export function stampUs(stamped: Buffer): number {
   return stamped.readInt32BE(0) * LOW + stamped.readUInt32BE(TIME_BYTES / 2);
 }
 
 let latestKeys: readonly string[] = [];
 
-/** The list of the entity before, when it is the same. */
+/** The list of the previous entity, if it has the same keys. */
 function sharedKeys(keys: readonly string[]): readonly string[] {
   const same = keys.length === latestKeys.length && keys.every((key, at) => key === latestKeys[at]);
   return same ? latestKeys : (latestKeys = keys);
 }
 
-/** Cells as the driver hands them out, each by itself. */
+/** Cells as the driver returns them, each in its own buffer. */
 export class StampedCells implements Cells {
   readonly keys: readonly string[];
   readonly #cells: readonly Buffer[];
@@ -56,7 +56,7 @@ export class StampedCells implements Cells {
 
   get(key: string): StoredCell | undefined {
     const place = this.keys.indexOf(key);
-    // Its own copy: the driver's buffers are windows on whole answers.
+    // A copy, because the driver's buffers are windows on whole answers.
     return place < 0
       ? undefined
       : { timeUs: this.timeUs(place), value: new Uint8Array(this.#cells[place]!.subarray(TIME_BYTES)) };

@@ -9,10 +9,10 @@ import type { Tables } from "./tables.ts";
 import { TokenScan } from "./token-scan.ts";
 
 const DIGEST_PATTERN = /^[0-9a-f]{64}$/;
-/** An upload that has not ended for so long never will. */
+/** An upload that has not ended after this time never will. */
 const UPLOAD_ABANDONED_MS = 24 * 3_600_000;
 const PENDING = "pending";
-/** Clocks of controllers are not further apart than this. */
+/** Time for which a removed mark is remembered; clocks of controllers differ by less. */
 const MARK_REMOVED_SECONDS = 24 * 3_600;
 const SWEEP_PAGE = 500;
 
@@ -21,16 +21,16 @@ interface Upload {
   readonly size: number;
   readonly madeMs: number;
   readonly condemned: boolean;
-  /** The time of the row's latest write, by the clock of its writer: the next write must have a greater one. */
+  /** Time of the row's latest write, by its writer's clock. The next write must have a later time. */
   readonly timeUs: number;
 }
 
 /**
- * Contents by digest. The bytes lie in `chunks` under the name of their upload; `contents` lists, for each digest, its
- * uploads (one, but for races) and the owners' marks.
+ * Contents by digest. The bytes are in `chunks` under the name of their upload. For each digest, `contents` lists its
+ * uploads (one, except after races) and the owners' marks.
  *
- * Sweep and put without a lock: put writes its mark, then looks for an upload that is not condemned, and else leaves
- * its own. Sweep condemns the uploads, then looks for marks. Whichever order the two take, one of them sees the other.
+ * Sweep and put work without a lock. Put writes its mark, then looks for an upload that is not condemned; without one
+ * it keeps its own. Sweep condemns the uploads, then looks for marks. In any order, one of them sees the other.
  */
 export class Contents {
   readonly #tables: Tables;
@@ -151,7 +151,7 @@ export class Contents {
       if (Number(row.made_ms) <= before) await this.#discard(String(row.name), Number(row.size_us));
   }
 
-  /** An upload readers may use; one that a sweep has condemned counts as absent. */
+  /** An upload that readers may use; one that a sweep has condemned counts as absent. */
   async #upright(digest: string): Promise<Upload | undefined> {
     return (await this.#rows(digest)).uploads.find((upload) => !upload.condemned);
   }
@@ -188,7 +188,7 @@ export class Contents {
     await cassandra.write([{ query, params }], cassandra.deadline());
   }
 
-  /** Chunks are written one after the other, so the first missing one is the end. */
+  /** Removes chunks up to the first missing one; chunks are written one after another, so it marks the end. */
   async #removeChunks(upload: string, writtenUs = 0): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     for (let part = 0; ; part++) {
@@ -200,7 +200,7 @@ export class Contents {
     }
   }
 
-  /** Best effort: a sweep comes back to what is left of an upload that failed. */
+  /** Best effort: a sweep later removes what is left of a failed upload. */
   async #discard(upload: string, writtenUs = 0): Promise<void> {
     try {
       await this.#removeChunks(upload, writtenUs);
@@ -227,8 +227,8 @@ export class Contents {
   }
 
   /**
-   * Greater than the time of the last write of this mark, by any clock. A removed mark therefore leaves a row for a
-   * while: Cassandra does not give the write time of a deleted row.
+   * Writes with a time later than the last write of this mark, by any clock. Therefore a removed mark leaves a row for
+   * a while: Cassandra does not return the write time of a deleted row.
    */
   async #setMark(digest: string, owner: string, marked: boolean): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
@@ -258,13 +258,15 @@ export class Contents {
     await cassandra.write([{ query, params: [this.#above(writtenUs), content, name] }], cassandra.deadline());
   }
 
-  /** Now, and above a time that was read. */
+  /** The present, but later than a time that was read. */
   #above(timeUs: number): bigint {
     return BigInt(Math.max(this.#tables.cassandra.nextTimeUs(), timeUs + 1));
   }
 }
 
-/** A content as a row of `contents` names it; undefined for rows of another kind and what a sweep has condemned. */
+/**
+ * The content that a row of `contents` names; `undefined` for other rows, and for uploads that a sweep has condemned.
+ */
 export function contentOf(row: types.Row): BlobInfo | undefined {
   const digest = digestOf(String(row.content));
   if (digest === undefined || row.kind !== "upload" || row.size === null || row.condemned === true) return undefined;
@@ -281,7 +283,7 @@ function toUpload(row: types.Row): Upload {
   };
 }
 
-/** The same bytes in pieces of the full chunk size, the last one shorter. */
+/** The same bytes in pieces of the full chunk size; the last one may be shorter. */
 async function* inChunks(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncGenerator<Buffer> {
   let held: Uint8Array[] = [];
   let heldBytes = 0;

@@ -6,9 +6,9 @@ interface ControlConnection {
 
 /**
  * Keeps the process alive when the driver's control connection, which follows the nodes of the cluster, fails in the
- * background. It looks for another node from timers and listeners; where two of them do at once, one resets the
- * connection the other works with, and the other's promise is rejected with nothing to hear it, which ends a process
- * of Node (cassandra-driver 4.10.0, `ControlConnection._refresh`). The one that reset it goes on.
+ * background. Timers and listeners make it look for another node. If two of them do so at once, one resets the
+ * connection that the other uses. The other's promise is then rejected without a handler, which ends a Node process
+ * (cassandra-driver 4.10.0, `ControlConnection._refresh`). The one that reset the connection continues.
  */
 export function keepControlConnection(client: cassandra.Client, note: (error: unknown) => void): void {
   const connection = controlConnectionOf(client);

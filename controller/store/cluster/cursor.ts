@@ -6,8 +6,8 @@ import type { Page, PageRequest } from "../objects.ts";
 const CHECK_BYTES = 8;
 
 /**
- * What a cursor belongs to: the same request of the same tenant gives the same text. Made only when a cursor is read or
- * written: most requests have one page.
+ * The request that a cursor belongs to, as text: the same request of the same tenant gives the same text. It is created
+ * only when a cursor is read or written, because most requests have one page.
  */
 export type RequestText = () => string;
 
@@ -15,12 +15,12 @@ export function requestText(keyspace: string, operation: string, ...parts: reado
   return () => JSON.stringify([keyspace, operation, ...parts]);
 }
 
-/** A place to go on from, bound to its request by a checksum. */
+/** Encodes a position to continue from, bound to its request by a checksum. */
 export function writeCursor(request: RequestText, place: string): string {
   return Buffer.concat([check(request, place), Buffer.from(place)]).toString("base64url");
 }
 
-/** The place, or undefined at the beginning. */
+/** The position; `undefined` at the beginning. */
 export function readCursor(request: RequestText, page: PageRequest): string | undefined {
   if (!Number.isInteger(page.limit) || page.limit < 1 || page.limit > OBJECT_PAGE_MAX) {
     throw new AppError("invalid", `A page holds 1 to ${OBJECT_PAGE_MAX} items.`);
@@ -34,7 +34,7 @@ export function readCursor(request: RequestText, page: PageRequest): string | un
   return place;
 }
 
-/** A page that continues at a place. Its cursor is encoded on demand: many callers use only the page. */
+/** A page that continues at a position. Its cursor is encoded on demand, because many callers use only the page. */
 export function pageBefore<T>(items: readonly T[], request: RequestText, place: string): Page<T> {
   return {
     items,

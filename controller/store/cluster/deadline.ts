@@ -6,8 +6,8 @@ const FIRST_PAUSE_MS = 20;
 const PAUSE_MAX_MS = 1_000;
 
 /**
- * The end of one store call, handed down through everything it does, and at the latest that of the call from outside
- * which it is made for. Counts the pauses between its attempts.
+ * The deadline of one store call, passed on through everything it does. It never exceeds the deadline of the call from
+ * outside that caused it. Also counts the pauses between attempts.
  */
 export class Deadline {
   readonly #clock: Clock;
@@ -36,14 +36,14 @@ export class Deadline {
     return new Silence(part, this.#clock, this.#call);
   }
 
-  /** Calls back once at the end of the time, unless it is cancelled by the answer before. */
+  /** Calls back once at the deadline, unless the returned function cancels it earlier. */
   atEnd(callback: () => void): () => void {
     return this.#clock.after(this.leftMs(), callback);
   }
 
   /**
-   * What `work` answers, or the fault at the end of the time, even while `work` continues. `ended` is called when
-   * `work` ends, however late.
+   * Result of `work`, or the fault at the deadline, even if `work` continues. `ended` is called when `work` ends,
+   * however late.
    */
   bound<T>(work: Promise<T>, fault: () => Error, ended: () => void): Promise<T> {
     return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Deadline {
     });
   }
 
-  /** Waits a little longer each time; false when there is no time left for another attempt. */
+  /** Waits a little longer each time. Returns false if no time is left for another attempt. */
   async pause(): Promise<boolean> {
     const pauseMs = this.#pauseMs * (0.5 + this.#random.next() / 2);
     this.#pauseMs = Math.min(this.#pauseMs * 2, PAUSE_MAX_MS);
@@ -69,7 +69,10 @@ export class Deadline {
   }
 }
 
-/** From the beginning of a request's first attempt that nothing answered to its end, the call from outside waits. */
+/**
+ * Counts the time of the call from outside as waiting, from the beginning of a request's first unanswered attempt to
+ * its end.
+ */
 export class Silence {
   readonly #part: string;
   readonly #clock: Clock;

@@ -3,11 +3,11 @@ import type { EdgeEnd, EntityKey } from "../objects.ts";
 import type { CqlValue } from "./cassandra.ts";
 import { hashOf } from "./hashes.ts";
 
-/** Edges lie at both of their ends. */
+/** Edges are stored at both of their ends. */
 export type EdgeSide = "out" | "in";
 
 export const EDGE_TABLES = { out: "edges_out", in: "edges_in" } as const;
-/** One row each, by `edgeRow`. */
+/** Conditions that select one row, with the parameters of `edgeRow`. */
 const EDGE_ROWS = {
   out: "cid = ? AND id = ? AND bucket = ? AND type = ? AND to_cid = ? AND to_id = ?",
   in: "to_cid = ? AND to_id = ? AND bucket = ? AND type = ? AND cid = ? AND id = ?",
@@ -18,14 +18,14 @@ export interface PlacedEdge {
   readonly edge: EdgeEnd;
 }
 
-/** Its row at one end, in the bucket of a level. */
+/** The edge's row at one end, in the bucket of a level. */
 export function edgeRow(side: EdgeSide, placed: PlacedEdge, level: number): { where: string; params: CqlValue[] } {
   const [near, far] = endsOf(side, placed);
   const bucket = edgeBucket(edgeHash(side, placed), level);
   return { where: EDGE_ROWS[side], params: [near.cid, near.id, bucket, placed.edge.type, far.cid, far.id] };
 }
 
-/** All of its rows at one end: one for each level up to `top` at most. */
+/** All possible rows of the edge at one end: one per level up to `top`. */
 export function edgeRows(side: EdgeSide, placed: PlacedEdge, top: number): { where: string; params: CqlValue[] } {
   const [near, far] = endsOf(side, placed);
   const hash = edgeHash(side, placed);
@@ -36,12 +36,12 @@ export function edgeRows(side: EdgeSide, placed: PlacedEdge, top: number): { whe
   };
 }
 
-/** As `BucketLevels` knows the edges of an object: no term begins so. */
+/** Name of an object's edges in `BucketLevels`; no term begins like it. */
 export function edgesName(side: EdgeSide, { cid, id }: EntityKey): string {
   return `${side === "out" ? ">" : "<"}${cid}:${id}`;
 }
 
-/** The same of the object that a row of the edge lies at. */
+/** The same name for the object at this end of the edge. */
 export function nameOf(side: EdgeSide, placed: PlacedEdge): string {
   return edgesName(side, endsOf(side, placed)[0]);
 }
@@ -55,7 +55,7 @@ export function levelsUpTo(top: number): readonly number[] {
   return Array.from({ length: top + 1 }, (_, level) => level);
 }
 
-/** Those of one level, in their order. */
+/** The buckets of one level in their order. */
 export function edgeBuckets(level: number): readonly number[] {
   const first = firstBucket(level);
   return Array.from({ length: EDGE_BUCKETS * 2 ** level }, (_, at) => first + at);
@@ -73,7 +73,7 @@ function firstBucket(level: number): number {
   return EDGE_BUCKETS * (2 ** level - 1);
 }
 
-/** That which the row lies at, then the other one. */
+/** The end at which the row is stored, then the other end. */
 function endsOf(side: EdgeSide, { from, edge }: PlacedEdge): readonly [EntityKey, EntityKey] {
   return side === "out" ? [from, edge.to] : [edge.to, from];
 }

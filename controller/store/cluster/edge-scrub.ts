@@ -20,20 +20,20 @@ import { TokenScan } from "./token-scan.ts";
 
 export type EdgeScrubPage = PageRequest & { readonly beforeUs: number };
 
-/** An edge as it lies at one of its ends. */
+/** An edge as stored at one of its ends. */
 interface EdgeRow extends PlacedEdge {
   readonly level: number;
   readonly timeUs: number;
-  /** Seconds to live, 0 for ever. */
+  /** Seconds to live; 0: forever. */
   readonly ttl: number;
 }
 
 type Outcome = "sound" | "missing" | "superfluous";
 
 /**
- * Compares `edges_out` and `edges_in`. A removal bears the time of what it removes, so what is written meanwhile stays. Of
- * an edge at its source it is certain that nobody repeats its write only where the source's death covers it, or once it is
- * older than deaths are remembered.
+ * Compares `edges_out` and `edges_in`. A removal has the time of the removed row, so anything written in the meantime
+ * stays. An edge at its source is removed only if its write can no longer be repeated: because the source's death
+ * covers it, or because it is older than remembered deaths.
  */
 export class EdgeScrub {
   readonly #tables: Tables;
@@ -111,7 +111,7 @@ export class EdgeScrub {
     return "superfluous";
   }
 
-  /** At any level. */
+  /** True if the edge exists at that end, at any level. */
   async #isThere(side: EdgeSide, row: EdgeRow): Promise<boolean> {
     const { cassandra, keyspace } = this.#tables;
     const { where, params } = edgeRows(side, row, await this.#top(side, row));
@@ -121,13 +121,13 @@ export class EdgeScrub {
     return standing !== undefined && !isDropped(standing);
   }
 
-  /** The highest level the edges of that end lie at. */
+  /** The highest level of the edges at that end. */
   async #top(side: EdgeSide, placed: PlacedEdge): Promise<number> {
     const name = nameOf(side, placed);
     return (await this.#levels.stored([name], this.#tables.cassandra.deadline())).get(name) ?? 0;
   }
 
-  /** It bears the present: whatever was removed of it is older. */
+  /** Writes with the present time, so that it wins over older removals. */
   async #addAtTarget(row: EdgeRow): Promise<void> {
     const { where, params } = edgeRow("in", row, 0);
     const { cassandra, keyspace } = this.#tables;
@@ -138,7 +138,7 @@ export class EdgeScrub {
     );
   }
 
-  /** The row at `side` that lies at the level of this one. */
+  /** Removes the row at `side` that is stored at the level of this one. */
   async #remove(side: EdgeSide, row: EdgeRow): Promise<void> {
     const { where, params } = edgeRow(side, row, row.level);
     const { cassandra, keyspace } = this.#tables;

@@ -20,14 +20,14 @@ import { keyspaceOf } from "./schema.ts";
 
 const CID = 11;
 const TYPE = "to";
-/** By such an edge a level is counted: every 256th as they come. */
+/** One in this many edges is a sample by which a level is counted. */
 const SAMPLE = 256;
-/** Of level 1: more samples than the buckets of level 0 are made for. */
+/** Enough samples for level 1: more than the buckets of level 0 are made for. */
 const SAMPLES = 16 * EDGE_BUCKETS + 1;
-/** More in each of the first buckets than a read may pass unwarned. */
+/** More dropped edges in each of the first buckets than a read may pass without a warning. */
 const DROPPED = 9_600;
 const DROPPED_AT_ONCE = 200;
-/** Page of a scrub, far above all edges here. */
+/** Page size of a scrub, far above the number of edges here. */
 const ALL = 1_000;
 
 describeCluster("edges of an object", () => {
@@ -43,7 +43,7 @@ describeCluster("edges of an object", () => {
   let lastUs = 0;
   const clock: Clock = { ...realClock, nowMs: () => realClock.nowMs() + aheadMs };
   const nextUs = (): number => (lastUs = Math.max(lastUs + 1, clock.nowMs() * 1_000));
-  /** What is written from now on goes by the levels that are known. */
+  /** Later writes use the known levels. */
   const settle = (): void => void (aheadMs += 2 * BUCKET_LEVEL_SETTLES_MS);
   beforeAll(async () => {
     engine = await openTestClusterEngine({ tenants: ["matrix"], clock });
@@ -64,7 +64,7 @@ describeCluster("edges of an object", () => {
     await store.objects.change([{ key: hub, timeUs: nextUs(), birth: true }]);
   });
 
-  /** The first so many keys by whose edges a level is counted at one side. */
+  /** The first keys whose edges are samples at one side. */
   function samples(side: EdgeSide, count: number): readonly EntityKey[] {
     const keys: EntityKey[] = [];
     for (let n = 0; keys.length < count; n += 1) {
@@ -103,9 +103,9 @@ describeCluster("edges of an object", () => {
       for (const key of keys.slice(0, SAMPLES)) await write(store.objects, key);
       expect(await levelOf(side, hub)).toBe(1);
       settle();
-      // The other controller knows nothing of it yet.
+      // The other controller does not know the new level yet.
       for (const [at, key] of keys.slice(SAMPLES).entries()) await write(at % 2 === 0 ? store.objects : other, key);
-      // Set again at another level than they lie at.
+      // Set again at another level than before.
       for (const key of keys.slice(0, 10)) await write(store.objects, key);
       expect(await levelsOfRows(side)).toEqual([0, 1]);
       const ids = keys.map(({ id }) => id).sort();
@@ -198,7 +198,7 @@ describeCluster("edges of an object", () => {
     } finally {
       warnings.stop();
     }
-    // Cassandra warns of a read that passes 1,000 marks of removals.
+    // Cassandra warns of a read that passes 1,000 tombstones.
     expect(warnings.take().filter((text) => text.includes("tombstone"))).toEqual([]);
   });
 

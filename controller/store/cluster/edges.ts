@@ -22,9 +22,9 @@ import { plainBytes, type EntityTable, type FoundEntity } from "./entities.ts";
 import { derivedTimeUs, REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
 
 const EDGES_PER_READ = 1_000;
-/** When an entity is removed, this many of its edges are removed at once; readers detect the others. */
+/** Edges that are removed at once when an entity is removed; readers detect the others. */
 const EDGES_ENDED_MAX = 100_000;
-/** What stands in place of the value of an edge that was dropped. */
+/** The value of a row that marks a dropped edge. */
 const DROPPED = Uint8Array.of(2);
 
 export function edgeLevels(tables: Tables): BucketLevels {
@@ -32,14 +32,14 @@ export function edgeLevels(tables: Tables): BucketLevels {
 }
 
 /**
- * Edges in `edges_out` by source, each end in buckets. `edges_in` is derived from that, by target: a row is added before
- * the edge and removed after it, so it may say too much, never too little, and what it says is checked at the source.
- * An edge is added before its source is written, and is not there until the source bears its time or a later one; it is
- * dropped after that. The removal of a source hides its edges at once, and removes them afterwards.
+ * Edges are in `edges_out` by source, in buckets. `edges_in` is derived from it, by target: its row is added before the
+ * edge and removed after it. So it may contain too much, never too little; readers check its rows at the source. An
+ * edge is added before its source is written, is visible when the source has its time or a later one, and is dropped
+ * after that write. The removal of a source hides its edges at once, and removes them afterwards.
  *
- * The more different edges an object ever had, the more buckets they are spread over (`BucketLevels`). One that is set
- * again may then lie at several levels: its latest row stands, and the lowest level tells it. Where there are several
- * levels, a row that says so stands for an edge that was dropped, as a write of it that arrives later may lie at any of them.
+ * The more different edges an object ever had, the more buckets they are spread over (`BucketLevels`). An edge that is
+ * set again may then be stored at several levels: its latest row is valid, and the lowest level returns it. With
+ * several levels, a row marks a dropped edge as dropped, because a late write of it may arrive at any of them.
  */
 export class EdgeTable {
   readonly #tables: Tables;
@@ -52,7 +52,7 @@ export class EdgeTable {
     this.#levels = edgeLevels(tables);
   }
 
-  /** Level by level. An edge that is set again meanwhile may be told twice. */
+  /** Edges level by level. An edge that is set again in the meantime may be returned twice. */
   async edges(
     key: EntityKey,
     direction: EdgeSide,
@@ -78,13 +78,13 @@ export class EdgeTable {
     }
   }
 
-  /** To be made before the source itself is written. */
+  /** Call it before the source itself is written. */
   writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
     const { key, addEdges = [], expiresAtMs } = change;
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, expiresAtMs);
     return addEdges.map(async (edge) => {
       const placed = { from: key, edge };
-      // By what was known before this edge counts.
+      // The statements use the levels known before this edge is counted.
       const [incoming, outgoing] = [
         this.#statement("in", placed, change, ttl),
         this.#statement("out", placed, change, ttl),
@@ -96,7 +96,7 @@ export class EdgeTable {
     });
   }
 
-  /** An edge that ends must not show what it was at another level before. */
+  /** Removes former rows of an expiring edge at other levels, so that they do not reappear when it expires. */
   async #supersede(placed: PlacedEdge, timeUs: number, deadline: Deadline): Promise<void> {
     const [top = 0] = await this.#topsOf("out", [placed], deadline);
     if (top === 0) return;
@@ -111,15 +111,15 @@ export class EdgeTable {
   }
 
   /**
-   * To be called after the source is written: takes away what the change drops. What a removal covers every reader finds
-   * out, so a failure with that is only logged.
+   * Call it after the source is written. Removes the edges that the change drops. After a removal of the source, every
+   * reader detects its ended edges, so a failure to remove these is only logged.
    */
   async retract({ key, timeUs, dropEdges = [], death }: EntityChange, deadline: Deadline): Promise<void> {
     await this.#drop(key, dropEdges, timeUs, deadline);
     if (death !== true) return;
     try {
       const ended = await this.#endedBy(key, timeUs, deadline);
-      // First what tells where the others are. What arrives later the time of the removal covers.
+      // Incoming rows first: outgoing ones show where they are. The removal's time covers rows that arrive later.
       await this.#dropIncoming(ended, timeUs, deadline);
       const lying = ended.flatMap(({ levels, ...placed }) => [...levels].map((level) => edgeRow("out", placed, level)));
       await this.#delete("out", lying, timeUs, deadline);
@@ -151,7 +151,7 @@ export class EdgeTable {
     ]);
   }
 
-  /** The edges that a removal covers, and where they lie. */
+  /** The edges that a removal covers, with their levels. */
   async #endedBy(from: EntityKey, timeUs: number, deadline: Deadline): Promise<readonly EndedEdge[]> {
     const { cassandra } = this.#tables;
     const stored = await this.#levels.stored([edgesName("out", from)], deadline);
@@ -183,8 +183,8 @@ export class EdgeTable {
   }
 
   /**
-   * At the only level there is the removal itself stays in the way of a write that arrives later. At several it would have to
-   * go to all, and leave a mark of every edge that ever came in the few buckets of the first.
+   * With one level, the deletion itself covers a write that arrives later. With several, it would be written at each,
+   * and every edge that ever existed would leave a tombstone in the few buckets of the first level.
    */
   async #dropOutgoing(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
@@ -208,7 +208,7 @@ export class EdgeTable {
     );
   }
 
-  /** A row that arrives later is one too many. */
+  /** A row that arrives later is superfluous, but harmless. */
   async #dropIncoming(edges: readonly PlacedEdge[], timeUs: number, deadline: Deadline): Promise<void> {
     const tops = await this.#topsOf("in", edges, deadline);
     await Promise.all(
@@ -241,7 +241,7 @@ export class EdgeTable {
     return names.map((name) => levels.get(name) ?? 0);
   }
 
-  /** Where it has rows. */
+  /** The levels at which the edge has rows. */
   async #levelsOf(side: EdgeSide, placed: PlacedEdge, top: number, deadline: Deadline): Promise<readonly number[]> {
     const rows = await this.#rowsOf(side, placed, top, deadline);
     return rows.map(({ bucket }) => levelOfBucket(Number(bucket)));
@@ -284,7 +284,7 @@ export class EdgeTable {
     return keys.map((from, at) => outgoingEdge(from, sources[at], edges[at]));
   }
 
-  /** The latest row of an edge; undefined where a lower level has told it since the reading began. */
+  /** The latest row of an edge; `undefined` if a lower level has returned it since the reading began. */
   async #standing(
     side: EdgeSide,
     placed: PlacedEdge,
@@ -292,10 +292,10 @@ export class EdgeTable {
     deadline: Deadline,
   ): Promise<Row | undefined> {
     if (top === 0) return row;
-    // Where one at a lower level is later, that one tells it.
+    // If a row at a lower level is later, that row returns the edge.
     if (isDropped(row)) return undefined;
     const level = levelOfBucket(Number(row.bucket));
-    // What an edge is stands at its source.
+    // The row at the source decides about the edge.
     if (side === "in" && level === 0) return row;
     const rows = await this.#rowsOf(side, placed, top, deadline);
     const isTold = rows.some(
@@ -351,10 +351,10 @@ const COLUMNS = {
   in: "bucket, type, cid, id, WRITETIME(present) AS time_us",
 } as const;
 
-/** Where a page begins. */
+/** Position of a page. */
 interface EdgePlace {
   readonly level: number;
-  /** When the first page was read. */
+  /** Time at which the first page was read. */
   readonly sinceUs: number;
   readonly state?: string;
 }
@@ -362,7 +362,7 @@ interface EdgePlace {
 interface ReadPart {
   readonly key: EntityKey;
   readonly rows: readonly Row[];
-  /** The highest level its edges lie at. */
+  /** The highest level of its edges. */
   readonly top: number;
   readonly sinceUs: number;
 }
@@ -373,7 +373,7 @@ function targetOf(row: Row): EntityKey {
   return { cid: Number(row.to_cid), id: String(row.to_id) };
 }
 
-/** Of all rows of an edge. Of two of one time a removal stands, as in one row. */
+/** The latest of all rows of an edge. At equal times a removal wins, as within one row. */
 export function latestOf(rows: readonly Row[]): Row | undefined {
   return rows.reduce<Row | undefined>((latest, row) => {
     const later = latest === undefined ? 1 : Number(row.time_us) - Number(latest.time_us);
@@ -381,7 +381,7 @@ export function latestOf(rows: readonly Row[]): Row | undefined {
   }, undefined);
 }
 
-/** Undefined when there is none, the removal of its source covers it, or its change was not made. */
+/** `undefined` if there is none, if the removal of its source covers it, or if its change was not completed. */
 function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row | undefined): Edge | undefined {
   if (source === undefined || row === undefined || !Buffer.isBuffer(row.value) || isDropped(row)) return undefined;
   const timeUs = Number(row.time_us);
@@ -390,12 +390,12 @@ function outgoingEdge(from: EntityKey, source: FoundEntity | undefined, row: Row
   return { from, type: String(row.type), to: targetOf(row), timeUs, ...(value === undefined ? {} : { value }) };
 }
 
-/** Whether it stands for an edge that was dropped. */
+/** True if the row marks a dropped edge. */
 export function isDropped(row: Row): boolean {
   return Buffer.isBuffer(row.value) && row.value[0] === DROPPED[0];
 }
 
-/** An edge row must have a value to exist; its first byte says whether the edge has one. */
+/** A stored value, never empty because an edge row needs one. Its first byte says whether the edge has a value. */
 function edgeValue(value: Uint8Array | undefined): Uint8Array {
   return value === undefined ? Uint8Array.of(0) : Buffer.concat([Uint8Array.of(1), value]);
 }

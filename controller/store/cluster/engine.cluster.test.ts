@@ -17,7 +17,7 @@ import { EtcdKvStore } from "./kv.ts";
 import { TENANT_FORMAT } from "./registry.ts";
 import { keyspaceOf } from "./schema.ts";
 
-/** Tables are made and dropped twice, definition by definition, which takes long beside others. */
+/** Tables are created and dropped twice, one definition after another; this is slow when other tests run. */
 const TABLES_TWICE_MS = 180_000;
 
 describeCluster("cluster engine", () => {
@@ -156,7 +156,7 @@ describeCluster("cluster engine", () => {
       return (await cassandra.read({ query, params: [] }, cassandra.deadline())).length;
     };
     expect(await indexes(keyspace)).toBe(NUMBER_SLOTS + 2);
-    // The installation itself keeps records alone: making it takes as little time as it can.
+    // The installation itself keeps only records, so creating it takes as little time as possible.
     await engine.system();
     expect(await indexes(keyspaceOf(engine.prefix, "system"))).toBe(1);
     kv.close();

@@ -18,17 +18,17 @@ import { CassandraScrub } from "./scrub.ts";
 import { WordTable } from "./words.ts";
 
 export interface ClusterEngineOptions {
-  /** Such as `http://10.0.0.1:2379`. */
+  /** For example `http://10.0.0.1:2379`. */
   readonly etcdEndpoints: readonly string[];
-  /** `host:port` each. */
+  /** Each is `host:port`. */
   readonly cassandraContactPoints: readonly string[];
   readonly cassandraDatacenter: string;
-  /** Absent: as plain text, and without an account. */
+  /** Absent: plain text and no account. */
   readonly etcdAccess?: StoreAccess;
   readonly cassandraAccess?: StoreAccess;
   /**
-   * Sets installations on one cluster apart: begins every key in etcd and every keyspace. Lower-case letters and
-   * digits.
+   * Prefix of every key in etcd and of every keyspace; it separates installations on one cluster. Lower-case letters
+   * and digits.
    */
   readonly prefix?: string;
   readonly runtime: Runtime;
@@ -40,7 +40,7 @@ const SYSTEM_SLOTS = 0;
 const TENANT_PATTERN = /^[a-z][a-z0-9_]{0,47}$/;
 const PREFIX_PATTERN = /^[a-z][a-z0-9]{0,19}$/;
 
-/** etcd for what must be agreed on, Cassandra for what is plentiful. Resolves when Cassandra has answered. */
+/** Uses etcd for data that must be agreed on, Cassandra for bulk data. Resolves when Cassandra has answered. */
 export async function openClusterEngine(options: ClusterEngineOptions): Promise<Engine> {
   const prefix = options.prefix ?? "odp";
   if (!PREFIX_PATTERN.test(prefix))
@@ -53,7 +53,7 @@ export async function openClusterEngine(options: ClusterEngineOptions): Promise<
 }
 
 interface OpenTenant extends TenantStore {
-  /** What is known of a keyspace that was lost. */
+  /** Drops cached knowledge of a keyspace that was lost. */
   readonly forget: () => void;
   readonly close: () => void;
 }
@@ -128,7 +128,7 @@ class ClusterEngine implements Engine {
     const parts = { etcd: this.#etcd, cassandra: this.#cassandra, kv: this.#registry.kv, keyspace };
     await isReady("etcd", () => etcdIsReady(parts));
     return isReady("Cassandra", async () => {
-      // Where it has to be made first, that has a deadline of its own, far later than this call's.
+      // If it must be created first, that has its own deadline, far later than this call's.
       await call.wait("Cassandra", this.system());
       await cassandraIsReady(parts);
       const lost = await this.#registry.lost();
@@ -137,7 +137,7 @@ class ClusterEngine implements Engine {
     });
   }
 
-  /** Each once, and again when it was there meanwhile. */
+  /** Logs each lost tenant once, and again if it was back in the meantime. */
   #tellLost(lost: readonly LostTenant[]): void {
     const { log } = this.#etcd.runtime;
     for (const { tenant, keyspace } of lost)
@@ -165,7 +165,7 @@ class ClusterEngine implements Engine {
     if (known !== undefined) return known;
     const opening = open();
     this.#open.set(name, opening);
-    // The next caller tries a failed open again.
+    // After a failure the next caller tries again.
     opening.catch(() => this.#open.get(name) === opening && this.#open.delete(name));
     return opening;
   }
@@ -184,7 +184,7 @@ class ClusterEngine implements Engine {
       forget: () => words.forget(),
       scrub: new CassandraScrub({ tables, objects, blobs, words }),
       close() {
-        // A step under way ends with its call.
+        // A running step ends with its call.
         void sweep.close();
         kv.close();
       },

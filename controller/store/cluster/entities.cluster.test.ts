@@ -32,7 +32,7 @@ describeCluster("the memory of a removal", () => {
     return Number(row?.kept) * 1_000;
   }
 
-  /** Cassandra may cover what is written below the time of a removal for as long as it has not dropped its mark. */
+  /** As long as Cassandra keeps the tombstone of a removal, the tombstone may cover writes with earlier times. */
   test("lasts until the time of the removal is over, so that the next object of that name is written above it", async () => {
     const { objects } = await engine.tenant("matrix");
     const nowMs = clusterRuntime.clock.nowMs();

@@ -29,7 +29,7 @@ import { isClassTerm } from "../terms.ts";
 
 const NUMBERS = SLOTS.map((slot) => `n${slot}`);
 const PRESENT = ["birth", "last", "died", "ends", ...NUMBERS].join(", ");
-/** What a change can write of the present besides numbers, in the order of `presentValues`. */
+/** Columns of `present`, besides numbers, that a change can write, in the order of `presentValues`. */
 const ASSIGNMENTS = [
   "birth = ?",
   "last = ?",
@@ -40,25 +40,27 @@ const ASSIGNMENTS = [
   "ends = ?",
 ];
 
-/** What an index query asks for: all that is in a class, in ranges of numbers, or both. */
+/** Request to the indexes: entities in a class, in ranges of numbers, or both. */
 type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: readonly string[] };
 
-/** What is known of one key. */
+/** The stored data of one key. */
 export interface FoundEntity {
   readonly entity: Entity;
-  /** The greatest time of a change that was made; infinite where it is no longer known. */
+  /** Latest time of a completed change; infinite if it is no longer known. */
   readonly writtenUs: number;
   readonly classes: readonly string[];
 }
 
-/** What entities are now, in `present`: a small partition each. */
+/** The present state of entities, in `present`: one small partition each. */
 export class EntityTable {
   readonly #tables: Tables;
   readonly #table: string;
   readonly #selectWritten: string;
   readonly #all: TokenScan;
   readonly #inParts: TokenScan;
-  /** By what is written: a bit for each of `ASSIGNMENTS`, above them how many slots are named. */
+  /**
+   * Statements by the columns they write: a bit per entry of `ASSIGNMENTS`, and above them the number of named slots.
+   */
   readonly #updates: string[] = [];
 
   constructor(tables: Tables) {
@@ -72,7 +74,7 @@ export class EntityTable {
     this.#selectWritten = `SELECT last FROM ${this.#table} WHERE cid = ? AND id = ?`;
   }
 
-  /** Statements on one partition. */
+  /** The statements of a change, all on one partition. */
   statements(change: EntityChange): Statement[] {
     const time = BigInt(change.timeUs);
     const ttl = ttlSeconds(this.#tables.cassandra.runtime.clock, change.expiresAtMs);
@@ -100,7 +102,7 @@ export class EntityTable {
     return { entity: undefined, lastUs: latest(lastUs, leftover), leftover };
   }
 
-  /** In the order of `keys`; `undefined` for one that does not live. */
+  /** Entities in the order of `keys`; `undefined` for one that does not live. */
   async find(
     keys: readonly EntityKey[],
     deadline: Deadline,
@@ -128,19 +130,19 @@ export class EntityTable {
     return keys.map((key) => found.get(`${key.cid}:${key.id}`));
   }
 
-  /** The greatest time of a change that was made; infinite where it is no longer known. */
+  /** Latest time of a completed change; infinite if it is no longer known. */
   async writtenUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
     const [row] = await this.#tables.cassandra.read({ query: this.#selectWritten, params: [cid, id] }, deadline);
     return row === undefined ? Infinity : writtenUs(row);
   }
 
-  /** One or none. */
+  /** One row or none. */
   #rows(key: EntityKey, deadline: Deadline, { text, params }: Selection = WHOLE): Promise<readonly types.Row[]> {
     const query = `SELECT ${PRESENT}${text} FROM ${this.#table} WHERE cid = ? AND id = ?`;
     return this.#tables.cassandra.read({ query, params: [...params, key.cid, key.id] }, deadline);
   }
 
-  /** By the indexes of the table itself, which all nodes are asked for. */
+  /** Searches by the indexes of the table itself; all nodes are asked. */
   async search(request: IndexRequest, page: DriverPage): Promise<PageOfEntities> {
     const conditions = [
       ...request.classes.map((term) => ({ text: "classes CONTAINS ?", value: term })),
@@ -153,7 +155,7 @@ export class EntityTable {
     return this.#pageOfEntities({ query, params }, page, selection);
   }
 
-  /** By the index of classes, of each entity its birth alone. */
+  /** Counts by the index of classes; reads only the birth of each entity. */
   async countClass(term: string, cursor?: string): Promise<ClassCount> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "countClass", term);
@@ -166,7 +168,7 @@ export class EntityTable {
     return { count, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
   }
 
-  /** By the index of ends. */
+  /** Finds ended entities by the index of ends. */
   async ended({ beforeMs, ...page }: PageRequest & { readonly beforeMs: number }): Promise<Page<Entity>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "ended", beforeMs);
@@ -177,7 +179,7 @@ export class EntityTable {
     return { items, ...(state === undefined ? {} : { cursor: writeCursor(request, state) }) };
   }
 
-  /** By what Cassandra knows of its own ends: every change writes `last` with that of what it writes. */
+  /** Uses the TTLs in Cassandra: every change writes `last` with the TTL of everything that it writes. */
   async endingInParts(page: PageRequest): Promise<Page<EndingInParts>> {
     const { rows, cursor } = await this.#inParts.page(requestText(this.#tables.keyspace, "inParts"), page);
     const nowMs = this.#nowMs();
@@ -206,7 +208,7 @@ export class EntityTable {
     return { items, ...(state === undefined ? {} : { state }) };
   }
 
-  /** Those of the rows that live. */
+  /** The living entities among the rows. */
   async #entities(
     rows: readonly types.Row[],
     selection: Selection,
@@ -230,8 +232,9 @@ export class EntityTable {
   }
 
   /**
-   * All columns in one statement: half the work of one for each. Slots are named up to the last that is written, those
-   * between stay as they are: a statement for each choice of slots would be more than Cassandra keeps prepared.
+   * Writes all columns in one statement: half the work of one statement per column. Slots are named up to the last
+   * written one; unwritten ones in between stay unchanged. One statement per choice of slots would be more than
+   * Cassandra keeps prepared.
    */
   #presentStatement(change: EntityChange, time: bigint, ttl: number): Statement[] {
     const params: CqlValue[] = [time, ttl];
@@ -254,7 +257,7 @@ export class EntityTable {
     return `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET ${texts} WHERE cid = ? AND id = ?`;
   }
 
-  /** The whole partition at once: one mark, which readers of other objects do not pass. */
+  /** Deletes the whole partition at once: one tombstone, which readers of other objects do not pass. */
   #deathStatements({ key, timeUs }: EntityChange, time: bigint): Statement[] {
     const { clock } = this.#tables.cassandra.runtime;
     const partition = [key.cid, key.id];
@@ -262,8 +265,8 @@ export class EntityTable {
       query: `DELETE FROM ${this.#table} USING TIMESTAMP ? WHERE cid = ? AND id = ?`,
       params: [time, ...partition],
     };
-    // What was removed when outlives the removal: the next writer uses a greater time, and readers of postings and edges
-    // know what it covers.
+    // The time of the removal outlives it: the next writer uses a later time, and readers of postings and edges know
+    // which of them it covers.
     const memory = {
       query: `UPDATE ${this.#table} USING TIMESTAMP ? AND TTL ? SET died = ? WHERE cid = ? AND id = ?`,
       params: [time + 1n, removalKeptSeconds(clock, timeUs), time, ...partition],
@@ -287,7 +290,7 @@ export interface PageOfEntities {
   readonly state?: string;
 }
 
-/** In the order of `ASSIGNMENTS`; undefined for what stays as it is. */
+/** Values in the order of `ASSIGNMENTS`; `undefined` leaves a column unchanged. */
 function presentValues(
   { birth, death, timeUs, cells, addTerms, dropTerms, endsAtMs }: EntityChange,
   time: bigint,
@@ -310,7 +313,7 @@ function presentValues(
   ];
 }
 
-/** By slot, up to the last that is written: null clears one, undefined leaves it as it is. */
+/** Values by slot, up to the last written one: null clears a slot, `undefined` leaves it unchanged. */
 function slotValues(numbers: EntityChange["numbers"]): CqlValue[] {
   if (numbers === undefined) return [];
   const named = SLOTS.slice(0, 1 + Math.max(-1, ...numbers.keys()));
@@ -321,7 +324,7 @@ function keyOf(row: types.Row): EntityKey {
   return { cid: row.cid as number, id: row.id as string };
 }
 
-/** A time in `ends`: of two of one change the later stands, as Cassandra keeps the greater value. */
+/** The time in `ends`. Of two ends in one change the later wins, because Cassandra keeps the greater value. */
 function endOf(endsAtMs: number): bigint {
   return BigInt(Math.min(Math.max(Math.ceil(endsAtMs), 0), NEVER_MS));
 }
@@ -335,7 +338,7 @@ function isEnded(row: types.Row, nowMs: number): boolean {
   return (endsAtMs(row) ?? Infinity) <= nowMs;
 }
 
-/** Undefined for a partition without a birth mark: never born, or dead. */
+/** `undefined` for a partition without a birth mark: never born, or dead. */
 function bornEntity(key: EntityKey, row: types.Row, selection: Selection): Entity | undefined {
   return row.birth === null || row.birth === undefined ? undefined : entityOf(key, row, selection);
 }
@@ -343,7 +346,7 @@ function bornEntity(key: EntityKey, row: types.Row, selection: Selection): Entit
 function entityOf(key: EntityKey, row: types.Row, selection: Selection): Entity {
   const cells = selection.cells(row);
   const birthUs = Number(row.birth ?? 0);
-  // Every writer of cells writes their time to `last` as well; only its expiry can hide an older one.
+  // Every writer of cells also writes their time to `last`; only its expiry can hide an older time.
   const lastUs = row.last === null ? latest(birthUs, cells) : Math.max(birthUs, Number(row.last));
   const numbers = NUMBERS.map((column) => (row[column] as number | null) ?? undefined);
   return { key, birthUs, lastUs, diedUs: diedUs(row), endsAtMs: endsAtMs(row), cells, numbers };
@@ -353,12 +356,12 @@ function diedUs(row: types.Row): number {
   return Number(row.died ?? 0);
 }
 
-/** A removal takes `last` along, and so may its expiry, however late the changes before were. */
+/** Infinite if `last` is gone: a removal deletes it, and it may expire, however late earlier changes were. */
 function writtenUs({ last }: types.Row): number {
   return last === null ? Infinity : Number(last);
 }
 
-/** Its latest time has expired, so that only all of its cells tell it. */
+/** True if the latest time has expired, so that only the whole set of cells shows it. */
 function isUntimed({ birth, last }: types.Row, { isWhole }: Selection): boolean {
   return !isWhole && birth !== null && last === null;
 }
@@ -369,7 +372,7 @@ function latest(lastUs: number, cells: Cells): number {
   return latestUs;
 }
 
-/** Its own copy: the driver's buffers are windows on whole answers. */
+/** A copy, because the driver's buffers are windows on whole answers. */
 export function plainBytes(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer);
 }
@@ -379,7 +382,7 @@ function slotColumn(slot: number): string {
   return `n${slot}`;
 }
 
-/** Cassandra takes one lower and one upper bound per column: several ranges of one slot become their intersection. */
+/** Cassandra accepts one lower and one upper bound per column, so ranges of one slot become their intersection. */
 function rangeConditions(ranges: readonly NumberRange[]): { readonly text: string; readonly value: number }[] {
   const bounds = new Map<number, { from: number; to: number }>();
   for (const range of ranges) {

@@ -7,8 +7,8 @@ import type { StoreAccess } from "../access.ts";
 type Policy = NonNullable<NonNullable<IOptions["faultHandling"]>["global"]>;
 
 /**
- * One endpoint. `etcd3` itself picks a member by chance for every call, so that one which hangs takes its share of all
- * of them.
+ * One endpoint. With several endpoints, `etcd3` would pick a member at random for every call, so a hanging member would
+ * affect its share of all calls.
  */
 export class EtcdMember {
   readonly endpoint: string;
@@ -38,7 +38,7 @@ export class EtcdMember {
     });
   }
 
-  /** Calls back when the member is given up, unless the answer is called before. */
+  /** Calls back when the member is given up, unless the returned function is called first. */
   onGivenUp(callback: () => void): () => void {
     this.#waiting.add(callback);
     return () => this.#waiting.delete(callback);
@@ -55,7 +55,7 @@ function credentialsOf({ ca, client }: NonNullable<StoreAccess["tls"]>): NonNull
   return { rootCertificate: ca, ...(client && { certChain: client.cert, privateKey: client.key }) };
 }
 
-/** Signing in goes before a call and is not a part of it: nothing else ends it at a member that hangs. */
+/** Signing in comes before a call and is not part of it: nothing else ends it at a hanging member. */
 function endedInTime(clock: Clock): Interceptor {
   return (options, next) => {
     const call = new InterceptingCall(next(options));

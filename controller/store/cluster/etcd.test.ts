@@ -18,7 +18,7 @@ test("a stream whose member is given up while it is opened ends, as do those tha
   etcd.close();
 });
 
-/** As gRPC's, to a member that says nothing. */
+/** A stream like gRPC's, to a member that sends nothing. */
 class SilentStream extends Duplex {
   cancel(): void {}
   override _read(): void {}

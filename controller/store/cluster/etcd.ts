@@ -16,24 +16,24 @@ import type { StoreAccess } from "../access.ts";
 import { Deadline, type Silence } from "./deadline.ts";
 import { EtcdMember } from "./etcd-member.ts";
 
-/** What every call to etcd is given, so that it can be ended. */
+/** Options of every call to etcd, so that it can be ended. */
 export type EtcdCall = Pick<CallOptions, "interceptors">;
 
 export interface EtcdStream {
   readonly stream: Duplex;
-  /** Without this the other end keeps its half open. */
+  /** Without it the other side keeps its half open. */
   end(): void;
-  /** Ends it and goes to another member: this one was silent for too long. */
+  /** Ends the stream and changes to another member, because this one was silent for too long. */
   giveUp(): void;
 }
 
 /**
- * etcd as `etcd3` speaks it, without that library's own repetition: it repeats writes whose outcome is unknown, after
- * which a won race looks lost.
+ * etcd through `etcd3`, without that library's own retries: it repeats writes whose outcome is unknown, and then a won
+ * race looks lost.
  *
- * One member at a time is in use by everything here. The next one is taken when a call to it fails, and when it does
- * not answer a probe or knows no leader; then reads and streams that are still with it end and begin again elsewhere. A
- * write stays, for it may have arrived.
+ * One member at a time serves everything here. The next one is taken when a call fails, when the member misses a probe,
+ * or when it knows no leader. Reads and streams that still use the old member then end and restart elsewhere. A write
+ * stays with it, because it may have arrived.
  */
 export class Etcd {
   readonly #members: readonly EtcdMember[];
@@ -45,7 +45,7 @@ export class Etcd {
   constructor(endpoints: readonly string[], runtime: Runtime, access: StoreAccess = {}) {
     this.#runtime = runtime;
     this.#members = endpoints.map((endpoint) => new EtcdMember(endpoint, access, runtime.clock));
-    // Controllers spread over the members.
+    // A random start distributes controllers over the members.
     this.#inUse = Math.floor(runtime.random.next() * endpoints.length);
     if (endpoints.length > 1) void this.#watchOver();
   }
@@ -70,7 +70,7 @@ export class Etcd {
     return this.#member.client.maintenance;
   }
 
-  /** The greatest revision seen in any answer. */
+  /** The highest revision seen in any answer. */
   get revision(): number {
     return this.#revision;
   }
@@ -79,7 +79,7 @@ export class Etcd {
     this.#revision = Math.max(this.#revision, revision);
   }
 
-  /** Repeats within the call's deadline: a read always, a write only while it has certainly not reached a server. */
+  /** Retries within the call's deadline: a read always, a write only while it has certainly not reached a server. */
   async call<T extends object>(kind: "read" | "write", invoke: (call: EtcdCall) => Promise<T>): Promise<T> {
     const { clock, random } = this.#runtime;
     const deadline = new Deadline(clock, random);
@@ -96,7 +96,7 @@ export class Etcd {
     { deadline, silence }: { readonly deadline: Deadline; readonly silence: Silence },
     invoke: (call: EtcdCall) => Promise<T>,
   ): Promise<T> {
-    // What is ended at its beginning could not be told from what was sent.
+    // A call that is ended at its beginning could not be distinguished from one that was sent.
     if (deadline.passed()) throw new AppError("unavailable", "There was no time left to ask etcd.");
     for (;;) {
       const member = this.#member;
@@ -122,17 +122,17 @@ export class Etcd {
     }
   }
 
-  /** It fails once its member is given up, also while it is being opened. */
+  /** The stream fails when its member is given up, also while it is being opened. */
   async open(connect: () => Promise<unknown>): Promise<EtcdStream> {
     const member = this.#member;
     let isGivenUp = false;
     const forgetOpening = member.onGivenUp(() => (isGivenUp = true));
     const stream = await connect().finally(forgetOpening);
     if (!(stream instanceof Duplex)) throw new AppError("internal", "etcd's client gave something that is no stream.");
-    // The reader of the stream gets the error; without a listener a later error would end the process.
+    // The stream's reader gets the error; without a listener a later error would end the process.
     stream.on("error", () => undefined);
     const end = (): void => {
-      // To destroy it alone would leave it open at etcd.
+      // Destroying it alone would leave it open at etcd.
       (stream as Duplex & { cancel(): void }).cancel();
       stream.destroy();
     };
@@ -156,7 +156,7 @@ export class Etcd {
     return member;
   }
 
-  /** By the monotonic clock, not by a time of day as gRPC's own deadlines are. */
+  /** Uses the monotonic clock; gRPC's own deadlines use the time of day. */
   async #attempt<T>(
     limitMs: number,
     member: EtcdMember | undefined,
@@ -174,7 +174,7 @@ export class Etcd {
     }
   }
 
-  /** Many calls that fail at once leave a member once. */
+  /** Leaves the member only once, even if many calls fail at once. */
   #leave(member: EtcdMember): void {
     if (this.#members.length === 1 || this.#closed.signal.aborted || member !== this.#member) return;
     this.#inUse = (this.#inUse + 1) % this.#members.length;
@@ -190,7 +190,7 @@ export class Etcd {
       if (this.#closed.signal.aborted) return;
       const member = this.#member;
       const state = await this.#probe(member);
-      // A leader is elected within this time, and meanwhile no other member knows one either.
+      // A leader is elected within this time; until then no other member knows one either.
       if (state === "silent" || (state === "leaderless" && leaderless === member)) this.#leave(member);
       leaderless = state === "leaderless" ? member : undefined;
     }
@@ -209,8 +209,8 @@ export class Etcd {
 }
 
 /**
- * `answer`: a server has judged the request. The others: no server did; `maybe_sent` may have arrived, `not_sent`
- * certainly did not.
+ * `answer`: a server has judged the request. In the other cases no server has judged it: a `maybe_sent` request may
+ * have arrived, a `not_sent` request certainly did not.
  */
 function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
   if (!(error instanceof Error) || error instanceof ClientClosedError || error instanceof EtcdLeaseInvalidError)
@@ -222,7 +222,7 @@ function faultOf(error: unknown): "answer" | "maybe_sent" | "not_sent" {
     )
   )
     return "not_sent";
-  // Codes of gRPC: cancelled, unknown, deadline exceeded, aborted, internal, unavailable.
+  // gRPC codes: cancelled, unknown, deadline exceeded, aborted, internal, unavailable.
   return /^(\w+: )?(1|2|4|10|13|14) [A-Z_]+:/.test(text) && !/etcdserver: mvcc|duplicate key|too large/.test(text)
     ? "maybe_sent"
     : "answer";

@@ -20,7 +20,7 @@ import type { TenantStore } from "../engine.ts";
 import { Etcd } from "./etcd.ts";
 import { EtcdKvStore } from "./kv.ts";
 
-/** Room for the machine to be slow in, on top of a promised deadline. */
+/** Allowance for a slow machine, in addition to a promised deadline. */
 const SLACK_MS = 3_000;
 
 describeCluster("cluster engine behind a link that breaks", () => {
@@ -62,7 +62,7 @@ describeCluster("cluster engine behind a link that breaks", () => {
     toCassandra.set("answers_lost");
     const began = performance.now();
     const lost = store.objects.change([change("a")]);
-    // More than may be under way at once: they wait, end in time as well, and are no burden afterwards.
+    // More calls than may run at once: they wait, also end in time, and are no burden afterwards.
     const crowd = Array.from({ length: CLUSTER_REQUESTS_IN_FLIGHT_MAX + 20 }, (_, at) =>
       store.objects.change([change(`crowd ${at}`)]),
     );
@@ -93,7 +93,7 @@ describeCluster("cluster engine behind a link that breaks", () => {
     const readiness = engine.ready().catch((error: unknown) => error);
     await expect(store.objects.get([{ cid: 1, id: "b" }])).rejects.toMatchObject({ code: "unavailable" });
     expectWithin(performance.now() - began, STORE_CALL_DEADLINE_MS + SLACK_MS);
-    // What an installation keeps for itself is not made yet here: readiness waits for that no longer than for an answer.
+    // The installation's own store does not exist here yet: readiness waits for it no longer than for an answer.
     expect(await readiness).toMatchObject({ code: "unavailable", message: expect.stringMatching(/Cassandra/) });
     toCassandra.set("open");
     await expect.poll(() => engine.ready().then(() => true), { timeout: 120_000 }).toBe(true);
@@ -127,7 +127,7 @@ describeCluster("cluster engine behind a link that breaks", () => {
     toEtcd.set("cut");
     await new Promise((resolve) => lease.lost.addEventListener("abort", resolve, { once: true }));
     const found = await kv.get("leader");
-    // A machine that stands still may see the end of the lease late; `lease.test.ts` counts its time by a clock.
+    // A stopped machine may notice the end of the lease late; `lease.test.ts` checks its time with a test clock.
     if (ARE_TIMES_BOUND) expect(found?.value).toEqual(Uint8Array.of(1));
     toEtcd.set("open");
   });
@@ -183,7 +183,7 @@ describeCluster("watch over an etcd that is killed", () => {
     }
   });
 
-  /** Writes a hundred keys and answers those that were acknowledged. */
+  /** Writes a hundred keys; returns the acknowledged ones. */
   async function putSome(kv: EtcdKvStore, writer: number): Promise<string[]> {
     const acknowledged: string[] = [];
     for (let count = 0; count < 100; count++) {

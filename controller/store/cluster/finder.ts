@@ -16,20 +16,20 @@ export interface FinderParts {
 }
 
 /**
- * Where a page goes on: a position among postings and the terms whose postings are compared, or what the driver gave for
- * an index of `present`.
+ * Position of the next page: a position among postings and the compared terms, or the driver's state for an index of
+ * `present`.
  */
 type Place = PostingPlace | { readonly state: string } | undefined;
 
 interface PostingPlace {
   readonly position: Position;
-  /** By their places among the terms that are asked for. */
+  /** Indexes of these terms among the requested ones. */
   readonly compared: readonly number[];
 }
 
 /**
- * Finds entities by terms and ranges. Terms lie in postings, classes and numbers under indexes of `present`. Postings
- * lead where there are any, but for a frequent term together with a range, which may be the rarer of the two.
+ * Finds entities by terms and ranges. Terms are in postings; classes and numbers have indexes of `present`. Postings
+ * are used if there are any, except for a frequent term together with a range, which may be rarer.
  */
 export class Finder {
   readonly #of: FinderParts;
@@ -86,7 +86,7 @@ export class Finder {
     return ranges.length === 0 || (await this.#of.postings.level(plain, deadline)) === 0;
   }
 
-  /** Goes on where few fit, with more at a time, but hands out what it has before a call takes long. */
+  /** Continues while few entities match, with larger reads each time, but returns early before the call takes long. */
   async #narrowed(
     search: Search,
     deadline: Deadline,
@@ -112,7 +112,7 @@ export class Finder {
     return { items, ...(after === undefined || !compared ? {} : { next: { position: after, compared } }) };
   }
 
-  /** Those that live, whose postings are not of a life before, in the classes and ranges. */
+  /** The living entities in the classes and ranges whose postings are not from an earlier life. */
   async #fitting(
     postings: readonly Posting[],
     { request, classes }: Search,

@@ -1,4 +1,7 @@
-/** In the order in which their first items come; at most so many of one key in a group, those that follow in another. */
+/**
+ * Groups items by key, in the order of their first items. A group has at most `most` items; further items of its key
+ * begin another group.
+ */
 export function groupsOf<T, K>(
   items: readonly T[],
   keyOf: (item: T) => K,

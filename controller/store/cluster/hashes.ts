@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
 import type { EntityKey } from "../objects.ts";
 
-/** Hashes are whole numbers from 0 below 2 to this, spread evenly. What is stored by them is part of the format. */
+/**
+ * Hashes are whole numbers from 0 up to (not including) 2^31, evenly distributed. They are part of the stored format.
+ */
 export const HASH_BITS = 31;
 
 export function hashOf(...parts: readonly (string | number)[]): number {

@@ -80,7 +80,7 @@ export class EtcdKvStore implements KvStore {
       try {
         return await this.#page(prefix, options.after, limit);
       } catch (error) {
-        // Entries so big that a page of them does not fit into one answer: a shorter page does.
+        // The entries are so large that a page of them does not fit into one answer; a shorter page does.
         if (!isAppError(error, "too_large") || limit === 1) throw error;
         limit = Math.ceil(limit / 8);
       }
@@ -124,7 +124,7 @@ export class EtcdKvStore implements KvStore {
     return this.#write(compare, success);
   }
 
-  /** Ends its watches and stops keeping its leases alive. */
+  /** Ends its watches and stops renewing its leases. */
   close(): void {
     this.#closed.abort();
     for (const lease of [...this.#leases]) lease.abandon();
@@ -141,7 +141,7 @@ export class EtcdKvStore implements KvStore {
       sort_order: SortOrder.Ascend,
       sort_target: SortTarget.Key,
     };
-    // etcd answers an empty range as if its end were absent.
+    // For an empty range, etcd would answer as if its end were absent.
     if (Buffer.compare(key, range.range_end) >= 0) range.range_end = Buffer.concat([key, Buffer.of(0)]);
     const nowMs = this.#nowMs();
     const deadline = this.#deadline();
@@ -156,21 +156,21 @@ export class EtcdKvStore implements KvStore {
     }
   }
 
-  /** Removes what has expired under these keys. An entry that is written meanwhile stays. */
+  /** Removes expired entries under these keys. An entry that is written in the meantime stays. */
   async #endExpired(keys: readonly string[]): Promise<void> {
     const nowMs = this.#nowMs();
     const found = await Promise.all([...new Set(keys)].map((key) => this.#expired(this.#key(key), nowMs)));
     await this.#removeExpired(found.flat());
   }
 
-  /** The key with its revision, without its value, when what is there has expired. */
+  /** Key and revision of the entry, without its value, if it has expired. */
   async #expired(key: Buffer, nowMs: number): Promise<readonly IKeyValue[]> {
     const found = { request_range: { key, keys_only: true } };
     const request = { compare: hasExpiredBy(key, nowMs), success: [found], failure: [] };
     return foundIn(await this.#etcd.call("read", (call) => this.#etcd.kv.txn(request, call)));
   }
 
-  /** Each on its revision; false when one of them had been written again. */
+  /** Removes each entry at its revision. Returns false if one of them was written again. */
   async #removeExpired(pairs: readonly IKeyValue[]): Promise<boolean> {
     let removed = true;
     for (let from = 0; from < pairs.length; from += KV_TXN_MAX_OPERATIONS) {
@@ -184,9 +184,9 @@ export class EtcdKvStore implements KvStore {
   }
 
   /**
-   * A write that was given up may lie in the receive buffer of a member that hangs, and be done when it wakes. So each
-   * is conditional on a revision that its sender can have known: it never overwrites something written after it was
-   * given up. When a newer revision than the known one refuses it, it is sent again on that one.
+   * An abandoned write may wait in the receive buffer of a hanging member, and be executed when the member continues.
+   * Therefore each write is conditional on a revision that its sender can have known: it never overwrites anything
+   * written after it was abandoned. If a newer revision than the known one refuses it, it is sent again with that one.
    */
   async #write(
     compare: readonly ICompare[],
@@ -204,7 +204,7 @@ export class EtcdKvStore implements KvStore {
     }
   }
 
-  /** One operation on one key: over `ifRevision`, else guarded as in `#write`. It also finds what has expired. */
+  /** One operation on one key: over `ifRevision`, otherwise guarded as in `#write`. Also finds expired entries. */
   async #single(key: string, operation: IRequestOp, ifRevision: number | undefined): Promise<KvWriteResult> {
     const bytes = this.#key(key);
     const nowMs = this.#nowMs();
@@ -225,8 +225,8 @@ export class EtcdKvStore implements KvStore {
   }
 
   /**
-   * A request in which these operations are nested. etcd counts only what is not, and does the others also when its
-   * space is exceeded: so it gets a put to count, which is never done. Removals need no space.
+   * Sends a request of nested operations. etcd checks its space quota only for top-level puts, and executes nested ones
+   * beyond it. So the request gets a top-level put that is never executed. Removals need no space.
    */
   async #counted(request: ITxnRequest, operations: readonly IRequestOp[]): Promise<ITxnResponse> {
     const key = operations.find(({ request_put: put }) => put !== undefined)?.request_put?.key;
@@ -300,7 +300,7 @@ function putRequest(key: Buffer, value: Uint8Array, bound: Pick<KvPutOptions, "l
     throw new AppError("too_large", `A value has at most ${KV_VALUE_MAX_BYTES} bytes.`);
   if (lease !== undefined && !LEASE_PATTERN.test(lease)) throw new AppError("not_found", `There is no lease ${lease}.`);
   checkExpiry(expiresAtMs);
-  // A copy: the caller may go on to use its own while the write waits.
+  // A copy, because the caller may reuse its buffer while the write waits.
   const bytes = Buffer.from(sealValue(value, expiresAtMs));
   return lease === undefined ? { key, value: bytes } : { key, value: bytes, lease };
 }
@@ -310,7 +310,7 @@ function notWrittenSince(operation: IRequestOp, revision: number): ICompare {
   return { key, result: CompareResult.Less, target: CompareTarget.Mod, mod_revision: revision + 1 };
 }
 
-/** Holds when there is an entry that has expired: of etcd's comparisons of values none holds for an absent key. */
+/** Holds if there is an expired entry. For an absent key, no comparison of values holds in etcd. */
 function hasExpiredBy(key: Buffer, nowMs: number): ICompare[] {
   const { above, below } = expiryBounds(nowMs);
   return [
@@ -324,7 +324,7 @@ function removeUnchanged({ key, mod_revision }: IKeyValue): ITxnRequest {
   return { compare: [unchanged], success: [{ request_delete_range: { key } }], failure: [] };
 }
 
-/** What the range in the place of the first operation answered. */
+/** The entries returned by a range that is the first operation. */
 function foundIn(answer: ITxnResponse): readonly IKeyValue[] {
   const range = answer.responses[0]?.response_range as IRangeResponse | undefined;
   return range?.kvs ?? [];
@@ -334,10 +334,7 @@ function refuseAfter(deadline: Deadline): void {
   if (deadline.passed()) throw new AppError("unavailable", "Others write the same keys all the time.");
 }
 
-/**
- * The first key after all that begin with `prefix`: its last byte plus one. UTF-8 has no byte 255, so there is always
- * room.
- */
+/** The first key after all that begin with `prefix`: its last byte plus one, which never overflows in UTF-8. */
 function endOfPrefix(prefix: Buffer): Buffer {
   const end = Buffer.from(prefix);
   const last = end.length - 1;

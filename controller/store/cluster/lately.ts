@@ -1,4 +1,4 @@
-/** What was written or asked for lately, by name: at least the last `size` names, at most twice as many. */
+/** Recently used values by name: at least the last `size` names, at most twice as many. */
 export class Lately<T> {
   readonly #size: number;
   #young = new Map<string, T>();

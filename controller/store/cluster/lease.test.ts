@@ -8,7 +8,7 @@ const TTL_MS = 9_000;
 const INTERVAL_MS = TTL_MS / 3;
 const MARGIN_MS = TTL_MS / 10;
 
-/** etcd whose answers come when the test says so, by a clock that only the test moves. */
+/** An etcd that answers when the test says so, with a clock that only the test advances. */
 function openScene({ grantTakesMs = 0 } = {}) {
   const clock = new TestClock();
   const renewals: EventEmitter[] = [];

@@ -21,8 +21,8 @@ export async function grantLease(etcd: Etcd, ttlMs: number): Promise<EtcdLease> 
 }
 
 /**
- * A lease that counts its own time: it is lost `ttlMs` less a margin after the *sending* of the last request that etcd
- * answered. etcd starts counting later than that, so no other client sees it expire before its holder does. (`etcd3`
+ * A lease that counts its own time: it is lost `ttlMs`, less a margin, after the *sending* of the last request that
+ * etcd answered. etcd starts counting later, so no other client sees the lease expire before its holder does. (`etcd3`
  * itself reports the loss up to one ttl late.)
  */
 export class EtcdLease implements KvLease {
@@ -54,12 +54,12 @@ export class EtcdLease implements KvLease {
     try {
       await this.#etcd.call("write", (call) => this.#etcd.leases.leaseRevoke({ ID: this.id }, call));
     } catch (error) {
-      // A lease etcd does not know has ended already.
+      // A lease that etcd does not know has already ended.
       if (!isAppError(error, "not_found")) throw error;
     }
   }
 
-  /** Takes it to be lost and leaves its end to etcd. */
+  /** Treats the lease as lost, and lets it expire in etcd. */
   abandon(): void {
     this.#cancelExpiry();
     this.#lost.abort();
@@ -81,7 +81,7 @@ export class EtcdLease implements KvLease {
     }
   }
 
-  /** False when etcd does not know the lease any more. */
+  /** Returns false if etcd no longer knows the lease. */
   async #renew(limitMs: number): Promise<boolean> {
     const { stream, end, giveUp } = await this.#etcd.open(() => this.#etcd.leases.leaseKeepAlive());
     const stopTimer = this.#etcd.runtime.clock.after(limitMs, giveUp);

@@ -12,7 +12,7 @@ const { Encoder } = cassandra as unknown as {
   readonly Encoder: new (version: number, options: object) => Encoder;
 };
 
-/** As Cassandra sends it: a count, then each item behind its length, a null as the length −1 alone. */
+/** A list as Cassandra sends it: a count, then each item after its length; a null is only the length −1. */
 function listOf(...items: readonly (number | null)[]): Buffer {
   const parts = items.map((item) => (item === null ? int(-1) : Buffer.concat([int(4), int(item)])));
   return Buffer.concat([int(items.length), ...parts]);

@@ -15,9 +15,9 @@ const { list } = cassandra.types.dataTypes;
 let isCorrected = false;
 
 /**
- * Has the driver read lists that hold nulls, such as `TTL` of a map of which some cells never end. It takes a null for
- * an item of −1 bytes, goes back by one and misreads all that follows (cassandra-driver 4.10.0, `decodeList`). Once for
- * the process.
+ * Makes the driver read lists with nulls, such as the `TTL` of a map in which some cells never expire. Without it, the
+ * driver takes a null for an item of −1 bytes, steps back by one, and misreads everything that follows
+ * (cassandra-driver 4.10.0, `decodeList`). Call it once per process.
  */
 export function correctListDecoding(): void {
   if (isCorrected) return;
@@ -29,7 +29,7 @@ export function correctListDecoding(): void {
   };
 }
 
-/** A count, then the length and the bytes of each item, as a `list` is since version 3 of the native protocol. */
+/** The items of a `list` since version 3 of the native protocol: a count, then length and bytes of each item. */
 function itemsOf(bytes: Buffer, decode: (item: Buffer | null) => unknown): readonly unknown[] {
   let offset = LENGTH_BYTES;
   return Array.from({ length: bytes.readInt32BE(0) }, () => {

@@ -1,7 +1,7 @@
 import type { HostMap } from "cassandra-driver";
 import type { DataNode } from "../engine.ts";
 
-/** The nodes as the driver keeps track of them; whether one is up is this controller's own view. */
+/** The nodes that the driver knows. A node counts as up if this controller can reach it. */
 export function dataNodes(hosts: HostMap): readonly DataNode[] {
   return hosts.values().map((host) => {
     const colon = host.address.lastIndexOf(":");

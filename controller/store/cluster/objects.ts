@@ -47,7 +47,7 @@ export class CassandraObjectStore implements ObjectStore {
 
   readonly #words: WordTable | undefined;
 
-  /** `words` absent: none are listed. */
+  /** `words` absent: words are not listed. */
   constructor(tables: Tables, words?: WordTable) {
     this.#tables = tables;
     this.#words = words;
@@ -93,7 +93,7 @@ export class CassandraObjectStore implements ObjectStore {
     return this.#entities.countClass(term, cursor);
   }
 
-  /** Words alone: an index of Cassandra knows no order among terms. */
+  /** Only words are listed: an index of Cassandra has no order of terms. */
   async terms(request: TermsRequest, page: PageRequest): Promise<Page<string> | undefined> {
     return this.#words?.list(request, page);
   }
@@ -138,7 +138,7 @@ export class CassandraObjectStore implements ObjectStore {
     await allWritten(records.flatMap((record) => this.#records.remove(record, deadline)));
   }
 
-  /** What is lost with a keyspace is noticed by a write that fails. */
+  /** A failed write may mean that the keyspace was lost, so cached knowledge is dropped. */
   async #written(writes: readonly Promise<void>[]): Promise<void> {
     try {
       await allWritten(writes);
@@ -150,9 +150,9 @@ export class CassandraObjectStore implements ObjectStore {
   }
 
   /**
-   * A change is made with the entity, which bears its time from then on: readers do not see what an earlier step has
-   * added. So what is added comes before it, and what is taken away after it. What the removal of an entity leaves
-   * behind it hides.
+   * A change becomes visible with the write of the entity, which has its time from then on: readers do not see what
+   * earlier steps added. So additions come before that write, and removals after it. The removal of an entity hides
+   * everything it leaves behind.
    */
   async #changeOne(change: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;
@@ -171,7 +171,7 @@ export class CassandraObjectStore implements ObjectStore {
     ]);
     const entity = cassandra.write(this.#entities.statements(change), deadline);
     await (besides.length > 0 ? afterOthers(entity) : entity);
-    // Before what it takes away: until then a late change may not be made.
+    // Before the removals: until then a late change may not be effective.
     await afterOthers(this.#sweeps.admit(change, deadline));
     await afterOthers(
       Promise.all([
@@ -184,7 +184,7 @@ export class CassandraObjectStore implements ObjectStore {
   }
 }
 
-/** What was written before these stays, so that of the whole it is not known that nothing was done. */
+/** Turns `unavailable` into an unknown outcome: earlier writes of the change stay, so something was done. */
 async function afterOthers(writes: Promise<unknown>): Promise<void> {
   try {
     await writes;

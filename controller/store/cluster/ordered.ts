@@ -5,15 +5,15 @@ import { indexedTerms, isClassTerm } from "../terms.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
 import type { DriverPage, EntityTable } from "./entities.ts";
 
-/** Of the rows that are read of a window too large, this part lies in the next one. */
+/** If a window has too many rows, the next window ends below this fraction of the sampled numbers. */
 const NARROWED_TO = 1 / 50;
 
-/** What is still to be read, along the order: numbers are negated where it descends. */
+/** The part still to be read, along the order. For a descending order, numbers are negated. */
 interface Place {
   readonly from: number;
-  /** Those with the number `from` come behind this key. */
+  /** Entities with the number `from` continue after this key. */
   readonly behind?: EntityKey | undefined;
-  /** More have the number `from` than a window holds: they come in the order of the driver. */
+  /** More entities have the number `from` than fit into a window; they come in the order of the driver. */
   readonly state?: string | undefined;
 }
 
@@ -30,10 +30,10 @@ interface Window {
 }
 
 /**
- * Entities by a number. An index knows no order here, so a window of numbers is read whole and sorted. One with too many
- * rows is read in the order of the hashes as far as it was to be: these rows are a sample of it, by which a narrower
- * window is chosen. Each narrows by a factor of fifty, so two or three reads find the first of a million. Terms other
- * than those of classes are left to the caller.
+ * Finds entities ordered by a number. An index has no order here, so a window of numbers is read completely and sorted.
+ * If a window has too many rows, the rows read so far come in the order of their hashes and serve as a sample for a
+ * narrower window. Each step narrows by a factor of fifty, so two or three reads find the first of a million. Terms
+ * other than those of classes are left to the caller.
  */
 export async function findInOrder(
   keyspace: string,
@@ -45,7 +45,7 @@ export async function findInOrder(
   const [range] = withOrder(request);
   const sides = [along(range?.from ?? -Infinity, order), along(range?.to ?? Infinity, order)];
   const reading = { request, order, classes: indexedTerms(request.terms).filter(isClassTerm), end: Math.max(...sides) };
-  // JSON has no infinite numbers.
+  // JSON has no infinite numbers, so they are stored as text.
   const place = stored === undefined ? { from: Math.min(...sides) } : placeOf(stored);
   if (range !== undefined && (range.from ?? -Infinity) > (range.to ?? Infinity)) return { items: [] };
   const { items, next } = await new OrderedFind(entities, reading).page(place, page.limit);
@@ -79,7 +79,7 @@ class OrderedFind {
     return { items: [], next: { from, behind: place.from === from ? place.behind : undefined } };
   }
 
-  /** Rows of one number, as the driver has them. */
+  /** Rows with one number, in the order of the driver. */
   async #equal({ from, behind, state }: Place, limit: number) {
     const found = await this.#read(from, from, { size: Math.min(limit, ORDERED_WINDOW_ROWS), state });
     const items = found.items.filter((entity) => isBehind(entity, behind));
@@ -105,11 +105,11 @@ class OrderedFind {
     return to >= this.#of.end ? undefined : { from: nextUp(to) };
   }
 
-  /** Where the first of many lie, as a part of them tells; never the same window. */
+  /** End of a narrower window, estimated from a sample; never the same window. */
   #narrower(sample: readonly Entity[], from: number, to: number): number {
     const numbers = sample.map((entity) => this.#number(entity)).sort((one, other) => one - other);
     const guess = numbers[Math.floor(numbers.length * NARROWED_TO)] ?? from;
-    // Most have the last number: the others come first.
+    // Most rows have the last number; the window then excludes it, because the others come first.
     return guess < to ? guess : -nextUp(-to);
   }
 
@@ -144,10 +144,10 @@ function byKey(one: EntityKey, other: EntityKey): number {
   return one.cid - other.cid || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 }
 
-/** The next number that a double can hold. */
+/** The next greater number that a double can represent. */
 function nextUp(number: number): number {
   const bits = new DataView(new ArrayBuffer(8));
-  // Minus zero is the zero before it.
+  // Adding 0 turns minus zero into zero.
   bits.setFloat64(0, number + 0);
   const own = bits.getBigInt64(0);
   bits.setBigInt64(0, own >= 0n ? own + 1n : own - 1n);

@@ -10,7 +10,7 @@ function someHash(): number {
   return Math.floor(random.next() * 2 ** HASH_BITS);
 }
 
-/** Postings by their bucket, each written at one or two of the levels. */
+/** Postings by bucket, each written at one or two of the levels. */
 function written(count: number, level: number): { readonly rows: Posting[]; readonly buckets: Map<number, Posting[]> } {
   const buckets = new Map<number, Posting[]>();
   const put = (posting: Posting, at: number): void => {
@@ -18,7 +18,7 @@ function written(count: number, level: number): { readonly rows: Posting[]; read
     buckets.set(bucket, [...(buckets.get(bucket) ?? []), posting].sort(compare));
   };
   const rows = Array.from({ length: count }, (_, n): Posting => {
-    // Some share a hash, and differ in the class or only in the bytes of the id.
+    // Some have the same hash, and differ in the class or only in the bytes of the id.
     const hash = n % 5 === 0 ? 12_345 : someHash();
     const posting = { hash, cid: n % 2, id: n % 3 === 0 ? `\u{1F600}${n}` : `\uFF5E${n}`, timeUs: 10 };
     const at = Math.floor(random.next() * (level + 1));

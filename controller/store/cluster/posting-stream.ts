@@ -3,13 +3,13 @@ import type { EntityKey } from "../objects.ts";
 import { HASH_BITS } from "./hashes.ts";
 import { bucketOf, bucketWidth } from "./bucket-levels.ts";
 
-/** A place in the order of all postings of a term: by hash, class and the bytes of the id. */
+/** A position in the order of all postings of a term: by hash, class and the bytes of the id. */
 export interface Position extends EntityKey {
   readonly hash: number;
 }
 
 export interface Posting extends Position {
-  /** The time of the value that the posting stands for. */
+  /** Write time of the value that the posting represents. */
   readonly timeUs: number;
 }
 
@@ -18,26 +18,26 @@ export const BEGINNING: Position = { hash: 0, cid: -1, id: "" };
 /** After all postings. */
 export const END: Position = { hash: 2 ** HASH_BITS, cid: -1, id: "" };
 
-/** Postings of one bucket behind a position, in order. */
+/** Reads the postings of one bucket after a position, in order. */
 export type ReadBucket = (bucket: number, after: Position) => Promise<readonly Posting[]>;
 
 interface Level {
   rows: Posting[];
-  /** What lies up to here is in `rows`, or was handed out. */
+  /** All postings up to this position are in `rows`, or were returned. */
   upTo: Position;
-  /** How many buckets the next read takes. */
+  /** Number of buckets in the next read. */
   atOnce: number;
 }
 
 /**
- * The postings of one term in their order, merged from the buckets of all levels: an id that was written at several
- * levels comes once, with its latest time.
+ * The postings of one term in their order, merged from the buckets of all levels. An id written at several levels comes
+ * once, with its latest time.
  */
 export class PostingStream {
   readonly #read: ReadBucket;
   readonly #rowsPerRead: number;
   readonly #levels: Level[];
-  /** Everything up to here was handed out. */
+  /** All postings up to this position were returned. */
   reached: Position;
 
   constructor(of: { readonly read: ReadBucket; readonly rowsPerRead: number; level: number; after: Position }) {
@@ -51,7 +51,7 @@ export class PostingStream {
     return compare(this.reached, END) >= 0;
   }
 
-  /** Those that follow, as far as one read of each level tells. May be none. */
+  /** The next postings after one read of each level; may be empty. */
   async next(): Promise<readonly Posting[]> {
     await Promise.all(this.#levels.map((level, at) => this.#refill(level, at)));
     this.reached = this.#levels.map(({ upTo }) => upTo).reduce((a, b) => (compare(a, b) <= 0 ? a : b));
@@ -66,7 +66,7 @@ export class PostingStream {
     return latest;
   }
 
-  /** Where buckets are found nearly empty, as those that most ids have left, ever more of them are read at once. */
+  /** Reads more and more buckets at once while they are nearly empty, because most of their ids are gone. */
   async #refill(level: Level, at: number): Promise<void> {
     if (compare(level.upTo, this.reached) > 0 || this.ended) return;
     const places = placesFrom(level.upTo, at, level.atOnce);
@@ -82,7 +82,7 @@ export class PostingStream {
   }
 }
 
-/** Where to read on in its bucket, and the beginnings of those that follow it at this level. */
+/** The position to continue from in its bucket, and the beginnings of the next buckets at this level. */
 function placesFrom(upTo: Position, at: number, atMost: number): readonly Position[] {
   const places = [upTo];
   while (places.length < atMost) {
@@ -93,19 +93,19 @@ function placesFrom(upTo: Position, at: number, atMost: number): readonly Positi
   return places;
 }
 
-/** Behind all postings of the bucket. */
+/** The position after all postings of the bucket. */
 function bucketEnd({ hash }: Position, at: number): Position {
   const width = bucketWidth(at);
   return { ...END, hash: (Math.floor(hash / width) + 1) * width };
 }
 
-/** Takes the rows of a level up to a position out of it. */
+/** Removes and returns the rows of a level up to a position. */
 function taken(level: Level, upTo: Position): Posting[] {
   const beyond = level.rows.findIndex((row) => compare(row, upTo) > 0);
   return level.rows.splice(0, beyond < 0 ? level.rows.length : beyond);
 }
 
-/** As Cassandra orders them. */
+/** Compares in Cassandra's order. */
 export function compare(a: Position, b: Position): number {
   if (a.hash !== b.hash) return a.hash - b.hash;
   if (a.cid !== b.cid) return a.cid - b.cid;

@@ -15,13 +15,13 @@ import { BucketLevels } from "./bucket-levels.ts";
 import { keyspaceOf } from "./schema.ts";
 
 const CID = 5;
-/** Of now: what is derived of a late write bears the present, and is not removed by its successor. */
+/** The present: data derived from a late write gets the present time, and its successor does not remove it. */
 const BASE_US = Date.now() * 1_000;
 
-/** More than a read may pass unwarned, were they in one partition. */
+/** In one partition, a read could not pass so many without a warning. */
 const LEAVING = 2_000;
 
-/** Ids that are counted, of which one in 256 is: a few stand for thousands. */
+/** Sample ids, which are one in 256: a few represent thousands. */
 function samples(count: number): EntityKey[] {
   const keys: EntityKey[] = [];
   for (let n = 0; keys.length < count; n += 1) {
@@ -72,7 +72,7 @@ describeCluster("postings of a frequent term", () => {
     for (const key of keys) await one.change([birth(key, term)]);
     const raised = await level(term);
     expect(raised).toBe(3);
-    // The second controller has not heard of that: it writes where few would lie, and some for the second time.
+    // The second controller does not know the new level: it writes at level 0, some of the keys for the second time.
     await other.change([...others, ...keys.slice(0, 20)].map((key) => ({ ...birth(key, term), timeUs: BASE_US + 1 })));
     const ids = [...keys, ...others].map(({ id }) => id).sort();
     for (const objects of [one, other])
@@ -100,7 +100,7 @@ describeCluster("postings of a frequent term", () => {
     } finally {
       warnings.stop();
     }
-    // Cassandra warns of a read that passes 1,000 marks of removals.
+    // Cassandra warns of a read that passes 1,000 tombstones.
     expect(warnings.take().filter((text) => text.includes("tombstone"))).toEqual([]);
   });
 

@@ -28,30 +28,31 @@ export interface PostingWrite {
   readonly key: EntityKey;
   readonly terms: readonly string[];
   readonly timeUs: number;
-  /** Seconds to live, 0 for ever. */
+  /** Seconds to live; 0: forever. */
   readonly ttl: number;
 }
 
 export interface PostingSearch {
   readonly terms: readonly string[];
-  /** Places of those that are compared, as an earlier page chose them; absent: still to be chosen. */
+  /** Indexes of the compared terms, as an earlier page chose them. Absent: not chosen yet. */
   readonly compared?: readonly number[] | undefined;
   readonly after: Position | undefined;
   readonly limit: number;
 }
 
 export interface FoundPostings {
-  /** Those of the rarest term, narrowed by others that are not much more frequent. At most the limit. */
+  /** Postings of the rarest term, narrowed by other terms that are not much more frequent. At most the limit. */
   readonly postings: readonly Posting[];
-  /** Places of the terms that were compared, the rarest first. */
+  /** Indexes of the compared terms, rarest first. */
   readonly compared: readonly number[];
-  /** Where to go on; absent at the end. */
+  /** The position to continue from; absent at the end. */
   readonly next?: Position;
 }
 
 /**
- * Terms of entities in `postings`: (term, bucket) to ids. Derived: written before the entity and removed after it with
- * the times of the values, so that it may say too much, never too little; readers check each at the entity.
+ * Terms of entities in `postings`: (term, bucket) to ids. Postings are derived data. They are written before the entity
+ * and removed after it, with the times of the values. So there may be too many, never too few; readers check each at
+ * the entity.
  */
 export class PostingTable {
   readonly #tables: Tables;
@@ -74,12 +75,12 @@ export class PostingTable {
     this.#select = `SELECT hash, cid, id, time FROM ${table} WHERE ${place} AND (hash, cid, id) > (?, ?, ?) LIMIT ?`;
   }
 
-  /** To be called before the entity is written. */
+  /** Call it before the entity is written. */
   async add({ key, terms, timeUs, ttl }: PostingWrite, deadline: Deadline): Promise<void> {
     if (terms.length === 0) return;
     const hash = keyHash(key);
     const expiresAtMs = ttl === 0 ? undefined : this.#expiryMs(ttl);
-    // The entity comes after both, so neither has to wait for the other.
+    // The entity is written after both, so neither must wait for the other.
     await Promise.all([
       this.#words?.add(terms, { expiresAtMs }, deadline),
       this.#post({ key, terms, timeUs, ttl }, hash, deadline),
@@ -96,7 +97,7 @@ export class PostingTable {
     await this.#write(statements, deadline);
   }
 
-  /** To be called after the entity is written. Covers postings of times up to this one. */
+  /** Call it after the entity is written. Removes postings with times up to this one. */
   async remove({ key, terms, timeUs }: Omit<PostingWrite, "ttl">, deadline: Deadline): Promise<void> {
     if (terms.length === 0) return;
     const levels = await this.#levels.stored(terms, deadline);
@@ -119,8 +120,9 @@ export class PostingTable {
   }
 
   /**
-   * In which buckets the entity lies. A removal goes to these alone: one in the buckets of every level would leave a mark of
-   * each id that ever came in the one bucket of level 0. A posting that arrives later is one too many.
+   * The buckets that contain the entity. A removal is written only to these: removals in the buckets of every level
+   * would leave a tombstone of each id that ever came in the single bucket of level 0. A posting that arrives later is
+   * superfluous, but harmless.
    */
   async #lying(
     term: string,
@@ -135,7 +137,7 @@ export class PostingTable {
     return rows.map(({ bucket }) => bucket as number);
   }
 
-  /** Those of the terms under which the entity does not lie. */
+  /** Those of the terms that have no posting of the entity. */
   async unposted(key: EntityKey, terms: readonly string[], deadline: Deadline): Promise<readonly string[]> {
     const levels = await this.#levels.stored(terms, deadline);
     const hash = keyHash(key);
@@ -145,10 +147,10 @@ export class PostingTable {
     return terms.filter((_, at) => found[at]?.length === 0);
   }
 
-  /** Where entities lie that bear every term, and perhaps others that do not. */
+  /** Postings of entities that have every term, and perhaps of others. */
   async find({ terms, compared, after = BEGINNING, limit }: PostingSearch, deadline: Deadline): Promise<FoundPostings> {
     const read = compared?.map((place) => terms[place] ?? "") ?? terms;
-    // While it is still to be chosen among many, few rows of each are held.
+    // While the terms to compare are not chosen yet, only few rows of each are held.
     const least = read.length > 1 + TERMS_COMPARED_MAX ? POSTINGS_PER_READ_MIN : limit;
     const rowsPerRead = read.length === 1 ? limit : Math.max(least, POSTINGS_PER_READ_MIN);
     const parts = await this.#begun({ terms: read, after, rowsPerRead }, deadline);
@@ -166,7 +168,9 @@ export class PostingTable {
     return { postings: found, compared: places, ...(merged.ended ? {} : { next: merged.reached }) };
   }
 
-  /** By the first postings of each: how many there are in all if the others lie as close. The rarest first. */
+  /**
+   * Estimates the number of postings per term from its first ones, assuming that all are equally dense. Rarest first.
+   */
   async estimate(terms: readonly string[], deadline: Deadline): Promise<readonly Required<TermEstimate>[]> {
     const of = { terms, after: BEGINNING, rowsPerRead: POSTINGS_PER_READ_MIN };
     const parts = await this.#begun(of, deadline);
@@ -178,7 +182,7 @@ export class PostingTable {
     }));
   }
 
-  /** The streams of postings with the first rows of each. */
+  /** The streams of postings, with the first rows of each. */
   async #begun(
     {
       terms,
@@ -198,7 +202,7 @@ export class PostingTable {
     );
   }
 
-  /** How far the rarest of these terms is spread. */
+  /** The level of the rarest of these terms. */
   async level(terms: readonly string[], deadline: Deadline): Promise<number> {
     return Math.min(...(await this.#levels.stored(terms, deadline)).values());
   }
@@ -223,7 +227,7 @@ export class PostingTable {
     return this.#tables.cassandra.runtime.clock.nowMs() + ttl * 1_000;
   }
 
-  /** Each in a partition of its own; a few together are one request. */
+  /** Writes statements, each in its own partition; a few of them share one request. */
   async #write(statements: readonly Statement[], deadline: Deadline): Promise<void> {
     const writes = [];
     for (let from = 0; from < statements.length; from += POSTINGS_PER_WRITE)
@@ -237,15 +241,15 @@ function rowOf(term: string, level: number, { hash, cid, id }: Position): CqlVal
 }
 
 interface Part {
-  /** Of its term among those that are asked for. */
+  /** Index of its term among the requested ones. */
   readonly place: number;
   readonly stream: PostingStream;
   rows: readonly Posting[];
 }
 
 /**
- * The rarest, and those that are not so much more frequent that reading them costs more than they spare: at most
- * `TERMS_COMPARED_MAX` beside it, so that a page holds the rows of few streams.
+ * The rarest term, and those that are not so much more frequent that reading them costs more than it saves. At most
+ * `TERMS_COMPARED_MAX` besides the rarest, so that a page holds the rows of few streams.
  */
 function selective(parts: readonly Part[], after: Position): readonly Part[] {
   const ranked = byDensity(parts, after);
@@ -257,12 +261,12 @@ function byDensity(parts: readonly Part[], after: Position): readonly Part[] {
   return parts.toSorted((a, b) => density(a, after) - density(b, after));
 }
 
-/** Postings for each hash, as far as the first rows tell. */
+/** Postings per hash, estimated from the first rows. */
 function density({ stream, rows }: Part, after: Position): number {
   return rows.length / (stream.reached.hash - after.hash + 1);
 }
 
-/** What several streams have in common, as far as all of them were read. */
+/** The common postings of several streams, up to the position that all have reached. */
 class Intersection {
   readonly #parts: readonly Part[];
   reached: Position;
@@ -276,7 +280,7 @@ class Intersection {
     return this.#parts.some(({ stream, rows }) => stream.ended && rows.length === 0);
   }
 
-  /** Reads on where everything was compared. */
+  /** Reads on in the streams whose postings are all compared. */
   async refill(): Promise<void> {
     await Promise.all(
       this.#parts.map(async (part) => {

@@ -26,7 +26,7 @@ describeCluster("readiness of a cluster", () => {
   let engine: TestClusterEngine;
   let keyspace: (tenant: string) => string;
 
-  /** An etcd of its own, whose alarms trouble nobody else. */
+  /** A separate etcd, so that its alarms do not affect other tests. */
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "odp-etcd-"));
     const program = await installEtcd(defaultCacheDir(), () => undefined);
@@ -59,7 +59,7 @@ describeCluster("readiness of a cluster", () => {
 
   const alarm = (action: "Activate" | "Deactivate") =>
     etcd.call("write", (call) => etcd.maintenance.alarm({ action, memberID: "1", alarm: "Nospace" }, call));
-  /** As etcd does itself when its database has reached its quota. */
+  /** etcd does this itself when its database reaches its quota. */
   const raise = () => alarm("Activate");
   const lower = () => alarm("Deactivate");
 

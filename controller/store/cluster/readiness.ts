@@ -6,10 +6,10 @@ import type { Etcd } from "./etcd.ts";
 
 const TABLE = "readiness";
 const KEY = "readiness";
-/** etcd's own numbers and names of alarms; its client knows the numbers only. */
+/** Names of alarms as etcd's own tools show them, by their names in its client. */
 const ALARMS: Readonly<Record<string, string>> = { Nospace: "NOSPACE", Corrupt: "CORRUPT" };
 
-/** The one row that readiness writes and reads, in the keyspace of the system. */
+/** The single row that readiness writes and reads, in the keyspace of the system. */
 export function readinessDefinition(keyspace: string): string {
   return `CREATE TABLE IF NOT EXISTS ${keyspace}.${TABLE} (id int PRIMARY KEY, told_ms bigint)`;
 }
@@ -19,11 +19,14 @@ export interface ReadinessParts {
   readonly cassandra: Cassandra;
   /** Keys of the installation. */
   readonly kv: Pick<KvStore, "put">;
-  /** Where the row lies. */
+  /** Keyspace of the row. */
   readonly keyspace: string;
 }
 
-/** An agreed write, which reads as well, and no alarm. Throws what the next call would get. */
+/**
+ * Checks an agreed write, which implies a read, and that no alarm is raised. Throws the error that the next call would
+ * get.
+ */
 export async function etcdIsReady({ etcd, kv }: Pick<ReadinessParts, "etcd" | "kv">): Promise<void> {
   const { alarms } = await etcd.call("read", (call) => etcd.maintenance.alarm({ action: "Get" }, call));
   const [raised] = alarms;
@@ -32,7 +35,7 @@ export async function etcdIsReady({ etcd, kv }: Pick<ReadinessParts, "etcd" | "k
   await kv.put(KEY, encodeJson(etcd.runtime.clock.nowMs()));
 }
 
-/** A write and a read by as many replicas as every call asks. */
+/** Checks a write and a read with the consistency of every call. */
 export async function cassandraIsReady({ cassandra, keyspace }: ReadinessParts): Promise<void> {
   const deadline = cassandra.deadline();
   const toldMs = BigInt(cassandra.runtime.clock.nowMs());

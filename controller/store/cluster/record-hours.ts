@@ -6,14 +6,17 @@ import { NEVER_MS, ttlSeconds, type Tables } from "./tables.ts";
 /** An hour of a class that has records. */
 export interface RecordHour {
   readonly hour: number;
-  /** What it was written by: a record may lie where any of them puts it. Mostly one, with one number. */
+  /**
+   * Lives and shard numbers used in this hour; a record may be in the place that any of them gives. Mostly one life
+   * with one number.
+   */
   readonly lives: readonly LifeOfHour[];
 }
 
 interface LifeOfHour {
   /** The index in `RECORD_LIVES`. */
   readonly life: number;
-  /** Of shards, the smallest first. */
+  /** Numbers of shards, smallest first. */
   readonly numbers: readonly number[];
 }
 
@@ -23,48 +26,48 @@ export interface RecordPlace {
   readonly shard: number;
 }
 
-/** Hours of one class, both ends included. */
+/** Hours of one class; both ends are included. */
 export interface HourSpan {
   readonly cid: number;
   readonly from: number;
   readonly to: number;
 }
 
-/** What is to be written into an hour, of one life. */
+/** A write into an hour, for one life. */
 export interface HourWrite {
   readonly cid: number;
   readonly hour: number;
   readonly life: number;
   readonly bytes: number;
-  /** Until when the hour has to be listed. */
+  /** Time until which the hour must be listed. */
   readonly untilMs: number;
 }
 
 interface OpenHour {
-  /** Written by this controller. */
+  /** Bytes written by this controller. */
   bytes: number;
   shards: number;
-  /** Until when it is known to be listed with this number. */
+  /** Time until which it is known to be listed with this number. */
   untilMs: number;
 }
 
 /**
- * The hours that have records, listed in `record_hours` by the lives of these and the number of shards each life is
- * written by. That begins with what the hour before came to and doubles whenever a controller has written
- * `RECORD_SHARD_BYTES` for each shard, so that no partition grows with the traffic. What is once listed stays: what was
- * written by it lies where it put it.
+ * The hours that have records, listed in `record_hours` with the lives of the records and the number of shards of each
+ * life. The number of shards starts with the result of the previous hour. It doubles whenever a controller has written
+ * `RECORD_SHARD_BYTES` per shard, so that no partition grows with the traffic. A listed number stays, because records
+ * written with it stay in its places.
  */
 export class RecordHours {
   readonly #tables: Tables;
   readonly #open = new Map<string, Promise<OpenHour>>();
-  /** What this controller wrote of each class and life in the latest of its hours. */
+  /** By class and life: the data this controller wrote in its latest hour. */
   readonly #latest = new Map<string, { readonly hour: number; readonly written: OpenHour }>();
 
   constructor(tables: Tables) {
     this.#tables = tables;
   }
 
-  /** The number of shards to write by, once the hour is listed with it. */
+  /** The number of shards for this write. The hour is listed with it when this resolves. */
   async toWrite(write: HourWrite, deadline: Deadline): Promise<number> {
     const open = await this.#opened(write, deadline);
     open.bytes += write.bytes;
@@ -79,9 +82,9 @@ export class RecordHours {
     return shards;
   }
 
-  /** The newest hours of the span, newest first: at least one, if there is any, and at most so many. */
+  /** The newest hours of the span, newest first: at least one if there is any, at most `atMost`. */
   async newest({ cid, from, to }: HourSpan, atMost: number, deadline: Deadline): Promise<readonly RecordHour[]> {
-    // Each hour has one row for each life and number, mostly one.
+    // Each hour has one row per life and number, mostly one.
     const limit = 2 * atMost + RECORD_LIVES.length * SHARD_NUMBERS.length;
     const query = `SELECT hour, life, shards FROM ${this.#tables.keyspace}.record_hours WHERE cid = ? AND hour <= ? AND hour >= ? LIMIT ?`;
     const rows = await this.#tables.cassandra.read({ query, params: [cid, to, from, limit] }, deadline);
@@ -94,12 +97,12 @@ export class RecordHours {
     const found = Array.from(hours, ([hour, lives]): RecordHour => {
       return { hour, lives: Array.from(lives, ([life, numbers]) => ({ life, numbers })) };
     });
-    // Of the last one there may be more rows.
+    // The last hour may have more rows than were read.
     if (rows.length === limit) found.pop();
     return found.slice(0, atMost);
   }
 
-  /** After a write that failed, as the keyspace may have been lost and made anew. */
+  /** Call it after a failed write, because the keyspace may have been lost and recreated. */
   forget(): void {
     this.#open.clear();
     this.#latest.clear();
@@ -112,7 +115,7 @@ export class RecordHours {
     const opening = this.#begun(write, deadline);
     if (this.#open.size >= RECORD_HOURS_CACHED_MAX) this.#open.clear();
     this.#open.set(name, opening);
-    // The next write tries a failed one again.
+    // After a failure the next write tries again.
     opening.catch(() => this.#open.get(name) === opening && this.#open.delete(name));
     return opening;
   }
@@ -132,14 +135,14 @@ export class RecordHours {
     return open;
   }
 
-  /** What the hour before came to here; undefined where nothing of it was written here. */
+  /** Number of shards that this controller's data of the previous hour needed; `undefined` if it wrote none. */
   #paceOf(name: string, hour: number): number | undefined {
     const latest = this.#latest.get(name);
     if (latest?.hour !== hour - 1) return undefined;
     return SHARD_NUMBERS.find((shards) => shards * RECORD_SHARD_BYTES >= latest.written.bytes) ?? RECORD_SHARDS_MAX;
   }
 
-  /** Its write time is its own expiry, so that the longest life wins. */
+  /** Uses the row's expiry as its write time, so that the longest life wins. */
   async #list(
     { cid, hour, life }: HourWrite,
     { shards, untilMs }: { readonly shards: number; readonly untilMs: number },
@@ -159,12 +162,12 @@ export function placesIn({ lives }: RecordHour): RecordPlace[] {
   );
 }
 
-/** The partitions of an hour that may have a record of this id. */
+/** The partitions of an hour that may contain a record with this id. */
 export function placesOf(id: string, { lives }: RecordHour): RecordPlace[] {
   return lives.flatMap(({ life, numbers }) => shardsOf(id, numbers).map((shard) => ({ life, shard })));
 }
 
-/** Whether no record of the hour can lie in two partitions. */
+/** True if no record of the hour can be in two partitions. */
 export function isOnceEach({ lives }: RecordHour): boolean {
   return lives.length === 1 && lives[0]?.numbers.length === 1;
 }

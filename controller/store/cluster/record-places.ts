@@ -10,23 +10,23 @@ import { NEVER_MS } from "./tables.ts";
 const HOUR_MS = 3_600_000;
 const CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 export const ID_TIME_CHARACTERS = 10;
-/** The first random characters of an id: those of one entry of an agent share them. */
+/** Position of the first random characters of an id; ids of one entry of an agent have the same ones. */
 const RANDOM_CHARACTERS = [10, 13] as const;
-/** What counts up after every 32 ids of one entry. */
+/** Position of the characters that count up after every 32 ids of one entry. */
 const COUNTING_CHARACTERS = [22, 25] as const;
 
-/** Records whose lives are of one magnitude. */
+/** A class of record lifetimes with its own table. */
 export interface RecordLife {
   readonly table: string;
-  /** From the time in the id of a record to its end. */
+  /** Maximum time from the record's id to its end. */
   readonly longestMs: number;
   readonly window: { readonly unit: "HOURS" | "DAYS"; readonly size: number };
 }
 
 /**
- * A file of Cassandra goes as a whole when all in it has ended, so records lie in tables by the magnitude of their
- * lives. Cassandra's documentation of TimeWindowCompactionStrategy advises windows of which there are 20 to 30. A row
- * is on disk for its life and the ten days for which removals are remembered: that makes 26 windows for 13 days, 28 for
+ * Cassandra deletes a file as a whole when all of its data has expired, so records are in tables by the magnitude of
+ * their lifetimes. Cassandra's documentation of TimeWindowCompactionStrategy recommends 20 to 30 windows. A row is on
+ * disk for its lifetime plus the ten days for which removals are remembered. That gives 26 windows for 13 days, 28 for
  * 110 days, and 26 in two years. Records without an end have 13 more each year.
  */
 export const RECORD_LIVES: readonly RecordLife[] = [
@@ -41,22 +41,25 @@ export function lifeOf({ id, expiresAtMs = Infinity }: Pick<StoredRecord, "id" |
   return RECORD_LIVES.findIndex(({ longestMs }) => lengthMs <= longestMs);
 }
 
-/** Indexes of the lives that a record of this id may still have. In the others it has ended, whenever it is appended. */
+/**
+ * Indexes of the lives that a record of this id may still have. With any other life it has expired, whenever it is
+ * appended.
+ */
 export function livesLeft(id: string, nowMs: number): number[] {
   const ageMs = nowMs - idTimeMs(id) - RECORD_LIFE_MARGIN_MS;
   return [...RECORD_LIVES.keys()].filter((life) => ageMs <= RECORD_LIVES[life]!.longestMs);
 }
 
-/** Numbers of shards that an hour may be written by: powers of two. */
+/** Possible numbers of shards of an hour: powers of two. */
 export const SHARD_NUMBERS: readonly number[] = Array.from(
   { length: Math.log2(RECORD_SHARDS_MAX) + 1 },
   (_, level) => 2 ** level,
 );
 
 /**
- * The shards a record may lie in, each once, where its hour was written by these numbers of them. Ids that count up in
- * their last characters stay in one for 32 of them, so that they can be written together, and then go on in the next,
- * so that the newest are in all of them. Random ids are spread evenly.
+ * The shards that may contain a record, each once, in an hour written with these numbers of shards. Ids that count up
+ * in their last characters stay in one shard for 32 ids, so that they can be written together, and then continue in the
+ * next one, so that the newest ids are in all shards. Random ids are evenly distributed.
  */
 export function shardsOf(id: string, numbers: readonly number[]): number[] {
   const spread = numberOf(id.slice(...RANDOM_CHARACTERS)) + numberOf(id.slice(...COUNTING_CHARACTERS));
@@ -75,7 +78,7 @@ export function idTimeMs(id: string): number {
   return numberOf(id.slice(0, ID_TIME_CHARACTERS));
 }
 
-/** The first characters of all ids of this time: less than each of them, greater than all of earlier times. */
+/** The first characters of all ids with this time: less than each of them, greater than all ids with earlier times. */
 export function idPrefix(timeMs: number): string {
   let rest = Math.min(Math.max(0, Math.ceil(timeMs)), NEVER_MS - 1);
   let prefix = "";
@@ -86,7 +89,7 @@ export function idPrefix(timeMs: number): string {
   return prefix;
 }
 
-/** The greatest time of an id below this one, which may stand for a time alone. */
+/** The latest time of an id below this one. The argument may also be the beginning of an id that is only a time. */
 export function lastMsBelow(id: string): number {
   return id.length === ID_TIME_CHARACTERS ? idTimeMs(id) - 1 : idTimeMs(id);
 }

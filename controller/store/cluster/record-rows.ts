@@ -5,32 +5,32 @@ import type { RemovedRecord, StoredRecord } from "../objects.ts";
 import { plainBytes } from "./entities.ts";
 import { idTimeMs } from "./record-places.ts";
 
-/** What tells whether a record is there, and all that `foundIn` reads. */
+/** Columns that show whether a record exists, and that `foundIn` reads. */
 export const TIMES = "writetime(value) AS written, expires, writetime(expires) AS ends_written";
 export const ROW = `cid, id, value, ${TIMES}, terms`;
 
 const MS_US = 1_000n;
 
-/** A record as one row has it. */
+/** A record from one row. */
 export interface FoundRecord {
   readonly record: StoredRecord;
-  /** Its rank, above the time in its id, or when it was rewritten. */
+  /** Its write time: its rank added to the time in its id, or the time of its rewrite. */
   readonly written: bigint;
 }
 
 /**
- * Writes of one record bear times of the millisecond in its id, so that a replay writes the same cells and a removed
- * record stays removed. Which microsecond follows from the bytes: of different ones the greater rank stands, whole and
- * in whatever order they come, where Cassandra alone would take some cells of each, by the moment of their expiry. Of
- * the same bytes those that stay for ever are above those that expire, of which Cassandra takes the latest. What is
- * rewritten bears its own time, which is later.
+ * Write time of a record: within the millisecond in its id, so that a replay writes the same cells and a removed record
+ * stays removed. The microsecond is derived from the bytes. Of rows with different bytes the one with the greater rank
+ * wins as a whole, in any order of arrival; otherwise Cassandra would mix their cells by expiry. Of rows with the same
+ * bytes, one without expiry wins over expiring ones, of which Cassandra keeps the latest. A rewritten record has its
+ * own time, which is later.
  */
 export function writeTimeOf({ id, value, expiresAtMs, rewrittenUs }: StoredRecord): bigint {
   if (rewrittenUs !== undefined) return BigInt(rewrittenUs);
   return firstWriteTime(id) + BigInt(2 * (crc32(value) % RECORD_RANKS) + (expiresAtMs === undefined ? 1 : 0));
 }
 
-/** Above all ranks. Of a write and a removal with one time the removal stands. */
+/** A time above all ranks. If a write and a removal have the same time, the removal wins. */
 export function removalTime({ id, rewrittenUs }: Pick<RemovedRecord, "id" | "rewrittenUs">): bigint {
   return rewrittenUs === undefined ? firstWriteTime(id) + MS_US - 1n : BigInt(rewrittenUs);
 }
@@ -39,14 +39,13 @@ function firstWriteTime(id: string): bigint {
   return BigInt(idTimeMs(id)) * MS_US;
 }
 
-/** Whether the row is a record that has not ended. */
+/** True if the row is a record that has not expired. */
 export function isThere(row: types.Row, nowMs: number): boolean {
   return row.written !== null && (endOf(row) ?? Infinity) > nowMs;
 }
 
 /**
- * Undefined for a row that has expired (Cassandra itself counts whole seconds), or whose value has vanished before
- * another cell.
+ * `undefined` for a row that has expired (Cassandra counts whole seconds), or whose value expired before another cell.
  */
 export function foundIn(row: types.Row, nowMs: number): FoundRecord | undefined {
   const end = endOf(row);
@@ -64,7 +63,7 @@ export function foundIn(row: types.Row, nowMs: number): FoundRecord | undefined 
   return { record, written };
 }
 
-/** Of two rows of one record in different shards the one that Cassandra would keep of them in one. */
+/** The one of two rows in different shards that Cassandra would keep if both were in one shard. */
 export function standing(one: FoundRecord, other: FoundRecord): FoundRecord {
   if (one.written !== other.written)
     return one.written > other.written ? withTermsOf(one, other) : withTermsOf(other, one);
@@ -72,12 +71,12 @@ export function standing(one: FoundRecord, other: FoundRecord): FoundRecord {
   return later ? withTermsOf(one, other) : withTermsOf(other, one);
 }
 
-/** Sets are joined. */
+/** The record with the terms of both rows. */
 function withTermsOf({ record, written }: FoundRecord, { record: { terms } }: FoundRecord): FoundRecord {
   return { record: { ...record, terms: [...new Set([...record.terms, ...terms])] }, written };
 }
 
-/** An end that was written with other bytes is not the end of these. */
+/** An end that was written with other bytes does not belong to these. */
 function endOf({ expires, written, ends_written }: types.Row): number | undefined {
   return typeof expires === "bigint" && ends_written === written ? Number(expires) : undefined;
 }

@@ -30,7 +30,7 @@ describeCluster("records of an hour", () => {
   let cassandra: Cassandra;
   let one: ObjectStore;
   let two: ObjectStore;
-  /** The beginning of an hour, so that all of a test lies in one. */
+  /** The beginning of an hour, so that all records of a test are in one hour. */
   const startMs = Math.floor(Date.now() / HOUR_MS) * HOUR_MS;
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describeCluster("records of an hour", () => {
     const query = `SELECT * FROM ${keyspaceOf(engine.prefix, "matrix")}.${table} WHERE cid = ? ALLOW FILTERING`;
     return cassandra.read({ query, params: [cid] }, cassandra.deadline());
   };
-  /** Which tables of records a call asks or writes, each request of the driver for itself. */
+  /** The tables of records that a call reads or writes, per request of the driver. */
   const askedBy = async (call: () => Promise<unknown>): Promise<readonly (readonly string[])[]> => {
     const prototype = Client.prototype as unknown as { execute: Ask; batch: Ask };
     const { execute, batch } = prototype;
@@ -85,7 +85,7 @@ describeCluster("records of an hour", () => {
     } while (cursor !== undefined);
     return { found: found.map(({ value }) => text(value.subarray(0, 20))), count };
   };
-  /** More than an hour of one shard takes from one controller. */
+  /** Writes more than one controller may write into an hour with one shard. */
   const filled = async (objects: ObjectStore, cid: number): Promise<void> => {
     for (let n = 0; n * LARGE_BYTES <= RECORD_SHARD_BYTES; n += 1)
       await objects.append([{ ...record(cid, 500 + n, undefined, ["large"]), value: Buffer.alloc(LARGE_BYTES, "l") }]);

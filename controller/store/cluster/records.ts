@@ -42,16 +42,16 @@ import { allWritten } from "./writes.ts";
 const PARTITION = "cid = ? AND hour = ? AND shard = ?";
 
 /**
- * Records in tables by the magnitude of their lives (`RECORD_LIVES`): partitions of class, hour and shard, ordered by id,
- * which begins with the time. One that was appended with several lives may lie in several tables.
+ * Records in tables by the magnitude of their lifetimes (`RECORD_LIVES`). Partitions are class, hour and shard, ordered
+ * by id, which begins with the time. A record that was appended with several lifetimes may be in several tables.
  */
 export class RecordTable {
   readonly #tables: Tables;
-  /** By lives. */
+  /** Table names, by life. */
   readonly #names: readonly string[];
   readonly #hours: RecordHours;
   readonly #words: WordTable | undefined;
-  /** By lives. Made once: the driver knows a statement by its text. One with expiry is 1 further on, one with terms 2. */
+  /** Statements by life, cached because the driver knows them by text. Index + 1: with expiry; + 2: with terms. */
   readonly #updates: readonly (readonly string[])[];
 
   constructor(tables: Tables, words?: WordTable) {
@@ -71,7 +71,7 @@ export class RecordTable {
     this.#hours.forget();
   }
 
-  /** The writes to be waited for. Neighbours of one partition go together; they happen or do not, each for itself. */
+  /** The writes to wait for. Neighbours of one partition share a write; each write succeeds or fails on its own. */
   append(records: readonly StoredRecord[], deadline: Deadline): Promise<void>[] {
     const words = this.#addWords(records, deadline);
     return hoursOf(records).map(async (some) => {
@@ -100,7 +100,7 @@ export class RecordTable {
     });
   }
 
-  /** In the order of `keys`. */
+  /** Records in the order of `keys`. */
   async get(keys: readonly EntityKey[], deadline: Deadline): Promise<readonly (StoredRecord | undefined)[]> {
     const hours = new Map<string, Promise<RecordHour | undefined>>();
     return Promise.all(
@@ -120,7 +120,7 @@ export class RecordTable {
     return found;
   }
 
-  /** The row that stands for the record, wherever in its hour it lies. */
+  /** The valid row of the record, from all places in its hour. */
   async #standing({ cid, id }: EntityKey, written: RecordHour, deadline: Deadline): Promise<FoundRecord | undefined> {
     const answers = await Promise.all(
       placesOf(id, written).map(({ life, shard }) => {
@@ -133,8 +133,8 @@ export class RecordTable {
   }
 
   /**
-   * From every place that it may lie in, or that a repetition may yet be written to. What lies in partitions of one key
-   * in several tables Cassandra writes together, as one partition.
+   * Removes the record from every place that may contain it, or to which a repetition may still write it. Partitions
+   * with the same key in several tables are written together by Cassandra, as one partition.
    */
   remove(record: RemovedRecord, deadline: Deadline): Promise<void>[] {
     const { cid, id } = record;
@@ -151,11 +151,11 @@ export class RecordTable {
     });
   }
 
-  /** Hour by hour from the newest, the partitions of each merged. A page may be short after looking into many partitions. */
+  /** Merges the partitions hour by hour from the newest. A page may be short after reading many partitions. */
   async timeline(request: TimelineRequest, page: PageRequest): Promise<Page<StoredRecord>> {
     const text = requestText(this.#tables.keyspace, "timeline", request);
     const deadline = this.#tables.cassandra.deadline();
-    // Ids below this one are still to come.
+    // Ids below this one are still to be read.
     let below = readCursor(text, page) ?? idPrefix(request.toMs);
     const items: StoredRecord[] = [];
     let atOnce = 1;
@@ -171,7 +171,7 @@ export class RecordTable {
         if (items.length >= page.limit || !rest.isOfEarlierHours) break;
       }
       looked += hours.reduce((sum, hour) => sum + placesIn(hour).length, 0);
-      // Where hours have few records, more of them are read side by side.
+      // If hours have few records, more of them are read in parallel.
       atOnce = Math.min(2 * atOnce, RECORD_HOURS_AT_ONCE);
     }
     return pageBefore(items, text, below);
@@ -188,7 +188,7 @@ export class RecordTable {
     return this.#hours.newest(span, atMost, deadline);
   }
 
-  /** The newest records of one hour below an id, as far as they are certainly in order across its partitions. */
+  /** The newest records of one hour below an id, as far as their order over its partitions is certain. */
   async #hourPart(part: HourPart, deadline: Deadline): Promise<ReadPart> {
     const { request, hour, limit } = part;
     const places = placesIn(hour);
@@ -204,7 +204,7 @@ export class RecordTable {
         };
       }),
     );
-    // A partition that filled its page may have more just below its last id.
+    // A partition that filled its page may have more records just below its last id.
     const certain = read.reduce((id, { lastId }) => (lastId === undefined ? id : later(id, lastId)), lowest);
     const merged = mergedById(read.flatMap(({ found }) => found)).filter(({ record }) => record.id >= certain);
     const taken = merged.slice(0, limit);
@@ -213,7 +213,7 @@ export class RecordTable {
     return { records, rest: { below, isOfEarlierHours: below === lowest } };
   }
 
-  /** What was found by terms may be one of two rows of its record, and not the one that stands. */
+  /** Reads records found by terms again, because a found row may not be the valid row of its record. */
   async #rechecked(
     found: readonly FoundRecord[],
     { request, hour }: HourPart,
@@ -239,7 +239,7 @@ export class RecordTable {
     };
   }
 
-  /** Hour by hour, of each record its times alone: pages of some partitions, or of some hours that have few, at once. */
+  /** Counts hour by hour, reading only times: some partitions, or several sparse hours, at once. */
   async count(span: RecordSpan, cursor?: string): Promise<ClassCount> {
     const text = requestText(this.#tables.keyspace, "countRecords", span);
     const deadline = this.#tables.cassandra.deadline();
@@ -252,7 +252,7 @@ export class RecordTable {
     return { count, ...(next === undefined ? {} : { cursor: writeCursor(text, JSON.stringify(next)) }) };
   }
 
-  /** Up to the first hour that has more than is counted at once. */
+  /** Counts up to the first hour with more records than are counted at once. */
   async #countedHours(span: RecordSpan, { below, atOnce }: CountPlace, deadline: Deadline): Promise<CountedPart> {
     const hours = await this.#hoursBelow(span, below, atOnce, deadline);
     const parts = await Promise.all(
@@ -269,7 +269,7 @@ export class RecordTable {
     return { count, next };
   }
 
-  /** Where it comes to the end of the hour, the next place is that of the hours before. */
+  /** At the end of the hour, the next position is that of the earlier hours. */
   #countedHour(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
     return isOnceEach(place.hour)
       ? this.#countedPlaces(span, place, deadline)
@@ -306,7 +306,7 @@ export class RecordTable {
     return { count: rows.filter((row) => isThere(row, nowMs)).length, state: next ?? null };
   }
 
-  /** A record that lies in two partitions counts once. */
+  /** A record in two partitions counts once. */
   async #countedIds(span: RecordSpan, place: HourPlace, deadline: Deadline): Promise<CountedPart> {
     const { hour, below } = place;
     const { records, rest } = await this.#hourPart({ request: span, hour, below, limit: OBJECT_PAGE_MAX }, deadline);
@@ -324,27 +324,27 @@ interface CountedPart {
   readonly next: CountPlace | HourPlace | undefined;
 }
 
-/** A count goes on with hours that have ids below this one, so many of them at once. */
+/** A count continues with hours that have ids below this one, `atOnce` of them in parallel. */
 interface CountPlace {
   readonly below: string;
   readonly atOnce: number;
 }
 
-/** A count goes on within an hour. */
+/** A count continues within an hour. */
 interface HourPlace {
   readonly hour: RecordHour;
-  /** Ids below this one are still to be counted, where records may lie in several partitions. */
+  /** Ids below this one are still to be counted, if records may be in several partitions. */
   readonly below: string;
-  /** The first of the hour's partitions that are being counted. */
+  /** Index of the first of the hour's partitions that are being counted. */
   readonly first: number;
-  /** Of each of them what the driver gave, null at its end; empty at their beginning. */
+  /** The driver's state of each of them, null at its end; empty at their beginning. */
   readonly states: readonly (string | null)[];
 }
 
 interface CountedPage {
   readonly hour: RecordHour;
   readonly place: RecordPlace;
-  /** As the page before gave it, null at the end. */
+  /** The driver's state from the previous page; null at the end. */
   readonly state: string | null | undefined;
 }
 
@@ -357,7 +357,7 @@ interface HourPart {
 
 interface ReadPart {
   readonly records: readonly StoredRecord[];
-  /** Ids below that one are still to come, of this hour or only of earlier ones. */
+  /** Ids below `below` are still to be read: of this hour, or only of earlier ones. */
   readonly rest: { readonly below: string; readonly isOfEarlierHours: boolean };
 }
 
@@ -414,7 +414,7 @@ function batchesOfOnePartition({ cid, hour, life, records }: RecordsOfHour, shar
   return full;
 }
 
-/** Newest first, each once. */
+/** Newest first, each record once. */
 function mergedById(found: readonly FoundRecord[]): FoundRecord[] {
   const merged: FoundRecord[] = [];
   for (const one of [...found].sort((a, b) => (a.record.id < b.record.id ? 1 : -1))) {

@@ -11,16 +11,16 @@ import { EtcdKvStore } from "./kv.ts";
 import { dataNodes } from "./nodes.ts";
 import { endDefinitions, keyspaceOf, slotDefinitions, tenantDefinitions } from "./schema.ts";
 
-/** Raised when what lies in the tables means something else. */
+/** Increased when the meaning of stored data changes. */
 export const TENANT_FORMAT = 6;
-/** Without ends of entities. Those before were never released. */
+/** The format without ends of entities. Earlier formats were never released. */
 const FORMAT_WITHOUT_ENDS = 5;
 const LOCK_TTL_MS = 15_000;
 const LOCK_KEY = "lock/definitions";
 const TENANTS = "tenant/";
 const REPLICATION_FACTOR_MAX = 3;
 
-/** Number slots of tenants that do not say how many they have. */
+/** Number of slots of tenants whose entry does not state it. */
 const SLOTS_BEFORE = 3;
 
 interface TenantEntry {
@@ -31,12 +31,12 @@ interface TenantEntry {
 
 interface NewKeyspace {
   readonly replicationFactor?: number | undefined;
-  /** Of numbers that are found by ranges; all when absent. */
+  /** Number of numeric slots with range indexes; absent: all. */
   readonly slots?: number;
   readonly others?: readonly string[];
 }
 
-/** Which tenants there are, in etcd, and their keyspaces. One controller at a time changes definitions. */
+/** The list of tenants in etcd, and their keyspaces. One controller at a time changes definitions. */
 export class TenantRegistry {
   readonly #etcd: Etcd;
   readonly #cassandra: Cassandra;
@@ -57,7 +57,7 @@ export class TenantRegistry {
     return (await this.#entry(name)) !== undefined;
   }
 
-  /** The same, with all that this version needs in its keyspace. */
+  /** As `has`; first upgrades the keyspace to what this version needs. */
   async prepared(name: string, slots = NUMBER_SLOTS): Promise<boolean> {
     const entry = await this.#entry(name);
     if (entry !== undefined && isOlder(entry, slots)) await this.#locked((lost) => this.#upgrade(name, lost));
@@ -86,7 +86,7 @@ export class TenantRegistry {
     await this.kv.put(tenantKey(name), encodeJson(upgraded));
   }
 
-  /** Tenants whose keyspace is not there, with its name. */
+  /** Tenants whose keyspace is missing, with its name. */
   async lost(): Promise<readonly LostTenant[]> {
     const tenants: string[] = [];
     for await (const { key } of entriesUnder(this.kv, TENANTS)) tenants.push(key.slice(TENANTS.length));
@@ -96,14 +96,14 @@ export class TenantRegistry {
     const missing = tenants
       .map((tenant) => ({ tenant, keyspace: keyspaceOf(this.#prefix, tenant) }))
       .filter(({ keyspace }) => !there.has(keyspace));
-    // One that is being dropped has no entry any more.
+    // A tenant that is being dropped has no entry any more.
     const known = await Promise.all(missing.map(({ tenant }) => this.has(tenant)));
     return missing.filter((_, at) => known[at]);
   }
 
   /**
-   * Makes keyspace and tables unless they are there, with `others` besides those of every tenant. Repeating it after a
-   * crash completes what is missing.
+   * Creates keyspace and tables if they are missing, and `others` in addition to those of every tenant. Repeating it
+   * after a crash completes it.
    */
   async create(
     name: string,
@@ -122,7 +122,7 @@ export class TenantRegistry {
     });
   }
 
-  /** Removes the entry first, so that no caller opens the tenant any more, then what the entry named. */
+  /** Removes the entry first, so that no caller opens the tenant any more, then its data. */
   async drop(name: string): Promise<void> {
     await this.#locked(async () => {
       await this.kv.delete(tenantKey(name));

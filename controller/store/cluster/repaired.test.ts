@@ -63,7 +63,7 @@ test("the time is that of the token that waits longest, however ranges lie", () 
   const random = seededRandom(seedOfRun("repairs"));
   const tokens: readonly bigint[] = [LEAST, -70n, -1n, 0n, 1n, 70n, MOST];
   const any = (): bigint => tokens[Math.floor(random.next() * tokens.length)] ?? 0n;
-  /** Those between which nothing begins or ends; nothing has the least. */
+  /** Tokens between which no range begins or ends; no data has the least token. */
   const probes = tokens.slice(1);
   const covers = ([after, to]: Ends, token: bigint): boolean =>
     after < to ? after < token && token <= to : after < token || token <= to;

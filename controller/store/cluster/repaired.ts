@@ -5,18 +5,21 @@ const OLDEST = -(2n ** 63n);
 const NEWEST = 2n ** 63n - 1n;
 const RANGE = /^\((-?\d+),\s*(-?\d+)\]$/;
 
-/** Tables that were repaired together to the end of these ranges. */
+/** One complete repair of these ranges of these tables. */
 export interface Repair {
   readonly tables: readonly string[];
   readonly startedMs: number;
-  /** `(<token>,<token>]`: above the first up to the second; where that is not greater, over the end of the ring. */
+  /**
+   * `(<token>,<token>]`: above the first, up to and including the second. If the second is not greater, the range wraps
+   * around the ring.
+   */
   readonly ranges: readonly string[];
 }
 
-/** When ranges began to be repaired last, by their text. */
+/** Start of the latest repair of each range, by the range's text. */
 type Newest = ReadonlyMap<string, number>;
 
-/** What of a keyspace was repaired since when. A range that is repaired again and again takes room once. */
+/** The repaired ranges of a keyspace, with their times. A repeatedly repaired range takes space once. */
 export class Repaired {
   /** By the tables that were repaired together. */
   readonly #newest = new Map<string, Map<string, number>>();
@@ -37,9 +40,9 @@ export class Repaired {
       );
   }
 
-  /** When every token of each of these tables had been repaired since; undefined where some was not. */
+  /** For each table: the time since which every token of it was repaired; `undefined` if some were not. */
   wholeSince(tables: readonly string[]): ReadonlyMap<string, number | undefined> {
-    // Those that are repaired together are so since the same time.
+    // Tables with the same groups of repairs have the same time.
     const known = new Map<string, number | undefined>();
     const since = tables.map((table) => {
       const groups = [...this.#newest].filter(([together]) => together.split(" ").includes(table));
@@ -57,7 +60,10 @@ interface Span {
   readonly startedMs: number;
 }
 
-/** Newest first, each span takes what no other has taken: the one that takes the last of the ring tells the time. */
+/**
+ * Newest first, each span takes the pieces that no other span has taken. The span that takes the last piece gives the
+ * time.
+ */
 function coveredSince(groups: readonly Newest[]): number | undefined {
   const spans = groups.flatMap((newest) => [...newest].flatMap(([range, startedMs]) => spansOf(range, startedMs)));
   const ends = BigInt64Array.from([OLDEST, NEWEST, ...spans.flatMap(({ after, to }) => [after, to])]).sort();
@@ -71,7 +77,7 @@ function coveredSince(groups: readonly Newest[]): number | undefined {
   return undefined;
 }
 
-/** Pieces of the ring, each taken once however many spans lie over it: a disjoint-set forest of the next that is left. */
+/** Pieces of the ring, each taken once however many spans cover it: a disjoint-set forest of the next free piece. */
 class Untaken {
   left: number;
   readonly #next: Uint32Array;
@@ -102,7 +108,7 @@ class Untaken {
   }
 }
 
-/** None of a text that is no range. Nothing has the least token of all. */
+/** Empty for a text that is no range. No data has the least token. */
 function spansOf(range: string, startedMs: number): Span[] {
   const [, from, end] = RANGE.exec(range) ?? [];
   if (from === undefined || end === undefined) return [];

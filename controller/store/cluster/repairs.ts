@@ -7,8 +7,8 @@ import { Repaired, type Repair } from "./repaired.ts";
 import { DERIVED_TABLES } from "./schema.ts";
 
 /**
- * Repairs as Cassandra 5 keeps them for 30 days in `system_distributed.parent_repair_history`. Not in `repair_history`:
- * a session of several ranges keeps one row there, of its last range.
+ * Repairs as Cassandra 5 keeps them for 30 days in `system_distributed.parent_repair_history`. `repair_history` is not
+ * used: it keeps only one row, of the last range, for a session of several ranges.
  */
 export class RepairHistory {
   readonly #cassandra: Cassandra;
@@ -17,7 +17,7 @@ export class RepairHistory {
     this.#cassandra = cassandra;
   }
 
-  /** None where each row lies on one node. `AppError("unavailable")` where the history cannot be read. */
+  /** Empty if each row is on one node only. `AppError("unavailable")` if the history cannot be read. */
   async tables(keyspace: string): Promise<readonly TableRepair[]> {
     const deadline = this.#cassandra.deadline();
     if ((await this.#replicas(keyspace, deadline)) <= 1) return [];
@@ -39,7 +39,7 @@ export class RepairHistory {
     return [...replication].reduce((sum, [name, value]) => sum + (name === "class" ? 0 : Number(value)), 0);
   }
 
-  /** Each page has a deadline of its own: of many keyspaces, and of repairs in pieces, the history is long. */
+  /** Each page has its own deadline: with many keyspaces, or repairs in pieces, the history is long. */
   async #repaired(keyspace: string): Promise<Repaired> {
     const query = `SELECT columnfamily_names, started_at, successful_ranges, options['hosts'] AS hosts, options['previewKind'] AS preview
       FROM system_distributed.parent_repair_history WHERE keyspace_name = ? ALLOW FILTERING`;
@@ -57,14 +57,14 @@ export class RepairHistory {
   }
 }
 
-/** The account may lack the right to read it, and a ring that has lost too many nodes tells nothing. */
+/** The account may lack the right to read the history, or the ring may have lost too many nodes. */
 function unreadable(error: unknown): never {
   if (isAppError(error)) throw error;
   const reason = error instanceof Error ? error.message : String(error);
   throw new AppError("unavailable", `Cassandra's history of repairs cannot be read: ${reason}`, { cause: error });
 }
 
-/** None for one that is under way or failed, that only compared, or that left replicas out. */
+/** Empty for a repair that runs or failed, that only compared, or that left replicas out. */
 function repairIn(row: Record<string, unknown>): Repair[] {
   const isWhole = (row.hosts ?? "") === "" && (row.preview ?? "NONE") === "NONE";
   const ranges = (row.successful_ranges as readonly string[] | null) ?? [];

@@ -18,7 +18,7 @@ const index = (table: string, partitionKey: string, columns: string): CheckedTab
   partitionKey,
   rows: ROW_CHECK_PAGE_ROWS,
 });
-/** Of rows whose values may be large. */
+/** A table with rows whose values may be large. */
 const content = (table: string, partitionKey: string, columns: string): CheckedTable => ({
   table,
   columns,
@@ -26,7 +26,10 @@ const content = (table: string, partitionKey: string, columns: string): CheckedT
   rows: ROW_CHECK_TURN_ROWS,
 });
 
-/** In their order. Contents are read by a scrub, which compares them with their digests. */
+/**
+ * The tables in the order of a round. Contents are not included: a scrub reads them and compares them with their
+ * digests.
+ */
 const TABLES: readonly CheckedTable[] = [
   content("present", "cid, id", "birth, last, attrs"),
   index("removed_cells", "cid, id, bucket", "name, time"),
@@ -44,13 +47,13 @@ const TABLES: readonly CheckedTable[] = [
 
 interface Place {
   readonly table: number;
-  /** Of its scan; absent at its beginning. */
+  /** Cursor of the table's scan; absent at its beginning. */
   readonly cursor?: string;
 }
 
 /**
- * See `ScrubStore.rows`. Cassandra compares each piece of its files with a checksum when it reads it, on each node that
- * is asked: what it gives up reading is damaged, and told by its token.
+ * See `ScrubStore.rows`. Cassandra verifies checksums of its files when it reads them, on each node that is asked. A
+ * partition that it cannot read is damaged, and is reported by its token.
  */
 export class RowCheck {
   readonly #tables: Tables;

@@ -3,13 +3,13 @@ import { NUMBER_SLOTS } from "../../../common/limits.ts";
 import { RECORD_LIVES, type RecordLife } from "./record-places.ts";
 import { REMOVAL_KEPT_SECONDS } from "./tables.ts";
 
-/** Cassandra's own limit for the name of a keyspace. */
+/** Cassandra's limit for the name of a keyspace. */
 const KEYSPACE_NAME_MAX = 48;
 
 /** Numbers of the slots, for the columns `n0`, `n1`, … */
 export const SLOTS: readonly number[] = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
 
-/** The keyspace of a tenant. Names that would be too long end in a hash of the whole. */
+/** The keyspace of a tenant. A name that would be too long ends in a hash of the whole name. */
 export function keyspaceOf(prefix: string, tenant: string): string {
   const name = `${prefix}_${tenant}`;
   if (name.length <= KEYSPACE_NAME_MAX) return name;
@@ -21,19 +21,19 @@ export interface KeyspaceOptions {
   readonly keyspace: string;
   readonly datacenter: string;
   readonly replicationFactor: number;
-  /** So many columns of numbers have an index. */
+  /** Number of numeric columns with an index. */
   readonly slots: number;
 }
 
 /**
- * Postings, and edges by target, are checked where they point to, so a removed one that comes back is harmless. Its mark
- * need only outlast the hints that nodes keep for each other, three hours unless set otherwise. Rows of removed cells
- * are never removed, but end.
+ * gc_grace of tables whose rows readers check against their source: postings, and edges by target. A removed row that
+ * comes back is harmless there. Its tombstone need only outlast the hints that nodes keep for each other, by default
+ * three hours. Rows of removed cells are never removed, but expire.
  */
 const CHECKED_GRACE_SECONDS = 4 * 3_600;
 export const DERIVED_TABLES: readonly string[] = ["postings", "edges_in"];
 
-/** Slots and their indexes for a keyspace that was made with fewer of them. */
+/** Adds slots and their indexes to a keyspace that was created with fewer. */
 export function slotDefinitions(keyspace: string, has: number): string[] {
   const missing = SLOTS.slice(has);
   const columns = missing.map((slot) => `n${slot} double`).join(", ");
@@ -43,12 +43,12 @@ export function slotDefinitions(keyspace: string, has: number): string[] {
   ];
 }
 
-/** Ends of entities for a keyspace of format 5. */
+/** Adds ends of entities to a keyspace of format 5. */
 export function endDefinitions(keyspace: string): string[] {
   return [`ALTER TABLE ${keyspace}.present ADD IF NOT EXISTS ends bigint`, indexOf(keyspace, "present", "ends")];
 }
 
-/** The fixed handful of tables every tenant has; none per class, none made while people work. */
+/** The fixed set of tables of every tenant; there are none per class, and none are created during operation. */
 export function tenantDefinitions(options: KeyspaceOptions): string[] {
   const { keyspace, slots } = options;
   // The installation itself has neither numbers nor ends.
@@ -96,7 +96,7 @@ export function tenantDefinitions(options: KeyspaceOptions): string[] {
   ];
 }
 
-/** A removal is remembered as long as every engine promises. */
+/** A removal is remembered for as long as every engine promises. */
 function recordDefinitions(keyspace: string, { table, window: { unit, size } }: RecordLife): string[] {
   return [
     `CREATE TABLE IF NOT EXISTS ${keyspace}.${table} (

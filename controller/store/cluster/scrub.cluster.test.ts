@@ -19,10 +19,10 @@ import { keyspaceOf } from "./schema.ts";
 
 const CID = 7;
 const nowUs = (): number => Date.now() * 1_000;
-/** So that nothing counts as young. */
+/** A limit after which no row is too young. */
 const ALL = { limit: 100, beforeUs: 4e15 };
 
-/** Cassandra gives a read up that passes 100,000. */
+/** Cassandra aborts a read that passes 100,000. */
 const REMOVED = 240_000;
 const REMOVED_PER_BATCH = 1_000;
 
@@ -126,7 +126,7 @@ describeCluster("a scrub of the cluster's tables", () => {
     expect(await sourcesOf("rack")).toEqual(["c"]);
   });
 
-  /** A whole round of the row check, on a node that gives up each read of `present` with that token in its range. */
+  /** A complete round of the row check, on a node that aborts each read of `present` with that token in its range. */
   async function everyRow(unreadable?: bigint) {
     const tryPage: Cassandra["tryPage"] = (statement, ...given) => {
       const [after, to] = statement.params as [bigint, bigint];

@@ -32,7 +32,7 @@ export interface CassandraScrubParts {
   readonly words?: WordTable | undefined;
 }
 
-/** What is derived in the tables of one tenant. Each comparison is a call of its own, with its own deadline. */
+/** Scrubs derived data in the tables of one tenant. Each comparison is a separate call with its own deadline. */
 export class CassandraScrub implements ScrubStore {
   readonly #tables: Tables;
   readonly #of: CassandraScrubParts;
@@ -86,7 +86,7 @@ export class CassandraScrub implements ScrubStore {
     return mapLimited(entities, SCRUB_CHECKS_AT_ONCE, (of) => this.#missing(of));
   }
 
-  /** What is posted bears the present: whatever was removed of it is older. */
+  /** Postings are written with the present time, so they win over older removals. */
   async add(changes: readonly EntityChange[]): Promise<void> {
     const { cassandra } = this.#tables;
     await this.#of.objects.change(
@@ -152,7 +152,7 @@ export class CassandraScrub implements ScrubStore {
   }
 }
 
-/** A chunk is not there, or not what it was. */
+/** A chunk is missing or has changed. */
 function damageOf(error: unknown): "damaged" {
   if (isAppError(error, "not_found", "internal")) return "damaged";
   throw error;

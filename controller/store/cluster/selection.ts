@@ -4,7 +4,7 @@ import type { CellChoice, Cells } from "../objects.ts";
 import type { CqlValue } from "./cassandra.ts";
 import { StampedCells } from "./cells.ts";
 
-/** What a statement reads of the cells of an entity. */
+/** The part of a statement that selects the cells of an entity. */
 export interface Selection {
   /** The end of a select list. */
   readonly text: string;
@@ -21,7 +21,7 @@ export const WHOLE: Selection = {
   cells: (row) => new StampedCells((row.attrs as ReadonlyMap<string, Buffer> | null) ?? new Map()),
 };
 
-/** Only those cells leave the disk; with more than `CELLS_CHOSEN_MAX` keys and prefixes all do. */
+/** Only the chosen cells are read from disk; with more than `CELLS_CHOSEN_MAX` keys and prefixes all are. */
 export function selectionOf(choice: CellChoice | undefined): Selection {
   if (choice === undefined || choice.keys.length + choice.prefixes.length > CELLS_CHOSEN_MAX) return WHOLE;
   const { keys, prefixes } = choice;
@@ -48,7 +48,7 @@ export function selectionOf(choice: CellChoice | undefined): Selection {
   };
 }
 
-/** The first text behind all that begin with a prefix, which ends in a slash; a slice includes its end. */
+/** The first text after all that begin with a prefix, which ends in a slash. A slice includes its end. */
 function behind(prefix: string): string {
   return `${prefix.slice(0, -1)}0`;
 }

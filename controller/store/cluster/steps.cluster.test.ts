@@ -16,7 +16,7 @@ import { OPEN_DAY } from "./versions.ts";
 
 type Execute = (this: Client, ...args: readonly unknown[]) => Promise<types.ResultSet>;
 
-/** Changes that come to their end at a statement, as with a controller that is killed there. */
+/** Changes that stop at a statement, as if the controller was killed there. */
 describeCluster("a change that is cut off between two statements", () => {
   const prototype = Client.prototype as unknown as { execute: Execute };
   const { execute } = prototype;
@@ -136,7 +136,7 @@ describeCluster("a change that is cut off between two statements", () => {
     afterAll(async () => cassandra?.close());
 
     const ending = (): EntityChange => ({ ...second(), endVersionsAtMs: Date.now() + 1_000 });
-    /** By their times: whether they end. */
+    /** By write time: true if the version expires. */
     const ends = async (): Promise<ReadonlyMap<number, boolean>> => {
       const keyspace = keyspaceOf(engine.prefix, "matrix");
       const query = `SELECT time, TTL(value) AS ttl FROM ${keyspace}.versions WHERE cid = ? AND id = ? AND day = 0`;

@@ -4,14 +4,14 @@ import type { StreamPart } from "../blobs.ts";
 import type { types } from "cassandra-driver";
 import type { Tables } from "./tables.ts";
 
-/** Bytes of one stream in one partition of `chunks`. Greater than a chunk, so that no part is without one. */
+/** Bytes of a stream per partition of `chunks`. More than a chunk, so that every part has one. */
 const PART_BYTES = 16 * BLOB_CHUNK_MAX_BYTES;
 const READ_MAX_BYTES = 4 * BLOB_CHUNK_MAX_BYTES;
 const CHUNKS_PER_READ = 16;
 
 /**
- * Append streams: chunks of any length up to the limit, by offset. A stream has one producer, as its offsets say;
- * appends of one process queue, those of two controllers at the same moment do not see each other.
+ * Append streams: chunks of any length up to the limit, by offset. A stream has one producer, as its offsets require.
+ * Appends of one process are queued; simultaneous appends of two controllers do not see each other.
  */
 export class Streams {
   readonly #tables: Tables;
@@ -112,7 +112,10 @@ export class Streams {
     await cassandra.write([{ query, params }], deadline);
   }
 
-  /** The end of the last chunk. A part is recorded before its first chunk exists: then the part before has the end. */
+  /**
+   * The end of the last chunk. A part is recorded before its first chunk exists; until then the previous part has the
+   * end.
+   */
   async #size(stream: string): Promise<number> {
     const { cassandra, keyspace } = this.#tables;
     const last = await this.#lastPart(stream);
@@ -131,7 +134,7 @@ export class Streams {
     return row === undefined ? undefined : Number(row.name);
   }
 
-  /** Some chunks in order, the first of them the one `position` lies in. */
+  /** Some chunks in order, beginning with the one that contains `position`. */
   async #chunksFrom(stream: string, position: number): Promise<readonly types.Row[]> {
     const { cassandra, keyspace } = this.#tables;
     const deadline = cassandra.deadline();
@@ -154,7 +157,7 @@ export class Streams {
   }
 }
 
-/** Takes what lies in [position, end) and answers how far it came. */
+/** Collects the bytes in [position, end) and returns the position reached. */
 function collect(rows: readonly types.Row[], position: number, end: number, pieces: Uint8Array[]): number {
   let reached = position;
   for (const row of rows) {
@@ -172,7 +175,7 @@ function streamName(stream: string): string {
   return `s/${stream}`;
 }
 
-/** Padded, so that names order as numbers do. */
+/** Padded, so that names sort like numbers. */
 function partName(part: number): string {
   return String(part).padStart(10, "0");
 }

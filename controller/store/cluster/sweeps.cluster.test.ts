@@ -29,16 +29,16 @@ type Call = (this: Client, ...args: readonly unknown[]) => Promise<types.ResultS
 
 const HOUR_MS = 3_600_000;
 const MODEL_CHANGES_AT_ONCE = 8;
-/** How many times the numbers of the short form; `npm run soak` sets it. */
+/** Factor for the numbers of the short form; `npm run soak` sets it. */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
-/** More than Cassandra warns of by far; fifty times as many are more than it reads. */
+/** Far more than Cassandra warns of; fifty times as many are more than it reads. */
 const ELEMENTS = 4_000 * AGE;
 const TIMEOUT_MS = 120_000 * AGE;
 const ENDS = 5_000 * AGE;
 const STEP_MS = 400;
 const BATCH = 50;
 
-/** Chance that always strikes, for sweeps with every cell that is removed. */
+/** A random source that always chooses a sweep, so that every removed cell causes one. */
 const always = { next: () => 0, bytes: (count: number) => clusterRuntime.random.bytes(count) };
 
 describeCluster("sweeps of removed cells", () => {
@@ -104,7 +104,7 @@ describeCluster("sweeps of removed cells", () => {
     };
     const sweptUs = async (): Promise<number> => Number((await stored("swept"))?.swept ?? 0);
 
-    /** Born at the time that is told, with `5/a`, `5/b` and `7`; `5/b` left ten seconds later; all of it is swept. */
+    /** Born at the returned time with `5/a`, `5/b` and `7`; `5/b` is removed ten seconds later; everything is swept. */
     const swept = async (): Promise<number> => {
       const bornUs = nowUs();
       await objects.change([change(bornUs, { "5/a": "a", "5/b": "b", "7": "first" }, { birth: true })]);
@@ -265,9 +265,9 @@ describeCluster("sweeps of removed cells", () => {
     describe("that meets a late change halfway", () => {
       const prototype = Client.prototype as unknown as { batch: Call; execute: Call };
       const { batch, execute } = prototype;
-      /** What happens before a sweep rewrites the cells. */
+      /** Runs before a sweep rewrites the cells. */
       let before: (() => Promise<void>) | undefined;
-      /** What happens before the next statement of that form. */
+      /** Runs before the next statement that matches. */
       let meeting: { readonly at: RegExp; readonly first: () => Promise<void> } | undefined;
       beforeAll(() => {
         prototype.batch = async function (...args) {

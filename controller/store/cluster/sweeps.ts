@@ -18,9 +18,9 @@ import { hashOf } from "./hashes.ts";
 import { REMOVAL_KEPT_SECONDS, ttlSeconds, type Tables } from "./tables.ts";
 
 interface LyingCell {
-  /** The time of its write before its value. */
+  /** The cell's write time followed by its value. */
   readonly stamped: Buffer;
-  /** Seconds left, 0 for ever. */
+  /** Seconds left; 0: forever. */
   readonly ttl: number;
 }
 
@@ -30,22 +30,22 @@ interface LyingCells {
 }
 
 /**
- * Takes away the marks that removed cells leave in the partition of their entity, of which a read passes all and
- * Cassandra 100,000 at most. A sweep removes the whole map at a time before now and writes what lives again at that
- * time, in one batch: the one mark that stays no reader counts.
+ * Removes the tombstones that removed cells leave in the partition of their entity. A read passes all of them, and
+ * Cassandra reads at most 100,000. In one batch, a sweep removes the whole map with a time before now, and writes the
+ * living cells again at that time. It leaves a single tombstone, which no reader counts.
  *
- * What is younger than `SWEEP_SETTLES_MS` a sweep leaves as it is, so a prompt write never meets one. A late one may be
- * of a time that was swept, where Cassandra takes no notice of it: whoever makes it sweeps again and brings it along.
- * Both sides tell first and look afterwards. A sweep writes its time to `swept` before it reads the cells; a late write
- * is made before it reads `swept`. So either the sweep has read the write, or the write learns of the sweep. A batch that
- * arrives later than any of this is of a lesser time than the sweep that followed. Which cells were removed when, and
- * must not come back, `removed_cells` tells as long as removals are remembered.
+ * A sweep leaves cells younger than `SWEEP_SETTLES_MS` unchanged, so a prompt write never meets a sweep. A late write
+ * may have a time that was already swept; Cassandra ignores it there. Its writer then sweeps again and includes the
+ * write. Both sides write first and look afterwards: a sweep writes its time to `swept` before it reads the cells, and
+ * a late write is made before it reads `swept`. So either the sweep has read the write, or the writer learns of the
+ * sweep. A batch that arrives even later has an earlier time than the sweep that followed. `removed_cells` records
+ * which cells were removed when, and must not come back, for as long as removals are remembered.
  */
 export class CellSweeps {
   readonly #tables: Tables;
   readonly #present: string;
   readonly #removed: string;
-  /** By call, then by entity. */
+  /** Late changes by call, then by entity. */
   readonly #late = new WeakMap<Deadline, Map<string, Together<EntityChange>>>();
 
   constructor(tables: Tables) {
@@ -54,7 +54,7 @@ export class CellSweeps {
     this.#removed = `${tables.keyspace}.removed_cells`;
   }
 
-  /** To be made before the entity is written: keeps what is removed of it in mind. */
+  /** Call it before the entity is written. Records the removed cells of the change. */
   writes({ key, timeUs, cells, death }: EntityChange, deadline: Deadline): Promise<void>[] {
     if (death === true) return [];
     return groupsOfBucket(removedNames(cells)).map(({ key: bucket, items: names }) => {
@@ -66,8 +66,8 @@ export class CellSweeps {
   }
 
   /**
-   * To be called after the entity is written: a late change whose time was swept is made by another sweep. It brings
-   * along all that one call changes of the entity: a sweep for each would cost their number squared.
+   * Call it after the entity is written. If the time of a late change was swept, another sweep makes the change. That
+   * sweep includes all changes of the entity in the same call, because one sweep per change would cost quadratic time.
    */
   async admit(change: EntityChange, deadline: Deadline): Promise<void> {
     const { key, timeUs, cells, death } = change;
@@ -95,16 +95,16 @@ export class CellSweeps {
     const oldestUs = Math.min(...changes.map(({ timeUs }) => timeUs));
     for (let ownUs = 0; ; ) {
       const { sweptUs } = await this.#swept(key, deadline);
-      // Its own sweep is the latest: none that has not read it can follow.
+      // If its own sweep is the latest, no sweep that has not read the changes can follow.
       if (sweptUs < oldestUs || sweptUs === ownUs) return;
       ownUs = await this.#sweep(key, sweptUs, deadline, changes);
     }
   }
 
   /**
-   * To be called after the entity is written. Sweeps as often as cells are removed, by chance, so that nobody counts
-   * them: on the average after `CELL_MARKS_PER_SWEEP`, in an entity with many cells after a part of their number. What
-   * fails leaves all as it was, so it is only logged.
+   * Call it after the entity is written. Sweeps at random, in proportion to the number of removed cells, so that they
+   * need not be counted: on average after `CELL_MARKS_PER_SWEEP`, and in an entity with many cells after a part of
+   * their number. A failure changes nothing, so it is only logged.
    */
   async sweepIfDue({ key, cells, death }: EntityChange, deadline: Deadline): Promise<void> {
     const marks = death === true ? 0 : removedNames(cells).length;
@@ -122,12 +122,12 @@ export class CellSweeps {
     }
   }
 
-  /** As far as a sweep reaches now: what is later may still be on its way. */
+  /** Upper time limit of a sweep: later writes may still be in transit. */
   #sweepTimeUs(): number {
     return this.#tables.cassandra.nextTimeUs() - SWEEP_SETTLES_MS * 1_000;
   }
 
-  /** Its time, which is above that of the one before. */
+  /** Returns the time of the sweep, which is later than that of the previous one. */
   async #sweep(
     key: EntityKey,
     formerUs: number,
@@ -157,7 +157,7 @@ export class CellSweeps {
       query: `UPDATE ${this.#present} USING TIMESTAMP ? AND TTL ? SET attrs = attrs + ? WHERE cid = ? AND id = ?`,
       params: [time, ttl, group, ...partition],
     }));
-    // With the same values as before until what is below them is removed.
+    // The same values as before, until everything below them is removed.
     const last = Math.max(0, rewritten.length - REWRITES_PER_SWEEP_BATCH);
     for (let from = 0; from < last; from += REWRITES_PER_SWEEP_BATCH)
       await cassandra.write(rewritten.slice(from, Math.min(last, from + REWRITES_PER_SWEEP_BATCH)), deadline);
@@ -165,7 +165,7 @@ export class CellSweeps {
     return sweepUs;
   }
 
-  /** What late changes of an entity do to the cells that a sweep keeps, in any order: nothing to those that are later. */
+  /** Applies late changes of an entity, in any order, to the cells that a sweep keeps; later cells stay unchanged. */
   async #bringAlong(
     key: EntityKey,
     changes: readonly EntityChange[],
@@ -185,7 +185,7 @@ export class CellSweeps {
         }
         const stamped = stampedCell(timeUs, value);
         const isRemoved = (removedUs.get(name) ?? 0) >= timeUs;
-        // By bytes, of which the time is first.
+        // Compares bytes; the time comes first in them.
         if (!isRemoved && (former === undefined || Buffer.compare(stamped, former) > 0))
           kept.set(name, { stamped, ttl });
       }
@@ -230,12 +230,12 @@ function removedNames(cells: EntityChange["cells"]): readonly string[] {
   return [...(cells ?? [])].flatMap(([name, value]) => (value === undefined ? [name] : []));
 }
 
-/** By the partitions of `removed_cells`. */
+/** Names grouped by the partitions of `removed_cells`. */
 function groupsOfBucket(names: readonly string[]): readonly { readonly key: number; readonly items: string[] }[] {
   return groupsOf(names, (name) => hashOf(name) % REMOVED_CELL_BUCKETS, REMOVED_CELLS_PER_STATEMENT);
 }
 
-/** Without what has ended in the seconds that have passed. */
+/** Cells grouped by time to live, without those that expired during the elapsed seconds. */
 function groupsOfTtl(cells: ReadonlyMap<string, LyingCell>, elapsed: number): ReadonlyMap<number, Map<string, Buffer>> {
   const groups = new Map<number, Map<string, Buffer>>();
   for (const [name, { stamped, ttl }] of cells) {

@@ -2,32 +2,30 @@ import { OBJECT_TOMBSTONE_KEEP_MS, WRITE_LATE_MS } from "../../../common/limits.
 import type { Clock } from "../../../common/time.ts";
 import type { Cassandra } from "./cassandra.ts";
 
-/** What the parts of one tenant's store share. */
+/** Shared by the parts of one tenant's store. */
 export interface Tables {
   readonly cassandra: Cassandra;
   readonly keyspace: string;
 }
 
 const DAY_MS = 86_400_000;
-/** Later than any time of a record: what stands for "for ever" among expiry times. */
+/** Later than any time of a record; represents "never" among expiry times. */
 export const NEVER_MS = 2 ** 48;
 
-/**
- * Until when what lists others stays: a day longer than they, at a whole day. So few different times need few writes.
- */
+/** Expiry of rows that list others: a day longer than these, at a whole day. Few different times need few writes. */
 export function longLife(expiresAtMs: number | undefined): number {
   return expiresAtMs === undefined ? NEVER_MS : (Math.floor(expiresAtMs / DAY_MS) + 2) * DAY_MS;
 }
 
-/** Removals are remembered for so long, as a ttl. */
+/** Time for which removals are remembered, as a ttl. */
 export const REMOVAL_KEPT_SECONDS = OBJECT_TOMBSTONE_KEEP_MS / 1_000;
 
-/** Cassandra's own limit: twenty years. */
+/** Cassandra's limit: twenty years. */
 const TTL_MAX_SECONDS = 20 * 365 * 24 * 3_600;
 
 /**
- * Seconds for which a removal at that time is remembered. One ahead of the clock covers what is written below it until
- * Cassandra drops its mark, so the next writer has to know of it for longer.
+ * Seconds for which a removal at that time is remembered. A removal ahead of the clock covers earlier-timed writes
+ * until Cassandra drops its tombstone, so the next writer must know of it for longer.
  */
 export function removalKeptSeconds(clock: Clock, timeUs: number): number {
   const aheadSeconds = Math.ceil(timeUs / 1_000_000 - clock.nowMs() / 1_000);
@@ -35,15 +33,15 @@ export function removalKeptSeconds(clock: Clock, timeUs: number): number {
 }
 
 /**
- * The time of what is derived of a write. A scrub takes away what is derived of a write that was given up, at its own
- * time and for good: where the write is repeated long after, it needs a later one.
+ * Time for data derived from a write. A scrub removes data derived from an abandoned write at its own time and for
+ * good. If the write is repeated much later, its derived data needs a later time.
  */
 export function derivedTimeUs(cassandra: Cassandra, timeUs: number): number {
   const presentUs = cassandra.nextTimeUs();
   return presentUs - timeUs > WRITE_LATE_MS * 1_000 ? presentUs : timeUs;
 }
 
-/** Seconds to live for Cassandra, 0 for ever; what has already expired lives one more second. */
+/** Seconds to live for Cassandra; 0: forever. Data that has already expired lives one more second. */
 export function ttlSeconds(clock: Clock, expiresAtMs: number | undefined): number {
   if (expiresAtMs === undefined) return 0;
   // Cassandra counts from the beginning of the present second.

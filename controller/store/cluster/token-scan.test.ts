@@ -23,7 +23,7 @@ function partitions(count: number, rowsOf: (at: number) => number, isRemoved: (a
     );
 }
 
-/** A node that gives up a read which passes more removed rows than it may. */
+/** A node that aborts a read which passes too many removed rows. */
 function node(table: readonly Row[], removedMax: number) {
   const reads = { given: 0, up: 0 };
   const tryPage = ({ params }: Statement, { size, state }: PagePlace): Promise<PageOfRows | undefined> => {

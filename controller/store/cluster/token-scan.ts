@@ -8,49 +8,50 @@ import type { Tables } from "./tables.ts";
 
 const LEAST = -(2n ** 63n);
 const GREATEST = 2n ** 63n - 1n;
-/** Where a read was given up, the next one takes so much less of the ring, and of rows. */
+/** Factor by which the next read is smaller after an aborted one, in tokens and in rows. */
 const LESS = 16n;
 
-/** Why Cassandra gives up the smallest read there is. */
+/** Why Cassandra aborts even the smallest possible read. */
 export const GIVEN_UP = "it is damaged on the disk of a node, or has too many removals";
 
 export interface ScannedTable {
   readonly table: string;
-  /** What to select of each row. */
+  /** Columns to select of each row. */
   readonly columns: string;
-  /** Such as `cid, id`. */
+  /** For example `cid, id`. */
   readonly partitionKey: string;
-  /** Whether a partition has one row at most. Then none comes twice. */
+  /** True if a partition has at most one row. Then no row comes twice. */
   readonly hasSingleRows?: boolean;
-  /** Whether to tell each partition once, and nothing of its rows. */
+  /** True to return each partition once, without its rows. */
   readonly isDistinct?: boolean;
-  /** Whether a partition that cannot be read is told in its page and passed by; else it is an error. */
+  /** True if an unreadable partition is reported in its page and skipped; otherwise it is an error. */
   readonly isTolerant?: boolean;
 }
 
 export interface ScannedPage {
   readonly rows: readonly types.Row[];
-  /** The token of a partition that cannot be read; the scan goes on behind it. */
+  /** The token of an unreadable partition; the scan continues after it. */
   readonly unreadable?: string;
   readonly cursor?: string;
 }
 
-/** Where to go on. Tokens as texts: they do not fit into a number. */
+/** The position to continue from. Tokens are texts because they do not fit into a number. */
 interface Place {
-  /** All up to this token was read. */
+  /** All partitions up to this token were read. */
   readonly after: string;
-  /** How much of the ring is read at once from there. */
+  /** Size of the next range of tokens to read. */
   readonly span: string;
-  /** How many rows a read asks for. */
+  /** Rows per read. */
   readonly rows: number;
-  /** Inside that range: the driver's own mark, and the token of the row before it. */
+  /** Position inside that range: the driver's state, and the token of the row before it. */
   readonly inside?: { readonly state: string; readonly token: string };
 }
 
 /**
- * A table from its first token to its last. A node gives up a read that passes 100,000 marks of removals, and a page of
- * a whole table may pass any number of them: it is read in ranges of tokens, which get smaller where that happens and
- * larger where it does not. Where one is given up in the middle of a partition, rows of that come again.
+ * Scans a table from its first token to its last. A node aborts a read that passes 100,000 tombstones, and a page of a
+ * whole table may pass any number of them. So the table is read in ranges of tokens, which become smaller after an
+ * aborted read and larger otherwise. If a read is aborted in the middle of a partition, rows of that partition come
+ * again.
  */
 export class TokenScan {
   readonly #tables: Tables;
@@ -68,7 +69,7 @@ export class TokenScan {
     this.#select = `SELECT ${what} FROM ${tables.keyspace}.${table} WHERE ${token} > ? AND ${token} <= ?`;
   }
 
-  /** May be short, or empty, before the end. */
+  /** A page may be short or empty before the end. */
   async page(request: RequestText, page: PageRequest): Promise<ScannedPage> {
     const text = readCursor(request, page);
     const { cassandra } = this.#tables;
@@ -101,7 +102,7 @@ export class TokenScan {
 }
 
 function beginning(rows: number): Place {
-  // Nothing has the least token.
+  // No data has the least token.
   return { after: String(LEAST), span: String(GREATEST - LEAST), rows };
 }
 
@@ -110,7 +111,7 @@ function endOf({ after, span }: Place): bigint {
   return end < GREATEST ? end : GREATEST;
 }
 
-/** Undefined at the end. */
+/** `undefined` at the end. */
 function following(place: Place, { rows, state }: PageOfRows, limit: number): Place | undefined {
   const more = Math.min(limit, 2 * place.rows);
   if (state !== undefined) {
@@ -121,7 +122,10 @@ function following(place: Place, { rows, state }: PageOfRows, limit: number): Pl
   return end === GREATEST ? undefined : { after: String(end), span: String(2n * BigInt(place.span)), rows: more };
 }
 
-/** From the last partition that was read on, or behind it, as a mark of the driver belongs to its range. */
+/**
+ * A smaller range from the last partition read, or after it. The driver's state is dropped, because it belongs to the
+ * old range.
+ */
 function less({ after, span, rows, inside }: Place, isAfterRow: boolean): Place {
   const from = inside === undefined ? BigInt(after) : BigInt(inside.token) - (isAfterRow ? 0n : 1n);
   return {

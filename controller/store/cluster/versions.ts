@@ -8,14 +8,14 @@ import { ttlSeconds, type Tables } from "./tables.ts";
 
 const DAY_US = 86_400_000_000;
 const DAY_MS = DAY_US / 1_000;
-/** Stands for "for ever" among the days of expiry. */
+/** Represents "never" among the days of expiry. */
 const NEVER_DAY = 0x7fff_ffff;
-/** The same, until later writes have ended the versions of the day. */
+/** Also "never", until later writes have ended the versions of the day. */
 export const OPEN_DAY = NEVER_DAY - 1;
 
 interface Listing {
   readonly key: EntityKey;
-  /** Of the write. */
+  /** Time of the write. */
   readonly timeUs: number;
   readonly day: number;
   /** The day after that of expiry. */
@@ -38,8 +38,8 @@ interface TimesUs {
 }
 
 /**
- * Versions of entities in `versions`: a partition for each object and day, listed in `version_days`. One is written
- * before the entity; readers do not see those that are later than all that is written of the entity.
+ * Versions of entities in `versions`: one partition per object and day, listed in `version_days`. A version is written
+ * before its entity; readers ignore versions that are later than everything written of the entity.
  */
 export class VersionTable {
   readonly #tables: Tables;
@@ -54,7 +54,7 @@ export class VersionTable {
     this.#versions = `${tables.keyspace}.versions`;
   }
 
-  /** To be made before the change itself is written. */
+  /** Call it before the change itself is written. */
   writes(change: EntityChange, deadline: Deadline): Promise<void>[] {
     return this.#statements(change).map((statement) => this.#tables.cassandra.write([statement], deadline));
   }
@@ -72,7 +72,7 @@ export class VersionTable {
     ];
   }
 
-  /** By the day of expiry as well: one that expires sooner must not take the others along. */
+  /** Also keyed by the day of expiry, so that a version that expires sooner does not take the others along. */
   #listing({ key: { cid, id }, timeUs, day, until }: Listing): Statement {
     const { clock } = this.#tables.cassandra.runtime;
     const listedFor = ttlSeconds(clock, until >= OPEN_DAY ? undefined : (until + 1) * DAY_MS);
@@ -91,8 +91,8 @@ export class VersionTable {
   }
 
   /**
-   * To be made after the entity is written: ends earlier versions, of whose days only the last may get more. Repeating
-   * it changes nothing.
+   * Call it after the entity is written. Ends earlier versions; only the last of their days may still get more.
+   * Repeating it changes nothing.
    */
   async end({ key, timeUs, endVersionsAtMs: atMs }: EntityChange, deadline: Deadline): Promise<void> {
     if (atMs === undefined) return;
@@ -106,7 +106,7 @@ export class VersionTable {
     }
   }
 
-  /** Of the newest versions of the day below the time those that last longer and do not stay. */
+  /** Among the newest versions of the day before the time: those that last longer and do not stay. */
   async #endable(
     { key: { cid, id }, timeUs, day, expiresAtMs = Infinity }: VersionWrite,
     limit: number,
@@ -138,7 +138,10 @@ export class VersionTable {
     await cassandra.write([{ query, params: [BigInt(timeUs), key.cid, key.id, day, OPEN_DAY] }], deadline);
   }
 
-  /** Removes all versions up to the time of the change, and then their list: repeating it finishes the work. */
+  /**
+   * Removes all versions up to the time of the change, and then their list. Repeating it completes an interrupted
+   * removal.
+   */
   async forget({ key: { cid, id }, timeUs }: EntityChange, deadline: Deadline): Promise<void> {
     const { cassandra } = this.#tables;
     const time = BigInt(timeUs);
@@ -152,7 +155,7 @@ export class VersionTable {
     await cassandra.write([{ query, params: [time, cid, id] }], deadline);
   }
 
-  /** Day by day from the newest. A page may be short after looking into many days. */
+  /** Day by day from the newest. A page may be short after reading many days. */
   async history(key: EntityKey, range: TimeRangeUs, page: PageRequest): Promise<Page<EntityVersion>> {
     const { cassandra, keyspace } = this.#tables;
     const request = requestText(keyspace, "history", key, range);
@@ -196,7 +199,7 @@ export class VersionTable {
     return rows.map((row) => ({ timeUs: Number(row.time), value: plainBytes(row.value) }));
   }
 
-  /** Each once, newest first, up to `VERSION_DAYS_PER_PAGE`. */
+  /** Each day once, newest first, at most `VERSION_DAYS_PER_PAGE`. */
   async #daysOf({ cid, id }: EntityKey, times: TimesUs, deadline: Deadline): Promise<readonly number[]> {
     const query = `SELECT day FROM ${this.#days} WHERE cid = ? AND id = ? AND day >= ? AND day <= ?`;
     const params = [cid, id, dayOf(times.from), dayOf(times.to)];

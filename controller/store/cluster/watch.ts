@@ -15,8 +15,9 @@ export interface WatchRequest {
 }
 
 /**
- * Its own stream to etcd, opened again after the last revision it has handed out whole whenever it breaks. `etcd3`'s
- * own watcher goes on after the revision it last *received*, which loses what was still in flight to a slow consumer.
+ * A separate stream to etcd. When it breaks, it is opened again after the last revision that was completely handed out.
+ * The watcher of `etcd3` continues after the last revision it *received*, which loses events that are still on their
+ * way to a slow consumer.
  */
 export async function* watchKeys(etcd: Etcd, request: WatchRequest): AsyncGenerator<readonly KvEvent[]> {
   let since = request.sinceRevision;
@@ -36,7 +37,7 @@ export async function* watchKeys(etcd: Etcd, request: WatchRequest): AsyncGenera
 }
 
 interface WatchStep {
-  /** Everything up to here was handed out. */
+  /** All events up to this revision were handed out. */
   readonly revision: number;
   readonly events: readonly KvEvent[];
 }
@@ -61,7 +62,7 @@ async function* watchOnce(etcd: Etcd, request: WatchRequest, since: number): Asy
       etcd.saw(Number(response.header.revision));
       if (response.created) continue;
       held.push(...response.events);
-      // A revision may be split over fragments: its events wait until it is whole.
+      // A revision may be split over fragments: its events wait until it is complete.
       const ready = response.fragment
         ? held.filter((event) => event.kv.mod_revision !== held.at(-1)?.kv.mod_revision)
         : held;
@@ -83,14 +84,17 @@ function refuseCancelled(response: IWatchResponse): void {
   throw new AppError("unavailable", `etcd ended a watch: ${response.cancel_reason}`);
 }
 
-/** A sign of life without events means that all events so far were sent; it keeps an idle watch ahead of compaction. */
+/**
+ * A progress notification without events means that all events so far were sent. It keeps an idle watch ahead of
+ * compaction.
+ */
 function idleRevision(response: IWatchResponse, held: readonly IEvent[], since: number): number {
   return held.length > 0 || response.fragment ? since : Number(response.header.revision);
 }
 
 function toEvent(event: IEvent, toEntry: (pair: IKeyValue) => KvEntry): KvEvent {
   const entry = toEntry(event.kv);
-  // The loader gives names of enums although the types say numbers.
+  // The loader returns names of enums although the types say numbers.
   if (String(event.type).toUpperCase() === "DELETE")
     return { kind: "delete", key: entry.key, revision: entry.revision };
   return { kind: "put", entry };

@@ -14,7 +14,7 @@ import type { Tables } from "./tables.ts";
 import { WordTable } from "./words.ts";
 
 const DAY_MS = 86_400_000;
-/** So small that a few words lie in partitions of partitions. */
+/** So small that a few words need nested partitions. */
 const SMALL = { partitionWords: 3, sampleOneIn: 2 };
 
 type Lister = (request: TermsRequest, page: PageRequest) => Promise<Page<string> | undefined>;
@@ -98,7 +98,7 @@ describeCluster("the list of words", () => {
     await Promise.all([add(), add(), add()]);
     await add();
     expect(await times()).toEqual(["a null", "b null"]);
-    // What is taken away behind its back stays away: it writes no more.
+    // The writer does not notice rows that are removed directly, so it does not write them again.
     await cassandra.write([{ query: `TRUNCATE ${tables.keyspace}.words`, params: [] }], cassandra.deadline());
     await add();
     expect(await times()).toEqual([]);

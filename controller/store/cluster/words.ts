@@ -14,21 +14,21 @@ import { hashOf } from "./hashes.ts";
 import { Lately } from "./lately.ts";
 import { longLife, NEVER_MS, ttlSeconds, type Tables } from "./tables.ts";
 
-/** Where the words of all entities lie; those of records lie at their class. */
+/** Pseudo class number for the words of all entities; words of records are under their class. */
 const ENTITIES = -1;
-/** Rows that list the partitions of words. */
+/** Kind of the rows that list the partitions of words. */
 const PARTITIONS = 0;
 const WORDS = 1;
-/** Sorts behind every word that goes on otherwise. */
+/** Sorts after every continuation of a word. */
 const LAST = "\u{10ffff}";
 
-/** Whose words they are: those of a class of records, or of all entities. */
+/** The owner of words: a class of records, or all entities. */
 export interface WordOwner {
   readonly cid?: number;
   readonly expiresAtMs?: number | undefined;
 }
 
-/** Words up to one of a partition were handed out. */
+/** Position: all words up to `after` of a partition were returned. */
 interface Place {
   readonly partition: string;
   readonly after?: string;
@@ -40,20 +40,20 @@ interface WordSizes {
 }
 
 /**
- * The words there are, in their order: `words` lists them by their first characters. A word is written before the first
- * entity or record that has it, and stays: it may say too much, never too little. What expires takes its words along
- * a day later, unless another wrote them for longer: the time of a word's write is its own expiry.
+ * The list of words in their order: `words` has them by their first characters. A word is written before the first
+ * entity or record that has it, and stays, so the list may contain too many words, never too few. Words of expiring
+ * data expire a day later, unless another write gave them a longer life: the write time of a word is its own expiry.
  *
- * A partition holds the words with one beginning. At `WORD_PARTITION_WORDS` it is split for good: words that are
- * written from then on go to the partitions of longer beginnings. Writers need not know: readers look at all beginnings
- * of what they look for.
+ * A partition holds the words with one prefix. At `WORD_PARTITION_WORDS` it is split for good: later words are written
+ * to the partitions of longer prefixes. Writers need not know of a split, because readers look at all prefixes of the
+ * requested beginning.
  */
 export class WordTable {
   readonly #tables: Tables;
   readonly #sizes: WordSizes;
   readonly #select: string;
   readonly #add: string;
-  /** Words and partitions that are written, with the time until when. */
+  /** Words and partitions that are written, with the time until which they last. */
   readonly #known = new Lately<number>(WORDS_KNOWN_MAX);
   readonly #splits = new Lately<true>(WORDS_KNOWN_MAX);
   readonly #writing = new Map<string, { readonly untilMs: number; readonly written: Promise<void> }>();
@@ -70,7 +70,7 @@ export class WordTable {
     this.#select = `SELECT word FROM ${table} WHERE ${partition} AND word`;
   }
 
-  /** To be awaited before what bears the terms is written. Those that are no words are passed over. */
+  /** Await it before the data with these terms is written. Terms that are no words are ignored. */
   async add(terms: readonly string[], { cid = ENTITIES, expiresAtMs }: WordOwner, deadline: Deadline): Promise<void> {
     const untilMs = longLife(expiresAtMs);
     const fresh: string[] = [];
@@ -86,13 +86,13 @@ export class WordTable {
     if (others.length > 0) await Promise.all(others);
   }
 
-  /** The keyspace may have been lost, and made anew or restored: nothing of it is known. */
+  /** Drops all knowledge, because the keyspace may have been lost, and recreated or restored. */
   forget(): void {
     this.#known.clear();
     this.#splits.clear();
   }
 
-  /** Those with that beginning; a word may come again. `undefined` for terms that are no words. */
+  /** Words with that beginning; a word may come twice. `undefined` for terms that are no words. */
   async list({ beginning, cid = ENTITIES }: TermsRequest, page: PageRequest): Promise<Page<string> | undefined> {
     if (!isWordTerm(beginning)) return undefined;
     const wanted = beginning.slice(WORD_MARK.length);
@@ -128,7 +128,7 @@ export class WordTable {
       : pageBefore(items, request, textOf({ partition: last, after: LAST }));
   }
 
-  /** What others of this process write at the same time they need not write. */
+  /** Writes words. Words that other calls of this process are writing at the same time need not be written again. */
   async #begin(words: readonly string[], of: WordWrite, deadline: Deadline): Promise<void> {
     const writing = { untilMs: of.untilMs, written: this.#write(words, of, deadline) };
     const names = words.map((word) => nameOf(of.cid, word));
@@ -166,12 +166,12 @@ export class WordTable {
     await Promise.all(writes);
   }
 
-  /** The first of its beginnings that is not known to be split. */
+  /** The shortest prefix of the word that is not known to be split. */
   #partitionOf(cid: number, word: string): string {
     return beginningsOf(word).find((one) => this.#splits.get(nameOf(cid, one)) === undefined) ?? word;
   }
 
-  /** Which partitions of the word's beginnings are split, and whether the one it goes to has to be. */
+  /** Learns which partitions of the word's prefixes are split, and whether its own partition must be split. */
   async #learn(cid: number, word: string, deadline: Deadline): Promise<void> {
     const { cassandra, keyspace } = this.#tables;
     const query = `SELECT DISTINCT cid, kind, beginning, split FROM ${keyspace}.words WHERE cid = ? AND kind = ? AND beginning IN ?`;
@@ -207,14 +207,14 @@ interface WordWrite {
 
 interface WordRange {
   readonly beginning: string;
-  /** The first that is wanted. */
+  /** The first wanted word, inclusive. */
   readonly from?: string | undefined;
-  /** The last that is not. */
+  /** The last unwanted word, exclusive. */
   readonly after?: string | undefined;
   readonly limit: number;
 }
 
-/** From none of its characters to all of them. */
+/** All prefixes of the word, from the empty one to the whole word. */
 function beginningsOf(word: string): string[] {
   const beginnings = [""];
   for (const character of word) beginnings.push(`${beginnings.at(-1)!}${character}`);

@@ -1,6 +1,6 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
 
-/** Waits for all. When some were written and others were not, the whole has an unknown outcome. */
+/** Waits for all writes. If some succeed and others fail, the outcome of the whole is unknown. */
 export async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
   const [only, ...others] = writes;
   if (others.length === 0) return only;

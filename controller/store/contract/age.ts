@@ -16,8 +16,8 @@ import { agedContentContract } from "./aged-content.ts";
 import { severalTermsContract } from "./terms.ts";
 
 /**
- * How many times the numbers of the short form, in which Cassandra would only warn of what it refuses in the long one.
- * `npm run soak` sets it.
+ * Factor for the numbers of the short form. With a large factor Cassandra refuses what it only warns of in the short
+ * form. `npm run soak` sets it.
  */
 const AGE = Number(process.env.ODP_TEST_AGE ?? 1);
 const REWRITES = 12 * AGE;
@@ -36,13 +36,13 @@ const BATCH = 100;
 const TIMEOUT_MS = 300_000 * AGE;
 
 export interface AgeOptions {
-  /** What reads were warned of by the store since it was asked last; absent where a store has no such thing. */
+  /** The store's warnings about reads since the last call; absent if a store has no warnings. */
   readonly warnings?: () => readonly string[];
-  /** What is found by several terms bears all of them. */
+  /** True if entities found by several terms have all of them. */
   readonly isExact?: boolean;
 }
 
-/** What holds for a fresh object holds for one that was changed for years. */
+/** The promises for a fresh object also hold for an object that was changed for years. */
 export function ageContract(name: string, open: OpenSubject, options: AgeOptions = {}): void {
   describe(`age: ${name}`, () => {
     let subject: ContractSubject;
@@ -71,7 +71,7 @@ export function ageContract(name: string, open: OpenSubject, options: AgeOptions
       for (let from = 0; from < count; from += BATCH)
         await write(...Array.from({ length: Math.min(BATCH, count - from) }, (_, n) => step(from + n)));
     };
-    /** A class of its own with one object that nothing happens to. */
+    /** A class of its own with two objects; nothing happens to the neighbour. */
     const fresh = async (): Promise<{
       cid: number;
       key: EntityKey;

@@ -9,13 +9,13 @@ const TIME_DIGITS = 10;
 const DAY_MS = 24 * 3_600_000;
 
 export interface AgedContentOptions {
-  /** How many times the numbers of the short form. */
+  /** Factor for the numbers of the short form. */
   readonly age: number;
   readonly timeoutMs: number;
   readonly warnings?: (() => readonly string[]) | undefined;
 }
 
-/** The part of the *age* contract that is about cells, records and lives. */
+/** The part of the *age* contract about cells, records and lives. */
 export function agedContentContract(subject: () => ContractSubject, options: AgedContentOptions): void {
   const { age, timeoutMs, warnings = () => [] } = options;
   const [CHANGES, ELEMENTS, RECORDS, OBJECTS, LIVES] = [10_000 * age, 400 * age, 1_500 * age, 200, 3 * age];
@@ -75,7 +75,7 @@ export function agedContentContract(subject: () => ContractSubject, options: Age
         const last = [3, 2, 1].map((back) => `5/e${ELEMENTS - back}`);
         expect(Object.keys(await valuesOf(key)).sort()).toEqual([...last, "6/counter"].sort());
         expect((await valuesOf(key))["6/counter"]).toBe(`${ELEMENTS - 1}`);
-        // What left within the last minute is still in the way on the cluster: that is not told of the tests that follow.
+        // Discards warnings about cells removed within the last minute, which the cluster still reads.
         warnings();
       },
       timeoutMs,

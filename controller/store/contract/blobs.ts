@@ -7,7 +7,7 @@ import { again, bytes, same, seedOfRun, text, uniqueName, type ContractSubject, 
 
 const HOUR_MS = 3_600_000;
 
-/** Everything `BlobStore` promises, for any engine. */
+/** All promises of `BlobStore`, for any engine. */
 export function blobsContract(name: string, open: OpenSubject): void {
   describe(`BlobStore: ${name}`, () => {
     let subject: ContractSubject;
@@ -168,7 +168,7 @@ export function blobsContract(name: string, open: OpenSubject): void {
       const stream = uniqueName("model");
       let content = new Uint8Array(0);
       for (let step = 0; step < 120; step++) {
-        // From a little before the end on: what is there already, and something more.
+        // Starts a little before the end: existing bytes, followed by new ones.
         const from = Math.max(0, content.length - Math.floor(random.next() * 50));
         const more = random.bytes(Math.floor(random.next() * 2_000));
         const written = Buffer.concat([content.subarray(from), more]);
@@ -181,7 +181,7 @@ export function blobsContract(name: string, open: OpenSubject): void {
   });
 }
 
-/** Content that was never there before: else a test would meet what another one left. */
+/** Content that never existed before, so that no test finds content of another one. */
 function unique(size: number): Uint8Array {
   const random = seededRandom(createHash("sha256").update(uniqueName("content")).digest().readUInt32LE());
   const content = random.bytes(Math.min(size, 4_096));

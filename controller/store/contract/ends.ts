@@ -6,7 +6,7 @@ import { again, all, bytes, passTime, text, uniqueCid, uniqueName, type Contract
 const BRIEF_MS = 2_000;
 const LONG_MS = 3_600_000;
 
-/** The part of the contract that is about entities which end as a whole. */
+/** The part of the contract about entities that end as a whole. */
 export function endsContract(subject: () => ContractSubject): void {
   describe("ends", () => {
     const store = () => subject().store.objects;
@@ -28,7 +28,7 @@ export function endsContract(subject: () => ContractSubject): void {
       return count;
     }
 
-    /** What readers see of two entities of one class, and of the edges from them to a third. */
+    /** Everything that readers see of two entities of one class, and of the edges from them to a third. */
     async function seen(cid: number, to: EntityKey): Promise<object> {
       const inClass = await found({ terms: [`c${cid}`] });
       const edges = await all(2, (page) => store().edges(to, "in", page));
@@ -69,7 +69,7 @@ export function endsContract(subject: () => ContractSubject): void {
       const update = { timeUs: atUs + 10, cells: new Map([["1", bytes("new")]]) };
       await write({ key: brief, ...update, endsAtMs: nowMs() + BRIEF_MS });
       await write({ key: lasting, ...update, endsAtMs: nowMs() + LONG_MS });
-      // Neither an earlier change that arrives late nor one that names no end moves it.
+      // Neither a late earlier change nor a change without an end moves the end.
       await write({ key: brief, timeUs: atUs + 5, cells: new Map([["3", bytes("three")]]), endsAtMs: Infinity });
       await write({ key: lasting, timeUs: atUs + 20, cells: new Map([["3", bytes("three")]]) });
       const both = ["brief", "lasting"];
@@ -122,7 +122,7 @@ export function endsContract(subject: () => ContractSubject): void {
       const endsAtMs = nowMs() - 1_000;
       await write({ key, timeUs: atUs, birth: true, cells: new Map([["1", bytes("a")]]), endsAtMs });
       await write({ key: going, timeUs: atUs, birth: true, endsAtMs: nowMs() + LONG_MS });
-      // As an update leaves it that crossed a removal.
+      // The state left by an update that crossed a removal.
       const unborn = { cid, id: uniqueName("unborn") };
       await write({ key: unborn, timeUs: atUs, cells: new Map([["1", bytes("a")]]), endsAtMs });
       expect(await read(key)).toBeUndefined();

@@ -4,20 +4,18 @@ import type { TenantStore } from "../engine.ts";
 import type { KvOperation, KvPutOptions, KvStore, KvTxn, KvWriteResult } from "../kv.ts";
 import type { Page, PageRequest } from "../objects.ts";
 
-/**
- * What a contract works on. The same store may be handed out again: every test uses names and class numbers of its own.
- */
+/** The store under test. The same store may be returned again: every test uses names and class numbers of its own. */
 export interface ContractSubject {
   readonly store: TenantStore;
   /** The store of another tenant of the same engine. */
   readonly other: TenantStore;
-  /** The clock that the engine goes by, at least roughly. */
+  /** The clock that the engine uses, at least approximately. */
   readonly clock: Pick<Clock, "nowMs">;
-  /** The key-value store of `store` for a controller whose time of day differs from that clock by so many ms. */
+  /** The key-value store of `store`, for a controller whose time of day differs from that clock by this many ms. */
   readonly at: (offsetMs: number) => KvStore;
-  /** Advances that clock and runs what is due; absent for engines whose clock is real. */
+  /** Advances that clock and runs what is due; absent for engines with a real clock. */
   readonly advance?: (ms: number) => Promise<void>;
-  /** Forgets the history of the key-value store up to now; absent for engines without compaction on demand. */
+  /** Compacts the history of the key-value store up to now; absent for engines without compaction on demand. */
   readonly compactKv?: () => Promise<void>;
   close(): Promise<void>;
 }
@@ -30,19 +28,19 @@ const LOOK_EVERY_MS = 200;
 
 let names = 0;
 
-/** Never used before, in this run or an earlier one. */
+/** A name never used before, in this run or an earlier one. */
 export function uniqueName(prefix: string): string {
   names += 1;
   return `${prefix}-${process.pid.toString(36)}-${Date.now().toString(36)}-${names}`;
 }
 
-/** A class number never used before, with great probability. */
+/** A class number that, very probably, was never used before. */
 export function uniqueCid(): number {
   names += 1;
   return 1 + (((Date.now() % 2_000_000) * 1_000 + (names % 1_000)) % 0x7fff_fff0);
 }
 
-/** What every caller does: an outage and an unknown outcome are answered by the same call again. */
+/** Repeats a call after an outage or an unknown outcome, as every caller does. */
 export async function again<T>(action: () => Promise<T>): Promise<T> {
   return (await attempts(action)).result;
 }
@@ -59,7 +57,7 @@ async function attempts<T>(action: () => Promise<T>): Promise<{ readonly result:
   }
 }
 
-/** A write of a unique value: found in place after a lost answer, it was this write. */
+/** Writes a unique value. If the answer is lost and the value is present, this write was made. */
 export async function put(
   kv: KvStore,
   key: string,
@@ -71,7 +69,7 @@ export async function put(
   return { ok: true, revision: result.current.revision };
 }
 
-/** As `put`: that the key is away after a lost answer was our doing. */
+/** Like `put`. If the answer is lost and the key is absent, this call removed it. */
 export async function remove(
   kv: KvStore,
   key: string,
@@ -81,7 +79,7 @@ export async function remove(
   return result.ok || (doubtful && result.current === undefined);
 }
 
-/** As `put`: all of `then` is in place. */
+/** Like `put`. If the answer is lost and all of `then` is in place, this transaction was made. */
 export async function txn(kv: KvStore, request: KvTxn): Promise<boolean> {
   const { result, doubtful } = await attempts(() => kv.txn(request));
   if (result.ok || !doubtful) return result.ok;
@@ -94,7 +92,7 @@ async function inPlace(kv: KvStore, operation: KvOperation): Promise<boolean> {
   return operation.kind === "delete" ? entry === undefined : entry !== undefined && same(entry.value, operation.value);
 }
 
-/** All pages, of any size. */
+/** The items of all pages, whatever their size. */
 export async function all<T>(limit: number, read: (page: PageRequest) => Promise<Page<T>>): Promise<readonly T[]> {
   const items: T[] = [];
   let cursor: string | undefined;
@@ -108,7 +106,7 @@ export async function all<T>(limit: number, read: (page: PageRequest) => Promise
   return items;
 }
 
-/** Moves the clock when that can be done, else looks until it has come true: real time passes in a real store. */
+/** Advances the clock if possible; otherwise polls until `isOver`, because real time passes in a real store. */
 export async function passTime(subject: ContractSubject, ms: number, isOver: () => Promise<boolean>): Promise<void> {
   if (subject.advance !== undefined) return subject.advance(ms);
   const deadline = performance.now() + ms + GONE_WITHIN_MS;
@@ -130,7 +128,7 @@ export function same(a: Uint8Array, b: Uint8Array): boolean {
   return Buffer.compare(a, b) === 0;
 }
 
-/** A seed for this run, from `ODP_TEST_SEED` when one is to be replayed. */
+/** A seed for this run. `ODP_TEST_SEED` replays a given one. */
 export function seedOfRun(name: string): number {
   const seed = Number(process.env.ODP_TEST_SEED ?? Date.now() % 1_000_000_000);
   console.log(`${name}: seed ${seed} (ODP_TEST_SEED=${seed} replays it)`);

@@ -10,12 +10,12 @@ const MINUTE_MS = 60_000;
 const LEASE_MS = 5_000;
 /** Rounds of a race between a reader and a writer. */
 const RACES = 40;
-/** Changes of one key, and of them at once. A store in which real time passes is too slow for as many. */
+/** Number of changes of one key, and of those made in parallel. A store with real time is too slow for as many. */
 const AGED = { changes: 10_000, atOnce: 100 };
 const AGED_IN_REAL_TIME = { changes: 500, atOnce: 5 };
 const SWEEP_STEPS_MAX = 1_000;
 
-/** What `KvStore` promises of entries that expire. `at` looks at the store from other times of day: no test waits. */
+/** The promises of `KvStore` for expiring entries. `at` reads the store at other times of day, so no test waits. */
 export function kvExpiryContract(subjectOf: () => ContractSubject): void {
   describe("expiry", () => {
     /** A new entry that expires in a minute. */
@@ -294,7 +294,7 @@ function told(line: string): (events: readonly KvEvent[]) => boolean {
   return (events) => events.map(tell).includes(line);
 }
 
-/** In words, without the repetitions that lost answers lead to. */
+/** The events in words, without repetitions caused by lost answers. */
 function changesOf(events: readonly KvEvent[]): readonly string[] {
   return events.map(tell).filter((line, at, lines) => line !== lines[at - 1]);
 }

@@ -37,7 +37,7 @@ export async function drain(watch: AsyncIterable<readonly KvEvent[]>): Promise<r
   return events;
 }
 
-/** An event in a word. */
+/** One event in words. */
 export function tell(event: KvEvent): string {
   return event.kind === "put" ? `${event.entry.key}=${text(event.entry.value)}` : `${event.key} gone`;
 }

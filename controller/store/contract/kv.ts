@@ -24,10 +24,10 @@ import { kvExpiryContract } from "./kv-expiry.ts";
 import { collect, drain, listAll, revisionOf, tell } from "./kv-reading.ts";
 
 const LEASE_MS = 5_000;
-/** Short, for where its time really has to pass. */
+/** A short lease, for tests in which real time must pass. */
 const KEPT_LEASE_MS = 2_000;
 
-/** Everything `KvStore` promises, for any engine. */
+/** All promises of `KvStore`, for any engine. */
 export function kvContract(name: string, open: OpenSubject): void {
   describe(`KvStore: ${name}`, () => {
     let subject: ContractSubject;
@@ -112,7 +112,7 @@ export function kvContract(name: string, open: OpenSubject): void {
       expect((await listAll(kv, prefix, 1_000)).map((entry) => entry.key)).toEqual(expected);
       expect((await listAll(kv, prefix, 1_000, expected[2])).map((entry) => entry.key)).toEqual(expected.slice(3));
       expect(await listAll(kv, uniqueName("nothing"), 10)).toEqual([]);
-      // A key before the prefix says nothing, whatever lies between them.
+      // An `after` before the prefix has no effect, whatever keys are in between.
       expect((await listAll(kv, prefix, 1_000, "")).map((entry) => entry.key)).toEqual(expected);
     });
 
@@ -270,7 +270,7 @@ export function kvContract(name: string, open: OpenSubject): void {
       const add = async (mark: string): Promise<void> => {
         for (;;) {
           const current = (await again(() => kv.get(key)))!;
-          // Also after a lost answer: it may have come in, and been built upon by others.
+          // Also after a lost answer: the write may have been made, and others may have built on it.
           if (text(current.value).split(" ").includes(mark)) return;
           await put(kv, key, bytes(`${text(current.value)} ${mark}`), { ifRevision: current.revision });
         }

@@ -9,9 +9,9 @@ import { again, all, bytes, seedOfRun, text, uniqueCid, type ContractSubject } f
 const STEPS = 400;
 const CHECK_EVERY = 40;
 const ENTITIES = 4;
-/** Few different times, so that many writes meet at the same one. */
+/** Few distinct times, so that many writes have the same one. */
 const TIMES = 60;
-/** Ends are so far ahead that nothing does, also where the clock of the tests is behind. */
+/** Ends are far in the future, so that nothing ends, even if the clock of the tests is behind. */
 const DAY_MS = 86_400_000;
 
 interface Mark<T> {
@@ -19,7 +19,7 @@ interface Mark<T> {
   readonly value: T | undefined;
 }
 
-/** The rules of the seam, said in plain maps: what was written, and nothing about how. */
+/** The rules of the seam in plain maps, without any implementation of a store. */
 class EntityModel {
   birthUs = 0;
   deathUs = 0;
@@ -53,7 +53,7 @@ class EntityModel {
     if (change.version !== undefined) this.versions.set(timeUs, text(change.version));
   }
 
-  /** Of the latest change that named one, behind the death. */
+  /** The end that the latest change after the death named. */
   get endsAtMs(): number | undefined {
     return this.end !== undefined && this.end.timeUs > this.deathUs ? this.end.atMs : undefined;
   }
@@ -81,7 +81,10 @@ function float(value: number): Uint8Array {
   return new Uint8Array(view.buffer);
 }
 
-/** Changes of a few entities in a random order of times, some of them repeated, so many at once, against the model. */
+/**
+ * Compares the store with the model after changes of a few entities at random times, some of them repeated, `atOnce` in
+ * parallel.
+ */
 export function objectsModelTest(name: string, subject: () => ContractSubject, atOnce = 1): void {
   test("agrees with the model under random changes in random order", async () => {
     const random = seededRandom(seedOfRun(`ObjectStore ${name}`));
@@ -142,7 +145,7 @@ function makeChange({ random, cid, baseUs, models }: World): EntityChange {
       : chance(0.3)
         ? { dropEdges: [edge] }
         : {}),
-    // One time is one write: its version is always the same.
+    // One time means one write, so its version is always the same.
     ...(chance(0.3) ? { version: bytes(`${index} at ${timeUs}`) } : {}),
   };
 }
@@ -188,7 +191,7 @@ async function checkSides({ objects, cid }: World, index: number, model: EntityM
   expect(versions.map((version) => version.timeUs)).toEqual([...model.versions.keys()].sort((a, b) => b - a));
 }
 
-/** May find more than matches, never less. */
+/** The store may find more than matches, never less. */
 async function checkTerm({ objects, models }: World, term: string): Promise<void> {
   const found = new Set(
     (await all(2, (page) => objects.find({ terms: [term] }, page))).map((entity) => indexOf(entity.key)),

@@ -29,12 +29,12 @@ import { slotsContract } from "./slots.ts";
 const TTL_MS = 2_000;
 const VERSIONS_WRITTEN = 40;
 
-/** Everything `ObjectStore` promises, for any engine. */
+/** All promises of `ObjectStore`, for any engine. */
 export function objectsContract(name: string, open: OpenSubject): void {
   describe(`ObjectStore: ${name}`, () => {
     let subject: ContractSubject;
     let objects: ObjectStore;
-    /** A time of writing that real writers could use; tests add to it. */
+    /** A write time that real writers could use; tests add to it. */
     let baseUs: number;
     beforeAll(async () => {
       subject = await open();
@@ -484,7 +484,7 @@ export function objectsContract(name: string, open: OpenSubject): void {
           expiresAtMs: subject.clock.nowMs() + TTL_MS,
         });
         expect(await values(key)).toEqual({ "1": "stays", "2": "goes" });
-        // Each of them ends by itself, within the whole second in which Cassandra counts.
+        // Each part ends separately, within one second, because Cassandra counts whole seconds.
         await passTime(subject, TTL_MS + 1_000, async () => {
           const left = Object.keys((await values(key)) ?? {}).length;
           return (

@@ -8,7 +8,7 @@ const TTL_MS = 2_000;
 const TIME_DIGITS = 10;
 const DAY_MS = 24 * 3_600_000;
 
-/** The part of the contract that is about records. */
+/** The part of the contract about records. */
 export function recordsContract(subject: () => ContractSubject): void {
   describe("records", () => {
     const append = (...records: StoredRecord[]): Promise<void> => again(() => subject().store.objects.append(records));
@@ -25,12 +25,12 @@ export function recordsContract(subject: () => ContractSubject): void {
       } while (cursor !== undefined);
       return sum;
     };
-    /** In the present, so that engines which keep records by time have few times to look at. */
+    /** The present time, so that engines which keep records by time read few times. */
     let begunMs = 0;
     beforeEach(() => {
       begunMs = Math.floor(subject().clock.nowMs() / 1_000) * 1_000;
     });
-    /** The same time throughout a test, a whole second. */
+    /** The same whole second during one test. */
     const startMs = (): number => begunMs;
 
     test("a record is what was appended, and repeating that changes nothing", async () => {
@@ -296,7 +296,7 @@ export function recordsContract(subject: () => ContractSubject): void {
         expect(await get(cid, id)).toEqual(row);
         expect(await timeline({ ...whole, terms: [name] })).toEqual([id]);
         expect([await timeline(whole), await countOf(whole)]).toEqual([[id], 1]);
-        // A removal that knew only what was there before takes nothing of it.
+        // A removal that knew only an earlier state removes nothing of it.
         await again(() => subject().store.objects.removeRecords([{ cid, id, rewrittenUs: row.rewrittenUs - 1 }]));
         expect(await get(cid, id)).toEqual(row);
         await again(() => subject().store.objects.removeRecords([row]));
@@ -399,7 +399,7 @@ export function ulid(timeMs: number, number: number): string {
   return encodeTime(timeMs, TIME_DIGITS) + number.toString().padStart(16, "0");
 }
 
-/** In a fixed disorder. */
+/** A fixed permutation. */
 function shuffled<T>(items: readonly T[]): readonly T[] {
   return items
     .map((item, i) => ({ item, place: (i * 37) % items.length }))

@@ -7,7 +7,7 @@ const SLOTS = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
 const LAST = NUMBER_SLOTS - 1;
 const MIDDLE = NUMBER_SLOTS >> 1;
 const DISTINCT = [-1e300, -3, -0.5, 0, 2, 2, 2, 6.5, 6.5, 8, 9, 1e300];
-/** More than one read holds, where an engine sorts what it reads. */
+/** More equal numbers than one read holds, for engines that sort what they read. */
 const EQUAL = ORDERED_WINDOW_ROWS + 20;
 const WRITTEN_AT_ONCE = 100;
 
@@ -15,7 +15,7 @@ function lies(number: number | undefined, { from = -Infinity, to = Infinity }: N
   return number !== undefined && number >= from && number <= to;
 }
 
-/** The part of the contract that is about numbers in many slots. */
+/** The part of the contract about numbers in many slots. */
 export function slotsContract(subject: () => ContractSubject): void {
   describe("slots of numbers", () => {
     const atUs = (offset: number): number => subject().clock.nowMs() * 1_000 + offset;
@@ -31,7 +31,7 @@ export function slotsContract(subject: () => ContractSubject): void {
       const [, one, two] = keys.map(({ id }) => id);
       const within = async (...ranges: readonly NumberRange[]): Promise<readonly (string | undefined)[]> =>
         (await all(2, (page) => subject().store.objects.find({ terms: [`c${cid}`], ranges }, page)))
-          // An engine may answer more.
+          // An engine may return more.
           .filter(({ key, numbers }) => key.cid === cid && ranges.every((range) => lies(numbers[range.slot], range)))
           .map(({ key: { id } }) => id)
           .sort();

@@ -5,13 +5,13 @@ import type { EntityChange, EntityKey, ObjectStore, TermsRequest } from "../obje
 import { again, all, seedOfRun, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
 
 const OBJECTS = 500;
-/** Together 10,000 changes. */
+/** 10,000 changes in total. */
 const ROUNDS = 20;
 const QUESTIONS = 40;
-/** How many of the objects bear each term, about. */
+/** Approximate share of the objects that have each term. */
 const SHARES = [0.9, 0.5, 0.2, 0.1, 0.1, 0.02] as const;
 
-/** Objects that took and left their terms again and again, beside what they bear now. */
+/** Objects that repeatedly added and removed terms, with the terms that they have now. */
 class Crowd {
   readonly mark = uniqueName("a7=several");
   readonly keys: readonly EntityKey[];
@@ -53,7 +53,7 @@ class Crowd {
     return this.bearers([term]).length;
   }
 
-  /** Every object takes or leaves one term; the first time, it is born with its terms. */
+  /** Every object adds or removes one term. In the first round it is born with its terms. */
   async round(isFirst: boolean): Promise<void> {
     this.#timeUs += 1;
     const changes = this.keys.map((key, at): EntityChange => {
@@ -77,7 +77,7 @@ class Crowd {
   }
 }
 
-/** What engines promise of several terms together. */
+/** The promises of engines for several terms together. */
 export function severalTermsContract(subject: () => ContractSubject, { isExact = false } = {}): void {
   describe("several terms", () => {
     test("of objects that were changed 10,000 times find those of a full scan, a few of each page and all", async () => {
@@ -190,7 +190,7 @@ export function severalTermsContract(subject: () => ContractSubject, { isExact =
   });
 }
 
-/** Page by page; `undefined` where the engine tells none. */
+/** All terms, page by page; `undefined` if the engine lists none. */
 async function listed(objects: ObjectStore, request: TermsRequest): Promise<string[] | undefined> {
   const found: string[] = [];
   let cursor: string | undefined;

@@ -13,10 +13,10 @@ import { bytesText, concat, following, prefixEnd, textBytes } from "./keys.ts";
 import { Streams, type StreamSizes } from "./streams.ts";
 import { Turns } from "./turns.ts";
 
-/** The format of the environment from which streams have sizes beside them. */
+/** The first format of the environment in which streams have sizes. */
 const FORMAT_STREAM_SIZES = 2;
 const PRESENT = encodePacked(1);
-/** Contents looked at before others get their turn. */
+/** Contents checked before other work gets its turn. */
 const SWEEP_BATCH = 500;
 
 export interface BlobStoreOptions {
@@ -27,16 +27,16 @@ export interface BlobStoreOptions {
 }
 
 /**
- * The seam for bytes on files. Which contents there are (`blobs`: digest to the moment it was last taken in) and who
- * marks them (`marks`: digest and owner) lies in LMDB, written before the file gets its name, so that a sweep misses no
- * file.
+ * The seam for bytes, stored in files. LMDB records which contents exist (`blobs`: digest to the time of its last put)
+ * and their owners' marks (`marks`: digest and owner). It is written before the file gets its name, so that a sweep
+ * misses no file.
  */
 export class EmbeddedBlobStore implements BlobStore {
   readonly #env: Environment;
   readonly #runtime: EmbeddedRuntime;
   readonly #contents: Contents;
   readonly #streams: Streams;
-  /** Taking in, marking and sweeping one content exclude each other. */
+  /** Putting, marking and sweeping one content exclude each other. */
   readonly #turns = new Turns();
 
   private constructor({ env, folder, files, runtime }: BlobStoreOptions) {
@@ -129,7 +129,7 @@ export class EmbeddedBlobStore implements BlobStore {
     });
   }
 
-  /** The file goes first: a row without a file is swept again, a file without a row would lie for ever. */
+  /** Removes the file first: a row without a file is swept again, but a file without a row would stay forever. */
   async #sweepOne(digest: string, graceMs: number): Promise<boolean> {
     return this.#turns.take(digest, async () => {
       const row = this.#env.read().blobs.get(textBytes(digest));

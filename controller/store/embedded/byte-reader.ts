@@ -1,9 +1,9 @@
 import { decodeText } from "../texts.ts";
 
-/** What a `ByteWriter` wrote, from one place on. */
+/** Reads the bytes of a `ByteWriter` from one position on. */
 export class ByteReader {
   readonly #bytes: Buffer;
-  /** Where it goes on. */
+  /** The next position. */
   at: number;
 
   constructor(bytes: Buffer, at: number) {
@@ -37,7 +37,7 @@ export class ByteReader {
     return decodeText(this.#bytes, this.at - length, this.at);
   }
 
-  /** Not a copy. */
+  /** The bytes in place, not a copy. */
   take(length: number): Uint8Array {
     this.at += length;
     return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset + this.at - length, length);

@@ -1,11 +1,12 @@
 import { SHORT_CHARACTERS, writeText } from "../texts.ts";
 
 const FIRST_BYTES = 4_096;
-/** A character is at most three bytes, and the length of so few takes one. */
+/** A character takes at most three bytes, and the length of a text this short takes one. */
 const SHORT_MAX_BYTES = 1 + 3 * SHORT_CHARACTERS;
 
 /**
- * Bytes one after the other. Whole numbers up to 2^32 take as many groups of seven bits as they need, the lowest first.
+ * Writes bytes one after another. Whole numbers up to 2^32 are written in groups of seven bits, lowest first, as many
+ * as needed.
  */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafeSlow(FIRST_BYTES);
@@ -42,7 +43,7 @@ export class ByteWriter {
     this.#length += bytes.length;
   }
 
-  /** Its length in bytes, then the text in UTF-8. */
+  /** Writes the length in bytes, then the text in UTF-8. */
   text(text: string): void {
     if (text.length > SHORT_CHARACTERS) {
       const length = Buffer.byteLength(text);
@@ -58,12 +59,12 @@ export class ByteWriter {
     }
   }
 
-  /** Writes into what was written already. */
+  /** Overwrites bytes that were written before. */
   setUint32(value: number, at: number): void {
     this.#bytes.writeUInt32BE(value, at);
   }
 
-  /** A copy of what was written since the beginning. */
+  /** A copy of everything written since the beginning. */
   copy(): Buffer {
     const copy = Buffer.allocUnsafe(this.#length);
     this.#bytes.copy(copy, 0, 0, this.#length);

@@ -15,14 +15,14 @@ import { NO_CHECKSUM, rowFault } from "./row-faults.ts";
 import type { EmbeddedRuntime } from "./runtime.ts";
 
 export interface StoreCheck {
-  /** One line for each table, and one for each thing that is wrong. */
+  /** One line per table and one per fault. */
   readonly lines: readonly string[];
   readonly faults: number;
 }
 
 /**
- * Reads a whole store that no controller works on, without LMDB, and says what is damaged. Structure is checked page by
- * page, values by decoding them, contents by their digests. `AppError("conflict")` when a controller has it open.
+ * Reads a whole store that no controller uses, without LMDB, and reports damage. Structure is checked page by page,
+ * values by decoding them, contents by their digests. `AppError("conflict")` if a controller has the store open.
  */
 export async function checkStore(dir: string, runtime: EmbeddedRuntime): Promise<StoreCheck> {
   const unlock = lockFolder(dir, runtime.clock.nowMs());
@@ -53,7 +53,7 @@ class Report implements StoreCheck {
     this.lines.push(`  ${line}`);
   }
 
-  /** Shows a bounded number of faults of one store and counts all. */
+  /** Lists a limited number of faults per store; counts all. */
   fault(what: string): void {
     this.faults += 1;
     this.#shown += 1;
@@ -71,7 +71,7 @@ interface Count {
   readonly table: string;
   readonly tree: Tree;
   found: number;
-  /** The keys of values without a checksum, of which so many are kept as are shown. */
+  /** Keys of values without a checksum; only as many as are listed. */
   readonly unchecked: Buffer[];
   isAllChecked: boolean;
 }
@@ -88,7 +88,7 @@ function checkTables(path: string, report: Report): void {
   } catch (error) {
     report.fault(errorText(error));
   }
-  // One of the tables says whether a value may be without a checksum.
+  // A row in one of the tables says whether every value must have a checksum.
   const isAllChecked = counts.some((count) => count.isAllChecked);
   for (const { table, tree, found, unchecked } of counts) {
     for (const key of isAllChecked ? unchecked : [])

@@ -37,7 +37,7 @@ async function withEngine<T>(work: (store: Store) => Promise<T>): Promise<T> {
   }
 }
 
-/** What somebody does to the tables behind the store's back. */
+/** Changes the tables directly, without the store. */
 async function withTables<T>(work: (env: Environment) => T): Promise<T> {
   const env = new Environment(join(dir, "tenants", "matrix", "lmdb"), realClock);
   try {
@@ -47,7 +47,7 @@ async function withTables<T>(work: (env: Environment) => T): Promise<T> {
   }
 }
 
-/** One bit of a text in the first value changes. */
+/** Flips one bit of a text in the first value. */
 function damage(table: CheckedTableName, text: string): Promise<void> {
   return withTables(({ tables }) => {
     const [row] = [...tables[table].rows({ start: Uint8Array.of(0) })];
@@ -84,7 +84,7 @@ test("a value is sound under its own key alone, with each of its bits, and not w
   for (let bit = 0; bit < 8 * stored.length; bit += 1) {
     const changed = Buffer.from(stored);
     changed[bit >> 3]! ^= 1 << (bit & 7);
-    // The highest bit of the first byte says that there is a checksum.
+    // The highest bit of the first byte means that there is a checksum.
     expect(isSound(changed)).toBe(bit === 7 ? undefined : false);
   }
   for (let length = 1; length < stored.length; length += 1) expect(isSound(stored.subarray(0, length))).toBe(false);

@@ -7,13 +7,13 @@ type Stored = Database<Uint8Array, Uint8Array>;
 export interface CheckedRow {
   readonly key: Uint8Array;
   readonly value: Uint8Array;
-  /** `undefined`: it has no checksum, as it was written by a version before format 4. */
+  /** `undefined`: the value has no checksum, because a version before format 4 wrote it. */
   readonly isSound: boolean | undefined;
 }
 
 /**
- * How the library is to read values: they lie in a buffer that the next read overwrites. `isShared`: copies of small
- * values share pieces of memory.
+ * How the library reads values. The library's buffer is overwritten by the next read, so values are copied. `isShared`:
+ * copies of small values share blocks of memory.
  */
 export class ValueCodec extends ValueReader {
   readonly #allocate: (length: number) => Buffer;
@@ -33,8 +33,8 @@ export class ValueCodec extends ValueReader {
 }
 
 /**
- * A named database whose values have checksums, as readers and writers see it: without them. Walks do not compare them,
- * as most of what they read is a row of many; `getSound`, `row` and `rows` do.
+ * A named database whose values have checksums; readers and writers see values without them. Walks do not verify
+ * checksums, because most of what they read is one row of many. `getSound`, `row` and `rows` verify them.
  */
 export class CheckedTable {
   readonly #name: string;
@@ -57,7 +57,7 @@ export class CheckedTable {
     return value && { key, value, isSound: this.#codec.isSound(key, value) };
   }
 
-  /** `AppError("unavailable")` when it is not what was written. */
+  /** `AppError("unavailable")` if the checksum is wrong. */
   getSound(key: Uint8Array): Uint8Array | undefined {
     const row = this.row(key);
     if (row?.isSound !== false) return row?.value;
@@ -71,29 +71,31 @@ export class CheckedTable {
   }
 
   /**
-   * Inside a write transaction. `isSound` false: the value is made of a damaged one. It gets a checksum that is wrong, so
-   * that it stays known.
+   * Call it inside a write transaction. `isSound` false: the value was made from a damaged one. It gets a wrong
+   * checksum, so that it stays recognizable as damaged.
    */
   put(key: Uint8Array, value: Uint8Array, isSound = true): void {
     this.#writes += 1;
     void this.#stored.put(key, withChecksum(key, value, isSound));
   }
 
-  /** Inside a write transaction: whether the key was not there. Else nothing is written. */
+  /** Call it inside a write transaction. Writes only if the key is absent; returns true if it wrote. */
   putNew(key: Uint8Array, value: Uint8Array): boolean {
     this.#writes += 1;
-    // The library's types say less than its documentation: a boolean.
+    // By its documentation, but not by its types, the library returns a boolean.
     const isNew: unknown = this.#stored.putSync(key, withChecksum(key, value), IF_NEW);
     return isNew === true;
   }
 
-  /** Inside a write transaction: without a checksum, for what versions before format 4 must be able to read. */
+  /**
+   * Call it inside a write transaction. Writes without a checksum, for values that versions before format 4 must read.
+   */
   putPlain(key: Uint8Array, value: Uint8Array): void {
     this.#writes += 1;
     this.#stored.putSync(key, value);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   remove(key: Uint8Array): void {
     this.#writes += 1;
     void this.#stored.remove(key);
@@ -111,17 +113,17 @@ export class CheckedTable {
     return this.#stored.getKeysCount(options);
   }
 
-  /** How many rows LMDB has counted. */
+  /** The number of rows by LMDB's own count. */
   get entryCount(): number {
     return (this.#stored.getStats() as { readonly entryCount: number }).entryCount;
   }
 
-  /** How often this process wrote, to be compared with another moment's. */
+  /** Number of writes by this process, to detect writes between two moments. */
   get writes(): number {
     return this.#writes;
   }
 
-  /** Compares each with its checksum. */
+  /** Rows with their checksums verified. */
   *rows(options: RangeOptions): Iterable<CheckedRow> {
     for (const { key, value } of this.#stored.getRange(options))
       yield { key, value, isSound: this.#codec.isSound(key, value) };
@@ -131,7 +133,7 @@ export class CheckedTable {
 const IF_NEW: PutOptions = { noOverwrite: true };
 const KEY_SHOWN_BYTES = 48;
 
-/** For people: as a text, of which no more than that is shown. */
+/** The key as text for people, at most `KEY_SHOWN_BYTES` of it. */
 export function shownKey(key: Uint8Array): string {
   return JSON.stringify(Buffer.from(key.subarray(0, KEY_SHOWN_BYTES)).toString("latin1"));
 }

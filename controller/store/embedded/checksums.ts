@@ -1,20 +1,20 @@
 import { crc32 } from "node:zlib";
 
 /**
- * A value with a checksum: its format byte with the highest bit set, the rest of the value, and four bytes of CRC-32 over
- * the value as it was given and its key. Environments of formats before 4 have values without.
+ * A value with a checksum: its format byte with the highest bit set, the rest of the value, and four bytes of CRC-32
+ * over the original value and its key. Environments of formats before 4 have values without checksums.
  */
 const CHECKED = 0x80;
 const SUM_BYTES = 4;
 
-/** `isSound` false: with a checksum that is wrong, for a value that was made of a damaged one. */
+/** `isSound` false: adds a wrong checksum, for a value made from a damaged one. */
 export function withChecksum(key: Uint8Array, value: Uint8Array, isSound = true): Buffer {
   const { length } = value;
   const sum = isSound ? checksumOf(key, value) : ~checksumOf(key, value);
   const bytes = Buffer.allocUnsafe(length + SUM_BYTES);
   bytes.set(value);
   bytes[0]! |= CHECKED;
-  // By hand: `writeInt32BE` checks its arguments, which takes longer than this.
+  // Written by hand: `writeInt32BE` checks its arguments, which takes longer than the write.
   bytes[length] = sum >>> 24;
   bytes[length + 1] = sum >>> 16;
   bytes[length + 2] = sum >>> 8;
@@ -22,23 +22,23 @@ export function withChecksum(key: Uint8Array, value: Uint8Array, isSound = true)
   return bytes;
 }
 
-/** As a number of 32 bits with a sign. */
+/** The checksum as a signed 32-bit number. */
 function checksumOf(key: Uint8Array, value: Uint8Array): number {
   return crc32(key, crc32(value)) | 0;
 }
 
-/** How many of the stored bytes are the value, which begins where they begin. */
+/** Number of stored bytes that are the value; the value is at the beginning. */
 export function valueLength(stored: Uint8Array): number {
   return hasChecksum(stored) ? Math.max(0, stored.length - SUM_BYTES) : stored.length;
 }
 
-/** Reads stored bytes one after the other, and keeps what the last ones say of their checksum. */
+/** Reads stored values one after another, and remembers the checksum of the last one. */
 export class ValueReader {
   #kind: "none" | "whole" | "cut" = "none";
-  /** As a number of 32 bits with a sign, which costs a walk no memory. */
+  /** A signed 32-bit number, so that a walk allocates no memory for it. */
   #sum = 0;
 
-  /** The value as it was given, in `value`, which has its length. Only the first `stored.length` bytes are stored. */
+  /** Copies the original value into `value`, which has its length. Only the first `stored.length` bytes are stored. */
   read(stored: Uint8Array, value: Buffer): Buffer {
     const { length } = value;
     value.set(stored.subarray(0, length));
@@ -51,7 +51,7 @@ export class ValueReader {
     return value;
   }
 
-  /** Whether the value that was read last, under that key, is as it was written; `undefined` where it has no checksum. */
+  /** True if the last value read, under that key, matches its checksum; `undefined` if it has no checksum. */
   isSound(key: Uint8Array, value: Uint8Array): boolean | undefined {
     if (this.#kind === "none") return undefined;
     return this.#kind === "whole" && this.#sum === checksumOf(key, value);

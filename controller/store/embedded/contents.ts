@@ -9,12 +9,12 @@ import type { BlobInfo, ByteRange } from "../blobs.ts";
 import { moveInto, PARTIAL } from "./files.ts";
 
 /**
- * Content lies in one file, named by its digest; behind the data the digests of its chunks, so that any part can be
+ * A content is one file, named by its digest. After the data come the digests of its chunks, so that any part can be
  * checked, and a footer.
  */
 const DIGEST_BYTES = 32;
 const FORMAT = 1;
-/** Format byte, seven bytes of nothing, size. */
+/** Format byte, seven unused bytes, size. */
 const FOOTER_BYTES = 16;
 
 interface Opened {
@@ -39,7 +39,7 @@ export class Contents {
     this.#random = random;
   }
 
-  /** Clears up what a crash left. */
+  /** Removes incomplete files that a crash left. */
   async open(): Promise<void> {
     await makeFolder(this.#files, this.#folder);
     for (const name of await this.#files.readdir(this.#folder)) {
@@ -47,7 +47,7 @@ export class Contents {
     }
   }
 
-  /** `keep` is called with what came in, and calls the function it is given to make it durable under its digest. */
+  /** Calls `keep` with the received content. `keep` calls `finish` to make it durable under its digest. */
   async put(
     bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     keep: (info: BlobInfo, finish: () => Promise<void>) => Promise<void>,
@@ -71,7 +71,10 @@ export class Contents {
     return opened === undefined ? undefined : { digest, size: opened.size };
   }
 
-  /** True when it is durable: its writer may have been killed before the name was. */
+  /**
+   * True if the content is durable. Syncs the folders, because its writer may have been killed before the name was
+   * durable.
+   */
   async has(digest: string): Promise<boolean> {
     if ((await this.stat(digest)) === undefined) return false;
     await syncFolder(this.#files, this.#folder);
@@ -124,7 +127,7 @@ export class Contents {
     }
   }
 
-  /** Writes the chunks' digests and the footer behind the data, so that the data need not be copied. */
+  /** Writes the chunks' digests and the footer after the data, so that the data need not be copied. */
   async #finish(raw: string, info: BlobInfo, chunks: readonly Uint8Array[]): Promise<void> {
     const handle = await this.#files.open(raw, "r+");
     try {
@@ -185,7 +188,7 @@ async function readChunk({ handle, size }: Opened, index: number, digest: string
   return chunk;
 }
 
-/** The same bytes in chunks of full size, the last one shorter. */
+/** The same bytes in full-size chunks; the last one may be shorter. */
 async function* chunked(bytes: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): AsyncIterable<Uint8Array> {
   let chunk = new Uint8Array(BLOB_CHUNK_MAX_BYTES);
   let filled = 0;

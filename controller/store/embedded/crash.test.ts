@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { crashRounds } from "../../../test/tools/crash/rounds.ts";
 
-/** Two stores; `npm run soak` makes a thousand rounds. */
+/** Rounds with two stores; `npm run soak` runs a thousand. */
 const ROUNDS = 6;
 const ROUND_MAX_MS = 60_000;
 

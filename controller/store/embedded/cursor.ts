@@ -6,7 +6,7 @@ import { concat, textBytes } from "./keys.ts";
 
 const CHECK_BYTES = 8;
 
-/** A page's place, bound to its request by a checksum: a cursor of another request, tenant or maker is refused. */
+/** Cursors of pages, bound to their request by a checksum: a cursor of another request, tenant or store is refused. */
 export class Cursors {
   readonly #request: string;
 
@@ -18,7 +18,7 @@ export class Cursors {
     return Buffer.from(concat(this.#check(place), place)).toString("base64url");
   }
 
-  /** Where to go on; `undefined` at the beginning. Checks the page's limit as well. */
+  /** The position to continue from; `undefined` at the beginning. Also checks the page's limit. */
   read(page: PageRequest): Uint8Array | undefined {
     if (!(Number.isInteger(page.limit) && page.limit >= 1 && page.limit <= OBJECT_PAGE_MAX)) {
       throw new AppError("invalid", `A page has 1 to ${OBJECT_PAGE_MAX} items, not ${page.limit}.`);

@@ -128,11 +128,11 @@ describe("the check of a store that is at rest", () => {
       await cp(join(whole, "store"), dir, { recursive: true });
       await overwrite(dataOf(dir), page, random.bytes(PAGE_BYTES));
       const { lines, faults } = await checkStore(dir, runtime);
-      // A page that is free may hold anything.
+      // A free page may contain anything.
       if (faults === 0) continue;
       found.push(page);
       const isNamed = lines.some((line) => line.includes(`page ${page}: `));
-      // In the middle of a long value there is no page that could say so: its checksum does.
+      // A page in the middle of a long value has no header that shows damage; the checksum of the value does.
       expect(isNamed || lines.some((line) => / kv(log)?, the value of .*: its checksum is wrong/.test(line))).toBe(
         true,
       );

@@ -7,7 +7,7 @@ import type { Expiry } from "./expiry.ts";
 import { compareBytes, following, prefixEnd } from "./keys.ts";
 import { edgeKey, edgeTypePrefix, EXPIRY_KINDS, ownerPrefix } from "./object-keys.ts";
 
-/** `live` and a moment at which it vanishes (0: never), or removed and the moment at which that is forgotten. */
+/** `live` with the time of its expiry (0: never), or removed with the time at which the removal is forgotten. */
 export type PackedEdge = readonly [
   type: string,
   fromCid: number,
@@ -28,7 +28,7 @@ export interface EdgesOptions {
   readonly alive: (key: EntityKey) => boolean;
 }
 
-/** Edges lie at their source, removals too, and once more at their target while they live. */
+/** Edges are stored at their source, including removals, and while they live also at their target. */
 export class Edges {
   readonly #options: EdgesOptions;
 
@@ -36,7 +36,7 @@ export class Edges {
     this.#options = options;
   }
 
-  /** Inside a write transaction. `deathUs`: the time up to which everything of the source is removed. */
+  /** Call it inside a write transaction. `deathUs`: everything of the source up to this time is removed. */
   apply(change: EntityChange, deathUs: number, nowMs: number): void {
     if (change.timeUs <= deathUs) return;
     const { cid, id } = change.key;
@@ -58,7 +58,7 @@ export class Edges {
     for (const edge of change.dropEdges ?? []) write(edge, false);
   }
 
-  /** Inside a write transaction: removes what a death covers. */
+  /** Call it inside a write transaction. Removes the edges that a death covers. */
   cover(from: EntityKey, deathUs: number): void {
     const prefix = ownerPrefix(from);
     const rows = [...this.#options.env.tables.edgesOut.getRange({ start: prefix, end: prefixEnd(prefix)! })];
@@ -68,7 +68,7 @@ export class Edges {
     }
   }
 
-  /** Inside a write transaction: an edge vanishes, or its removal may be forgotten. */
+  /** Call it inside a write transaction when an edge expires, or when its removal may be forgotten. */
   visit(key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
     const stored = this.#options.env.tables.edgesOut.get(key);
     if (stored === undefined) return;
@@ -141,12 +141,12 @@ export class Edges {
   }
 }
 
-/** Where it lies at its target. */
+/** The edge's key at its target. */
 export function mirrorKey(packed: PackedEdge): Uint8Array {
   return edgeKey({ cid: packed[3], id: packed[4] }, packed[0], { cid: packed[1], id: packed[2] });
 }
 
-/** Where it lies at its source. */
+/** The edge's key at its source. */
 export function sourceKey(packed: PackedEdge): Uint8Array {
   return edgeKey({ cid: packed[1], id: packed[2] }, packed[0], { cid: packed[3], id: packed[4] });
 }

@@ -22,7 +22,7 @@ let dir: string;
 let clock: SleepyClock;
 const engines: EmbeddedEngine[] = [];
 
-/** As if the process had been stopped: time has passed before any timer is called. */
+/** A clock like that of a stopped process: time has passed before any timer runs. */
 class SleepyClock extends TestClock {
   #sleptMs = 0;
 
@@ -214,7 +214,7 @@ describe("clearing up", () => {
       OBJECT_TOMBSTONE_KEEP_MS + EXPIRY_SWEEP_EVERY_MS,
     ]) {
       clock.advance(ms);
-      // Behind the sweep in the queue of writes.
+      // Queued after the sweep.
       await objects.change([{ key: { cid: 3, id: "lasting" }, timeUs: 1, birth: true }]);
     }
     await engine.close();
@@ -368,6 +368,6 @@ test("a range of thousands of numbers is walked where far more objects bear the 
     cursor = page.cursor;
   } while (cursor !== undefined);
   expect([found.size, found.has(`run-${all - late}`), found.has(`run-${all - late - 1}`)]).toEqual([late, true, false]);
-  // One that names a good part of them spares too little for what its counting takes.
+  // A range with a large part of the entities saves less than counting it costs.
   expect((await objects.estimate(since(all / 2))).range).toBeUndefined();
 });

@@ -9,16 +9,16 @@ import type { EmbeddedRuntime } from "./runtime.ts";
 import { openTenant, requireStore, type EmbeddedTenant } from "./tenant.ts";
 
 export interface EmbeddedOptions {
-  /** The data folder; made when it is missing. */
+  /** The data folder; created if it is missing. */
   readonly dir: string;
   readonly runtime: EmbeddedRuntime;
 }
 
 const TENANT_NAME = /^[a-z][a-z0-9_]{0,47}$/;
-/** What a removed tenant is called until all of it is deleted. No tenant's name has a dot. */
+/** Suffix of a removed tenant's folder until it is deleted. No tenant's name has a dot. */
 const DOOMED = ".dropped";
 
-/** `AppError("conflict")` when another controller works on the same folder. */
+/** `AppError("conflict")` if another controller uses the same folder. */
 export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<EmbeddedEngine> {
   const tenants = join(options.dir, "tenants");
   await makeFolder(nodeFiles, tenants);
@@ -28,7 +28,7 @@ export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<Embe
       if (name.endsWith(DOOMED)) await rm(join(tenants, name), { recursive: true, force: true });
     }
     const engine = new EmbeddedEngine(options, unlock);
-    // The system store is the first that is made.
+    // The system store is created first, so it must exist if tenants exist.
     if ((await readdir(tenants)).length > 0) await requireStore(join(options.dir, "system"));
     await engine.system();
     return engine;
@@ -39,7 +39,7 @@ export async function openEmbeddedEngine(options: EmbeddedOptions): Promise<Embe
 }
 
 /**
- * Everything in one folder and one process: `system` and `tenants/<name>`, each with its LMDB environment and its
+ * All data in one folder, used by one process: `system` and `tenants/<name>`, each with its LMDB environment and its
  * files.
  */
 export class EmbeddedEngine implements Engine {
@@ -70,7 +70,7 @@ export class EmbeddedEngine implements Engine {
     return this.#opened(folder);
   }
 
-  /** Its store is made now, whole: one that is missing later was lost. */
+  /** Creates the whole store now: if it is missing later, it was lost. */
   async createTenant(name: string): Promise<void> {
     await this.#opened(this.#folder(name));
   }
@@ -79,7 +79,7 @@ export class EmbeddedEngine implements Engine {
     const folder = this.#folder(name);
     await this.releaseTenant(name);
     if (!(await isThere(nodeFiles, folder))) return;
-    // Away under its name at once; a crash while deleting leaves nothing that looks like a tenant.
+    // Renamed first: a crash during the deletion leaves nothing that looks like a tenant.
     await rm(folder + DOOMED, { recursive: true, force: true });
     await rename(folder, folder + DOOMED);
     await syncFolder(nodeFiles, dirname(folder));
@@ -97,7 +97,7 @@ export class EmbeddedEngine implements Engine {
     return [{ datacenter: "local", hostid: "embedded", isup: true, peer: "127.0.0.1", port: 0, rack: "local" }];
   }
 
-  /** A tenant whose files are gone is told when the engine is opened. */
+  /** Reports no lost tenants: missing files of a tenant are found when the engine is opened. */
   async ready(): Promise<Readiness> {
     await (await this.system()).kv.get("ready");
     return { lost: [] };

@@ -24,7 +24,7 @@ export interface EntitiesOptions {
 }
 
 /**
- * Entities with their indexes: an entry of `terms` or `numbers` is there exactly while the entity, as last written, is
+ * Entities with their indexes. An entry of `terms` or `numbers` exists exactly while the entity, as last written, is
  * alive and has it.
  */
 export class Entities {
@@ -43,7 +43,7 @@ export class Entities {
     this.edges = new Edges({ env, expiry, alive: (key) => this.#view(key)?.alive === true });
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   change(change: EntityChange): void {
     const bytes = entityKeyBytes(change.key);
     const nowMs = this.#nowMs();
@@ -54,8 +54,8 @@ export class Entities {
   }
 
   /**
-   * Inside a write transaction: the entity bears the term no more, unless it was written later. Nothing is left of it, as
-   * the value may be indexed again at its own time.
+   * Call it inside a write transaction. Removes the term from the entity, unless it was written later. No removal is
+   * remembered, because the value may be indexed again with its own time.
    */
   forgetTerm({ key, term, timeUs }: Posting): void {
     this.#update(entityKeyBytes(key), ({ terms }) => {
@@ -63,7 +63,7 @@ export class Entities {
     });
   }
 
-  /** Inside a write transaction: something of the entity vanishes, or a removal may be forgotten. */
+  /** Call it inside a write transaction when a part of the entity expires, or when a removal may be forgotten. */
   visit(bytes: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }): void {
     if (this.#load(bytes)?.dueMs === due.atMs) this.#update(bytes, (state) => state.settle(due.nowMs));
   }

@@ -26,15 +26,15 @@ const textsOf = (entity: Entity | undefined): object =>
   Object.fromEntries([...cellMap(entity!.cells)].map(([key, { value }]) => [key, text(value)]));
 
 /**
- * Written by a version of format 2: born at `NOW_US` with the cells 17, 18 and 19/red; one millisecond later 18 and a
- * term removed and 20 written; after another one 21 and a term that vanish a minute after `NOW_MS`.
+ * Written by a version of format 2: born at `NOW_US` with the cells 17, 18 and 19/red. One millisecond later, 18 and a
+ * term are removed and 20 is written. Another one later, 21 and a term are written that expire a minute after `NOW_MS`.
  */
 const OLD =
   "ApnLQxkdIRiBAAAAAAAAy0J5t225JgAA3AAUojE3y0MZHSEYgQAAxAlzZXZlbnRlZW4AojE4y0MZHSEYgQ+gwMtCebqlpAAQAKYxOS9yZWTLQxkdIRiBAADEAXIAojIwy0MZHSEYgQ+g" +
   "xAZ6d8O2bGYAojIxy0MZHSEYgR9AxAdwYXNzaW5ny0J5t225JgAAxF4C3AAQomM3y0MZHSEYgQAAwwCtYTE3PXNldmVudGVlbstDGR0hGIEAAMMApGdvbmXLQxkdIRiBD6DAy0J5uqWk" +
   "ABAAp3Bhc3NpbmfLQxkdIRiBH0DDy0J5t225JgAAmADLQxkdIRiBAAAFAAHLQxkdIRiBD6DAy0J5uqWkABAA";
 
-/** As that version left its store: the entity with its entries in the indexes. */
+/** The store as that version left it: the entity with its index entries. */
 async function leaveOld(folder: string, clock: TestClock): Promise<void> {
   const env = new Environment(folder, clock);
   const key = entityKeyBytes(KEY);

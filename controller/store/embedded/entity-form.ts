@@ -5,20 +5,20 @@ import { EntityState, type Mark } from "./entity-state.ts";
 import { asBuffer } from "./keys.ts";
 
 /**
- * How an entity lies in `objects`. What readers want stands in front, in one piece and without removals:
+ * The form of an entity in `objects`. The data that readers need comes first, in one piece and without removals:
  *
  *     0  format
- *     1  birth, last write, moment of the next visit (doubles)
- *    25  where the rest begins; how many bytes the keys take (whole numbers of four bytes)
+ *     1  birth, last write, time of the next visit (doubles)
+ *    25  start of the rest; length of the keys in bytes (whole numbers of four bytes)
  *    33  keys of the cells; lengths of their values; the values
  *     …  the rest: ends, times of the cells, terms, numbers, removed cells
  *
- * Times are kept by runs of neighbours that were written together: how many they are and of what kind, time, moment; a
+ * Times are stored per run of neighbours that were written together: length and kind of the run, write time, expiry. A
  * zero ends the runs.
  */
 export const ENTITY_PLACES = { birth: 1, last: 9, due: 17, rest: 25, keysLength: 29, keys: 33 } as const;
 
-/** In the order of their flags; each with what it is where it is not written. */
+/** The names in the order of their flags, each with its default value, which is not written. */
 const ENDS = {
   birthExpiresMs: 0,
   deathUs: 0,
@@ -36,8 +36,8 @@ const WITH_MOMENT = 2;
 const KIND_BITS = 2;
 
 /**
- * As versions up to format 2 of an environment wrote it: times first; marks flat, each with key, time, value or null,
- * moment.
+ * The form that versions up to format 2 of an environment wrote: times first; marks flat, each with key, time, value or
+ * null, expiry.
  */
 type PackedEntity = readonly [
   ...times: [number, number, number, number, number, number],
@@ -58,7 +58,7 @@ export function encodeEntity(state: EntityState): Buffer {
   writer.double(state.birthUs);
   writer.double(state.lastUs());
   writer.double(state.dueMs);
-  // The two lengths, known later.
+  // Placeholder for the two lengths, which are known later.
   writer.double(0);
   writeCells(cells.living);
   writer.setUint32(writer.length, ENTITY_PLACES.rest);
@@ -70,7 +70,7 @@ export function encodeEntity(state: EntityState): Buffer {
   return writer.copy();
 }
 
-/** Mostly nothing was removed, and nothing need be parted. */
+/** Separates living and removed cells. Mostly no cell is removed, and nothing must be copied. */
 function partedCells({ cells }: EntityState): {
   readonly living: Marks<string, Uint8Array>;
   readonly removed: Marks<string, Uint8Array>;
@@ -105,7 +105,7 @@ export function decodeEntity(stored: Uint8Array): EntityState {
   return state;
 }
 
-/** Goes past a run of times: how many neighbours were written then, 0 after the last run. */
+/** Reads one run of times; `undefined` after the last run. */
 export function readRun(reader: ByteReader): Run | undefined {
   const tag = reader.count();
   if (tag === 0) return undefined;
@@ -125,7 +125,7 @@ export interface Run {
   readonly atMs: number;
 }
 
-/** The rest, from behind the ends: runs of the cells, of the terms, of the numbers, of removed cells. */
+/** The data after the ends: runs of the cells, of the terms, of the numbers, and of removed cells. */
 export function behindEnds(bytes: Buffer): ByteReader {
   const reader = restOf(bytes);
   for (let flags = reader.byte(); flags > 0; flags >>= 1) if (flags & 1) reader.double();
@@ -156,7 +156,7 @@ function readCells(bytes: Buffer): readonly (readonly [key: string, value: Uint8
   return keys.map((key, at) => [key, reader.take(lengths[at]!)]);
 }
 
-/** A byte says which of the times there are. */
+/** Writes a byte of flags for the times that are present, then those times. */
 function writeEnds(state: EntityState): void {
   const isWritten = END_NAMES.map((name) => state[name] !== ENDS[name]);
   writer.byte(isWritten.reduce((flags, written, at) => (written ? flags | (1 << at) : flags), 0));
@@ -187,7 +187,7 @@ function writeRuns<K, T>(marks: Marks<K, T>, write: (key: K, value: T | undefine
   writer.count(0);
 }
 
-/** How many neighbours each run has. */
+/** Number of neighbours in each run. */
 function runsOf<K, T>(marks: Marks<K, T>): readonly number[] {
   const lengths: number[] = [];
   let first: Mark<T> | undefined;

@@ -3,19 +3,16 @@ import type { EntityChange } from "../objects.ts";
 import { compareBytes } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 
-/**
- * The latest write of a cell, a term or a number: a value that may vanish, or the memory of a removal until it may be
- * forgotten.
- */
+/** The latest write of a cell, a term or a number: a value that may expire, or a removal until it may be forgotten. */
 export interface Mark<T> {
   readonly timeUs: number;
   /** `undefined`: removed. */
   readonly value: T | undefined;
-  /** When the value vanishes (0: never), or when the removal is forgotten. */
+  /** Time at which the value expires (0: never), or at which the removal is forgotten. */
   readonly atMs: number;
 }
 
-/** What the indexes say about an entity: nothing unless it is alive. */
+/** The index entries of an entity; empty unless it is alive. */
 export interface Indexed {
   readonly terms: ReadonlySet<string>;
   readonly numbers: readonly (number | undefined)[];
@@ -24,8 +21,8 @@ export interface Indexed {
 const NOTHING: Indexed = { terms: new Set(), numbers: [] };
 
 /**
- * One entity with all that is known of it: cells, terms and numbers, each with the time of its last write. Merging does
- * not depend on the order of arrival; repeating a change changes nothing.
+ * One entity with everything known about it: cells, terms and numbers, each with the time of its last write. Merging
+ * does not depend on the order of arrival; repeating a change changes nothing.
  */
 export class EntityState {
   birthUs = 0;
@@ -33,15 +30,18 @@ export class EntityState {
   /** Everything with a time up to this is removed. */
   deathUs = 0;
   deathUntilMs = 0;
-  /** When the change was made that named the end; 0: none did. */
+  /** Time of the change that named the end; 0 if none did. */
   endNamedUs = 0;
-  /** When the entity ends as a whole. */
+  /** Time at which the entity ends as a whole. */
   endsAtMs = Infinity;
-  /** When it last ended as a whole, which may be after all that ended with it; forgotten with `deathUs`. */
+  /**
+   * Time at which it last ended as a whole; it may be later than everything that ended with it. Forgotten with
+   * `deathUs`.
+   */
   endedUs = 0;
   /** Versions up to this time are not kept. */
   forgottenUs = 0;
-  /** When this entity is next to be visited, as noted in `expiry`; 0: never. */
+  /** Time of this entity's next visit, as noted in `expiry`; 0: never. */
   dueMs = 0;
   readonly cells = new Map<string, Mark<Uint8Array>>();
   readonly terms = new Map<string, Mark<true>>();
@@ -57,7 +57,7 @@ export class EntityState {
     );
   }
 
-  /** The greatest time of the birth mark, of the end, of cells and numbers, removed ones included. */
+  /** The latest time of the birth mark, of the end, and of cells and numbers, including removed ones. */
   lastUs(): number {
     let lastUs = Math.max(this.birthUs, this.endNamedUs);
     for (const mark of this.cells.values()) if (mark.timeUs > lastUs) lastUs = mark.timeUs;
@@ -66,8 +66,8 @@ export class EntityState {
   }
 
   /**
-   * When what its last write wrote ends, `Infinity` where that does not; `undefined` where no part of it ends by itself, or
-   * the whole has an end.
+   * Expiry of what the last write wrote; `Infinity` if that does not expire. `undefined` if no part of the entity
+   * expires, or if the whole has an end.
    */
   lastPartEndsAtMs(): number | undefined {
     const parts = [
@@ -80,7 +80,7 @@ export class EntityState {
     return Math.max(...parts.map(({ timeUs, atMs }) => (timeUs < lastUs ? 0 : atMs || Infinity)));
   }
 
-  /** As indexed after the last write or visit; what has vanished since is still in there. */
+  /** Index entries as of the last write or visit; parts that have expired since are still included. */
   indexed(): Indexed {
     if (this.birthUs === 0) return NOTHING;
     const terms = new Set<string>();
@@ -88,7 +88,7 @@ export class EntityState {
     return { terms, numbers: Array.from({ length: NUMBER_SLOTS }, (_, slot) => this.numbers.get(slot)?.value) };
   }
 
-  /** Merges a change. What has vanished by now is settled before and after. */
+  /** Merges a change. Expired parts are settled before and after. */
   apply(change: EntityChange, nowMs: number): void {
     this.settle(nowMs);
     if (change.death) this.#cover(change.timeUs, nowMs);
@@ -109,7 +109,7 @@ export class EntityState {
       [this.deathUs, this.deathUntilMs, this.forgottenUs, this.endedUs] = [0, 0, 0, 0];
   }
 
-  /** The next moment at which `settle` has something to do; 0: never. */
+  /** The next time at which `settle` has something to do; 0: never. */
   nextDueMs(): number {
     let due = Infinity;
     const consider = (atMs: number): void => {
@@ -161,7 +161,7 @@ export class EntityState {
   }
 }
 
-/** Puts a mark in its place, unless the one that is there stays. */
+/** Returns a function that stores a mark unless the present one wins. */
 function merging<K, T>(marks: Map<K, Mark<T>>, greater: (a: T, b: T) => boolean): (key: K, incoming: Mark<T>) => void {
   return (key, incoming) => {
     const current = marks.get(key);
@@ -188,7 +188,10 @@ function dropCovered<K, T>(marks: Map<K, Mark<T>>, timeUs: number): void {
   for (const [key, mark] of marks) if (mark.timeUs <= timeUs) marks.delete(key);
 }
 
-/** Half of them at once, so that an object whose words are new with every change does not cost more with each. */
+/**
+ * Drops half of the limit at once, so that an object whose words are new with every change does not get more expensive
+ * with each.
+ */
 function forgetOldest(terms: Map<string, Mark<true>>): void {
   const removed = [...terms].filter(([, mark]) => mark.value === undefined);
   if (removed.length <= REMOVED_TERMS_KEPT_MAX) return;
@@ -200,7 +203,7 @@ function greaterBytes(a: Uint8Array, b: Uint8Array): boolean {
   return compareBytes(a, b) > 0;
 }
 
-/** By their bytes, as for cells: which of them matters less than that every engine says the same. */
+/** Compares bytes, as for cells. Which number wins matters less than that all engines agree. */
 function greaterNumber(a: number, b: number): boolean {
   return compareBytes(new Uint8Array(ieee(a)), new Uint8Array(ieee(b))) > 0;
 }

@@ -7,7 +7,7 @@ import { behindEnds, decodeEntity, encodeEntity, endsOf, ENTITY_PLACES, readRun 
 import type { KeyLists } from "./key-lists.ts";
 import { asBuffer } from "./keys.ts";
 
-/** With more cells than this, one that is asked for by its key is not searched for among all. */
+/** With more cells than this, a map is used to find a cell by its key. */
 const FEW_CELLS = 32;
 
 export interface ViewContext {
@@ -15,12 +15,12 @@ export interface ViewContext {
   readonly nowMs: number;
 }
 
-/** An entity for readers, looked at where it lies, as of one moment. */
+/** An entity for readers as of one moment, read in place. */
 export class EntityView implements Entity {
   readonly key: EntityKey;
-  /** 0: it is not alive. */
+  /** 0: the entity is not alive. */
   readonly birthUs: number;
-  /** Something has vanished since it was written, so the indexes may say more than it has. */
+  /** True if a part has expired since it was written, so that the indexes may contain more than the entity has. */
   readonly changed: boolean;
   readonly #bytes: Buffer;
   readonly #lists: KeyLists;
@@ -77,7 +77,7 @@ export class EntityView implements Entity {
     return numbers;
   }
 
-  /** Whether it has all of them, given in UTF-8, each once. */
+  /** True if the entity has all of these terms, given in UTF-8, each once. */
   bears(terms: readonly Uint8Array[]): boolean {
     const reader = behindEnds(this.#bytes);
     eachMark(reader, () => {});
@@ -104,7 +104,7 @@ export class EntityView implements Entity {
   }
 }
 
-/** What is of an older form, or has lost something since it was written, is brought up to this moment. */
+/** The present form of an entity that is in an older form or has lost a part since it was written. */
 function settled(stored: Uint8Array, nowMs: number): Buffer {
   const state = decodeEntity(stored);
   state.settle(nowMs);
@@ -125,7 +125,7 @@ function passText(reader: ByteReader): void {
 class StoredCells implements Cells {
   readonly keys: readonly string[];
   readonly #bytes: Buffer;
-  /** Where each value begins, and where the last one ends. */
+  /** Start of each value, and the end of the last one. */
   readonly #bounds: readonly number[];
   #times: readonly number[] | undefined;
   #places: ReadonlyMap<string, number> | undefined;
@@ -184,7 +184,7 @@ function boundsOf(reader: ByteReader, count: number): number[] {
   const bounds = new Array<number>(count + 1);
   bounds[0] = 0;
   for (let place = 0; place < count; place += 1) bounds[place + 1] = bounds[place]! + reader.count();
-  // The values begin behind their lengths.
+  // The values begin after their lengths.
   for (let place = 0; place <= count; place += 1) bounds[place]! += reader.at;
   return bounds;
 }

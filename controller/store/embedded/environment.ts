@@ -12,17 +12,17 @@ import { RecordValues } from "./record-values.ts";
 import { commitReason, writeFault } from "./write-faults.ts";
 import { WriteQueue } from "./write-queue.ts";
 
-/** Raised when the meaning of stored bytes changes; older ones are upgraded at open, newer ones refused. */
+/** Increased when the meaning of stored bytes changes. Older formats are upgraded at open, newer ones refused. */
 const FORMAT = 4;
 const FORMAT_KEY = textBytes("format");
-/** Its value says that all values have checksums; absent while some may be of a version before format 4. */
+/** Its value says that all values have checksums. Absent while some may be from a version before format 4. */
 export const ALL_CHECKED = Buffer.from("checked");
 const MAX_READERS = 512;
-/** Room for later formats. */
+/** More than needed now, to allow for later formats. */
 const MAX_DATABASES = 32;
 const OWN_FILE = 0o600;
 
-/** Their values are constants: the key says all. What they are derived of is compared with them by a scrub. */
+/** Their values are constants: the key says everything. A scrub compares them with the data they are derived from. */
 const INDEXES = ["numbers", "recordTerms", "expiry"] as const;
 const CHECKED = [
   "meta",
@@ -46,7 +46,7 @@ export function isCheckedTable(name: string): name is CheckedTableName {
   return (CHECKED as readonly string[]).includes(name);
 }
 
-/** Versions before format 4 read the format of an environment, and refuse this one by it. */
+/** Versions before format 4 must be able to read the environment's format, so that they refuse this one. */
 export function isPlainRow(table: CheckedTableName, key: Uint8Array): boolean {
   return table === "meta" && compareBytes(key, FORMAT_KEY) === 0;
 }
@@ -57,21 +57,24 @@ export type Tables = Readonly<
   Record<IndexTableName, IndexTable> &
     Record<CheckedTableName, CheckedTable> & {
       readonly terms: Database<Uint8Array, string>;
-      /** What `records` has, for walks: keys are written as there and read as ids, and what is over has no value. */
+      /**
+       * The table `records` in another form for walks: keys are read as ids, and an expired or removed record has no
+       * value.
+       */
       readonly recordValues: Database<Buffer | undefined, Uint8Array | string>;
     }
 >;
 
-/** Written into the library's own memory, without bytes of their own. */
+/** Texts written directly into the library's memory, without a buffer of their own. */
 const textKeys = {
   writeKey: writeText,
   readKey: decodeText,
 };
 
-/** The values of a dupSort database are sorted like keys, so the library wants to know how they are written. */
+/** The values of a dupSort database are sorted like keys, so the library must know how to write them. */
 const sortedValues = {
   encode: (value: Uint8Array): Uint8Array => value,
-  /** A read of the library lies in a buffer that the next one overwrites. */
+  /** The library's read buffer is overwritten by the next read, so the value is copied. */
   decode(value: Buffer): Uint8Array {
     const copy = Buffer.allocUnsafe(value.length);
     // Only the first `value.length` bytes of the buffer are the value.
@@ -84,7 +87,7 @@ const sortedValues = {
   },
 };
 
-/** Earlier versions made it readable to all users. A file of another owner stays as that one wants it. */
+/** Earlier versions made the file readable for all users. A file of another owner stays unchanged. */
 function keepFromOthers(path: string): void {
   const { mode, uid } = statSync(path);
   if ((mode & 0o777) !== OWN_FILE && uid === process.geteuid?.()) chmodSync(path, OWN_FILE);
@@ -92,8 +95,7 @@ function keepFromOthers(path: string): void {
 
 function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
   try {
-    // Without overlapping a commit is resolved when it is on the disk: what readers see is durable, and so is what is
-    // acknowledged.
+    // Without overlapping, a commit resolves when it is on disk: visible and acknowledged data is durable.
     const root = open<Uint8Array, Uint8Array>({
       path: folder,
       maxDbs: MAX_DATABASES,
@@ -102,8 +104,7 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
       ...{ permissionsMode: OWN_FILE },
     });
     keepFromOthers(join(folder, "data.mdb"));
-    // The library makes one more promise per commit, which is its own: rejected without a handler it would end the
-    // process.
+    // The library creates one more promise per commit; if it rejected without a handler, it would end the process.
     root.on("beforecommit", () => queueMicrotask(() => void root.committed.then(undefined, () => undefined)));
     return root;
   } catch (error) {
@@ -117,10 +118,10 @@ function openRoot(folder: string): RootDatabase<Uint8Array, Uint8Array> {
  * iterator over one.
  */
 export class Environment {
-  /** How `tables.recordValues` reads. */
+  /** Reads the values of `tables.recordValues`. */
   readonly recordValues = new RecordValues();
   readonly tables: Tables;
-  /** As it was found; until `upgraded`, what lies here may have the form of that older version. */
+  /** The format found at open. Until `upgraded`, stored data may have the form of that older version. */
   readonly format: number;
   readonly #root: RootDatabase<Uint8Array, Uint8Array>;
   readonly #writes: WriteQueue;
@@ -145,10 +146,9 @@ export class Environment {
   }
 
   /**
-   * Runs `action` inside a write transaction, several of them sharing one commit (`WriteQueue`). Durable and visible
-   * when it resolves.
-   * `action` is synchronous, sees the writes before it, and must not throw after its first write: that would not be
-   * undone. `committed` is called after the commit, also when that came too late for the caller.
+   * Runs `action` inside a write transaction; several actions share one commit (`WriteQueue`). Durable and visible when
+   * it resolves. `action` is synchronous, sees the writes before it, and must not throw after its first write, because
+   * that is not undone. `committed` is called after the commit, even if that was too late for the caller.
    */
   async write<T>(action: () => T, committed?: () => void): Promise<T> {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
@@ -165,28 +165,28 @@ export class Environment {
     }
   }
 
-  /** Throws `AppError("unavailable")` once closed. */
+  /** Throws `AppError("unavailable")` after close. */
   read(): Tables {
     if (this.#closed) throw new AppError("unavailable", "The store is closed.");
     return this.tables;
   }
 
-  /** To be called when everything has the form of this version. */
+  /** Call it when all data has the form of this version. */
   async upgraded(): Promise<void> {
     if (this.format < FORMAT) await this.write(() => this.tables.meta.putPlain(FORMAT_KEY, encodePacked(FORMAT)));
   }
 
-  /** Whether readers see all that was written. */
+  /** True if no write is pending, so that readers see everything written. */
   get isQuiet(): boolean {
     return this.#writing === 0;
   }
 
-  /** Whether a value without a checksum is damaged. */
+  /** True if a value without a checksum is damaged. */
   get isAllChecked(): boolean {
     return this.read().meta.get(ALL_CHECKED) !== undefined;
   }
 
-  /** To be called when all values have checksums. */
+  /** Call it when all values have checksums. */
   async allChecked(): Promise<void> {
     await this.write(() => this.tables.meta.put(ALL_CHECKED, encodePacked(true)));
   }
@@ -237,7 +237,7 @@ export class Environment {
   }
 
   #openChecked(name: CheckedTableName): CheckedTable {
-    // What else is read may be kept for long, and would keep the piece of memory that it shares.
+    // Values of other tables may be kept for long, and would keep a shared block of memory alive.
     const codec = new ValueCodec(name === "objects" || name === "records" || name === "history");
     const stored = this.#root.openDB<Uint8Array, Uint8Array>({
       name,

@@ -7,12 +7,12 @@ import { expiryKey } from "./object-keys.ts";
 
 const PRESENT = encodePacked(1);
 
-/** Looks again at what was to vanish at `atMs`; it may have changed since. Inside a write transaction. */
+/** Checks an item that was noted to expire at `atMs`; it may have changed since. Called inside a write transaction. */
 export type Visit = (kind: number, key: Uint8Array, due: { readonly atMs: number; readonly nowMs: number }) => void;
 
 /**
- * What vanishes is noted by its moment. Readers look at the moment themselves; this only clears up behind, a bounded
- * number of entries at a time.
+ * Notes of expiring items, ordered by time. Readers check the time themselves; this only cleans up afterwards, a
+ * limited number of entries at a time.
  */
 export class Expiry {
   readonly #env: Environment;
@@ -29,17 +29,17 @@ export class Expiry {
     this.#schedule();
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   add(atMs: number, kind: number, key: Uint8Array): void {
     void this.#env.tables.expiry.put(expiryKey(atMs, kind, key), PRESENT);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   remove(atMs: number, kind: number, key: Uint8Array): void {
     void this.#env.tables.expiry.remove(expiryKey(atMs, kind, key));
   }
 
-  /** Clears up everything that is due now; answers how many entries that were. */
+  /** Cleans up everything that is due now; returns the number of entries. */
   async sweep(): Promise<number> {
     let total = 0;
     for (;;) {
@@ -78,7 +78,7 @@ export class Expiry {
   }
 }
 
-/** Whether indexes may still name what has expired. */
+/** True if indexes may still contain expired items. */
 export function isAnyDue(env: Environment, nowMs: number): boolean {
   return dueKeys(env, nowMs, 1).length > 0;
 }

@@ -6,16 +6,16 @@ import { syncFolder } from "../../files.ts";
 
 const FULL = ["ENOSPC", "EDQUOT"] as const;
 
-/** The suffix of a file while it is written; after a crash it has no owner. */
+/** Suffix of a file while it is written. After a crash such a file has no owner. */
 export const PARTIAL = ".partial";
 
-/** A finished file under its name, durable; an older one is replaced in one step. */
+/** Gives a finished file its final name durably. An older file is replaced atomically. */
 export async function moveInto(files: Files, partial: string, path: string): Promise<void> {
   await files.rename(partial, path);
   await syncFolder(files, dirname(path));
 }
 
-/** A disk that is full or broken, said as the seam says it. */
+/** Translates errors of a full or broken disk into those of the seam. */
 export async function diskErrors<T>(write: Promise<T>): Promise<T> {
   try {
     return await write;
@@ -26,13 +26,13 @@ export async function diskErrors<T>(write: Promise<T>): Promise<T> {
   }
 }
 
-/** Node names the system's errors, LMDB numbers them. */
+/** Node gives system errors by name, LMDB by number. */
 export function isFull(error: unknown): boolean {
   if (!(error instanceof Error && "code" in error)) return false;
   return FULL.some((name) => error.code === name || error.code === constants.errno[name]);
 }
 
-/** Nothing was changed: what was written so far is referred to by nothing. */
+/** Error for a full disk. Nothing was changed: nothing refers to the part written so far. */
 export function diskFull(cause: unknown): AppError {
   return new AppError(
     "unavailable",

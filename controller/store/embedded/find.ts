@@ -16,15 +16,20 @@ import { concat, following, prefixEnd } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
 import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
-/** With no more candidates than this no range is counted. */
+/** With at most this many candidates no range is counted. */
 const FEW_CANDIDATES = 64;
-/** A term that more than one of so many entities bears spares too few of them: the entity tells. */
+/**
+ * The index of a term is compared only if at most one in this many entities has it; otherwise the entity is checked.
+ */
 const COMPARED_ONE_IN = 2;
-/** A range is counted up to here whatever the terms are. */
+/** Entries of a range that are counted in any case. */
 const RANGE_COUNTED_ALWAYS = 1_000;
-/** Beyond that only up to this part of what bears the rarest term: counting an entry costs far less than reading one. */
+/**
+ * Beyond that, only up to this part (one n-th) of the rarest term's entities: counting an entry costs far less than
+ * reading one.
+ */
 const RANGE_COUNTED_ONE_IN = 4;
-/** And never further: counting so many takes some 16 ms, in which nothing else is served. */
+/** Never more than this: counting so many takes some 16 ms, in which nothing else is served. */
 const RANGE_COUNTED_MAX = 250_000;
 
 export interface FinderOptions {
@@ -35,12 +40,12 @@ export interface FinderOptions {
 
 interface Question {
   readonly terms: readonly string[];
-  /** The first is the one that is walked along where an order is asked for. */
+  /** With an order, the first range is the one to walk along. */
   readonly ranges: readonly NumberRange[];
   readonly order: FindRequest["order"];
 }
 
-/** What a page walks along: the entities of one term, or the numbers of one range. */
+/** The index that a page walks along: the entities of one term, or the numbers of one range. */
 type Driver = { readonly kind: "term" | "range"; readonly index: number };
 
 interface RankedTerm {
@@ -52,8 +57,8 @@ interface RankedTerm {
 const DRIVER_BYTES = 2;
 
 /**
- * Entities by terms and ranges: walks along the narrowest index, leaves out what the indexes of other selective terms
- * lack, and checks the rest on the entity. Exact but for cut terms.
+ * Finds entities by terms and ranges. It walks along the narrowest index, skips candidates that the indexes of other
+ * selective terms lack, and checks the rest on the entity. Exact except for cut terms.
  */
 export class Finder {
   readonly #options: FinderOptions;
@@ -107,7 +112,7 @@ export class Finder {
     return driver.kind === "range" ? { terms, range: led } : { terms };
   }
 
-  /** From the index alone, unless something that has expired may still be in it. */
+  /** Counts in the index alone, unless the index may still contain expired entities. */
   countClass(term: string, cursor: string | undefined, place: string): ClassCount {
     const { env, nowMs } = this.#options;
     if (cursor === undefined && !isAnyDue(env, nowMs())) return { count: this.#count(term) };
@@ -116,11 +121,11 @@ export class Finder {
     return { count: items.length, ...(next === undefined ? {} : { cursor: next }) };
   }
 
-  /** The entity, if it exists and has all terms and ranges. */
+  /** Returns a function that gives the entity if it exists and has all terms and ranges. */
   #matching({ terms, ranges }: Question, driver: Driver): (key: Uint8Array, stored: Uint8Array) => Entity | undefined {
     const context = { lists: this.#options.lists, nowMs: this.#options.nowMs() };
     const all = terms.map((term) => Buffer.from(term));
-    // What the driver has said need not be looked for again, unless something has vanished since.
+    // The driver's term need not be checked again, unless a part of the entity has expired.
     const others = driver.kind === "term" ? all.filter((_, index) => index !== driver.index) : all;
     return (key, stored) => {
       const view = EntityView.of(parseEntityKey(key), stored, context);
@@ -142,11 +147,11 @@ export class Finder {
     const { start, end } = bounds(question.ranges[driver.index]!);
     if (!question.order?.descending)
       return numbers.getKeys({ start: after === undefined ? start : following(after), end });
-    // No key is as short as either bound.
+    // Neither bound is a key, because keys are longer: it does not matter which bound is exclusive.
     return numbers.getKeys({ start: after ?? end, end: start, reverse: true, exclusiveStart: true });
   }
 
-  /** The rarest first. */
+  /** The terms with their counts, rarest first. */
   #ranked(terms: readonly string[]): readonly RankedTerm[] {
     if (terms.length === 1) return [{ term: terms[0]!, index: 0, count: this.#count(terms[0]!) }];
     const counted = terms.map((term, index) => ({ term, index, count: this.#count(term) }));
@@ -157,7 +162,7 @@ export class Finder {
     return this.#options.env.read().terms.getValuesCount(term);
   }
 
-  /** Those by whose indexes candidates are left out before an entity is read. */
+  /** Terms whose indexes exclude candidates before an entity is read. */
   #compared(ranked: readonly RankedTerm[], driver: Driver): readonly RankedTerm[] {
     const others = ranked.filter(({ index }) => driver.kind === "range" || index !== driver.index);
     if (others.length === 0) return others;
@@ -183,7 +188,7 @@ export class Finder {
     return { driver: best, count };
   }
 
-  /** `undefined`: it has so many entries or more. */
+  /** Number of entries in the range; `undefined` if there are `most` or more. */
   #countedBelow(range: NumberRange, most: number): number | undefined {
     const { numbers } = this.#options.env.read();
     const within = bounds(range);

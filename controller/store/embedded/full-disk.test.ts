@@ -7,7 +7,7 @@ import { mountSmallDisk, type SmallDisk } from "../../../test/helpers/small-disk
 import { LogFile } from "../../log-file.ts";
 import { openEmbeddedEngine, type EmbeddedEngine } from "./index.ts";
 
-/** A rejection without a handler ends a program. */
+/** Rejections without a handler, which would end the program. */
 const unhandled: unknown[] = [];
 const collect = (reason: unknown): number => unhandled.push(reason);
 

@@ -7,7 +7,7 @@ import type { Expiry } from "./expiry.ts";
 import { compareBytes, concat, following, prefixEnd, readU64Descending, u64Descending } from "./keys.ts";
 import { EXPIRY_KINDS, historyKey, ownerPrefix } from "./object-keys.ts";
 
-/** 0: it never expires. */
+/** `expiresAtMs` 0: the version never expires. */
 type Packed = readonly [value: Uint8Array, expiresAtMs: number, stays?: true];
 
 /** Versions kept with changes, newest first. */
@@ -20,7 +20,7 @@ export class History {
     this.#expiry = expiry;
   }
 
-  /** Inside a write transaction. `forgottenUs`: versions up to this time are not kept. */
+  /** Call it inside a write transaction. `forgottenUs`: versions up to this time are not kept. */
   apply(change: EntityChange, forgottenUs: number): void {
     if (change.forgetHistory) this.#forget(change.key, forgottenUs);
     if (change.version !== undefined && change.timeUs > forgottenUs) this.#keep(change, change.version);
@@ -53,7 +53,7 @@ export class History {
     if (packed[1] > 0) this.#expiry.add(packed[1], EXPIRY_KINDS.version, key);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   visit(key: Uint8Array, atMs: number): void {
     const stored = this.#env.tables.history.get(key);
     if (stored !== undefined && decodeStored<Packed>(stored)[1] === atMs) this.#env.tables.history.remove(key);

@@ -11,8 +11,8 @@ const FNV_OFFSET = 0x811c9dc5;
 const FNV_PRIME = 0x01000193;
 
 /**
- * Keys of cells by the bytes they lie there as: entities of a class mostly have the same, so most lists are made once
- * and shared.
+ * Lists of cell keys, cached by their stored bytes. Entities of a class mostly have the same keys, so most lists are
+ * made once and shared.
  */
 export class KeyLists {
   readonly #lists = new Map<number, KeyList>();

@@ -1,6 +1,6 @@
 /**
- * Keys of the named databases: bytes that sort like the values they encode. Texts that are followed by something carry
- * their length in front, so that no text is the beginning of another's key.
+ * Keys of the named databases: bytes that sort like the values they encode. A text that is followed by something is
+ * preceded by its length, so that no text is a prefix of another's key.
  */
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -30,7 +30,7 @@ export function concat(...parts: readonly Uint8Array[]): Uint8Array {
   return bytes;
 }
 
-/** The first key after all that begin with `prefix`; `undefined` when there is none. */
+/** The first key after all that begin with `prefix`; `undefined` if there is none. */
 export function prefixEnd(prefix: Uint8Array): Uint8Array | undefined {
   for (let length = prefix.length; length > 0; length--) {
     const last = prefix[length - 1]!;
@@ -55,14 +55,14 @@ export function u32(value: number): Uint8Array {
   return bytes;
 }
 
-/** A whole number from 0 to 2^53. */
+/** Encodes a whole number from 0 to 2^53. */
 export function u64(value: number): Uint8Array {
   const bytes = new Uint8Array(8);
   writeU64(bytes, 0, value);
   return bytes;
 }
 
-/** Greater numbers first. */
+/** Sorts greater numbers first. */
 export function u64Descending(value: number): Uint8Array {
   const bytes = u64(value);
   for (let i = 0; i < 8; i++) bytes[i] = 0xff - bytes[i]!;
@@ -83,10 +83,10 @@ export function readU64Descending(bytes: Uint8Array, at: number): number {
   return upper * 0x1_0000_0000 + lower;
 }
 
-/** Any finite number; negative ones before positive ones. */
+/** Encodes any finite number; negative ones sort before positive ones. */
 export function float64(value: number): Uint8Array {
   const bytes = new Uint8Array(8);
-  // Zero has two forms that are equal and must lie in one place.
+  // Zero and minus zero are equal, so they must have one key.
   new DataView(bytes.buffer).setFloat64(0, value === 0 ? 0 : value);
   if (bytes[0]! & 0x80) for (let i = 0; i < 8; i++) bytes[i] = 0xff - bytes[i]!;
   else bytes[0] = bytes[0]! | 0x80;
@@ -105,7 +105,7 @@ function writeU64(bytes: Uint8Array, at: number, value: number): void {
   writeU32(bytes, at + 4, value >>> 0);
 }
 
-/** Below zero, zero, or above: as `a` lies before, at, or after `b` in byte order. */
+/** Negative, zero or positive if `a` is before, equal to or after `b` in byte order. */
 export function compareBytes(a: Uint8Array, b: Uint8Array): number {
   return Buffer.compare(a, b);
 }

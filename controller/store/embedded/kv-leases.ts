@@ -6,14 +6,14 @@ import type { KvLease } from "../kv.ts";
 import type { Environment } from "./environment.ts";
 import { bytesText, concat, prefixEnd, textBytes, u32 } from "./keys.ts";
 
-/** A lease is kept alive this many times in its span. */
+/** Number of renewals of a lease within its duration. */
 const BEATS = 3;
 const PRESENT = encodePacked(1);
 
 export interface KvLeasesOptions {
   readonly env: Environment;
   readonly runtime: Pick<Runtime, "clock" | "random">;
-  /** Inside a write transaction: removes entries, with their events. */
+  /** Removes entries and records their events. Called inside a write transaction. */
   readonly endEntries: (keys: readonly string[]) => void;
   readonly committed: () => void;
 }
@@ -26,8 +26,9 @@ interface Held {
 }
 
 /**
- * Leases live in the process that holds them and are noted on disk only to be ended: after its process died, at the
- * next open; when it was stopped for longer than the lease's span (a suspended machine), as soon as it notices.
+ * Leases live in the process that holds them. They are recorded on disk only to end them: at the next open after the
+ * process died, or, if the process was stopped for longer than the lease lasts (a suspended machine), as soon as it
+ * notices.
  */
 export class KvLeases {
   readonly #options: KvLeasesOptions;
@@ -60,7 +61,7 @@ export class KvLeases {
     };
   }
 
-  /** Inside a write transaction, before its first write. */
+  /** Call it inside a write transaction, before its first write. */
   require(id: string): void {
     if (this.#options.env.tables.kvleases.get(textBytes(id)) === undefined)
       throw new AppError("not_found", `There is no lease ${id}; it may have ended.`);
@@ -93,7 +94,7 @@ export class KvLeases {
     held.cancel = clock.after(held.ttlMs / BEATS, () => {
       const nowMs = clock.monotonicMs();
       if (nowMs > held.deadlineMs) {
-        // What cannot be written now is ended at the next open; the holder knows already.
+        // If this write fails, the next open ends the lease; the holder already knows.
         this.#end(id).catch(() => undefined);
         return;
       }

@@ -13,7 +13,7 @@ import { RecentChanges } from "./kv-recent.ts";
 import { concat, readU64, textBytes, u32, u64 } from "./keys.ts";
 
 const STATE = textBytes("kvstate");
-/** How far the log grows over its bound before it is cut, so that not every write cuts. */
+/** Factor by which the log may exceed its limit before it is cut, so that not every write cuts it. */
 const SLACK = 1.1;
 
 export interface KvState {
@@ -24,7 +24,7 @@ export interface KvState {
   readonly bytes: number;
 }
 
-/** The value is sealed with its expiry. */
+/** The value is sealed together with its expiry. */
 type Packed = readonly [
   key: string,
   revision: number,
@@ -33,7 +33,7 @@ type Packed = readonly [
   value: Uint8Array | null,
 ];
 
-/** The changes of the key-value store in the order of their revisions, and the revision itself. */
+/** The changes of the key-value store in the order of their revisions, and the present revision. */
 export class KvLog {
   readonly #env: Environment;
   readonly #recent = new RecentChanges();
@@ -49,7 +49,7 @@ export class KvLog {
     return { revision, compacted, entries, bytes };
   }
 
-  /** Inside a write transaction: the changes of one revision. */
+  /** Call it inside a write transaction. Appends the changes of one revision. */
   append(state: KvState, revision: number, events: readonly KvEvent[]): void {
     let { entries, bytes } = state;
     this.#recent.write(revision, events);
@@ -66,18 +66,18 @@ export class KvLog {
     );
   }
 
-  /** To be called after each commit, before watches are woken. */
+  /** Call it after each commit, before watches are woken. */
   committed(): void {
     this.#recent.commit(this.state().revision);
   }
 
-  /** Inside a write transaction: forgets every change up to the present revision. */
+  /** Call it inside a write transaction. Removes every change up to the present revision. */
   compact(): void {
     const state = this.state();
     this.#save({ ...this.#cut(state, (left) => left.entries === 0), compacted: state.revision });
   }
 
-  /** Changes under `prefix` after `since`, whole revisions only, and the revision they reach. */
+  /** Changes under `prefix` after `since`, in whole revisions, and the revision they reach. */
   read(since: number, prefix: string): { readonly events: readonly KvEvent[]; readonly revision: number } {
     const { compacted, revision: latest } = this.state();
     if (since < compacted) throw new AppError("compacted", `Changes up to revision ${compacted} are no longer kept.`);
@@ -93,13 +93,13 @@ export class KvLog {
       seen += 1;
       bytes += value.length;
       const packed = decodeStored<Packed>(value);
-      // Opening a value copies it, and most changes are of other prefixes.
+      // Checked first: opening a value copies it, and most changes have other prefixes.
       if (packed[0].startsWith(prefix)) events.push(unpackEvent(packed));
     }
     return { events, revision: Math.max(since, latest) };
   }
 
-  /** Removes the oldest revisions, each wholly, until `enough`. */
+  /** Removes the oldest revisions, each as a whole, until `enough`. */
   #cut(state: KvState, enough: (left: KvState) => boolean): KvState {
     let { compacted, entries, bytes } = state;
     const doomed: Uint8Array[] = [];

@@ -2,20 +2,20 @@ import { KV_RECENT_MAX_BYTES, KV_RECENT_MAX_ENTRIES } from "../../../common/limi
 import type { KvEvent } from "../kv.ts";
 
 /**
- * The latest changes of the key-value store, in memory: every watch is told of every write, and would read and decode it
- * by itself.
+ * The latest changes of the key-value store, in memory. Every watch is notified of every write; without this cache,
+ * each watch would read and decode it.
  */
 export class RecentChanges {
-  /** Of transactions that are not known to be committed. */
+  /** Changes of transactions whose commit is not confirmed yet. */
   readonly #written: KvEvent[] = [];
-  /** In the order of their revisions, without a gap. */
+  /** Committed changes in the order of their revisions, without a gap. */
   #kept: KvEvent[] = [];
   #bytes = 0;
-  /** Every change of a later revision is kept, up to the last that was committed. */
+  /** Every change after this revision is kept, up to the last committed one. */
   #after: number | undefined;
   #last = 0;
 
-  /** Inside a write transaction. A revision that comes again was not committed the first time. */
+  /** Call it inside a write transaction. A repeated revision was not committed the first time. */
   write(revision: number, events: readonly KvEvent[]): void {
     const written = this.#written;
     for (let last = written.at(-1); last && revisionOf(last) >= revision; last = written.at(-1)) written.pop();
@@ -23,7 +23,7 @@ export class RecentChanges {
     written.push(...events);
   }
 
-  /** What was written up to this revision is committed. */
+  /** Confirms that all changes up to this revision are committed. */
   commit(revision: number): void {
     const written = this.#written;
     const end = written.findIndex((event) => revisionOf(event) > revision);
@@ -34,13 +34,13 @@ export class RecentChanges {
     while (this.#kept.length > KV_RECENT_MAX_ENTRIES || this.#bytes > KV_RECENT_MAX_BYTES) this.#forget();
   }
 
-  /** Changes after `since` and the revision that they reach; `undefined`: some of them are not kept any more. */
+  /** Changes after `since`, and the revision that they reach. `undefined`: some of them are no longer kept. */
   read(since: number): { readonly events: readonly KvEvent[]; readonly revision: number } | undefined {
     if (this.#after === undefined || since < this.#after) return undefined;
     return { events: this.#kept.slice(this.#firstAfter(since)), revision: Math.max(since, this.#last) };
   }
 
-  /** The older half, in whole revisions. */
+  /** Drops the older half, in whole revisions. */
   #forget(): void {
     const half = this.#kept[this.#kept.length >> 1];
     const upTo = half ? revisionOf(half) : 0;

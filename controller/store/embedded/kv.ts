@@ -36,7 +36,7 @@ export interface KvStoreOptions {
   readonly inTurn: InTurn;
 }
 
-/** The key-value seam on LMDB. One revision for each write that changes something, through the whole environment. */
+/** The key-value seam on LMDB. Each write that changes something gets one revision in the whole environment. */
 export class EmbeddedKvStore implements KvStore {
   readonly #env: Environment;
   readonly #inTurn: InTurn;
@@ -58,7 +58,7 @@ export class EmbeddedKvStore implements KvStore {
     });
   }
 
-  /** Ends the leases of an earlier process. To be awaited before the first use. */
+  /** Ends the leases of an earlier process. Await it before the first use. */
   async open(): Promise<void> {
     await this.#leases.endAll();
   }
@@ -91,7 +91,7 @@ export class EmbeddedKvStore implements KvStore {
     const nowMs = this.#clock.nowMs();
     const page = await this.#inTurn(() => this.#page(prefix, { ...options, limit }));
     if (!page.entries.some((entry) => hasExpired(entry, nowMs))) return page;
-    // Read again, as others may have written meanwhile.
+    // Read again, because others may have written in the meantime.
     return removal(this.#write(() => this.#withoutExpired(this.#page(prefix, { ...options, limit }), nowMs)));
   }
 
@@ -124,7 +124,7 @@ export class EmbeddedKvStore implements KvStore {
   async *watch(prefix: string, options: KvWatchOptions): AsyncIterable<readonly KvEvent[]> {
     let position = options.sinceRevision;
     while (!options.signal.aborted) {
-      // Taken before reading: a change that comes in between wakes it.
+      // Created before the read: a change in between wakes it.
       const changed = this.#changed.next(options.signal);
       const since = position;
       const { events, revision } = await this.#inTurn(() => this.#log.read(since, prefix));
@@ -156,12 +156,12 @@ export class EmbeddedKvStore implements KvStore {
     });
   }
 
-  /** Forgets the history of changes: watches from before the present revision end with `compacted`. */
+  /** Removes the history of changes. Watches from before the present revision end with `compacted`. */
   async compact(): Promise<void> {
     await this.#write(() => this.#log.compact());
   }
 
-  /** Ends every watch with `unavailable` and takes every lease for lost. Entries of leases end at the next open. */
+  /** Ends every watch with `unavailable` and marks every lease as lost. The next open ends the entries of leases. */
   close(): void {
     this.#leases.close();
     this.#changed.wake();
@@ -204,14 +204,17 @@ export class EmbeddedKvStore implements KvStore {
     return (current?.revision ?? 0) === condition.revision;
   }
 
-  /** Inside a write transaction, before its first write. */
+  /** Call it inside a write transaction, before its first write. */
   #requireLeases(operations: readonly KvOperation[]): void {
     for (const operation of operations) {
       if (operation.kind === "put" && operation.lease !== undefined) this.#leases.require(operation.lease);
     }
   }
 
-  /** Inside a write transaction, before the operations. At a revision of its own: the next put begins a life. */
+  /**
+   * Call it inside a write transaction, before the operations. Uses a revision of its own, so that the next put begins
+   * a new life.
+   */
   #endExpired(keys: readonly string[], nowMs: number): void {
     const expired = [...new Set(keys)].filter((key) => {
       const entry = this.#read(textBytes(key));
@@ -220,7 +223,10 @@ export class EmbeddedKvStore implements KvStore {
     this.#removeKeys(expired);
   }
 
-  /** Inside a write transaction. Answers the store's revision afterwards; deleting what is absent does not raise it. */
+  /**
+   * Call it inside a write transaction. Returns the store's revision afterwards; deleting an absent key does not
+   * increase it.
+   */
   #apply(operations: readonly KvOperation[]): number {
     const state = this.#log.state();
     const revision = state.revision + 1;
@@ -255,7 +261,7 @@ export class EmbeddedKvStore implements KvStore {
   }
 }
 
-/** The caller may go on to use its buffer while the write waits for its turn. */
+/** A copy, because the caller may reuse its buffer while the write waits. */
 function copyValue(value: Uint8Array): Uint8Array {
   return new Uint8Array(value);
 }

@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { AppError } from "../../../common/errors.ts";
 import { diskFull, isFull } from "./files.ts";
 
-/** A take-over takes a moment; one that has stood longer than this was left behind by a crash. */
+/** A take-over is short; one older than this was left by a crash. */
 const TAKEOVER_STALE_MS = 10_000;
 
 interface Holder {
   readonly pid: number;
-  /** When the process began, in the kernel's own unit: a number used again by another process shows. */
+  /** Start of the process in the kernel's unit; it distinguishes processes that reuse a pid. */
   readonly started: string;
   readonly boot: string;
 }
 
 /**
- * One controller per folder. The lock is a file made exclusively that names its holder; that of a dead process is taken
- * over. Throws `AppError("conflict")` while the holder lives. The answer gives the lock back.
+ * Allows one controller per folder. The lock is a file, created exclusively, that names its holder. The lock of a dead
+ * process is taken over. `AppError("conflict")` while the holder lives. The returned function releases the lock.
  */
 export function lockFolder(folder: string, nowMs: number): () => void {
   const path = join(folder, "controller.lock");
@@ -26,7 +26,7 @@ export function lockFolder(folder: string, nowMs: number): () => void {
 
 function takeOver(path: string, self: Holder, nowMs: number): void {
   refuseLiving(path);
-  // Two that start at once must not both take over: the second could remove the first one's new lock.
+  // Two simultaneous starts must not both take over: the second could remove the first one's new lock.
   const guard = `${path}.takeover`;
   if (!createExclusive(guard, JSON.stringify(self))) {
     if (isHeld(guard, nowMs)) throw inUse(path, undefined);
@@ -42,7 +42,10 @@ function takeOver(path: string, self: Holder, nowMs: number): void {
   }
 }
 
-/** A guard that cannot be read is just being written, or was torn; after a power cut the clock may stand before it. */
+/**
+ * True if the guard is held. An unreadable guard is being written, or was torn. After a power cut the clock may be
+ * earlier than its time.
+ */
 function isHeld(guard: string, nowMs: number): boolean {
   const holder = readHolder(guard);
   return holder === undefined ? Math.abs(nowMs - statSync(guard).mtimeMs) < TAKEOVER_STALE_MS : lives(holder);
@@ -70,7 +73,7 @@ function createExclusive(path: string, text: string): boolean {
     writeSync(file, text);
     fsyncSync(file);
   } catch (error) {
-    // A lock that names no holder would keep others out for a while.
+    // A lock without a holder would keep others out for a while.
     rmSync(path, { force: true });
     throw isFull(error) ? diskFull(error) : error;
   } finally {
@@ -79,7 +82,7 @@ function createExclusive(path: string, text: string): boolean {
   return true;
 }
 
-/** A lock that cannot be read was torn by a crash while it was being written: it has no holder. */
+/** The holder of the lock; `undefined` for an unreadable lock, which a crash tore while it was written. */
 function readHolder(path: string): Holder | undefined {
   try {
     return JSON.parse(readFileSync(path, "utf8")) as Holder;
@@ -92,7 +95,7 @@ function lives(holder: Holder): boolean {
   try {
     process.kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: it lives, but belongs to another user.
+    // EPERM: the process lives, but belongs to another user.
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
   }
   const now = describe(holder.pid);
@@ -107,12 +110,12 @@ function describe(pid: number): Holder {
   };
 }
 
-/** Field 22; the name in field 2 may hold blanks and brackets, so count from the last bracket. */
+/** Field 22. The name in field 2 may contain blanks and brackets, so count from the last bracket. */
 function startTime(stat: string): string {
   return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "";
 }
 
-/** Systems without /proc have only the process number to go by. */
+/** Empty on systems without /proc, where only the pid identifies a process. */
 function readProc(path: string, pick: (text: string) => string): string {
   try {
     return pick(readFileSync(path, "utf8"));

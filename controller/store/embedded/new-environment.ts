@@ -9,11 +9,11 @@ import { diskErrors } from "./files.ts";
 import { requireOpenable } from "./lmdb/file-check.ts";
 
 const DATA = "data.mdb";
-/** What a new environment is called until all of it is on the disk. */
+/** Suffix of a new environment's folder until it is completely on disk. */
 const UNFINISHED = "-unfinished";
-/** More than LMDB's table of readers takes; it makes use of all there is. */
+/** More than LMDB's table of readers needs; LMDB uses all of it. */
 const READERS_BYTES = 65_536;
-/** What the system counts a file's room in. */
+/** Block size in which the system counts the space of a file. */
 const BLOCK_BYTES = 512;
 
 export function hasEnvironment(folder: string): Promise<boolean> {
@@ -21,8 +21,8 @@ export function hasEnvironment(folder: string): Promise<boolean> {
 }
 
 /**
- * The environment in that folder. A new one gets its name when it is whole on the disk: what a power cut leaves of a
- * file before its first commit would end the process that opens it. A damaged one is refused before it does.
+ * Opens the environment in that folder. A new one gets its final name only when it is completely on disk, because a
+ * file that a power cut left before its first commit would end the process that opens it. A damaged one is refused.
  */
 export async function openEnvironment(folder: string, clock: Clock): Promise<Environment> {
   if (await hasEnvironment(folder)) checkFile(join(folder, DATA));
@@ -31,7 +31,7 @@ export async function openEnvironment(folder: string, clock: Clock): Promise<Env
   return new Environment(folder, clock);
 }
 
-/** Where numbers lie the other way round, LMDB's file is not read by others. */
+/** The check reads little-endian files only; on other systems it is skipped. */
 function checkFile(path: string): void {
   if (endianness() === "LE") requireOpenable(path);
 }
@@ -44,7 +44,7 @@ async function make(folder: string, clock: Clock): Promise<void> {
   await new Environment(unfinished, clock).close();
   await syncData(join(unfinished, DATA));
   await syncFolder(nodeFiles, unfinished);
-  // Without its data nothing in it has a meaning.
+  // Without its data file, nothing in the folder is of use.
   await rm(folder, { recursive: true, force: true });
   await rename(unfinished, folder);
   await syncFolder(nodeFiles, dirname(folder));
@@ -60,8 +60,8 @@ async function syncData(path: string): Promise<void> {
 }
 
 /**
- * LMDB writes its table of readers through memory, and a disk without room for a page of it ends the process: the room
- * is taken before. What stands there stays, as LMDB itself decides what of it still counts.
+ * Reserves disk space for LMDB's table of readers. LMDB writes it through memory, and a disk without space for a page
+ * of it would end the process. Existing content stays; LMDB decides itself which parts are valid.
  */
 async function reserveReaders(folder: string): Promise<void> {
   const file = await open(join(folder, "lock.mdb"), constants.O_RDWR | constants.O_CREAT, 0o600);

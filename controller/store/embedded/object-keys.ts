@@ -3,14 +3,17 @@ import { decodeText } from "../texts.ts";
 import type { EntityKey } from "../objects.ts";
 import { asBuffer, concat, float64, readU32, textBytes, u32, u64, u64Descending, writeU32 } from "./keys.ts";
 
-/** Two ids of full length do not fit into one key, so the far end of an edge is named by this much of its digest. */
+/**
+ * Two ids of full length do not fit into one key, so the far end of an edge is represented by this many bytes of its
+ * digest.
+ */
 const DIGEST_BYTES = 16;
 const CID_BYTES = 4;
 const ULID_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const ULID_TIME_DIGITS = 10;
 const ULID_TIME_MAX_MS = 2 ** 48 - 1;
 
-/** Where the id ends the key: `objects`, values of `terms`, the end of `numbers` and `records`. */
+/** Key in which the id comes last: `objects`, values of `terms`, and the end of `numbers` and `records`. */
 export function entityKeyBytes(key: EntityKey): Uint8Array {
   const bytes = Buffer.allocUnsafe(CID_BYTES + Buffer.byteLength(key.id));
   writeU32(bytes, 0, key.cid);
@@ -22,7 +25,7 @@ export function parseEntityKey(bytes: Uint8Array): EntityKey {
   return { cid: readU32(bytes, 0), id: decodeText(asBuffer(bytes), CID_BYTES, bytes.length) };
 }
 
-/** What belongs to one entity begins with this. */
+/** Prefix of all keys that belong to one entity. */
 export function ownerPrefix(key: EntityKey): Uint8Array {
   return lengthPrefixed(key.cid, textBytes(key.id));
 }
@@ -53,9 +56,9 @@ export function numberPrefix(slot: number, value: number): Uint8Array {
   return concat(Uint8Array.of(slot), float64(value));
 }
 
-/** Records of a class with a term, in the order of their ids. */
+/** Prefix of the records of a class with a term, in the order of their ids. */
 export function recordTermPrefix(cid: number, term: string): Uint8Array {
-  // The shared pool of small buffers: there is one of these for every record and indexed value.
+  // Uses the shared pool of small buffers: there is one such key per record and indexed value.
   return lengthPrefixed(cid, Buffer.from(term));
 }
 
@@ -66,7 +69,7 @@ export function recordTermText(key: Uint8Array): { readonly length: number; read
   return { length, term: key.subarray(from, from + length) };
 }
 
-/** Sorts after every id before `timeMs` and before every id from then on. */
+/** A boundary that sorts after every id before `timeMs` and before every id from then on. */
 export function ulidBoundary(timeMs: number): Uint8Array {
   let rest = Math.min(Math.max(Math.ceil(timeMs), 0), ULID_TIME_MAX_MS);
   let digits = "";
@@ -74,11 +77,11 @@ export function ulidBoundary(timeMs: number): Uint8Array {
     digits = ULID_DIGITS[rest % 32]! + digits;
     rest = Math.floor(rest / 32);
   }
-  // Beyond the last time that an id can bear: after all of them.
+  // After the latest time that an id can contain: sorts after all ids.
   return textBytes(timeMs > ULID_TIME_MAX_MS ? "~" : digits);
 }
 
-/** The class and the id in a key below `recordTermPrefix`, as the key of the record has them. */
+/** Class and id in a key below `recordTermPrefix`, in the form of the record's key. */
 export function recordTermParts(key: Uint8Array): { readonly cid: Uint8Array; readonly id: Uint8Array } {
   const from = CID_BYTES + 2 + recordTermText(key).length;
   return { cid: key.subarray(0, CID_BYTES), id: key.subarray(from) };

@@ -35,7 +35,7 @@ export interface ObjectStoreOptions {
   readonly env: Environment;
   readonly runtime: EmbeddedRuntime;
   readonly inTurn: InTurn;
-  /** Names this store in cursors. */
+  /** Identifies this store in cursors. */
   readonly place: string;
 }
 
@@ -67,7 +67,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#inSlices(changes, (slice) => slice.forEach((change) => this.#entities.change(change)));
   }
 
-  /** Inside a write transaction: see `Entities.forgetTerm`. */
+  /** Call it inside a write transaction: see `Entities.forgetTerm`. */
   forgetTerm(posting: Posting): void {
     this.#entities.forgetTerm(posting);
   }
@@ -144,7 +144,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#inSlices(records, (slice) => slice.forEach((record) => this.#records.remove(record)));
   }
 
-  /** Clears up what has vanished by now; happens by itself now and then. */
+  /** Cleans up expired data; also runs periodically by itself. */
   async sweep(): Promise<number> {
     return this.#expiry.sweep();
   }
@@ -153,7 +153,7 @@ export class EmbeddedObjectStore implements ObjectStore {
     await this.#expiry.close();
   }
 
-  /** In their order, and where they are many in several commits: others get their turn in between. */
+  /** Writes items in their order. Many items take several commits, so that other work gets its turn in between. */
   async #inSlices<T>(items: readonly T[], action: (slice: readonly T[]) => void): Promise<void> {
     const writes: Promise<void>[] = [];
     for (let start = 0; start < items.length; start += CHANGE_SLICE_MAX) {

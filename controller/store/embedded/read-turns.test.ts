@@ -14,7 +14,7 @@ const KEY = { cid: 1, id: "a" };
 const PAGE = { limit: 10 };
 const ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 
-/** Each look at it is a third of the time that reads of one turn may take. */
+/** Each reading of this clock advances it by a third of the time for reads in one turn. */
 class RunningClock extends TestClock {
   override monotonicMs(): number {
     this.advance(STORE_READ_TURN_MAX_MS / 3);

@@ -3,24 +3,24 @@ import { STORE_READ_TURN_MAX_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 import { THREAD_TURNS } from "../../turns.ts";
 
-/** Runs one read of a store when its turn has come. */
+/** Runs one read of a store when it is its turn. */
 export type InTurn = <T>(read: () => T) => Promise<T>;
 
 /**
- * Gives the thread away between reads. A read of LMDB waits for nothing, so a loop over pages would hold the thread to
- * its end. A read begins in a turn of the event loop whose first read began less than `STORE_READ_TURN_MAX_MS` ago;
- * others wait for a later turn, tenants in rotation.
+ * Yields the thread between reads. A read of LMDB never waits, so a loop over pages would hold the thread to its end. A
+ * read begins in a turn of the event loop whose first read began less than `STORE_READ_TURN_MAX_MS` ago; other reads
+ * wait for a later turn, tenants in rotation.
  */
 export class ReadTurns {
   readonly #clock: Clock;
-  /** The first read of a turn of the event loop. */
+  /** The first read in a turn of the event loop. */
   #first = { turn: -1, beganMs: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** For the stores of one tenant. */
+  /** The turns for the stores of one tenant. */
   of(tenant: string): InTurn {
     return async (read) => {
       while (this.#isOver()) {

@@ -2,25 +2,25 @@ import { decodeStored } from "../format.ts";
 import { PackedReader } from "../packed-reader.ts";
 import { valueLength, ValueReader } from "./checksums.ts";
 
-/** What was removed has no value and no terms, and is forgotten at `expiresAtMs`. */
+/** A stored record. A removed one has no value and no terms, and is forgotten at `expiresAtMs`. */
 export type Packed = readonly [
   value: Uint8Array,
   terms: readonly string[],
   expiresAtMs: number,
   removed?: boolean,
-  /** Of what was removed: of the last row that the removal covers. */
+  /** In a removal: `rewrittenUs` of the last row that it covers. */
   rewrittenUs?: number,
 ];
 
-/** Of what was neither removed nor rewritten. */
+/** Length of a record that was neither removed nor rewritten. */
 const PACKED_LENGTH = 3;
 
 /**
- * The records once more for walks that look at ids and values alone: neither keys nor terms become anything, and of a
- * record nothing but its value is copied out of the library's memory.
+ * Decodes records for walks that need only ids and values: neither keys nor terms become objects, and only the value is
+ * copied out of the library's memory.
  */
 export class RecordValues {
-  /** Set right before a walk: what has ended by then has no value. */
+  /** Set right before a walk: records that have expired by then have no value. */
   nowMs = 0;
   readonly #reader = new PackedReader();
   readonly #whole = new ValueReader();
@@ -30,7 +30,7 @@ export class RecordValues {
       target.set(key, start);
       return start + key.length;
     },
-    /** The id, which is in ASCII. */
+    /** The id, which is ASCII. */
     readKey: (bytes: Buffer, start: number, end: number): string => bytes.toString("latin1", start + CID_BYTES, end),
   };
 
@@ -38,7 +38,7 @@ export class RecordValues {
     return value;
   }
 
-  /** `undefined` for what was removed or has ended. */
+  /** `undefined` for a removed or expired record. */
   decode(bytes: Buffer): Buffer | undefined {
     const reader = this.#reader;
     reader.begin(bytes);
@@ -64,7 +64,7 @@ export class RecordValues {
 }
 
 const CID_BYTES = 4;
-/** So few bytes are copied faster one by one than by a call out of the engine. */
+/** Up to this length a copy byte by byte is faster than a native call. */
 const SHORT_BYTES = 48;
 
 function copied(bytes: Uint8Array, start: number, end: number): Buffer {

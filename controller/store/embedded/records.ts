@@ -28,12 +28,12 @@ const ULID_LENGTH = 26;
 const PRESENT = encodePacked(1);
 const NOTHING = new Uint8Array();
 const NO_TERMS: readonly string[] = [];
-/** Terms of a request are counted up to here to find the rarest. */
+/** Entries of a term that are counted to find the rarest term of a request. */
 const COUNT_MAX = 200;
 
 /**
- * Of two rows of one id the one that stands: what was rewritten later, else what was removed, else the greater bytes,
- * else both as one.
+ * The valid one of two rows of one id: the one rewritten later, otherwise the removed one, otherwise the one with the
+ * greater bytes, otherwise both merged.
  */
 function standingOf(there: Packed, given: Packed): Packed {
   const [value, terms, endMs, removed, rewrittenUs] = there;
@@ -50,7 +50,7 @@ function packedRow(row: readonly [Uint8Array, readonly string[], number], rewrit
   return rewrittenUs === undefined ? row : [...row, false, rewrittenUs];
 }
 
-/** Records in the order of their ids, which is that of their times, and the same again under each of their terms. */
+/** Records in the order of their ids, which is the order of their times, and again under each of their terms. */
 export class Records {
   readonly #env: Environment;
   readonly #expiry: Expiry;
@@ -62,7 +62,7 @@ export class Records {
     this.#nowMs = nowMs;
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   append(records: readonly StoredRecord[]): void {
     const { records: table } = this.#env.tables;
     const keys = new RecordKeys();
@@ -76,7 +76,7 @@ export class Records {
     }
   }
 
-  /** What finds the record last named. */
+  /** Writes the index entries of the last record given to `keys`. */
   #putDerived(keys: RecordKeys, key: Uint8Array, [, terms, expiresAtMs]: Packed): void {
     for (const term of indexedTerms(terms)) void this.#env.tables.recordTerms.put(keys.under(term), PRESENT);
     if (expiresAtMs > 0) this.#expiry.add(expiresAtMs, EXPIRY_KINDS.record, key);
@@ -91,7 +91,7 @@ export class Records {
     this.#putDerived(keys, key, standing);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   remove(record: RemovedRecord): void {
     const bytes = entityKeyBytes(record);
     const stored = this.#env.tables.records.get(bytes);
@@ -105,7 +105,7 @@ export class Records {
     this.#expiry.add(forgottenAtMs, EXPIRY_KINDS.record, bytes);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   visit(key: Uint8Array, atMs: number): void {
     const stored = this.#env.tables.records.get(key);
     if (stored === undefined) return;
@@ -148,7 +148,7 @@ export class Records {
     return { items };
   }
 
-  /** The same without terms, of which none is read. */
+  /** As the read by terms, but without terms; no term is decoded. */
   #values(walk: Walk, page: PageRequest, cursors: Cursors): Page<StoredRecord> {
     const { cid } = walk;
     const { recordValues } = this.#env.read();
@@ -185,12 +185,12 @@ export class Records {
     return { count };
   }
 
-  /** The value is a copy, and the reader's own. */
+  /** Each value is a copy that belongs to the reader. */
   #all(walk: Walk): Iterable<{ readonly key: Uint8Array; readonly value: Uint8Array }> {
     return this.#env.read().records.getRange(rangeOf(u32(walk.cid), walk));
   }
 
-  /** The key ends in the id; no value where the term is left of a record that is gone. */
+  /** The key ends in the id. There is no value if only the term is left of a record that is gone. */
   *#under(walk: Walk, term: string): Generator<{ readonly key: Uint8Array; readonly value: Uint8Array | undefined }> {
     const keys = new RecordKeys();
     const { records, recordTerms } = this.#env.read();
@@ -198,7 +198,9 @@ export class Records {
       yield { key, value: records.get(keys.at({ cid: walk.cid, id: ulidText(key) })) };
   }
 
-  /** The first term when all are frequent; the choice may differ from page to page, the order of ids does not. */
+  /**
+   * The rarest term; the first one if all are frequent. The choice may differ between pages, the order of ids does not.
+   */
   #rarest(walk: Walk, terms: readonly string[]): string | undefined {
     if (terms.length < 2) return terms[0];
     const { recordTerms } = this.#env.read();
@@ -223,12 +225,13 @@ export class Records {
 }
 
 /**
- * Keys of many records, each valid until the next one is made: LMDB takes a copy of a key with the call it is given to.
+ * Creates keys of many records in reused buffers. A key is valid until the next one is created: LMDB copies a key
+ * during the call that gets it.
  */
 class RecordKeys {
   readonly #key = Buffer.alloc(CID_BYTES + ULID_LENGTH);
   readonly #id = this.#key.subarray(CID_BYTES);
-  /** By term: the prefix with room for the id. Records that come together are much alike. */
+  /** By term: the prefix with space for the id. Records that arrive together mostly have the same terms. */
   readonly #terms = new Map<string, Buffer>();
   #cid = 0;
 
@@ -240,7 +243,7 @@ class RecordKeys {
     return this.#key;
   }
 
-  /** The key of the record last named, under one of its terms. */
+  /** The key of the last record, under one of its terms. */
   under(term: string): Buffer {
     let key = this.#terms.get(term);
     if (key === undefined) {
@@ -254,7 +257,7 @@ class RecordKeys {
   }
 }
 
-/** Its value lies in the bytes that were read, which nobody else has. */
+/** The value shares the bytes that were read, which have no other user. */
 function recordOf(cid: number, id: string, [bytes, terms, expiresAtMs, , rewrittenUs]: Packed): StoredRecord {
   const value = new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.length);
   const record = expiresAtMs > 0 ? { cid, id, value, terms, expiresAtMs } : { cid, id, value, terms };
@@ -269,7 +272,7 @@ function isVisible([, , expiresAtMs, removed]: Packed, nowMs: number): boolean {
   return removed !== true && (expiresAtMs === 0 || expiresAtMs > nowMs);
 }
 
-/** Newest first; what is `newest` is not in it. */
+/** Newest first; `newest` is exclusive. */
 function rangeOf(
   prefix: Uint8Array,
   { newest, oldest }: Pick<Walk, "newest" | "oldest">,

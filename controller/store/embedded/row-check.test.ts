@@ -11,7 +11,7 @@ import { entityKeyBytes } from "./object-keys.ts";
 import { ReadTurns } from "./read-turns.ts";
 import { openTenant, type EmbeddedTenant } from "./tenant.ts";
 
-/** More than one turn reads. */
+/** More objects than one turn reads. */
 const OBJECTS = 250;
 const ULID = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 const parts = { runtime: testRuntime(realClock), turns: new ReadTurns(realClock) };
@@ -54,7 +54,7 @@ async function everyRow(): Promise<{ readonly looked: number; readonly damaged: 
   return { looked, damaged };
 }
 
-/** Changed behind the store's back. */
+/** Damaged rows found after a direct change of the tables, without the store. */
 async function tampered(action: (env: Environment) => void): Promise<readonly DamagedRow[]> {
   await store.close();
   const env = new Environment(join(folder, "lmdb"), realClock);
@@ -67,7 +67,8 @@ async function tampered(action: (env: Environment) => void): Promise<readonly Da
 test("every row of every table is read, and a whole store has nothing to tell", async () => {
   const { looked, damaged } = await everyRow();
   expect(damaged).toEqual([]);
-  // Objects with two terms, a number and a version each, both ends of an edge, a record with a term, two rows of `meta`.
+  // Objects with two terms, a number and a version each, both ends of an edge, a record with a term, two rows of
+  // `meta`.
   expect(looked).toBe(5 * OBJECTS + 2 + 2 + 2);
 });
 
@@ -131,7 +132,7 @@ test("rows that LMDB counted and does not find are told, where nobody wrote mean
   await store.close();
   const path = join(folder, "lmdb", "data.mdb");
   const file = await readFile(path);
-  // The record of a tree follows its name; the number of its entries is at byte 32 of it.
+  // The record of a tree follows its name; its number of entries is at byte 32.
   const name = Buffer.from("history\0");
   for (let at = file.indexOf(name); at >= 0; at = file.indexOf(name, at + 1)) {
     const counted = at + name.length + 32;

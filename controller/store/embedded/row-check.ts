@@ -16,7 +16,7 @@ import { contradiction, indexContradiction, termContradiction } from "./row-cont
 import { NO_CHECKSUM, rowFault } from "./row-faults.ts";
 import { FIRST_KEY, placeOf, rowsOfTerms } from "./term-rows.ts";
 
-/** In their order. */
+/** The tables in the order of a round. */
 const TABLES = [
   "meta",
   "kv",
@@ -40,21 +40,26 @@ type Table = (typeof TABLES)[number];
 
 const HEAD_BYTES = 2;
 
-/** Where a round is: behind `after` of a table. `isWhole`: it has passed by nothing since its beginning. */
+/**
+ * Position of a round: after `after` of a table. `isWhole`: nothing has been skipped since the beginning of the round.
+ */
 interface Place {
   readonly table: number;
   readonly isWhole: boolean;
   readonly after: Uint8Array | undefined;
 }
 
-/** The walk of one table by this process, whose rows can be compared with LMDB's own count if nobody wrote meanwhile. */
+/**
+ * The walk of one table by this process. If there were no writes in the meantime, its rows are compared with LMDB's
+ * count.
+ */
 interface Counted {
   readonly table: Table;
   readonly writes: number;
   rows: number;
 }
 
-/** A part of a table: where it ends, or that the table does. */
+/** A part of a table. `last` is its last key; absent at the end of the table. */
 interface Part {
   readonly looked: number;
   readonly damaged: readonly DamagedRow[];
@@ -63,13 +68,13 @@ interface Part {
 
 export interface RowCheckParts {
   readonly env: Environment;
-  /** Names this store in cursors. */
+  /** Identifies this store in cursors. */
   readonly place: string;
 }
 
 /**
- * See `ScrubStore.rows`. A turn reads a bounded number of rows of one table, without anything between them, so that what
- * two tables say is of one moment.
+ * See `ScrubStore.rows`. A turn reads a limited number of rows of one table without interruption, so that rows of two
+ * tables are compared as of one moment.
  */
 export class RowCheck {
   readonly #env: Environment;
@@ -95,7 +100,7 @@ export class RowCheck {
     }
   }
 
-  /** Goes on with the next table. */
+  /** Skips the rest of the table. */
   #pass(place: Place, reason: string): Promise<RowsRead> {
     const table = TABLES[place.table]!;
     const key = place.after === undefined ? "" : keyText(table, place.after);
@@ -142,7 +147,7 @@ export class RowCheck {
     this.#counted = this.#env.isQuiet ? { table, writes: this.#env.tables[table].writes, rows: 0 } : undefined;
   }
 
-  /** Rows that LMDB counts and does not find. */
+  /** Reports rows that LMDB counts but does not find. */
   #lacking(table: CheckedTableName, { looked, last }: Part): readonly DamagedRow[] {
     const counted = this.#counted?.table === table ? this.#counted : undefined;
     if (counted === undefined) return [];
@@ -153,7 +158,7 @@ export class RowCheck {
     return [{ table, key: "", reason: `${counted.rows} of ${all} rows can be read` }];
   }
 
-  /** Idempotent; the values as they are by then. */
+  /** Idempotent. Adds checksums to the values as they are at that time. */
   async #addChecksums(name: Table, place: Place, { last, looked }: Part): Promise<void> {
     if (!isCheckedTable(name) || looked === 0) return;
     await this.#env.write(() => {

@@ -12,8 +12,8 @@ const PRESENT = encodePacked(1);
 const CID_BYTES = 4;
 
 /**
- * Rows of one environment share the commits of what they are derived from: where one says that another is there and it is
- * not, something was lost. Answers what, for people, or `undefined`.
+ * Derived rows are committed together with the rows they are derived from. If one row names another that does not
+ * exist, something was lost. Returns a message for people, or `undefined`.
  */
 export function contradiction(tables: Tables, table: CheckedTableName, row: CheckedRow): string | undefined {
   switch (table) {
@@ -45,7 +45,7 @@ export function indexContradiction(
   return tables.records.doesExist(concat(cid, id)) ? undefined : "the record that it names is missing";
 }
 
-/** Of a lost object that has many terms, those of its classes tell. */
+/** Only terms of classes are checked: they suffice to report a lost object once per class instead of once per term. */
 export function termContradiction(tables: Tables, term: string, entity: Uint8Array): string | undefined {
   if (!isClassTerm(term) || tables.objects.doesExist(entity)) return undefined;
   const { cid, id } = parseEntityKey(entity);

@@ -3,7 +3,7 @@ import { decodeStored } from "../format.ts";
 import type { CheckedRow } from "./checked-table.ts";
 import { decodeEntity } from "./entity-form.ts";
 
-/** What is wrong with a row of a table with checksums: it decodes and its checksum is right, or a text for people. */
+/** Message about a faulty row of a table with checksums; `undefined` if it decodes and its checksum is right. */
 export function rowFault(table: string, { value, isSound }: Pick<CheckedRow, "value" | "isSound">): string | undefined {
   if (isSound === false) return "its checksum is wrong";
   try {

@@ -1,4 +1,4 @@
 import type { Runtime } from "../../runtime.ts";
 
-/** What the engine is given of the outside world; without a log it is silent. */
+/** The outside world that the engine needs. Without a log it is silent. */
 export type EmbeddedRuntime = Pick<Runtime, "clock" | "random"> & Partial<Pick<Runtime, "log">>;

@@ -30,7 +30,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** What somebody did to the tables behind the store's back. */
+/** Changes the tables directly, without the store. */
 async function tampered(action: (env: Environment) => void): Promise<void> {
   await store.close();
   const env = new Environment(join(folder, "lmdb"), realClock);

@@ -32,12 +32,14 @@ export interface EmbeddedScrubParts {
   readonly env: Environment;
   readonly objects: EmbeddedObjectStore;
   readonly blobs: EmbeddedBlobStore;
-  /** Names this store in cursors. */
+  /** Identifies this store in cursors. */
   readonly place: string;
   readonly nowMs: () => number;
 }
 
-/** Indexes share the commits of what they are made from: what is found here was damaged, or written by a defect. */
+/**
+ * Indexes are committed together with their source data, so anything found here was damaged, or written by a defect.
+ */
 export class EmbeddedScrub implements ScrubStore {
   readonly #of: EmbeddedScrubParts;
   readonly #rows: RowCheck;
@@ -59,7 +61,7 @@ export class EmbeddedScrub implements ScrubStore {
     return { items };
   }
 
-  /** The engine itself clears up what has ended. */
+  /** Empty: the engine itself cleans up ended entities. */
   async ended(): Promise<Page<Entity>> {
     return { items: [] };
   }
@@ -145,7 +147,7 @@ export class EmbeddedScrub implements ScrubStore {
     return this.#rows.rows(page);
   }
 
-  /** There is one copy of everything. */
+  /** Empty: there is only one copy of everything. */
   repairs(): Promise<readonly TableRepair[]> {
     return Promise.resolve([]);
   }
@@ -159,7 +161,7 @@ export class EmbeddedScrub implements ScrubStore {
       if (!isAppError(error, "not_found", "unavailable")) throw error;
       const row = env.read().blobs.get(textBytes(digest));
       if (row === undefined) return "gone";
-      // Of a content that is being taken in there is a row before there is a file.
+      // During an upload, the row of a content exists before its file.
       const isYoung = decodeStored<number>(row) + SCRUB_AGE_MIN_MS > this.#of.nowMs();
       return error.code === "not_found" && isYoung ? "gone" : "damaged";
     }
@@ -170,7 +172,7 @@ export class EmbeddedScrub implements ScrubStore {
     return stored === undefined ? undefined : decodeEntity(stored);
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   #complete(key: EntityKey): void {
     const { terms, numbers } = this.#of.env.tables;
     const bytes = entityKeyBytes(key);
@@ -180,7 +182,7 @@ export class EmbeddedScrub implements ScrubStore {
     for (const { row } of numberKeys(own.numbers, bytes)) if (!numbers.doesExist(row)) void numbers.put(row, PRESENT);
   }
 
-  /** Inside a write transaction: the edge as it lies now. */
+  /** Call it inside a write transaction. Adds the edge as it is now. */
   #addAtTarget(key: Uint8Array, found: PackedEdge): boolean {
     const { edgesOut, edgesIn } = this.#of.env.tables;
     const stored = edgesOut.get(key);
@@ -190,7 +192,7 @@ export class EmbeddedScrub implements ScrubStore {
     return true;
   }
 
-  /** Inside a write transaction. */
+  /** Call it inside a write transaction. */
   #removeAtTarget(key: Uint8Array, found: PackedEdge): boolean {
     const { edgesOut, edgesIn } = this.#of.env.tables;
     const stored = edgesOut.get(sourceKey(found));

@@ -13,7 +13,7 @@ import { Places } from "../places.ts";
 import { diskErrors } from "./files.ts";
 import { Turns } from "./turns.ts";
 
-/** How far each stream reaches, by the digest of its name; what is set is durable when it resolves. */
+/** Size of each stream by the digest of its name. A new size is durable when `set` resolves. */
 export interface StreamSizes {
   get(digest: string): number | undefined;
   set(digest: string, size: number | undefined): Promise<void>;
@@ -26,15 +26,15 @@ export interface StreamsOptions {
 }
 
 /**
- * Append streams as files, one each, named by the digest of the stream's name. A stream reaches as far as its size
- * says, which is written after the bytes: what a file has beyond it was never answered, and after a power cut may be
- * anything.
+ * Append streams, one file each, named by the digest of the stream's name. The recorded size defines the end of a
+ * stream. It is written after the bytes: bytes of the file beyond it were never acknowledged, and after a power cut may
+ * be anything.
  */
 export class Streams {
   readonly #folder: string;
   readonly #files: Files;
   readonly #sizes: StreamSizes;
-  /** The check of the offset and the write must be one. */
+  /** The check of the offset and the write must be atomic. */
   readonly #turns = new Turns();
   readonly #places = new Places(BLOB_STREAM_APPENDS_AT_ONCE_MAX);
 
@@ -44,7 +44,7 @@ export class Streams {
     this.#sizes = sizes;
   }
 
-  /** Gives a size to the streams of a format that had none. May be repeated. */
+  /** Records sizes for streams of a format that had none. Safe to repeat. */
   async adopt(): Promise<void> {
     for (const shelf of await this.#files.readdir(this.#folder)) {
       for (const digest of await this.#files.readdir(join(this.#folder, shelf))) {
@@ -68,7 +68,7 @@ export class Streams {
   async read(stream: string, offset: number, maxBytes: number): Promise<StreamPart> {
     checkOffset(offset);
     const digest = digestOf(stream);
-    // Before the file is opened: a removal in between leaves an open file, never a size without bytes.
+    // Read before the file is opened: a removal in between leaves an open file, never a size without bytes.
     const size = this.#sizes.get(digest) ?? 0;
     const file = size === 0 ? undefined : await this.#open(digest);
     if (file === undefined) return { bytes: new Uint8Array(0), size: 0 };
@@ -80,7 +80,7 @@ export class Streams {
     }
   }
 
-  /** The file goes first: a size without a file is that of nothing. */
+  /** Removes the file first: a size without a file counts as size 0. */
   remove(stream: string): Promise<void> {
     const digest = digestOf(stream);
     return this.#turns.take(stream, async () => {
@@ -89,7 +89,7 @@ export class Streams {
     });
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is running any more. */
   async close(): Promise<void> {
     await this.#turns.idle();
   }
@@ -125,7 +125,7 @@ export class Streams {
     }
   }
 
-  /** A file with a durable name, and no size that belonged to a removed one. */
+  /** Creates a file with a durable name, and removes the size of an earlier, removed stream. */
   async #begin(digest: string): Promise<OpenFile> {
     if (this.#sizes.get(digest) !== undefined) await this.#sizes.set(digest, undefined);
     await this.#files.mkdir(this.#shelf(digest), { recursive: true, mode: 0o700 });
@@ -157,7 +157,7 @@ interface Appended {
   readonly size: number;
 }
 
-/** What of it the stream does not have yet. */
+/** The bytes that the stream does not have yet. */
 async function freshBytes(file: OpenFile, { offset, bytes, size }: Appended): Promise<Uint8Array> {
   const known = await readStored(file, offset, Math.min(bytes.length, size - offset));
   if (Buffer.compare(known, bytes.subarray(0, known.length)) !== 0)

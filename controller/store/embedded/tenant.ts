@@ -18,7 +18,7 @@ export interface EmbeddedTenant extends TenantStore {
   close(): Promise<void>;
 }
 
-/** A store missing where one was made is damaged: an empty one in its place would hide the loss of everything. */
+/** A missing store that was once created is damaged: creating an empty one in its place would hide the loss. */
 export async function requireStore(folder: string): Promise<void> {
   if (await hasEnvironment(environmentIn(folder))) return;
   throw storeDamaged(
@@ -26,7 +26,7 @@ export async function requireStore(folder: string): Promise<void> {
   );
 }
 
-/** Made when it is missing. */
+/** Opens the store of a tenant; creates it if it is missing. */
 export async function openTenant(
   folder: string,
   { runtime, turns }: { readonly runtime: EmbeddedRuntime; readonly turns: ReadTurns },

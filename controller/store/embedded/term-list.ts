@@ -4,15 +4,15 @@ import type { Environment } from "./environment.ts";
 import { bytesText, concat, prefixEnd, textBytes, u32 } from "./keys.ts";
 import { recordTermPrefix, recordTermText } from "./object-keys.ts";
 
-/** Sorts behind every text that goes on otherwise. */
+/** Sorts after every continuation of a text. */
 const LAST = "\u{10ffff}";
 
 export interface TermPage extends PageRequest {
-  /** Names the store in cursors. */
+  /** Identifies the store in cursors. */
   readonly place: string;
 }
 
-/** The indexes are sorted by their terms, so that they are the list of them. */
+/** The indexes are sorted by term, so they serve as the list of terms. */
 export function readTerms(env: Environment, request: TermsRequest, page: TermPage): Page<string> {
   const { beginning, cid } = request;
   const cursors = new Cursors([page.place, "terms", beginning, cid ?? null]);
@@ -34,7 +34,10 @@ function* ofEntities(env: Environment, beginning: string, after: Uint8Array | un
   }
 }
 
-/** Keys begin with the length of their term: one walk for each length, from the first key of a term to that of the next. */
+/**
+ * Keys begin with the length of their term, so each length is walked separately, from the first key of one term to that
+ * of the next.
+ */
 function* ofRecords(
   env: Environment,
   { beginning, cid }: { readonly beginning: string; readonly cid: number },

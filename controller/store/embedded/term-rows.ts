@@ -11,7 +11,7 @@ export interface TermRow {
   readonly bytes: Uint8Array;
 }
 
-/** Rows by which entities are found, in their order, from behind a place of `placeOf`. */
+/** Index rows of terms in their order, after a position from `placeOf`. */
 export function* rowsOfTerms(terms: Tables["terms"], after: Uint8Array | undefined): Iterable<TermRow> {
   const begun = after === undefined ? undefined : placeIn(after);
   if (begun !== undefined)

@@ -1,4 +1,4 @@
-/** Actions on one name run one after the other, on different names side by side. */
+/** Runs actions on one name one after another, and on different names in parallel. */
 export class Turns {
   readonly #last = new Map<string, Promise<void>>();
 
@@ -16,7 +16,7 @@ export class Turns {
     return result;
   }
 
-  /** Resolves when everything that has been begun is over. */
+  /** Resolves when all started actions have ended. */
   async idle(): Promise<void> {
     await Promise.all(this.#last.values());
   }

@@ -6,15 +6,16 @@ import { storeDamaged } from "../damage.ts";
 import { diskFull, isFull } from "./files.ts";
 
 /**
- * LMDB's own number for an environment that failed while it wrote its meta page: all it does until it is opened again.
+ * LMDB's error number for an environment that failed while writing its meta page. It stays in that state until it is
+ * opened again.
  */
 const PANIC = -30_795;
-/** A page that is not there, one of another kind than expected, no file of LMDB at all. */
+/** A missing page, a page of an unexpected kind, and a file that is not LMDB's. */
 const DAMAGE: ReadonlySet<number> = new Set([-30_797, -30_796, -30_793]);
-/** The file has a form that this version of LMDB does not know. */
+/** The file has a format that this version of LMDB does not know. */
 const OTHER_VERSION = -30_794;
 
-/** What LMDB threw while it wrote or opened, as the seam says it; an error of the program itself as it is. */
+/** Translates an error of LMDB while writing or opening into one of the seam. Errors of the program stay unchanged. */
 export function writeFault(error: unknown, folder: string): unknown {
   if (isAppError(error) || !(error instanceof Error && "code" in error && typeof error.code === "number")) return error;
   if (isFull(error) || (isCutShort(error.code) && isWithoutRoom(folder))) return diskFull(error);
@@ -39,7 +40,7 @@ export function writeFault(error: unknown, folder: string): unknown {
   });
 }
 
-/** The reason of a failed commit: the library gives it by a promise beside the error. */
+/** The reason of a failed commit; the library provides it by a promise in the error. */
 export async function commitReason(error: unknown): Promise<unknown> {
   if (!(error instanceof Error && "commitError" in error)) return error;
   try {
@@ -49,7 +50,7 @@ export async function commitReason(error: unknown): Promise<unknown> {
   }
 }
 
-/** A write of which only a part found room ends as an error of input and output. */
+/** A partial write on a full disk ends as an I/O error. */
 function isCutShort(code: number): boolean {
   return code === constants.errno.EIO;
 }

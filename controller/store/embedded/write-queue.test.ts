@@ -9,12 +9,12 @@ import { Environment } from "./environment.ts";
 import { textBytes } from "./keys.ts";
 import { WriteQueue } from "./write-queue.ts";
 
-/** A queue whose transactions run as soon as they are asked for, and end as `commit` says. */
+/** A queue whose transactions run as soon as they are requested, and end as `commit` decides. */
 function queueOf(commit: (transaction: number) => Promise<void> = () => Promise.resolve()) {
   const clock = new TestClock();
   const ran: string[][] = [];
   const queue = new WriteQueue(clock, async (work) => {
-    // As the library: not in the turn in which it is asked.
+    // Like the library: not in the same turn as the request.
     await Promise.resolve();
     const number = ran.push([]);
     work();

@@ -1,27 +1,27 @@
 import { STORE_WRITE_TURN_MAX_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 
-/** Runs the work in one write transaction; resolves when that is committed. */
+/** Runs the work in one write transaction; resolves when it is committed. */
 export type Transaction = (work: () => void) => Promise<unknown>;
 
 interface Waiting {
-  /** Inside the transaction; never throws. */
+  /** Runs inside the transaction; never throws. */
   readonly act: () => void;
   readonly committed: () => void;
   readonly failed: (error: unknown) => void;
 }
 
 /**
- * Actions that write, in the order in which they came. Those that wait share a commit. The library runs everything that
- * a transaction is given in one turn of the event loop, so a transaction takes no more once its actions have lasted
- * `STORE_WRITE_TURN_MAX_MS`; the rest waits for the next one.
+ * Write actions in the order of arrival; waiting ones share a commit. The library runs all work of a transaction in one
+ * turn of the event loop, so a transaction takes no more actions after they have lasted `STORE_WRITE_TURN_MAX_MS`. The
+ * rest waits for the next one.
  */
 export class WriteQueue {
   readonly #clock: Clock;
   readonly #transaction: Transaction;
   readonly #underWay = new Set<Promise<void>>();
   readonly #waiting: Waiting[] = [];
-  /** A transaction is under way whose actions have not run yet. */
+  /** True if a transaction is requested whose actions have not run yet. */
   #isAsked = false;
 
   constructor(clock: Clock, transaction: Transaction) {
@@ -29,7 +29,7 @@ export class WriteQueue {
     this.#transaction = transaction;
   }
 
-  /** Resolves with the action's value when it is committed; rejects with what the action threw, or the commit. */
+  /** Resolves with the action's value when it is committed; rejects with the error of the action or of the commit. */
   add<T>(action: () => T): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       let settle = (): void => undefined;
@@ -46,7 +46,7 @@ export class WriteQueue {
     });
   }
 
-  /** Resolves when everything that was added is committed or has failed. */
+  /** Resolves when every added action is committed or has failed. */
   async idle(): Promise<void> {
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -65,7 +65,7 @@ export class WriteQueue {
       for (const { committed } of turn.taken ?? []) committed();
     } catch (error) {
       if (turn.taken === undefined) this.#isAsked = false;
-      // A transaction that did not run its actions would run no others: the store is closed or failed.
+      // A transaction that did not run its actions would run no others: the store is closed or has failed.
       for (const { failed } of turn.taken ?? this.#waiting.splice(0)) failed(error);
     } finally {
       this.#ask();

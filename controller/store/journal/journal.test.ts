@@ -17,7 +17,7 @@ import { decodeStored } from "../format.ts";
 import type { KvStore } from "../kv.ts";
 import { Journal, type Noted, type OpenWork } from "./index.ts";
 
-/** A count that is to reach `goal`; each step names its controller. Its end is recorded under `counts/<id>`. */
+/** A count that must reach `goal`; each step names its controller. Its end is recorded under `counts/<id>`. */
 interface Count extends OpenWork {
   readonly tenant: string;
   readonly goal: number;
@@ -26,7 +26,7 @@ interface Count extends OpenWork {
 }
 
 let engine: TestEngine;
-/** The keys of one test of this file. */
+/** Key prefix of one test of this file. */
 let prefix: string;
 
 beforeAll(async () => {
@@ -34,13 +34,13 @@ beforeAll(async () => {
 });
 afterAll(() => engine[Symbol.asyncDispose]());
 
-/** Waits for nothing. */
+/** A clock whose waits end at once. */
 const hasty: Clock = { ...realClock, after: (_delayMs, callback) => realClock.after(0, callback) };
 
 interface ControllerOptions {
   readonly stores?: Stores;
   readonly clock?: Clock;
-  /** The others that are alive. */
+  /** The other controllers that are alive. */
   readonly sees?: () => readonly string[];
   readonly under?: string;
   readonly isRepeatable?: true;
@@ -86,7 +86,7 @@ function sure<T>(value: T | undefined): T {
   return value;
 }
 
-/** Stores whose key-value stores are these. */
+/** Stores with other key-value stores. */
 const storesOf = (kvOf: (kv: KvStore) => KvStore, over?: Stores): Stores => ({
   system: () => engine.system(),
   tenant: async (name) => {
@@ -256,10 +256,10 @@ describe("in one process", () => {
   });
 });
 
-/** What becomes of a write: a code is thrown before it is made, `lost` after it. */
+/** Result of a write: an error code is thrown before it is made, `lost` loses its answer. */
 type Fate = "lost" | ErrorCode;
 
-/** Stores whose next writes have these fates. */
+/** Stores whose next writes have these results. */
 function unlucky(over?: Stores) {
   let fates: Fate[] = [];
   const write = async <T>(make: () => Promise<T>): Promise<T> => {
@@ -407,7 +407,7 @@ async function carryOut(journal: Journal<Count>, by: string, { held, stores, tol
   if (!now?.open.end) return;
   const { kv } = await stores.tenant("matrix");
   const value = new TextEncoder().encode(JSON.stringify(now.open.end));
-  // Every end that is put on record is kept, so that a second one would be seen.
+  // Every recorded end is kept, so that a second one would be seen.
   await kv.put(`${prefixOf(now.open)}/counts/${now.open.id}/${JSON.stringify(now.open.end)}`, value);
   await journal.end(now.open);
 }
@@ -415,7 +415,7 @@ async function carryOut(journal: Journal<Count>, by: string, { held, stores, tol
 interface Carried {
   readonly held: Noted<Count>;
   readonly stores: Stores;
-  /** Steps that were told as written. */
+  /** Steps that were reported as written. */
   readonly told?: string[];
 }
 
@@ -468,7 +468,7 @@ test(`any controllers that sleep, die for each other and have a failing store br
   expect(taken.reduce((sum, one) => sum + one, 0)).toBeGreaterThan(HISTORIES / 4);
 }, 240_000);
 
-/** Answers how often the work was taken. */
+/** Returns the number of times the work was taken. */
 async function history(seed: number): Promise<number> {
   const random = seededRandom(seed);
   const turns = new Turns(random);
@@ -502,7 +502,7 @@ async function history(seed: number): Promise<number> {
       if (!isAppError(error, "unavailable", "unknown_outcome")) throw error;
     }
   };
-  // Each sees the others only now and then, as if leases came and went.
+  // Each controller sees the others only sometimes, as if leases came and went.
   const journals = ["a", "b", "c"].map((own) => ({
     own,
     journal: journalOf(own, { stores, under, sees: () => ["a", "b", "c"].filter(() => random.next() < 0.5) }),
@@ -533,7 +533,7 @@ async function history(seed: number): Promise<number> {
   }
   await turns.finished();
   expect(failures, `seed ${seed}`).toEqual([]);
-  // The rest of the work, on a store that is well again.
+  // The rest of the work, on a healthy store.
   const last = journalOf("last", { under });
   for (const found of await abandonedIn(last))
     await carryOut(last, "last", { held: sure(await last.take(found)), stores: engine });

@@ -9,41 +9,42 @@ import { standing, txnOnce } from "../once.ts";
 import { Retry } from "../retry.ts";
 import { UnderWay } from "./under-way.ts";
 
-/** Work that outlives its controller, with all that another one needs to go on. Extended by what an area notes of it. */
+/** Work that outlives its controller, with everything that another controller needs to continue it. Areas extend it. */
 export interface OpenWork {
-  /** New for each piece of work, never used again. */
+  /** New for each piece of work, never reused. */
   readonly id: string;
-  /** The controller that carries it out. */
+  /** The controller that runs the work. */
   readonly owner: string;
-  /** How often it was taken since it was begun. */
+  /** Number of times it was taken since its begin. */
   readonly attempt: number;
-  /** How it ended: decided once. Absent: it is not decided. */
+  /** Its result, decided once. Absent: it is not decided. */
   readonly end?: unknown;
 }
 
-/** An entry as it was read or written; what is written next is conditional on its revision. */
+/** An entry as read or written. The next write is conditional on its revision. */
 export interface Noted<T> {
   readonly open: T;
   readonly revision: number;
   /**
-   * Of a beginning: it was made again, so that another controller may have taken the work, done it and ended it before.
+   * True if the entry was written again at its begin: in between, another controller may have taken, done and ended the
+   * work.
    */
   readonly isRepeated?: true;
 }
 
 type Created = Omit<Noted<unknown>, "open">;
 
-/** See `Journal.stepWithin`. `open` is what stands there afterwards. */
+/** See `Journal.stepWithin`. `open` is the entry after the step. */
 export interface StepWithin<T> extends Noted<T> {
   readonly key: string;
   readonly value: Uint8Array;
 }
 
-/** The controllers of the installation, as far as their work is concerned. */
+/** The controllers of the installation, as the journal needs them. */
 export interface Controllers {
-  /** The id of this controller, new with every start. */
+  /** The id of this controller; new with every start. */
   readonly own: string;
-  /** Whether the controller's lease lasts; false only when it is dead or cut off. */
+  /** True while the controller's lease lasts; false only if it is dead or cut off. */
   has(id: string): boolean;
 }
 
@@ -53,41 +54,42 @@ export interface JournalDependencies {
   readonly controllers: Controllers;
 }
 
-/** Where entries lie. */
+/** Location of the entries. */
 export interface JournalForm<T> {
-  /** The key is this and the id, in the KvStore of the tenant. */
+  /** The key is this prefix and the id, in the KvStore of the tenant. */
   readonly prefix: string;
   readonly tenantOf: (open: T) => string;
-  /** What is written together with an entry when it begins or is taken; not removed with it. */
+  /** Additional writes in the transaction in which an entry begins or is taken; they are not removed with it. */
   readonly beside?: (open: T) => readonly KvOperation[];
-  /** Work that is done twice has the effect of one: a beginning whose outcome is unknown is made again. */
+  /** True if doing the work twice has the effect of doing it once: then a begin with unknown outcome is repeated. */
   readonly isRepeatable?: true;
 }
 
-/** What an area states of work that begins; the journal adds the rest. */
+/** The members that an area gives for new work; the journal adds the rest. */
 export type NewWork<T extends OpenWork> = Omit<T, "owner" | "attempt" | "end">;
 
 /**
- * Work that outlives the controller that began it (decision record 0017). An area says what a step does; the journal
- * promises, over both engines:
+ * A journal of work that outlives the controller that began it (decision record 0017). An area defines the steps; the
+ * journal promises, on both engines:
  *
  * - **Begun**: an entry is written before anything of the work is done. Work without an entry was not begun.
- * - **Taken**: by one controller at a time. The owner holds its own work for as long as its lease lasts; then any other
- *   may take it. One of several that try succeeds, and one caller in a process.
- * - **Steps** and the **decision** are conditional on the revision that their writer read or wrote. A writer that was
- *   overtaken, also after a long sleep, gets `undefined` and changes nothing.
- * - **Decided** once: no step and no second decision follow, though the entry may be taken for its end to be recorded.
- * - **Ended** by removal, after its end is on record elsewhere. A controller that finds a decided entry records the same
- *   end again.
- * - A controller that takes work over has every step and decision that a former owner was told as written.
+ * - **Taken**: by one controller at a time. The owner holds its work for as long as its lease lasts; then any other
+ *   controller may take it. If several try, one succeeds; within a process, one caller.
+ * - **Steps** and the **decision** are conditional on the revision that their writer read or wrote. A writer that lost
+ *   the work, even after a long sleep, gets `undefined` and changes nothing.
+ * - **Decided** once: no step and no second decision follow, but the entry may still be taken to record its result.
+ * - **Ended** by removal, after its result is recorded elsewhere. A controller that finds a decided entry records the
+ *   same result again.
+ * - A controller that takes work over has every step and decision that was reported to a former owner as written.
  *
- * Writes are repeated while the store is away (`Retry`), and an unknown outcome is resolved. A change is made again,
- * which its condition makes safe. A beginning is only read, unless the work is repeatable: if another controller took and
- * ended the work meanwhile, beginning again would do it twice. The entry as it is read next decides what an error left open: `unavailable` when
- * nothing was written, else `unknown_outcome`.
+ * Writes are repeated while the store is unavailable (`Retry`), and an unknown outcome is resolved. A change is
+ * repeated, which is safe by its condition. A begin is repeated only if the work is repeatable, otherwise only checked
+ * by a read: if another controller took and ended the work in the meantime, beginning again would do it twice. If a
+ * call throws, the next read of the entry shows the outcome: after `unavailable` nothing was written, after
+ * `unknown_outcome` perhaps.
  */
 export class Journal<T extends OpenWork> {
-  /** What this controller carries out now. `take` holds work there, its `carry` lets go of it. */
+  /** Work that runs on this controller. `take` holds work in it, and its `carry` releases it. */
   readonly underWay: UnderWay;
   readonly #stores: Stores;
   readonly #controllers: Controllers;
@@ -103,8 +105,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * `AppError("unknown_outcome")`: it was perhaps begun. Then it is abandoned work, to be taken by any controller, this
-   * one included.
+   * `AppError("unknown_outcome")`: the work may have been begun. Then it is abandoned work that any controller,
+   * including this one, may take.
    */
   async begin(work: NewWork<T>): Promise<Noted<T>> {
     const [noted] = await this.beginAll([work]);
@@ -113,7 +115,7 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * As `begin`, in one transaction with `within`. `undefined`: a condition of `within` does not hold, nothing was
+   * Like `begin`, in one transaction with `within`. `undefined`: a condition of `within` does not hold, and nothing was
    * written.
    */
   async beginWithin(work: NewWork<T>, within: KvTxn): Promise<Noted<T> | undefined> {
@@ -123,8 +125,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * What begins work in a transaction of the caller's, together with what that is to change: `opens` is what stands
-   * there afterwards, with the revision of the transaction.
+   * The transaction parts that begin works within the caller's own transaction. `opens` are the entries afterwards,
+   * with the revision of that transaction.
    */
   beginning(works: readonly NewWork<T>[]): { readonly opens: readonly T[]; readonly within: KvTxn } {
     const opens = works.map((work) => this.#own(work));
@@ -137,7 +139,7 @@ export class Journal<T extends OpenWork> {
     };
   }
 
-  /** Work of one tenant. Where this fails, some of it may be on record. */
+  /** Begins works of one tenant. After an error, some of them may be recorded. */
   async beginAll(works: readonly NewWork<T>[]): Promise<readonly Noted<T>[]> {
     const opens = works.map((work) => this.#own(work));
     const begun: Noted<T>[] = [];
@@ -151,8 +153,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * Makes this controller the owner. `undefined` when another one was first, when it has ended, when it is held here,
-   * or when this controller is stopping. Whether the owner is dead or out of time is for the caller to know.
+   * Makes this controller the owner. `undefined` if another one was first, if the work has ended or is held here, or if
+   * this controller is stopping. The caller must know that the owner is dead or its time is over.
    */
   async take(found: Noted<T>): Promise<Noted<T> | undefined> {
     const { id, attempt } = found.open;
@@ -167,47 +169,47 @@ export class Journal<T extends OpenWork> {
     }
   }
 
-  /** `undefined` when another writer changed, decided or ended it after `held`. */
+  /** `undefined` if another writer changed, decided or ended the work after `held`. */
   async step(held: Noted<T>, changes: Partial<NewWork<T>>): Promise<Noted<T> | undefined> {
     return held.open.end === undefined ? this.#change(held, { ...held.open, ...changes }) : undefined;
   }
 
   /**
-   * A step that its writer puts, in a transaction of its own, together with what the step did: on condition that `key`
-   * has this revision. Then it is noted with the revision of that transaction.
+   * A step that the caller writes in its own transaction, together with the effect of the step, on condition that `key`
+   * has this revision. Afterwards the entry has the revision of that transaction.
    */
   stepWithin({ open, revision }: Noted<T>, changes: Partial<NewWork<T>>): StepWithin<T> {
     const next = { ...open, ...changes };
     return { key: this.#keyOf(open.id), revision, value: encodeJson(next), open: next };
   }
 
-  /** As `step`; then what the other one wrote stands. */
+  /** Like `step`. If it returns `undefined`, the other writer's entry is valid. */
   async decide(held: Noted<T>, end: NonNullable<T["end"]>): Promise<Noted<T> | undefined> {
     return held.open.end === undefined ? this.#change(held, { ...held.open, end }) : undefined;
   }
 
-  /** The work is over and all that is to be kept of it is kept. Idempotent. */
+  /** Removes the entry. Call it when the work is over and its result is recorded. Idempotent. */
   async end(open: T): Promise<void> {
     const { kv } = await this.#stores.tenant(this.#form.tenantOf(open));
     await this.#retry.run(() => kv.delete(this.#keyOf(open.id)));
   }
 
-  /** `undefined`: it has ended, or was not begun. */
+  /** `undefined`: the work has ended, or was not begun. */
   async find(tenant: string, id: string): Promise<Noted<T> | undefined> {
     const { kv } = await this.#stores.tenant(tenant);
     const entry = await kv.get(this.#keyOf(id));
     return entry && noted(entry);
   }
 
-  /** All that is open, in the order of ids, read page by page. */
+  /** All open work in the order of ids, read page by page. */
   async *all(tenant: string): AsyncGenerator<Noted<T>> {
     const { kv } = await this.#stores.tenant(tenant);
     for await (const entry of entriesUnder(kv, this.#form.prefix)) yield noted(entry);
   }
 
   /**
-   * What is open and carried out by no controller: to be taken, from time to time and when a controller went. Ends when
-   * this controller stops.
+   * Open work that no controller runs. Take it periodically, and when a controller left. Ends when this controller
+   * stops.
    */
   async *abandoned(tenant: string): AsyncGenerator<Noted<T>> {
     for await (const found of this.all(tenant)) {
@@ -216,7 +218,7 @@ export class Journal<T extends OpenWork> {
     }
   }
 
-  /** Work of this controller is abandoned when it is not held: what it began or took failed before it was carried. */
+  /** This controller's own work is abandoned if it is not held: it failed between its begin or take and its run. */
   isAbandoned({ id, owner }: T): boolean {
     const isCarried = owner === this.#controllers.own ? this.underWay.has(id) : this.#controllers.has(owner);
     return !isCarried;
@@ -234,8 +236,8 @@ export class Journal<T extends OpenWork> {
   }
 
   /**
-   * All of them or none. Once it was perhaps done, it is repeated only where the work is repeatable. `undefined`: a
-   * condition does not hold, nothing was written.
+   * Creates all entries or none. After an unknown outcome it is repeated only if the work is repeatable. `undefined`: a
+   * condition does not hold, and nothing was written.
    */
   async #create(opens: readonly T[], within: KvTxn = { if: [], then: [] }): Promise<Created | undefined> {
     const [first] = opens;
@@ -256,13 +258,13 @@ export class Journal<T extends OpenWork> {
     );
     if (answer?.ok) return { revision: answer.revision, ...(doubt === undefined ? {} : { isRepeated: true as const }) };
     if (doubt === undefined) return undefined;
-    // What cannot be looked at stays in doubt.
+    // If the entries cannot be read, the outcome stays unknown.
     const revision = await this.#retry.run(() => standing(kv, request.then)).catch(() => undefined);
     if (revision === undefined) throw doubt;
     return { revision };
   }
 
-  /** As many as one transaction holds: a condition and the writes of each. */
+  /** Splits the entries into transactions: each entry takes one condition and its writes. */
   *#portions(opens: readonly T[]): Generator<readonly T[]> {
     let [from, size] = [0, 0];
     for (const [at, open] of opens.entries()) {

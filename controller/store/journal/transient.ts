@@ -9,7 +9,7 @@ const PASSING_CODES: readonly ErrorCode[] = [
   "cancelled",
 ];
 
-/** A fault of the moment: the same work may well be done later. */
+/** True for a temporary error: the same work may succeed later. */
 export function isTransient(error: unknown): boolean {
   return isAppError(error, ...PASSING_CODES);
 }

@@ -4,7 +4,10 @@ import { AppError } from "../../../common/errors.ts";
 import { SHUTDOWN_WORK_MS } from "../../../common/limits.ts";
 import type { Clock } from "../../../common/time.ts";
 
-/** What this process carries out now, by id, so that it begins nothing twice and its orderly stop knows what to await. */
+/**
+ * The work that this process runs now, by id. It prevents starting the same work twice, and an orderly stop waits for
+ * it.
+ */
 export class UnderWay {
   readonly #clock: Clock;
   readonly #stopping = new AbortController();
@@ -13,11 +16,11 @@ export class UnderWay {
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    // Every piece of work may listen; the areas that admit work bound their number.
+    // Every piece of work may listen; the areas limit the number of works.
     setMaxListeners(0, this.stopping);
   }
 
-  /** Fires with the orderly stop: what is carried out then comes to rest, and goes on elsewhere. */
+  /** Fires at the orderly stop: running work then pauses, and another controller continues it. */
   get stopping(): AbortSignal {
     return this.#stopping.signal;
   }
@@ -26,7 +29,7 @@ export class UnderWay {
     return this.#held.has(id);
   }
 
-  /** False: it is held already. Until `carry` of that id ends, or `letGo`. */
+  /** Holds the id until `carry` of that id ends, or until `letGo`. Returns false if it is already held. */
   hold(id: string): boolean {
     const isFree = !this.#held.has(id);
     this.#held.add(id);
@@ -37,7 +40,7 @@ export class UnderWay {
     this.#held.delete(id);
   }
 
-  /** Holds these ids until the work is over, also when another call held them before; `close` waits for it. */
+  /** Holds these ids until the work is over, even if another call already held them. `close` waits for it. */
   async carry<R>(ids: readonly string[], work: () => Promise<R>): Promise<R> {
     for (const id of ids) this.#held.add(id);
     const carried = work();
@@ -50,12 +53,12 @@ export class UnderWay {
     }
   }
 
-  /** Resolves when nothing that is carried out now is so any more. */
+  /** Resolves when all work that runs now has ended. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#carried);
   }
 
-  /** Resolves when all has come to rest, at the latest after `SHUTDOWN_WORK_MS`. Idempotent. */
+  /** Resolves when all work has ended, at the latest after `SHUTDOWN_WORK_MS`. Idempotent. */
   async close(): Promise<void> {
     this.#stopping.abort(new AppError("cancelled", "The controller is shutting down."));
     await withinTime(this.#clock, this.settled(), SHUTDOWN_WORK_MS);

@@ -5,9 +5,9 @@ const MAIN = "(names of the tables)";
 const FREE = "(free pages)";
 
 /**
- * To be called before LMDB opens the file, which it maps into memory without a look: what is cut off would end the
- * process. Meta pages are always read, the trees only where the file is shorter than it once was.
- * `AppError("unavailable")` says what is damaged.
+ * Call it before LMDB opens the file. LMDB maps the file into memory without a check, and a truncated file would end
+ * the process. Meta pages are always read, the trees only if the file is shorter than it once was.
+ * `AppError("unavailable")` names the damage.
  */
 export function requireOpenable(path: string): void {
   const file = new PageFile(path);
@@ -24,7 +24,7 @@ export function requireOpenable(path: string): void {
   }
 }
 
-/** Walks every table of the file, one after the other, and calls the listener made for it. */
+/** Walks every table of the file in turn, and calls the listener created for it. */
 export function walkTables(file: PageFile, listen: (table: string, tree: Tree) => WalkListener): void {
   const walk = new TreeWalk(file);
   const { free, main } = file.meta;
@@ -41,7 +41,7 @@ export function walkTables(file: PageFile, listen: (table: string, tree: Tree) =
   for (const { name, tree } of tables) walk.walk(tree, listen(name, tree));
 }
 
-/** The library ends names with a zero. */
+/** The library ends names with a zero byte. */
 function tableName(key: Buffer): string {
   return key.toString("latin1").replace(/\0$/, "");
 }

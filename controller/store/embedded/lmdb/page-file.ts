@@ -3,15 +3,15 @@ import type { AppError } from "../../../../common/errors.ts";
 import { storeDamaged } from "../../damage.ts";
 
 /**
- * The file of LMDB as it lies on the disk (data version 2, 64 bit, little-endian), read without LMDB: what is damaged
- * would end the process there. Two meta pages, of which the later one counts, then pages of trees, of long values, and
- * free ones.
+ * The file of LMDB in its form on disk (data version 2, 64 bit, little-endian), read without LMDB, because damaged data
+ * would end the process there. It has two meta pages, of which the later one is valid, then pages of trees, pages of
+ * long values, and free pages.
  */
 
 /** The header of a page: number, transaction, key size, flags, and the bounds of its free space. */
 export const HEADER_BYTES = 24;
 export const PAGE_FLAGS = { branch: 0x01, leaf: 0x02, overflow: 0x04, meta: 0x08, sub: 0x40 } as const;
-/** Size of the record of a tree, in a meta page, in the main tree, or under a key that has many values. */
+/** Size of the record of a tree: in a meta page, in the main tree, or under a key with many values. */
 export const TREE_BYTES = 48;
 const META_PAGES = 2;
 const META_BYTES = HEADER_BYTES + 24 + 2 * TREE_BYTES + 24;
@@ -25,7 +25,7 @@ const NO_PAGE = 0xffff_ffff_ffff_ffffn;
 export interface Tree {
   readonly depth: number;
   readonly entries: number;
-  /** Undefined when there are no entries. */
+  /** `undefined` if there are no entries. */
   readonly root: number | undefined;
 }
 
@@ -46,15 +46,17 @@ export function readTree(bytes: Buffer, at: number): Tree {
   };
 }
 
-/** Open until `close`. Pages are read from the disk each time: nothing of the file is kept. */
+/** Open until `close`. Pages are read from disk each time; nothing is cached. */
 export class PageFile {
   readonly path: string;
   readonly meta: Meta;
-  /** Whole pages of the file; it may have fewer than were ever in use, when those at its end are free. */
+  /**
+   * Number of whole pages in the file. It may be less than the number of pages ever used, if the last ones are free.
+   */
   readonly pageCount: number;
   readonly #descriptor: number;
 
-  /** `AppError("unavailable")` says why there is no way into the trees. */
+  /** `AppError("unavailable")` says why the trees cannot be reached. */
   constructor(path: string) {
     this.path = path;
     this.#descriptor = openSync(path, "r");
@@ -119,7 +121,7 @@ export function damaged(path: string, why: string): AppError {
   return storeDamaged(`The store's file ${path} is damaged: ${why}. Restore the data folder from a backup.`);
 }
 
-/** The two pages at the front belong to no tree. */
+/** False for the two meta pages at the beginning, which belong to no tree. */
 export function isTreePage(page: number): boolean {
   return Number.isSafeInteger(page) && page >= META_PAGES;
 }
@@ -128,7 +130,7 @@ function metaOf(bytes: Buffer): Meta {
   const trees = HEADER_BYTES + 24;
   const behind = trees + 2 * TREE_BYTES;
   return {
-    // The free tree has no keys of one size, so the size of pages stands in its place.
+    // The free tree has no fixed key size; its field contains the page size instead.
     pageBytes: bytes.readUInt32LE(trees),
     free: readTree(bytes, trees),
     main: readTree(bytes, trees + TREE_BYTES),

@@ -1,34 +1,34 @@
 import { HEADER_BYTES, isTreePage, PAGE_FLAGS, readTree, TREE_BYTES, type PageFile, type Tree } from "./page-file.ts";
 
-/** Deeper trees LMDB itself refuses. */
+/** LMDB itself refuses deeper trees. */
 const DEPTH_MAX = 32;
 const NODE_HEADER_BYTES = 8;
 const NODE_FLAGS = { big: 0x01, tree: 0x02, many: 0x04 } as const;
-/** Where a long value lies: its first page, a transaction, how many pages. */
+/** Reference to a long value: its first page, a transaction, the number of pages. */
 const LONG_VALUE_BYTES = 24;
 
 export interface WalkListener {
   /**
-   * Each value of each key that can be reached; a key of many values comes several times. A record of a tree comes as
-   * `tree`.
+   * Called for each value of each reachable key; a key with many values is reported several times. `isTree`: the value
+   * is the record of a tree.
    */
   readonly entry: (key: Buffer, value: Buffer, isTree: boolean) => void;
-  /** What is wrong, and where; what lies under it is left out. */
+  /** Called for each fault with its page; everything below that page is left out. */
   readonly fault: (page: number, what: string) => void;
 }
 
 interface Node {
   readonly flags: number;
-  /** In a leaf the length of the value, in a branch the lower part of a page's number. */
+  /** In a leaf: length of the value. In a branch: lower part of a page number. */
   readonly low: number;
   readonly key: Buffer;
-  /** Where the value begins, or a branch's node ends. */
+  /** Start of the value in a leaf; end of the node in a branch. */
   readonly at: number;
 }
 
 /**
- * Goes through trees page by page, as LMDB would, but trusts nothing: page numbers, bounds, the order of keys, the
- * sizes of values. A page belongs to one place only.
+ * Walks trees page by page like LMDB, but verifies everything: page numbers, bounds, the order of keys, the sizes of
+ * values. A page may be used in one place only.
  */
 export class TreeWalk {
   readonly #file: PageFile;
@@ -38,7 +38,7 @@ export class TreeWalk {
     this.#file = file;
   }
 
-  /** Keys that are numbers lie in an order of their own, which is not looked at. */
+  /** Keys that are numbers have their own order, which is not checked. */
   walk(tree: Tree, { entry, fault }: WalkListener, keys: "bytes" | "numbers" = "bytes"): void {
     if (tree.root === undefined) return;
     if (tree.depth < 1 || tree.depth > DEPTH_MAX) return fault(tree.root, `a tree of depth ${tree.depth}`);
@@ -70,7 +70,8 @@ export class TreeWalk {
   }
 
   /**
-   * The values of one key are the keys of a tree of their own, which begins as a small page in the place of the value.
+   * Walks the values of one key: they are the keys of a separate tree, which begins as a small page in place of the
+   * value.
    */
   #manyValues(
     page: number,
@@ -122,11 +123,11 @@ export class TreeWalk {
 }
 
 interface Visit extends WalkListener {
-  /** False for a key that does not come after the one before. */
+  /** Returns false for a key that does not come after the previous one. */
   readonly order: (key: Buffer) => boolean;
 }
 
-/** Undefined when what the page says of itself cannot be. */
+/** `undefined` if the page's header is impossible. */
 function nodesOf(page: Buffer, isBranch: boolean): readonly Node[] | undefined {
   const [lower, upper] = [page.readUInt16LE(20), page.readUInt16LE(22)];
   if (lower > upper || lower % 2 !== 0 || HEADER_BYTES + upper > page.length || HEADER_BYTES + lower > page.length)
@@ -153,7 +154,7 @@ function nodeAt(page: Buffer, start: number, isBranch: boolean): Node | undefine
   return { flags, low, key: page.subarray(start + NODE_HEADER_BYTES, at), at };
 }
 
-/** In a branch the flags are the upper part of the number. */
+/** In a branch the flags are the upper part of the page number. */
 function childOf({ flags, low }: Node): number {
   return flags * 2 ** 32 + low;
 }
