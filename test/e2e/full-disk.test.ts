@@ -27,6 +27,7 @@ describe.skipIf(disk === undefined)("a controller whose disk is full", () => {
 
   test("stays up, answers queries, refuses changes by name, and takes them again when there is room", async () => {
     await disk!.fill();
+    let full = 0;
     for (let i = 0; i < REFUSALS; i += 1) {
       const refused = await odp.call(
         "POST",
@@ -34,8 +35,12 @@ describe.skipIf(disk === undefined)("a controller whose disk is full", () => {
         new URLSearchParams({ mql: `insert into /matrix/full name='refused-${i}-${"x".repeat(2_000)}'` }),
       );
       if (refused.status === "ok") continue;
-      expect(refused).toMatchObject({ code: "unavailable", message: expect.stringContaining("disk is full") });
+      // A disk of a busy machine may be late besides.
+      const message = expect.stringMatching(/disk is full|The disk did not answer in time/);
+      expect(refused).toMatchObject({ code: "unavailable", message });
+      if (String(refused.message).includes("disk is full")) full += 1;
     }
+    expect(full).toBeGreaterThan(REFUSALS / 2);
     expect(await odp.mql("select name from /matrix/full where name='before'")).toMatchObject([{ name: "before" }]);
     expect(odp.controller.running).toBe(true);
     await disk!.makeRoom();
