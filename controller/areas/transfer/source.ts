@@ -32,11 +32,11 @@ export interface FaultPlace {
   readonly field?: string;
 }
 
-/** The statements of a script as they come, never all of them. */
+/** The statements of a script as they come, one by one: whoever reads them gives way between any two. */
 export async function* scriptParts(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<ScriptPart> {
   const splitter = new StatementSplitter();
-  for await (const piece of scriptText(bytes, encoding)) yield* splitter.take(piece).map(partOf);
-  yield* splitter.end().map(partOf);
+  for await (const piece of scriptText(bytes, encoding)) for (const found of splitter.take(piece)) yield partOf(found);
+  for (const found of splitter.end()) yield partOf(found);
 }
 
 /** The text of a script; bytes that are no text of its encoding, UTF-8 when absent, are an error. */
