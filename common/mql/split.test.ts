@@ -53,9 +53,17 @@ test("every statement knows where it begins", () => {
 
 test("a statement that does not end is refused when it is too long, and not kept whole", () => {
   const splitter = new StatementSplitter();
-  splitter.take("select * from /a;\ninsert into /a b='");
+  expect([...splitter.take("select * from /a;\ninsert into /a b='")]).toHaveLength(0);
   const piece = "x".repeat(1024 * 1024);
   expect(() => {
-    for (let count = 0; count < 10; count += 1) splitter.take(piece);
+    for (let count = 0; count < 10; count += 1) Array.from(splitter.take(piece));
   }).toThrow("at line 1 column 18 has more than");
+});
+
+test("a statement is handed on before the one behind it is looked for", () => {
+  const splitter = new StatementSplitter();
+  const taken = splitter.take(`select * from /a;select * from /b;${" ".repeat(200)}`);
+  expect(taken.next().value).toMatchObject({ text: "select * from /a" });
+  taken.return(undefined);
+  expect(Array.from(splitter.end(), ({ text }) => text)).toEqual(["select * from /b"]);
 });

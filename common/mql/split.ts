@@ -54,26 +54,24 @@ export class StatementSplitter {
   #cases = 0;
   #enclosure: Enclosure | undefined;
 
-  /** Returns the statements that this piece completes. */
-  take(piece: string): StatementText[] {
+  /** Yields the statements that this piece completes, each found when it is asked for. Read all before the next call. */
+  *take(piece: string): Generator<StatementText> {
     this.#held += piece;
-    const found = this.#scan(LOOKAHEAD_CHARACTERS);
-    if (this.#held.length <= MQL_TEXT_MAX_CHARACTERS + piece.length) return found;
-    throw this.#tooLong();
+    yield* this.#scan(LOOKAHEAD_CHARACTERS);
+    if (this.#held.length > MQL_TEXT_MAX_CHARACTERS + piece.length) throw this.#tooLong();
   }
 
-  /** Returns the last statement, which needs no separator. */
-  end(): StatementText[] {
-    const found = this.#scan(0);
-    return [...found, ...this.#cut(this.#held.length)];
+  /** Yields the last statement, which needs no separator. */
+  *end(): Generator<StatementText> {
+    yield* this.#scan(0);
+    yield* this.#cut(this.#held.length);
   }
 
-  #scan(lookahead: number): StatementText[] {
-    const found: StatementText[] = [];
+  *#scan(lookahead: number): Generator<StatementText> {
     for (;;) {
       const until = this.#held.length - lookahead;
-      if (this.#at >= until) return found;
-      if (this.#enclosure === undefined) found.push(...this.#plain(until));
+      if (this.#at >= until) return;
+      if (this.#enclosure === undefined) yield* this.#plain(until);
       else this.#enclosed(this.#enclosure, until);
     }
   }

@@ -1,7 +1,8 @@
 import { once } from "node:events";
+import { setImmediate } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { quantile, type Figure } from "./frame.ts";
-import { preparedCall, ROUTE_CLASSES, send } from "./hostile-routes.ts";
+import { preparedCall, ROUTE_CLASSES, send, type PreparedCall } from "./hostile-routes.ts";
 import { residentMb } from "./process.ts";
 import type { ProbedController } from "./turn-probe.ts";
 
@@ -33,7 +34,7 @@ parentPort.once("message", () => (isOver = true));
  * memory of its process.
  */
 export async function crowdFigures(controller: ProbedController): Promise<readonly Figure[]> {
-  const calls = await Promise.all(crowd().map((call) => preparedCall(controller, call, true)));
+  const calls = await prepared(controller);
   const prober = new Worker(PROBING, { eval: true, workerData: `${controller.odp.url}/healthz` });
   await once(prober, "online");
   const resident = peakResident(controller.odp.controller.pid);
@@ -55,6 +56,21 @@ export async function crowdFigures(controller: ProbedController): Promise<readon
     },
     { name: `memory of the process ${beside}`, unit: "MB", ours: resident.end(), against: RESIDENT_GOAL_MB, ...goal },
   ];
+}
+
+/**
+ * Making their bodies takes longer than the controller keeps an idle connection. Without turns of the event loop in
+ * between, one that it closed meanwhile would still look open, and a body that asks the controller would fail.
+ */
+async function prepared(controller: ProbedController): Promise<readonly PreparedCall[]> {
+  const calls: PreparedCall[] = [];
+  for (const call of crowd()) {
+    // What came is heard between the two.
+    await setImmediate();
+    await setImmediate();
+    calls.push(await preparedCall(controller, call, true));
+  }
+  return calls;
 }
 
 /** In turns of each class. */

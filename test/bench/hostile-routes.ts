@@ -15,7 +15,7 @@ const ENVELOPE_BYTES = 4_096;
 
 export const ROUTE_CLASSES: readonly RouteClass[] = [...CALL_CLASSES, ...BULK_CLASSES];
 
-interface PreparedCall {
+export interface PreparedCall {
   readonly call: HostileCall;
   readonly url: string;
   readonly body: Uint8Array | undefined;

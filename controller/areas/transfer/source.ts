@@ -32,11 +32,11 @@ export interface FaultPlace {
   readonly field?: string;
 }
 
-/** Yields the statements of a script as they are read; never holds all of them. */
+/** Yields the statements of a script as they come; never holds all of them. A reader may give way between any two. */
 export async function* scriptParts(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<ScriptPart> {
   const splitter = new StatementSplitter();
-  for await (const piece of scriptText(bytes, encoding)) yield* splitter.take(piece).map(partOf);
-  yield* splitter.end().map(partOf);
+  for await (const piece of scriptText(bytes, encoding)) for (const found of splitter.take(piece)) yield partOf(found);
+  for (const found of splitter.end()) yield partOf(found);
 }
 
 /** The text of a script. Bytes that are invalid in its encoding (UTF-8 if absent) are an error. */
