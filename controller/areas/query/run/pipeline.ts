@@ -37,7 +37,7 @@ function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonl
   if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
     // Most queries by far: nothing is held, and only what is answered is made into rows.
     const answered = windowed(given.source, shape, {
-      project: projection(shape.outputs, shape.fields),
+      project: noting(projection(shape.outputs, shape.fields), given.onRow),
       rowWork,
       slices: given.slices,
     });
@@ -64,6 +64,8 @@ export interface Input<R> {
   readonly bytesOf?: (row: R) => number;
   /** Called with the sort keys of the last row when it fills its page. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
+  /** Called with each row of an answer that is not sorted, and what it was made of. */
+  readonly onRow?: ((answered: Row, row: R) => void) | undefined;
   /** Called when the default limit left rows out, before the first row of the answer. */
   readonly onMore?: (() => void) | undefined;
   /**
@@ -274,6 +276,15 @@ function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnT
   if (value.kind !== "field") throw new RangeError("rows are ordered by their own fields");
   const source = fields.source(value.field);
   return (row) => sortKey(source.kind(row), source.read(row));
+}
+
+function noting<R>(project: (row: R) => Row, onRow: Input<R>["onRow"]): (row: R) => Row {
+  if (onRow === undefined) return project;
+  return (row) => {
+    const result = project(row);
+    onRow(result, row);
+    return result;
+  };
 }
 
 /** Columns a row's class lacks are left out; columns that are not set are null. */
