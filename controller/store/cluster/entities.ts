@@ -128,6 +128,12 @@ export class EntityTable {
     return keys.map((key) => found.get(`${key.cid}:${key.id}`));
   }
 
+  /** In the order of `keys`, those that live. */
+  async living(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly Entity[]> {
+    const found = await this.find(keys, this.#tables.cassandra.deadline(), cells);
+    return found.flatMap((one) => (one === undefined ? [] : [one.entity]));
+  }
+
   /** The greatest time of a change that was made; infinite where it is no longer known. */
   async writtenUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
     const [row] = await this.#tables.cassandra.read({ query: this.#selectWritten, params: [cid, id] }, deadline);
@@ -142,15 +148,24 @@ export class EntityTable {
 
   /** By the indexes of the table itself, which all nodes are asked for. */
   async search(request: IndexRequest, page: DriverPage): Promise<PageOfEntities> {
-    const conditions = [
-      ...request.classes.map((term) => ({ text: "classes CONTAINS ?", value: term })),
-      ...rangeConditions(request.ranges ?? []),
-    ];
-    const where = conditions.map((condition) => condition.text).join(" AND ");
+    const { where, params } = conditionsOf(request);
     const selection = selectionOf(request.cells);
     const query = `SELECT cid, id, ${PRESENT}${selection.text} FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
-    const params = [...selection.params, ...conditions.map((condition) => condition.value)];
-    return this.#pageOfEntities({ query, params }, page, selection);
+    return this.#pageOfEntities({ query, params: [...selection.params, ...params] }, page, selection);
+  }
+
+  /** As `search`, of each entity its key alone. */
+  async keys(
+    request: Omit<IndexRequest, "cells">,
+    page: DriverPage,
+  ): Promise<{ readonly keys: readonly EntityKey[]; readonly state?: string }> {
+    const { cassandra } = this.#tables;
+    const { where, params } = conditionsOf(request);
+    const query = `SELECT cid, id, birth, ends FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
+    const { rows, state } = await cassandra.page({ query, params }, page, cassandra.deadline());
+    const nowMs = this.#nowMs();
+    const keys = rows.filter((row) => row.birth !== null && !isEnded(row, nowMs)).map(keyOf);
+    return { keys, ...(state === undefined ? {} : { state }) };
   }
 
   /** By the index of classes, of each entity its birth alone. */
@@ -329,6 +344,20 @@ function endOf(endsAtMs: number): bigint {
 function endsAtMs({ ends }: types.Row): number | undefined {
   if (ends === null || ends === undefined) return undefined;
   return Number(ends) >= NEVER_MS ? Infinity : Number(ends);
+}
+
+function conditionsOf({ classes, ranges = [] }: Omit<IndexRequest, "cells">): {
+  readonly where: string;
+  readonly params: readonly CqlValue[];
+} {
+  const conditions = [
+    ...classes.map((term) => ({ text: "classes CONTAINS ?", value: term })),
+    ...rangeConditions(ranges),
+  ];
+  return {
+    where: conditions.map((condition) => condition.text).join(" AND "),
+    params: conditions.map((condition) => condition.value),
+  };
 }
 
 function isEnded(row: types.Row, nowMs: number): boolean {

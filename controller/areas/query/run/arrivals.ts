@@ -6,7 +6,6 @@ import type { Output } from "../plan/outputs.ts";
 import { isTimeOfRow } from "../plan/paging.ts";
 import type { SelectPlan } from "../plan/plan.ts";
 import { isPseudo } from "../plan/pseudo.ts";
-import type { UnionPlan } from "./union.ts";
 
 /** The places of rows of a UNION in the order of arrival, by the ids of the objects that they were made of. */
 export class Arrivals {
@@ -24,7 +23,10 @@ export class Arrivals {
 }
 
 /** The direction of the time that a UNION of single objects is ordered by; absent where that is no time of theirs in each part. */
-export function arrivalOf({ orderBy }: UnionPlan, parts: readonly (SelectPlan | JoinPlan)[]): boolean | undefined {
+export function arrivalOf(
+  { orderBy }: { readonly orderBy: readonly { readonly name: string; readonly descending: boolean }[] },
+  parts: readonly (SelectPlan | JoinPlan)[],
+): boolean | undefined {
   return orderBy.find(({ name }) => parts.every((part) => isOfObjects(part) && answersTime(part, name)))?.descending;
 }
 
