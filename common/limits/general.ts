@@ -61,7 +61,7 @@ export const PATH_LINKS_MAX = 40;
 
 // Time zones.
 export const ZONE_NAME_MAX_CHARACTERS = 64;
-/** Zones that are kept by name: the format of each takes some 20 KB. */
-export const ZONES_KEPT = 500;
+/** Zones that are kept by name, all names that there are: the format of each takes some 20 KB. */
+export const ZONES_KEPT = 700;
 /** Parts of years whose offsets are kept, of all zones together: each takes some 200 bytes, 8 are a year. */
 export const ZONE_PARTS_KEPT = 50_000;
