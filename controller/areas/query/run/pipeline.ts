@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
+import { setMember } from "../../../../common/members.ts";
 import { type GroupRow, Grouping } from "../expressions/aggregate.ts";
 import type { Fields } from "../expressions/fields.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
@@ -223,7 +224,7 @@ export function* groupRows(
 
 function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
   const result: Row = {};
-  for (const { name, source } of outputs) result[name] = source.read(row) ?? null;
+  for (const { name, source } of outputs) setMember(result, name, source.read(row) ?? null);
   return result;
 }
 
@@ -304,7 +305,7 @@ function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>):
   const source = fields.source(value.field);
   return (row, result) => {
     const own = source.read(row);
-    if (own !== undefined) result[name] = own;
+    if (own !== undefined) setMember(result, name, own);
   };
 }
 
