@@ -124,7 +124,7 @@ describe("a command policy", () => {
     expect((await records()).slice(0, 2)).toEqual(["编码", "\ufffd"]);
     expect((await bodies("run"))[0]).toMatchObject({
       state: "ok",
-      message: "1 characters of the output are no gbk",
+      message: "1 character of the output is no gbk",
       records: 2,
     });
     apply(2, command({ command: "true", attrs: { encoding: "klingon" } }));
