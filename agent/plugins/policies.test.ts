@@ -127,8 +127,15 @@ describe("a command policy", () => {
       message: "1 character of the output is no gbk",
       records: 2,
     });
-    apply(2, command({ command: "true", attrs: { encoding: "klingon" } }));
-    await until(() => Promise.resolve(supervisor.states.get("p")?.includes('attrs.encoding="klingon"')));
+  });
+
+  it("that an earlier version stored with an encoding that does not exist goes on in UTF-8, with a warning", async () => {
+    apply(1, command({ command: "echo größer", interval: 1, unit: "second", attrs: { encoding: "klingon" } }));
+    await until(async () => (await bodies("run")).length >= 1);
+    expect((await records())[0]).toContain("größer");
+    expect(supervisor.states.get("p")).toBe("running");
+    const warning = expect.stringMatching(/^warn .*"policy":"p","encoding":"klingon"/);
+    expect(log.slice(-50)).toContainEqual(warning);
   });
 
   it("that is a daemon whose program is not there fails with that reason", async () => {
