@@ -1,5 +1,4 @@
 import type { types } from "cassandra-driver";
-import { AppError } from "../../../common/errors.ts";
 import { COUNTED_ROWS_PER_READ, ENTITIES_PER_READ } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import type {
@@ -10,8 +9,6 @@ import type {
   EntityChange,
   EntityKey,
   EntityTrace,
-  FindRequest,
-  NumberRange,
   Page,
   PageRequest,
 } from "../objects.ts";
@@ -21,6 +18,7 @@ import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { groupsOf } from "./groups.ts";
+import { conditionsOf, type IndexRequest } from "./index-conditions.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
 import { NEVER_MS, removalKeptSeconds, ttlSeconds, type Tables } from "./tables.ts";
@@ -39,9 +37,6 @@ const ASSIGNMENTS = [
   "classes = classes - ?",
   "ends = ?",
 ];
-
-/** What an index query asks for: all that is in a class, in ranges of numbers, or both. */
-type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: readonly string[] };
 
 /** What is known of one key. */
 export interface FoundEntity {
@@ -346,20 +341,6 @@ function endsAtMs({ ends }: types.Row): number | undefined {
   return Number(ends) >= NEVER_MS ? Infinity : Number(ends);
 }
 
-function conditionsOf({ classes, ranges = [] }: Omit<IndexRequest, "cells">): {
-  readonly where: string;
-  readonly params: readonly CqlValue[];
-} {
-  const conditions = [
-    ...classes.map((term) => ({ text: "classes CONTAINS ?", value: term })),
-    ...rangeConditions(ranges),
-  ];
-  return {
-    where: conditions.map((condition) => condition.text).join(" AND "),
-    params: conditions.map((condition) => condition.value),
-  };
-}
-
 function isEnded(row: types.Row, nowMs: number): boolean {
   return (endsAtMs(row) ?? Infinity) <= nowMs;
 }
@@ -401,25 +382,4 @@ function latest(lastUs: number, cells: Cells): number {
 /** Its own copy: the driver's buffers are windows on whole answers. */
 export function plainBytes(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer);
-}
-
-function slotColumn(slot: number): string {
-  if (!SLOTS.includes(slot)) throw new AppError("invalid", `There is no number slot ${slot}.`);
-  return `n${slot}`;
-}
-
-/** Cassandra takes one lower and one upper bound per column: several ranges of one slot become their intersection. */
-function rangeConditions(ranges: readonly NumberRange[]): { readonly text: string; readonly value: number }[] {
-  const bounds = new Map<number, { from: number; to: number }>();
-  for (const range of ranges) {
-    const bound = bounds.get(range.slot) ?? { from: -Infinity, to: Infinity };
-    bounds.set(range.slot, {
-      from: Math.max(bound.from, range.from ?? -Infinity),
-      to: Math.min(bound.to, range.to ?? Infinity),
-    });
-  }
-  return [...bounds].flatMap(([slot, bound]) => [
-    { text: `${slotColumn(slot)} >= ?`, value: bound.from },
-    { text: `${slotColumn(slot)} <= ?`, value: bound.to },
-  ]);
 }
