@@ -1,6 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { decodeTime, isValid } from "ulid";
+import { seededRandom } from "../test/helpers/clock.ts";
 import {
+  arrivalText,
   entropyPlus,
   formatObjectId,
   joinKeys,
@@ -90,4 +92,19 @@ describe("ids made of a time", () => {
   test("a UUID has version 7 and the variant of RFC 9562", () => {
     expect(uuidOf(1, bytes(255, 255, 255, 255))).toBe("00000000-0001-7fff-bfff-000000000000");
   });
+});
+
+test("keys of records and of objects that are made in turns follow each other in one order", () => {
+  const random = seededRandom(5);
+  for (let time = 0; time < 50; time += 1) {
+    const first = random.bytes(10);
+    const keys = Array.from({ length: 6 }, (_, at) =>
+      at % 2 === 0 ? ulidOf(1_000, entropyPlus(first, at)) : uuidOf(1_000, entropyPlus(first, at)),
+    );
+    const texts = [...keys, uuidOf(1_001, first)].map(arrivalText);
+    expect(texts.toSorted()).toEqual(texts);
+    expect(new Set(texts).size).toBe(texts.length);
+  }
+  for (const key of ["web-1", "", "01KDVDNA00KAQCK5CM29FRFSK", "019b76da-a800-4aae-8995-94125f87e65c"])
+    expect(arrivalText(key)).toBe(key);
 });

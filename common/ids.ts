@@ -107,6 +107,23 @@ export function uuidOf(timeMs: number, entropy: Uint8Array): string {
   return `${time.slice(0, 8)}-${time.slice(8)}-${rest.slice(0, 4)}-${rest.slice(4, 8)}-${rest.slice(8)}`;
 }
 
+/**
+ * A text by which keys that the platform makes, ULIDs and UUIDs of version 7, follow each other in the order in which
+ * they were made, also one kind among the other. Other keys stay as they are.
+ */
+export function arrivalText(key: string): string {
+  if (ulidTimeMs(key) === undefined) return UUID_7.test(key) ? key.replaceAll("-", "") : key;
+  let bits = 0n;
+  for (const character of key) bits = bits * 32n + BigInt(CROCKFORD.indexOf(character.toUpperCase()));
+  // A UUID has its version and variant in the place of six bits of the ten bytes.
+  const asUuid = (bits & ~UUID_7_REPLACED) | UUID_7_MARKS;
+  return asUuid.toString(16).padStart(32, "0");
+}
+
+const UUID_7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+const UUID_7_REPLACED = (0xfn << 76n) | (0x3n << 62n);
+const UUID_7_MARKS = (0x7n << 76n) | (0x2n << 62n);
+
 function timeText(timeMs: number): string {
   let rest = Math.min(Math.max(Math.trunc(timeMs), 0), ULID_TIME_MAX_MS);
   let text = "";

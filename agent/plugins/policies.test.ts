@@ -124,11 +124,18 @@ describe("a command policy", () => {
     expect((await records()).slice(0, 2)).toEqual(["编码", "\ufffd"]);
     expect((await bodies("run"))[0]).toMatchObject({
       state: "ok",
-      message: "1 characters of the output are no gbk",
+      message: "1 character of the output is no gbk",
       records: 2,
     });
-    apply(2, command({ command: "true", attrs: { encoding: "klingon" } }));
-    await until(() => Promise.resolve(supervisor.states.get("p")?.includes('attrs.encoding="klingon"')));
+  });
+
+  it("that an earlier version stored with an encoding that does not exist goes on in UTF-8, with a warning", async () => {
+    apply(1, command({ command: "echo größer", interval: 1, unit: "second", attrs: { encoding: "klingon" } }));
+    await until(async () => (await bodies("run")).length >= 1);
+    expect((await records())[0]).toContain("größer");
+    expect(supervisor.states.get("p")).toBe("running");
+    const warning = expect.stringMatching(/^warn .*"policy":"p","encoding":"klingon"/);
+    expect(log.slice(-50)).toContainEqual(warning);
   });
 
   it("that is a daemon whose program is not there fails with that reason", async () => {

@@ -62,7 +62,7 @@ export const PATH_LINKS_MAX = 40;
 
 // Time zones.
 export const ZONE_NAME_MAX_CHARACTERS = 64;
-/** Time zones cached by name. The format of each takes some 20 KB. */
-export const ZONES_KEPT = 500;
+/** Time zones cached by name: enough for all names. The format of each takes some 20 KB. */
+export const ZONES_KEPT = 700;
 /** Cached parts of years with their offsets, for all zones. Each takes some 200 bytes; 8 are a year. */
 export const ZONE_PARTS_KEPT = 50_000;

@@ -124,6 +124,13 @@ export const QUERY_FUNCTION_TEXT_MAX_CHARACTERS = 1024 * 1024;
 /** Characters that all functions of one row read and create together, because there is no pause within a row. */
 export const QUERY_ROW_CHARACTERS_MAX = 4 * MIB;
 /**
+ * Offsets of time zones that the functions of one row and of one statement look up; cached ones (`ZONE_PARTS_KEPT`) do
+ * not count. Each takes some microseconds, and there is no pause within a row. All existing zones at one time take some
+ * 6,000; one zone takes 29,000 for all years from 1800 to 2100.
+ */
+export const QUERY_ROW_ZONE_OFFSETS_MAX = 8_000;
+export const QUERY_ZONE_OFFSETS_MAX = 300_000;
+/**
  * Characters that the LIKE, CONTAINS and full-text conditions of a statement examine per row, because there is no pause
  * within a row. Those of PHRASE, PREFIX and FUZZY count 20 times. The slowest take a tenth of a second for this number.
  */

@@ -1,4 +1,5 @@
 import { MQL_WRITTEN_COLUMNS_MAX } from "../limits.ts";
+import { counted } from "../text/counted.ts";
 import type { Assignment, Delete, Insert, InsertJson, Operand, PastInsert, Update, ValueNode } from "./ast.ts";
 import { parseExpression } from "./parse-condition.ts";
 import { parseClassRef, parseWhere } from "./parse-select.ts";
@@ -84,7 +85,8 @@ function valueRow(reader: TokenReader, length: number): readonly ValueNode[] {
   const values = [parseValue(reader)];
   while (reader.acceptSign(",")) values.push(parseValue(reader));
   reader.expectSign(")");
-  if (values.length !== length) throw reader.complain(start, `expected ${length} values but found ${values.length}`);
+  if (values.length !== length)
+    throw reader.complain(start, `expected ${counted(length, "value")} but found ${values.length}`);
   return values;
 }
 

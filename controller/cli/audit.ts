@@ -4,6 +4,7 @@ import type { AuditReport } from "../../common/api/audit.ts";
 import { anchorLine, NewestAnchors } from "../../common/audit-anchor.ts";
 import type { Client } from "../../common/client/client.ts";
 import { AppError } from "../../common/errors.ts";
+import { counted } from "../../common/text/counted.ts";
 
 /** Exit codes of `odp audit verify`; 1 is for what could not be asked. */
 export const AUDIT_BROKEN = 2;
@@ -41,7 +42,7 @@ export async function verifyAudit(options: VerifyOptions): Promise<number> {
   for await (const told of client.lines(method, "/audit/verify", { query, signal, ...given })) {
     const line = told as Line;
     if (line.error) throw new AppError("unavailable", line.error.message);
-    if (line.entries !== undefined) note(`${line.entries} entries`);
+    if (line.entries !== undefined) note(counted(line.entries, "entry", "entries"));
     report = line.report ?? report;
   }
   if (report === undefined) throw new AppError("unavailable", "The answer broke off before the end of the trail.");
@@ -69,7 +70,10 @@ async function anchorsOf(files: readonly string[], tenant: string): Promise<read
   for (const file of files)
     for await (const line of createInterface({ input: createReadStream(file) })) newest.add(line);
   if (newest.unreadable > 0)
-    throw new AppError("invalid", `${newest.unreadable} lines of ${files.join(", ")} are no anchors.`);
+    throw new AppError(
+      "invalid",
+      `${counted(newest.unreadable, "line of", "lines of")} ${files.join(", ")} ${newest.unreadable === 1 ? "is no anchor" : "are no anchors"}.`,
+    );
   return newest.all.map((anchor) => anchorLine(anchor).trimEnd());
 }
 
@@ -80,7 +84,7 @@ function textOf({ entries, runs, anchors, anchorFault, first, problems, notes = 
   const lines = [
     first === undefined ? "The trail is sound." : `THE TRAIL IS BROKEN (${first.kind}): ${first.text}`,
     ...problems.slice(1).map((problem) => `  also: ${problem}`),
-    `${entries} entries of ${runs} runs, ${anchors} of them compared with what is kept outside the store.`,
+    `${counted(entries, "entry", "entries")} of ${counted(runs, "run")}, ${anchors} of them compared with what is kept outside the store.`,
     ...notes,
     ...(anchorFault === undefined ? [] : [`NOT ANCHORED: ${anchorFault}`]),
   ];

@@ -4,6 +4,7 @@ import { Client } from "../../common/client/client.ts";
 import { AppError, errorText } from "../../common/errors.ts";
 import { KEY_STATUS_DEADLINE_MS } from "../../common/limits.ts";
 import { parseTimestamp } from "../../common/timestamps.ts";
+import { counted } from "../../common/text/counted.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { aheadOf, aheadRows } from "./ahead.ts";
 import { exportAudit, verifyAudit } from "./audit.ts";
@@ -46,7 +47,7 @@ program
     show(rows);
     if (more)
       console.error(
-        `${Array.isArray(rows) ? rows.length : 0} rows; there are more: add LIMIT n, or LIMIT -1 for all of them.`,
+        `${counted(Array.isArray(rows) ? rows.length : 0, "row")}; there are more: add LIMIT n, or LIMIT -1 for all of them.`,
       );
   });
 
@@ -254,7 +255,7 @@ audit
       { client: client(), signal: ended(), write: (text: string) => output.write(text) },
       period,
     );
-    console.error(`${entries} entries`);
+    console.error(counted(entries, "entry", "entries"));
   });
 
 try {

@@ -1,6 +1,7 @@
 import type { Static } from "typebox";
 import type { RepairsOutput } from "../../common/api/cluster.ts";
 import type { Client } from "../../common/client/client.ts";
+import { counted } from "../../common/text/counted.ts";
 
 export type Repairs = Static<typeof RepairsOutput>;
 
@@ -17,7 +18,7 @@ export function repairRows({ tables }: Repairs): readonly Readonly<Record<string
   return sorted.map(({ table, repairedMs, everyMs, due }) => ({
     table,
     repaired: repairedMs === undefined ? "not within 30 days" : new Date(repairedMs).toISOString(),
-    every: `${Math.round(everyMs / DAY_MS)} days`,
+    every: counted(Math.round(everyMs / DAY_MS), "day"),
     due: due ? "due" : "",
   }));
 }

@@ -1,6 +1,7 @@
 import type { Static } from "typebox";
 import type { ScrubReport as Report, ScrubStatus as Status } from "../../common/api/cluster.ts";
 import type { Client } from "../../common/client/client.ts";
+import { counted } from "../../common/text/counted.ts";
 
 type ScrubReport = Static<typeof Report>;
 type ScrubStatus = Static<typeof Status>;
@@ -36,7 +37,7 @@ export async function statusOf(client: Pick<Client, "call">): Promise<ScrubStatu
 /** One line. */
 export function progressOf({ step, looked, bytes, missing, superfluous, damaged }: ScrubReport): string {
   const { objects, indexes, sources, targets, contents } = looked;
-  const seen = `${objects} objects, ${indexes} rows of indexes, ${sources} and ${targets} ends of edges, ${contents} contents (${bytes} bytes)`;
+  const seen = `${counted(objects, "object")}, ${counted(indexes, "row")} of indexes, ${sources} and ${targets} ends of edges, ${contents} contents (${bytes} bytes)`;
   return `${step}: ${seen}; ${missing} missing, ${superfluous} superfluous, ${damaged} damaged`;
 }
 

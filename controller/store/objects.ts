@@ -42,7 +42,7 @@ export interface ObjectStore {
   trace(keys: readonly EntityKey[]): Promise<readonly EntityTrace[]>;
 
   /** Living entities that have every term and are in every range. At least one term or range is required. */
-  find(request: FindRequest, page: PageRequest): Promise<Page<Entity>>;
+  find(request: FindRequest, page: PageRequest): Promise<FoundPage>;
 
   /** The indexes that `find` would use, and their estimated sizes. No entity is read. */
   estimate(request: FindRequest): Promise<FindEstimate>;
@@ -262,6 +262,11 @@ export interface FindRequest {
   readonly cells?: CellChoice;
 }
 
+export interface FoundPage extends Page<Entity> {
+  /** Entities with one number came in any order from here on, as they are too many to sort. */
+  readonly isMixed?: true;
+}
+
 export interface TermsRequest {
   /** At least one character. */
   readonly beginning: string;
@@ -301,13 +306,16 @@ export interface CellChoice {
 }
 
 /**
- * Order by the number in a slot. Entities without a number are not found; equal numbers come in any order. Data written
- * in the meantime may be missing, come twice or out of place. An engine may leave terms to the caller. A page costs
- * about as much as one without order, however much data is outside of it.
+ * By the number in a slot: those without one are not found. Equal ones come by class number and id, in the same
+ * direction, but for `FoundPage.isMixed`; ids with characters from U+D800 on have no promised place among them. What is
+ * written meanwhile may be missing, come twice or out of place. An engine may leave terms to the caller. A page costs
+ * about as much as one in no order, whatever lies outside of it.
  */
 export interface NumberOrder {
   readonly slot: number;
   readonly descending: boolean;
+  /** Where the range begins: of the entities with that number only those behind this one in the order. */
+  readonly behind?: EntityKey;
 }
 
 /** Both ends are inclusive; an absent end is open. */

@@ -1,4 +1,5 @@
 import { AppError } from "../../common/errors.ts";
+import { counted } from "../../common/text/counted.ts";
 
 /** A bound on the number of waiting tasks, and its name in errors. */
 export interface QueueBound {
@@ -120,7 +121,7 @@ function branch<T>(): Branch<T> {
 }
 
 function full({ tasks, tasksLimit }: QueueBound): AppError {
-  return new AppError("limited", `${tasks} tasks wait for a thread: come back later.`, {
+  return new AppError("limited", `${counted(tasks, "task waits", "tasks wait")} for a thread: come back later.`, {
     details: { limit: tasksLimit },
   });
 }

@@ -18,6 +18,8 @@ export class LogLooks implements AsyncDisposable {
   readonly folder: string;
   readonly log: string;
   readonly clock = new TestClock();
+  /** Lines of the agent's own log. */
+  readonly logged: Readonly<Record<string, unknown>>[] = [];
   writer: FileHandle;
   readonly #spec: LogPolicySpec;
   #outbox: Outbox;
@@ -130,7 +132,7 @@ export class LogLooks implements AsyncDisposable {
   #follower(): LogFiles {
     const spec = this.#spec;
     const host = createHost({
-      log: () => undefined,
+      log: (level, message, fields) => this.logged.push({ level, message, ...fields }),
       clock: this.clock,
       random: seededRandom(1),
       exec: createExec({ clock: realClock, folder: join(this.folder, "running"), environment: {} }),

@@ -359,13 +359,25 @@ export class MemoryObjectStore implements ObjectStore {
 /** Names items by sortable numbers, so that pages can continue after a name. */
 function inOrder(
   living: readonly (readonly [name: string, entity: Entity])[],
-  { slot, descending }: NumberOrder,
+  { slot, descending: isDescending, behind }: NumberOrder,
 ): readonly (readonly [place: string, entity: Entity])[] {
-  const named = living.flatMap(([name, entity]) => {
+  const placeOf = (number: number, key: EntityKey): string =>
+    `${sortingText(isDescending ? -number : number)} ${sortingName(key, isDescending)}`;
+  const named = living.flatMap(([, entity]) => {
     const number = entity.numbers[slot];
-    return number === undefined ? [] : [[`${sortingText(descending ? -number : number)} ${name}`, entity] as const];
+    return number === undefined ? [] : [[placeOf(number, entity.key), entity] as const];
   });
-  return named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const sorted = named.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const [first] = sorted;
+  const from = first && behind && placeOf(first[1].numbers[slot] ?? 0, behind);
+  return from === undefined ? sorted : sorted.filter(([place]) => place > from);
+}
+
+/** Whose order is that of the keys, or the opposite one. */
+function sortingName({ cid, id }: EntityKey, isDescending: boolean): string {
+  const bytes = Buffer.from(`${String(cid).padStart(10, "0")}/${id}`);
+  // Behind the end of a name comes nothing, or all that begin with it.
+  return isDescending ? `${Buffer.from(bytes.map((byte) => 255 - byte)).toString("hex")}~` : bytes.toString("hex");
 }
 
 function sortingText(number: number): string {

@@ -528,7 +528,7 @@ async function orderedRead(
     for (let at = 0; at < Math.min(most, rows.length); at += 2)
       yield await Promise.resolve(rows.slice(at, Math.min(most, at + 2)));
   };
-  return { pages: answered(), isWhole: () => rows.length <= most };
+  return { pages: answered(), isWhole: () => rows.length <= most, isById: () => false };
 }
 
 function fits(row: ObjectRow, where: readonly Pushdown[]): boolean {

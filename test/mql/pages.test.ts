@@ -19,7 +19,7 @@ const SERIES = [
   { pages: MQL_SERIES, bounds: 17 },
   { pages: ["deploy/docs/mql-from-sql.md"], bounds: 0 },
   { pages: ["deploy/docs/mql-joins.md"], bounds: 5 },
-  { pages: ["deploy/docs/mql-times.md"], bounds: 2 },
+  { pages: ["deploy/docs/mql-times.md"], bounds: 4 },
   { pages: ["deploy/docs/search.md"], bounds: 5 },
   { pages: ["deploy/docs/search-times.md"], bounds: 0 },
 ];

@@ -1,9 +1,9 @@
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
-import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import { AppError } from "../../../common/errors.ts";
 import { policyMarks } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
+import { storedEncoding } from "../../stored-encoding.ts";
 import { DaemonRunner } from "./daemon.ts";
 import { IntervalRunner } from "./interval.ts";
 import { interruptedRun } from "./run.ts";
@@ -19,7 +19,8 @@ export const commandPolicy: PolicyPlugin = {
     if (!isCommandSpec(spec)) throw new AppError("invalid", `The policy ${policy.name} is no command policy.`);
     if (spec.ctype === 0 && given.depotFolder === undefined)
       throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
-    const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec), encoding: policyEncoding(spec) };
+    const encoding = storedEncoding(policy.name, spec, host);
+    const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec), encoding };
     return spec.isdaemon ? new DaemonRunner(work) : new IntervalRunner(work);
   },
   async forget(policy, host) {

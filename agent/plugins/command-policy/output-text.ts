@@ -1,5 +1,6 @@
 import type { Encoding } from "../../../common/text/encodings.ts";
 import { TextStream } from "../../../common/text/text-stream.ts";
+import { counted } from "../../../common/text/counted.ts";
 
 /**
  * Reads the output of a command in its encoding and gives it in UTF-8. Without an encoding the bytes pass as they are.
@@ -30,6 +31,8 @@ export class OutputText {
   /** Says how many characters of the standard output were none of the encoding; empty when all were. */
   get complaint(): string {
     const count = this.#out?.malformed ?? 0;
-    return count === 0 ? "" : `${count} characters of the output are no ${this.#out?.encoding.name}`;
+    return count === 0
+      ? ""
+      : `${counted(count, "character of the output is", "characters of the output are")} no ${this.#out?.encoding.name}`;
   }
 }

@@ -1,4 +1,3 @@
-import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -6,6 +5,7 @@ import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
+import { storedEncoding } from "../../stored-encoding.ts";
 import { LogRunner } from "./runner.ts";
 import type { LogWork } from "./work.ts";
 
@@ -18,9 +18,9 @@ export const logPolicy: PolicyPlugin = {
   },
 };
 
-/** Throws `AppError("invalid")` for an expression, delimiter or encoding that cannot be used. */
+/** Throws `AppError("invalid")` for an expression or delimiter that cannot be used. */
 export function logWork(policy: Policy, spec: LogPolicySpec, host: Host): LogWork {
-  const encoding = policyEncoding(spec);
+  const encoding = storedEncoding(policy.name, spec, host);
   return {
     policy,
     spec,

@@ -207,6 +207,14 @@ describe("a log in an encoding that its policy names", () => {
     expect(await log.lines()).toEqual(["中文"]);
   });
 
+  test("that does not exist, as a version before has stored it: it is read as UTF-8, and a warning names it", async () => {
+    await using log = await LogLooks.begin({ attrs: { encoding: "klingon" } });
+    await log.writer.appendFile("größer\n");
+    await log.look();
+    expect(await log.lines()).toEqual(["größer"]);
+    expect(log.logged).toContainEqual(expect.objectContaining({ level: "warn", policy: "p", encoding: "klingon" }));
+  });
+
   test("a byte order mark is left out at the beginning of the file only", async () => {
     await using log = await LogLooks.begin({ attrs: { encoding: "utf-16le" } });
     await log.writer.appendFile(Buffer.from("\ufefffirst\n\ufeffsecond\n", "utf16le"));

@@ -260,7 +260,7 @@ describe("anchors outside the store", () => {
     await anchoring.close();
     expect(anchoring).toMatchObject({ waiting: 0, failure: undefined });
     expect(anchorOf(lines().at(-1) ?? "")).toMatchObject({ sequence: 2 });
-    expect((await audit.verifyChain(testPrincipal())).anchorFault).toContain("1 lines of anchors cannot be read");
+    expect((await audit.verifyChain(testPrincipal())).anchorFault).toContain("1 line of anchors cannot be read");
   });
 
   test("no power cut takes what was written there, from the first line on", async () => {

@@ -12,6 +12,7 @@ import {
   AUDIT_WAITING_MAX_ENTRIES,
   STORE_CALL_DEADLINE_MS,
 } from "../../../common/limits.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import { ThreadSlices } from "../../slices.ts";
 import { CallDeadline } from "../../store/call-deadline.ts";
@@ -211,7 +212,7 @@ export class AuditService implements Audit {
     }
     const birthMs = (await bornMs?.(tenant)) ?? 0;
     const anchors = newest.all.filter(({ timeMs }) => timeMs >= birthMs);
-    const unreadable = `${newest.unreadable} lines of anchors cannot be read.`;
+    const unreadable = `${counted(newest.unreadable, "line")} of anchors cannot be read.`;
     const fault = anchoring?.failure ?? (newest.unreadable > 0 ? unreadable : undefined);
     return { anchors, fault };
   }

@@ -1,3 +1,4 @@
+import { counted } from "../../../common/text/counted.ts";
 /** The kind of damage to a trail, as far as the remaining entries show it. */
 export type BreakKind =
   | "altered"
@@ -94,15 +95,18 @@ export function notesOf(
     notes.push("Without an anchor (audit_anchor_file) it is not noticed when the newest entries are cut off.");
   if (uncovered > 0)
     notes.push(
-      `No sealed head covers ${uncovered} entries: they are of the last minute, or of a controller that was killed or is of an earlier version. It is not noticed when the newest of them are cut off.`,
+      `No sealed head covers ${counted(uncovered, "entry: it is", "entries: they are")} of the last minute, or of a controller that was killed or is of an earlier version. It is not noticed when the newest of them are cut off.`,
     );
   if (beforeHeads > 0) notes.push(earlier(beforeHeads, adoptedMs));
-  if (unkeyed > 0) notes.push(`${unkeyed} entries of earlier versions prove nothing: their digests need no key.`);
+  if (unkeyed > 0)
+    notes.push(
+      `${counted(unkeyed, "entry of an earlier version proves nothing: its digest needs", "entries of earlier versions prove nothing: their digests need")} no key.`,
+    );
   return notes;
 }
 
 function earlier(entries: number, adoptedMs: number | undefined): string {
-  const which = `${entries} entries are of runs that an earlier version made, without sealed heads`;
+  const which = `${counted(entries, "entry is", "entries are")} of runs that an earlier version made, without sealed heads`;
   if (adoptedMs === undefined)
     return `${which}: it is not noticed when such a run lost its beginning, nor, without an anchor, its end.`;
   return `${which}: their heads were sealed at ${new Date(adoptedMs).toISOString()}. It is not noticed when such a run lost its beginning or, without an anchor, its end before.`;

@@ -12,6 +12,7 @@ import {
 } from "../../../common/limits.ts";
 import type { JsonBounds } from "../../../common/json-decoder.ts";
 import type { Value } from "../../../common/value.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeJson, encodeJson } from "../../decoding.ts";
@@ -121,7 +122,10 @@ export class ConfigChanges {
     const held = await this.#staged(id, principal, changes);
     const done = this.#start(held).then(() => true, restingOrThrow);
     if (await withinTime(clock, done, untilMs - clock.monotonicMs())) return;
-    throw new AppError("deadline", `The change ${id} of ${changes.length} keys is on record and goes on by itself.`);
+    throw new AppError(
+      "deadline",
+      `The change ${id} of ${counted(changes.length, "key")} is on record and goes on by itself.`,
+    );
   }
 
   async #staged(id: string, principal: Principal, changes: readonly KeyChange[]): Promise<Noted<OpenChange>> {

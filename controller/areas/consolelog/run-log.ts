@@ -1,6 +1,7 @@
 import { SCRIPT_LOG_ENTRY_MAX_CHARACTERS, SCRIPT_LOG_MAX_ENTRIES } from "../../../common/limits.ts";
 import { cutText } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Principal } from "../permissions/index.ts";
 import type { ConsoleLogKind } from "./classes.ts";
@@ -49,7 +50,10 @@ export class RunLog {
 
   entries(): readonly SaidEntry[] {
     if (this.#leftOut === 0) return this.#entries;
-    return [...this.#entries, this.#entry(levelOf("warn"), `${this.#leftOut} more entries were left out.`)];
+    return [
+      ...this.#entries,
+      this.#entry(levelOf("warn"), `${counted(this.#leftOut, "more entry was", "more entries were")} left out.`),
+    ];
   }
 
   #entry(level: number, message: string): SaidEntry {

@@ -357,8 +357,8 @@ test("records that cannot be written do not take the answer away", async () => {
 });
 
 test.each<[Partial<DeploymentRequest>, string]>([
-  [{ versions: [] }, "1 depots but 0 versions"],
-  [{ depots: ["a", "b"] }, "2 depots but 1 versions"],
+  [{ versions: [] }, "1 depot but 0 versions"],
+  [{ depots: ["a", "b"] }, "2 depots but 1 version;"],
   [{ hosts: [] }, "hosts is empty"],
   [{ depots: [], versions: [] }, "depots is empty"],
   [{ depots: ["none"] }, "no depot none"],

@@ -13,6 +13,7 @@ import {
   DISPATCH_GRACE_MS,
 } from "../../../common/limits.ts";
 import { absolutePath, fileName } from "../../../common/paths.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -361,7 +362,7 @@ function checkedPairs(request: DeploymentRequest): readonly { readonly depot: st
   if (depots.length !== versions.length) {
     throw new AppError(
       "invalid",
-      `There are ${depots.length} depots but ${versions.length} versions; there must be one version for each depot.`,
+      `The request names ${counted(depots.length, "depot")} but ${counted(versions.length, "version")}; there must be one version for each depot.`,
     );
   }
   refuseTooMany(hosts.length, depots.length);

@@ -270,6 +270,6 @@ describe("depots and deployments in MQL", () => {
         ["depots", "web"],
         ["versions", "1.0.0"],
       ]),
-    ).toMatchObject({ status: "error", message: expect.stringContaining("2 depots but 1 versions") as string });
+    ).toMatchObject({ status: "error", message: expect.stringContaining("2 depots but 1 version;") as string });
   });
 });

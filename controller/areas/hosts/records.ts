@@ -4,6 +4,7 @@ import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { HOST_CONFIG_MAX_ENTRIES, HOST_CONFIG_VALUE_MAX_BYTES } from "../../../common/limits.ts";
 import { timeZoneOf } from "../../../common/times/index.ts";
 import type { Value } from "../../../common/value.ts";
+import { setMember } from "../../../common/members.ts";
 import { isMask, MASK, type SecretBox } from "../../secrets/index.ts";
 import type { Edit, Objects } from "../objects/index.ts";
 import { byRulesAlone, classAccess, type Principal } from "../permissions/index.ts";
@@ -231,8 +232,8 @@ function splitConfig(config: Readonly<Record<string, unknown>>, present: HostPla
   const gone: string[] = [];
   for (const [name, value] of Object.entries(config)) {
     if (value === null) gone.push(name);
-    else if (!isSecretName(name)) plain[name] = configText(name, value, present);
-    else if (!isMask(configText(name, value, present))) secret[name] = configText(name, value, present);
+    else if (!isSecretName(name)) setMember(plain, name, configText(name, value, present));
+    else if (!isMask(configText(name, value, present))) setMember(secret, name, configText(name, value, present));
   }
   return { plain, secret, gone };
 }

@@ -2,6 +2,7 @@ import { ULID_ORDINALS_MAX } from "../../../common/ids.ts";
 import { INGEST_ERRORS_KEPT_PER_ENTRY, RECORD_MAX_BYTES } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Row } from "../../../common/value.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { levelOf } from "../consolelog/index.ts";
 import type { NewRecord } from "../objects/index.ts";
@@ -94,7 +95,7 @@ export class Faults {
       if (count > 0) this.#push({ ...of, error, level: "warn" }, { raw: "", count, ordinal });
     };
     told(`Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: ${cut} records.`, cut, CUT_ORDINAL);
-    const text = `With bytes that are no character of their encoding, stored as U+FFFD: ${malformed} records.`;
+    const text = `With bytes that are no character of their encoding, stored as U+FFFD: ${counted(malformed, "record")}.`;
     told(text, malformed, MALFORMED_ORDINAL);
   }
 
@@ -115,7 +116,7 @@ export class Faults {
 
   records(): readonly NewRecord[] {
     for (const [entry, { fault, count }] of this.#more) {
-      const error = `${count} more records of this entry could not be parsed.`;
+      const error = `${counted(count, "more record")} of this entry could not be parsed.`;
       this.#push({ ...fault, entry, error }, { raw: "", count, ordinal: MORE_ORDINAL });
     }
     this.#more.clear();

@@ -9,6 +9,7 @@ import {
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Entry, Records } from "../../../proto/gen/agent/v1/agent.ts";
 import { consoleLogPath } from "../consolelog/index.ts";
 import type { NewRecord, Objects, WriteBasis } from "../objects/index.ts";
@@ -342,7 +343,7 @@ function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBa
 
 /** The error, with how often the record was tried again. */
 function told({ error }: ParseFault, { again }: PreparedBatch): string {
-  return again === undefined ? error : `${error} (tried again ${again.attempts} times)`;
+  return again === undefined ? error : `${error} (tried again ${counted(again.attempts, "time")})`;
 }
 
 const COMMAND_ID_TOO_LONG = `The id of a command has at most ${COMMAND_ID_MAX_CHARACTERS} characters.`;

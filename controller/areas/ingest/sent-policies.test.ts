@@ -205,6 +205,17 @@ test("so many hosts are known and no more: of those the store is not asked again
   expect(await ask(3), "gone for the last one").toEqual(["sent/h3"]);
 });
 
+test("a policy has its zone and keeps it, whatever it is called", async () => {
+  const names = ["__proto__", "constructor", "toString"];
+  const assigned = names.map((name) =>
+    policy(name, { rule: "/matrix/rules/a", attrs: { time_zone: "Europe/Berlin" } }),
+  );
+  const host = newHost();
+  await controller(assigned).desired("matrix", host);
+  const zones = await controller([]).zones("matrix", host, "/matrix/rules/a");
+  expect(Object.entries(zones)).toEqual(names.map((name) => [name, "Europe/Berlin"]));
+});
+
 test("zones of policies are those they have now, or had last, by the rule that needs them", async () => {
   const zoned = (name: string, zone: string) =>
     policy(name, { rule: "/matrix/rules/a", attrs: { time_zone: zone, other: "x" } });

@@ -7,6 +7,7 @@ import {
 } from "../../../common/limits.ts";
 import { TIME_ZONE } from "../../../common/api/policies.ts";
 import { findTimeZone } from "../../../common/times/index.ts";
+import { setMember } from "../../../common/members.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
 import type { DesiredPolicy, DesiredStateSource } from "../hosts/index.ts";
@@ -155,7 +156,7 @@ function zonesOf({ zones = {} }: Sent, policies: readonly DesiredPolicy[]): NonN
   for (const { name, spec } of policies) {
     const zone = zoneOf(spec);
     if (zone === undefined) delete after[name];
-    else after[name] = [zone, ruleOf(spec) ?? ""];
+    else setMember(after, name, [zone, ruleOf(spec) ?? ""]);
   }
   return after;
 }

@@ -2,6 +2,7 @@ import { mapLimited } from "../../../common/concurrency.ts";
 import { AppError } from "../../../common/errors.ts";
 import { JOB_PARALLEL_HOSTS, JOB_RUNS_IN_FLIGHT_MAX } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
+import { memberOf } from "../../../common/members.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { NewWork } from "../../store/journal/index.ts";
 import type { KvTxn } from "../../store/kv.ts";
@@ -278,7 +279,7 @@ function onlyWorkOf(run: Run): NewWork<OpenRun> {
 /** The parts of the run that a host's entry stores, without its rights. */
 export function workOf({ id: runId, order, startedMs, deadlineMs }: Run, host: string): NewWork<OpenRun> {
   const { hosts, behind, principal, ...rest } = order;
-  const group = behind?.[host];
+  const group = behind && memberOf(behind, host);
   const { tenant, ospace, user, traceparent } = principal;
   const kept = { ...rest, principal: { tenant, ospace, user, traceparent } };
   return {

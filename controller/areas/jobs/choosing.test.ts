@@ -136,7 +136,7 @@ test("argenc says how commands reach the host, and what they write is kept and a
   };
   const marked = await (await monitoring.runs.execute(admin, "chosen@d", {})).finished;
   expect(marked).toMatchObject([
-    { output: "a\ufffd", message: "1 characters of the output are no gbk, as argenc says." },
+    { output: "a\ufffd", message: "1 character of the output is no gbk, as argenc says." },
   ]);
   const [sent] = monitoring.hosts.sent;
   expect(sent?.command).toMatchObject({ line: expect.stringContaining("\\0261\\0340") as string });

@@ -51,7 +51,7 @@ test("output comes as UTF-8, also where a character comes in pieces and both str
   expect(text.complaint).toBe("");
   text.take({ stderr: true, data: bytes.subarray(0, 1) });
   expect(text.rest().map(({ stderr, data }) => [stderr, Buffer.from(data).toString()])).toEqual([[true, "\ufffd"]]);
-  expect(text.complaint).toBe("1 characters of the output are no gbk, as argenc says.");
+  expect(text.complaint).toBe("1 character of the output is no gbk, as argenc says.");
 });
 
 function encodeGbk(text: string): Uint8Array {

@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { encodingNamed, UTF8, type Encoding } from "../../../common/text/encodings.ts";
 import { decodeText, TextStream } from "../../../common/text/text-stream.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { OutputPiece } from "../hosts/index.ts";
 
 /** Lead and second bytes of the encodings that write a character in one or two bytes. */
@@ -52,7 +53,9 @@ export class OutputText {
    */
   get complaint(): string {
     const count = this.#out.malformed + this.#err.malformed;
-    return count === 0 ? "" : `${count} characters of the output are no ${this.#out.encoding.name}, as argenc says.`;
+    return count === 0
+      ? ""
+      : `${counted(count, "character of the output is", "characters of the output are")} no ${this.#out.encoding.name}, as argenc says.`;
   }
 
   take({ stderr, data }: OutputPiece): OutputPiece {

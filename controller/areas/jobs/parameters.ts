@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { parseJson } from "../../../common/json.ts";
 import { JOB_GROUPS_MAX, JOB_HOSTS_MAX, JOB_PARAM_MAX_BYTES } from "../../../common/limits.ts";
+import { setMember } from "../../../common/members.ts";
 import { requireWellFormed } from "../../well-formed.ts";
 import type { SecretBox } from "../../secrets/index.ts";
 
@@ -122,7 +123,7 @@ function environmentOf(members: Readonly<Record<string, unknown>>): Readonly<Rec
     requireWellFormed(`${JSON.stringify(name)} in param`, text);
     if (text.includes("\0")) throw new AppError("invalid", `${JSON.stringify(name)} in param contains NUL.`);
     environment[`ODP_PARAM_${name.toUpperCase().replace(/[^A-Z0-9_]/g, "_")}`] = text;
-    if (NAME.test(name) && !STEERING.test(name)) environment[name] = text;
+    if (NAME.test(name) && !STEERING.test(name)) setMember(environment, name, text);
   }
   return environment;
 }

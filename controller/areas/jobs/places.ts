@@ -1,6 +1,7 @@
 import { AppError } from "../../../common/errors.ts";
 import { JOB_CHANGE_ATTEMPTS_MAX } from "../../../common/limits.ts";
 import { KeyedQueue } from "../../../common/keyed-queue.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Stores } from "../../store/engine.ts";
 import { decodeStored, encodeJson } from "../../store/format.ts";
@@ -43,7 +44,7 @@ export class JobPlaces {
         const { revision, places } = await read(kv, run);
         const others = places.length < run.limit ? places : await this.#held(run, places);
         if (others.length >= run.limit)
-          throw new AppError("limited", `${run.order.name} is executed ${run.limit} times at once already.`);
+          throw new AppError("limited", `${run.order.name} is executed ${counted(run.limit, "time")} at once already.`);
         const place: Place = { runId: run.id };
         const opened = await open({
           if: [{ key: keyOf(run), revision }],

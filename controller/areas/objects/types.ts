@@ -382,6 +382,8 @@ export interface ReadOrder {
   readonly descending: boolean;
   /** Where to begin, included; absent: with the first of all. */
   readonly from?: number;
+  /** The id of an object with `from`: those up to it in the order may be left out. */
+  readonly behind?: string;
 }
 
 export interface OrderedRequest extends ReadRequest {
@@ -391,8 +393,10 @@ export interface OrderedRequest extends ReadRequest {
 }
 
 export interface OrderedRead {
-  /** Objects with a value in that column, in its order; equal ones and integers beyond 2^53 in no order among themselves. */
+  /** Objects with a value in that column, in its order; integers beyond 2^53 in no order among themselves. */
   readonly pages: AsyncIterable<readonly ObjectRow[]>;
+  /** Equal ones of all pages so far came by id, in the same direction; the place of ids as of `NumberOrder` is open. */
+  isById(): boolean;
   /** Once the pages have ended: all of them were there, and it was not given up. */
   isWhole(): boolean;
 }

@@ -58,6 +58,16 @@ async function found(text: string): Promise<readonly unknown[]> {
   return rows.map(({ n }) => n);
 }
 
+async function inPages(statement: string): Promise<readonly unknown[]> {
+  const all: unknown[] = [];
+  for (let cursor = ""; ; ) {
+    const { meta, rows } = await query.run(admin, `${statement} limit 5`, { cursor });
+    for await (const some of rows) all.push(...some.map(({ n }) => n));
+    if (meta.cursor === undefined) return all;
+    cursor = meta.cursor;
+  }
+}
+
 describe.each(["record", "entity"])("rows of kind %s and of one time", (kind) => {
   test.each(["insert", "batch", "inserts one after the other"])("of one %s come in their order", async (form) => {
     const name = await newClass(kind);
@@ -80,6 +90,62 @@ describe.each(["record", "entity"])("rows of kind %s and of one time", (kind) =>
     expect(await found(`#/matrix/${name}: | sort vtime desc | top 12 | print n`)).toEqual(newest.slice(0, 12));
     if (kind === "record")
       expect(await selected(`select n from /matrix/${name} limit 12`)).toEqual(newest.slice(0, 12));
+  });
+});
+
+describe.each(["record", "entity"])("rows of kind %s and of one time in a tree of classes", (kind) => {
+  let root: string;
+  let total = 0;
+  beforeAll(async () => {
+    root = await newClass(kind);
+    // Labels descend, so that the order of ids with their labels is another one.
+    const below = ["z", "m", "a"].map((label) => `${root}/${label}`);
+    for (const name of below) await query.rows(admin, `create class /matrix/${name} (more int) with kind='${kind}'`);
+    const turns = [root, ...below, ...below.toReversed(), root];
+    for (const name of turns) await query.rows(admin, insert(name, numbers(3, (total += 3) - 3)));
+  });
+
+  test.each([
+    ["asc", (rows: readonly number[]) => rows],
+    ["desc", (rows: readonly number[]) => rows.toReversed()],
+  ] as const)("come in their order, %s, whole, by LIMIT, by pages and in a search", async (direction, turned) => {
+    const expected = turned(numbers(total));
+    const statement = `select n from /matrix/${root}/ order by vtime ${direction}`;
+    expect(await selected(`${statement} limit -1`)).toEqual(expected);
+    expect(await selected(`${statement} limit 7`)).toEqual(expected.slice(0, 7));
+    expect(await selected(`${statement} limit 7 offset 5`)).toEqual(expected.slice(5, 12));
+    expect(await selected(`select n from /matrix/${root}/ where n >= 0 order by n - n, mtime ${direction}`)).toEqual(
+      expected,
+    );
+    expect(await inPages(statement)).toEqual(expected);
+    expect(await found(`#/matrix/${root}/: | sort vtime ${direction} | top 8 | print n`)).toEqual(expected.slice(0, 8));
+  });
+
+  test("come in their order in a UNION of classes that is ordered by their time", async () => {
+    const parts = [`${root}/m`, root, `${root}/a`, `${root}/z`].map((name) => `select n, vtime from /matrix/${name}`);
+    expect(await selected(`${parts.join(" union all ")} order by vtime limit -1`)).toEqual(numbers(total));
+    expect(await selected(`${parts.join(" union ")} order by vtime desc limit 7`)).toEqual(
+      numbers(total).toReversed().slice(0, 7),
+    );
+    const stars = parts.map((part) => part.replace("n, vtime", "*"));
+    expect(await selected(`${stars.join(" union all ")} order by mtime desc limit 7`)).toEqual(
+      numbers(total).toReversed().slice(0, 7),
+    );
+  });
+
+  test("keep the order of the SELECT that answers them in one around it, and in a UNION", async () => {
+    const inner = (direction: string) => `select n, vtime from /matrix/${root}/ order by vtime ${direction}`;
+    expect(await selected(`select n from (${inner("asc")}) x limit 9`)).toEqual(numbers(9));
+    expect(await selected(`select n from (${inner("asc")}) x order by vtime limit 9`)).toEqual(numbers(9));
+    expect(await selected(`select n from (${inner("desc")}) x order by vtime limit -1`)).toEqual(
+      numbers(total).toReversed(),
+    );
+    const part = (direction: string, least: string) =>
+      `select n, vtime from (${inner(direction)}) x where n ${least} 6`;
+    expect(await selected(`${part("asc", "<")} union all ${part("desc", ">=")} order by vtime`)).toEqual([
+      ...numbers(6),
+      ...numbers(total - 6, 6).toReversed(),
+    ]);
   });
 });
 
@@ -115,8 +181,12 @@ test("a cursor of an earlier version goes on, but is refused where the rows of o
   };
   expect(await pageBehind(`select n from /matrix/${name} order by vtime`)).toEqual([2, 3]);
   expect(await pageBehind(`select n from /matrix/${name} order by n desc`)).toEqual([3, 2]);
-  await expect(pageBehind(`select n from /matrix/${name} order by vtime desc`)).rejects.toMatchObject({
+  const refused = {
     code: "invalid",
     message: expect.stringContaining("The cursor is none of this statement") as string,
-  });
+  };
+  await expect(pageBehind(`select n from /matrix/${name} order by vtime desc`)).rejects.toMatchObject(refused);
+  await query.rows(admin, `create class /matrix/${name}/below (more int)`);
+  await expect(pageBehind(`select n from /matrix/${name}/ order by vtime`)).rejects.toMatchObject(refused);
+  expect(await pageBehind(`select n from /matrix/${name}/ order by n`)).toEqual([2, 3]);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { ORDERED_CLASS_MIN } from "../../../common/limits.ts";
+import { ORDERED_CLASS_MIN, QUERY_IN_ORDER_MAX_ROWS } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
 import { realClock, seededRandom } from "../../../test/helpers/clock.ts";
 import { onCluster, openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
@@ -12,6 +12,9 @@ import { QueryService } from "./index.ts";
 
 const MANY = ORDERED_CLASS_MIN + 200;
 const FEW = 40;
+/** In one INSERT, and more than the ids that a read in order holds. */
+const EQUAL_TIMES = QUERY_IN_ORDER_MAX_ROWS + 500;
+const MOST_FOR_TEN = 40;
 const ROOT = "/matrix/ordered";
 const BELOW = `${ROOT}/below`;
 const admin = testPrincipal();
@@ -201,6 +204,38 @@ describe("of many objects", () => {
     // The first of them have no size, so that all have to be read.
     await query.rows(admin, `select code from ${ROOT}/ order by size limit 5`);
     expect(seen.rows).toBe(MANY);
+  });
+
+  test("the first by time are read alone, and those behind them page by page, however many have the same time", async () => {
+    const { seen, query } = counting();
+    const path = "/matrix/equal";
+    await query.rows(admin, `create class ${path} (code varchar)`);
+    await objects.insert(
+      admin,
+      path,
+      Array.from({ length: EQUAL_TIMES }, (_, n) => ({ code: String(n) })),
+      { atMs: realClock.nowMs() },
+    );
+    const codes = Array.from({ length: EQUAL_TIMES }, (_, n) => String(n));
+    for (const [direction, expected] of [
+      ["desc", codes.toReversed()],
+      ["asc", codes],
+    ] as const) {
+      seen.rows = 0;
+      const rows = await query.rows(admin, `select code from ${path} order by vtime ${direction} limit 10`);
+      expect(rows.map(({ code }) => code)).toEqual(expected.slice(0, 10));
+      expect(seen.rows, direction).toBeLessThan(MOST_FOR_TEN);
+    }
+    seen.rows = 0;
+    let cursor = "";
+    for (let page = 0; page < 5; page += 1) {
+      const answer = await query.run(admin, `select code from ${path} order by vtime desc limit 10`, { cursor });
+      const found: unknown[] = [];
+      for await (const some of answer.rows) found.push(...some.map(({ code }) => code));
+      expect(found).toEqual(codes.toReversed().slice(10 * page, 10 * page + 10));
+      cursor = answer.meta.cursor ?? "";
+    }
+    expect(seen.rows).toBeLessThan(5 * MOST_FOR_TEN);
   });
 
   test("EXPLAIN tells of the order, to everybody the same", async () => {

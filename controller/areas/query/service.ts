@@ -2,6 +2,7 @@ import { AppError } from "../../../common/errors.ts";
 import { AUDIT_NAMES_MAX, QUERY_COLLECT_MAX_ROWS, QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import type { Batch, Script, Statement } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Audit } from "../audit/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -335,7 +336,7 @@ function executionsOf(script: Script, values: readonly (readonly Value[])[] | un
     if (execution.length === script.placeholders) continue;
     throw new AppError(
       "invalid",
-      `[Valid] The text has ${script.placeholders} placeholders, but ${execution.length} values were given.`,
+      `[Valid] The text has ${counted(script.placeholders, "placeholder")}, but ${counted(execution.length, "value was", "values were")} given.`,
     );
   }
   return executions;

@@ -488,9 +488,11 @@ async function areCounted(counts: readonly CountRequest[], context: PrepareConte
 }
 
 function runContext(context: PrepareContext): RunContext {
-  const { principal, objects, catalog, clock, signal, sortFolder, measures } = context;
+  const { principal, objects, catalog, clock, signal, sortFolder, measures, slices } = context;
+  const { tenant, zones } = slices;
   return {
-    tenant: principal.tenant,
+    tenant,
+    zones,
     clock,
     signal,
     sortFolder,

@@ -1,11 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
+import { zoneWork } from "../../../common/calendar/zones.ts";
+import { QUERY_ROW_ZONE_OFFSETS_MAX, QUERY_ZONE_OFFSETS_MAX } from "../../../common/limits.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestHttp, PASSWORD, type TestHttp } from "../../../test/helpers/http-app.ts";
 import { MemoryObjects } from "../../../test/helpers/memory-objects.ts";
 import { TestClock, testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { Slices } from "./run/slice.ts";
 import { QueryService, queryRoutes, SearchService, searchRoutes } from "./index.ts";
 
 /** An evening on which Berlin has the last day of March and Kathmandu April. */
 const NOW_MS = Date.UTC(2026, 2, 31, 19);
+/** All formats there are. */
+const MADE = 700 * 50;
 const SAID = "no time zone";
 
 let http: TestHttp;
@@ -172,5 +178,55 @@ test.each([
   expect(await run({ mql, cursor, time_zone: "Asia/Tokyo" })).toMatchObject({
     code: "invalid",
     message: expect.stringContaining("The cursor is none") as string,
+  });
+});
+
+describe("zones of one statement", () => {
+  const ALL = Intl.supportedValuesOf("timeZone");
+  const YEARS = 250;
+  let query: QueryService;
+  beforeAll(async () => {
+    const objects = new MemoryObjects({ nowMs: () => NOW_MS, pageSize: YEARS });
+    const times = Array.from({ length: YEARS }, (_, year) => Date.UTC(1850 + year, 5));
+    const columns = ["at", "later"].map((name) => ({ name, type: "timestamp" as const }));
+    await objects.createClass(testPrincipal(), { path: "/matrix/years", columns });
+    await objects.insert(
+      testPrincipal(),
+      "/matrix/years",
+      times.map((at) => ({ at, later: at + 90 * 86_400_000 })),
+    );
+    // At each look at the clock a slice is over.
+    let nowMs = 0;
+    query = new QueryService({ objects, runtime: { clock: { ...realClock, monotonicMs: () => (nowMs += 1_000) } } });
+  });
+
+  const days = (zones: readonly string[], column = "at") =>
+    zones.map((zone, n) => `bucket(${column}, '1 day', '${zone}') as ${column}${n}`).join(", ");
+
+  test("that are too many for its rows end it with the name of the bound, between two rows", async () => {
+    const [pauses, before] = [vi.spyOn(Slices.prototype, "pause"), zoneWork()];
+    await expect(
+      query.rows(testPrincipal(), `select ${days(ALL.slice(0, 200))} from /matrix/years limit -1`),
+    ).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_ZONE_OFFSETS_MAX" } });
+    expect(zoneWork() - before).toBeLessThan(QUERY_ZONE_OFFSETS_MAX + QUERY_ROW_ZONE_OFFSETS_MAX + MADE);
+    expect(pauses.mock.calls.length).toBeGreaterThan(10);
+    pauses.mockRestore();
+  });
+
+  test("that are too many for one row end it at that row", async () => {
+    const before = zoneWork();
+    const both = `${days(ALL)}, ${days(ALL, "later")}`;
+    await expect(
+      query.rows(testPrincipal(), `select ${both} from /matrix/years where at > '2090-01-01'`),
+    ).rejects.toMatchObject({ code: "too_large", details: { limit: "QUERY_ROW_ZONE_OFFSETS_MAX" } });
+    expect(zoneWork() - before).toBeLessThan(2 * QUERY_ROW_ZONE_OFFSETS_MAX + MADE);
+  });
+
+  test("are as many as there are, for one time, and each is made once", async () => {
+    const text = `select ${days(ALL)} from /matrix/years where at = '2026-06-01'`;
+    expect(await query.rows(testPrincipal(), text)).toHaveLength(1);
+    const before = zoneWork();
+    await query.rows(testPrincipal(), text);
+    expect(zoneWork()).toBe(before);
   });
 });

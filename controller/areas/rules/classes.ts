@@ -1,7 +1,9 @@
 import type { ClassCatalog, ClassView } from "../objects/index.ts";
 import { classOrEmpty, pathsNamed } from "./named.ts";
+import { bodyOf, type RuleText, single } from "./options.ts";
 import { checkPinned, type SupplementedRule } from "./store.ts";
 import { digestOf, type PinnedClass, type Supplements } from "./supplements.ts";
+import { requireRecords, timesOf } from "./times.ts";
 import type { RuleTarget } from "./types.ts";
 
 /** The rule with what its rows follow from in the classes that they go to, its own and those that bodies name. */
@@ -16,6 +18,21 @@ export function withClasses(rule: SupplementedRule, catalog: ClassCatalog): Supp
   const supplements = { ...rule.supplements, classes };
   checkPinned({ ...rule, supplements });
   return { ...rule, supplements, digest: digestOf(rule.text, supplements) };
+}
+
+const SENT = /\bsetClass\s*\(/g;
+const SENT_TO = /\bsetClass\s*\(\s*(["'])([^"'\\\n]{1,500})\1\s*\)/g;
+
+/** `AppError("invalid")` where `--time` has no effect as all classes that the body sends to are of objects. */
+export function requireTimedRecords(rule: RuleText, catalog: Pick<ClassCatalog, "get">): void {
+  const times = timesOf(rule);
+  const script = bodyOf(rule)?.script ?? "";
+  if (times.field === undefined || script === "" || single(rule, "class") !== undefined) return;
+  const paths = Array.from(script.matchAll(SENT_TO), ([, , path = ""]) => path.replace(/\/+$/, ""));
+  if (paths.length < Array.from(script.matchAll(SENT)).length) return;
+  const views = paths.map((path) => catalog.get(path));
+  const [first] = views;
+  if (first && views.every((view) => view?.kind === "entity")) requireRecords(times, first);
 }
 
 /** A body names classes itself. */

@@ -3,6 +3,7 @@ import { GROK_DEPTH_MAX, PATTERN_MAX_CHARACTERS } from "../../../common/limits.t
 import { numberOf } from "../../../common/numbers.ts";
 import { compilePattern, type Pattern } from "../../../common/regex/pattern.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
+import { setMember } from "../../../common/members.ts";
 import { GROK_PATTERNS } from "./grok-patterns.ts";
 
 /** A compiled grok expression: what it captures, by name. */
@@ -174,7 +175,7 @@ function grokByName(pattern: Pattern, captures: readonly Capture[]): Grok {
       });
       for (const name of written) {
         const text = found.groups[name];
-        if (text) fields[name] ??= text;
+        if (text && !Object.hasOwn(fields, name)) setMember(fields, name, text);
       }
       return fields;
     },

@@ -6,6 +6,7 @@ import {
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
+import { counted } from "../../../common/text/counted.ts";
 import { levelOf, type RunLogs, type SaidEntry } from "../consolelog/index.ts";
 import type { Principal } from "../permissions/index.ts";
 
@@ -47,7 +48,7 @@ export class LineFailures {
 
   /** No line follows. `error` ended the call; absent: nothing did. */
   end(error?: unknown): void {
-    if (this.#leftOut > 0) this.#add(`${this.#leftOut} more lines failed.`, { count: this.#leftOut });
+    if (this.#leftOut > 0) this.#add(`${counted(this.#leftOut, "more line")} failed.`, { count: this.#leftOut });
     if (this.#misdated !== undefined) {
       const { raw, count } = this.#misdated;
       this.#add(this.ofMisdated(), { raw: beginningOf(raw, RULE_FAILED_LINE_MAX_CHARACTERS), count }, "warn");

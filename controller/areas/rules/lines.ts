@@ -1,5 +1,6 @@
 import { errorText, isAppError } from "../../../common/errors.ts";
 import type { Clock } from "../../../common/time.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { NewRecord, ObjectRow, Objects, TenantRoom } from "../objects/index.ts";
 import { rowGate, type RowGate } from "../query/index.ts";
 import type { Principal } from "../permissions/index.ts";
@@ -303,7 +304,8 @@ class LineRun {
   result(): LinesResult {
     const unused = Array.from(
       this.#unused,
-      ([field, count]) => `${this.rule.class} has no column for ${field}, which ${count} records have: left out.`,
+      ([field, count]) =>
+        `${this.rule.class} has no column for ${field}, which ${counted(count, "record has", "records have")}: left out.`,
     );
     const misdated = this.#failures.ofMisdated();
     const warnings = [...unused, ...this.#paths.warnings(), ...(misdated === "" ? [] : [misdated])];

@@ -3,6 +3,8 @@ import { GROK_STEPS_MAX } from "../../../common/limits.ts";
 import { numberOf } from "../../../common/numbers.ts";
 import { parseJson } from "../../../common/json.ts";
 import type { Value } from "../../../common/value.ts";
+import { setMember } from "../../../common/members.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { CsvRows } from "./csv.ts";
 import type { Grok } from "./grok.ts";
 import { timeText } from "./times.ts";
@@ -58,7 +60,7 @@ export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
 
 function tooMany(columns: number, names: number, rows: CsvRows): AppError {
   const named = rows.names.length > 0 ? "the rule" : "the heading line";
-  return new AppError("invalid", `It has ${columns} columns where ${named} names ${names}.`);
+  return new AppError("invalid", `It has ${counted(columns, "column")} where ${named} names ${names}.`);
 }
 
 /** Not a value that stands for none, and not below a heading without a name. */
@@ -145,7 +147,7 @@ function typed(
     const type = typeOf.get(field) ?? "VAR";
     // An empty column says nothing; only text can be empty.
     if (value === "" && type !== "VAR") continue;
-    result[field] = typeof value === "string" ? convert(field, value, type) : value;
+    setMember(result, field, typeof value === "string" ? convert(field, value, type) : value);
   }
   return result;
 }

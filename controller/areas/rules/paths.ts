@@ -1,4 +1,5 @@
 import type { Value } from "../../../common/value.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { RuleText } from "./options.ts";
 import type { NestedPath, ParsedRecord, Rule } from "./types.ts";
 
@@ -49,7 +50,7 @@ export class PathWatch {
     if (this.#records === 0) return [];
     return Array.from(
       this.#open,
-      ({ column, path }) => `--var_${column}: none of ${this.#records} records has a value at ${path}.`,
+      ({ column, path }) => `--var_${column}: none of ${counted(this.#records, "record")} has a value at ${path}.`,
     );
   }
 }

@@ -75,7 +75,14 @@ export function* rowsOf({ rows, passed }: BodyResult, of: Of): Generator<ParsedR
     if (fault !== undefined) throw new AppError("invalid", fault);
     if (Object.keys(values).length === 0) continue;
     made += 1;
-    yield { ...ownTimeOf(row), ok: true, values, class: target.path, by: author, ...(at > 0 && { part: `+${at}` }) };
+    yield {
+      ...ownTimeOf(row, target, of.rule),
+      ok: true,
+      values,
+      class: target.path,
+      by: author,
+      ...(at > 0 && { part: `+${at}` }),
+    };
   }
   if (made > 0 || passed.length > 0) return;
   throw new AppError(
@@ -88,11 +95,12 @@ interface Target {
   readonly path: string;
   readonly columns: readonly string[];
   readonly timeColumns: readonly string[];
+  readonly isOfRecords: boolean;
 }
 
 function targetOf(path: string, { rule, author, catalog }: Of): Target {
   if (path === "") throw new AppError("invalid", "The rule has no option --class, and its body names no class.");
-  if (path === rule.class) return { path, columns: rule.columns, timeColumns: rule.timeColumns };
+  if (path === rule.class) return { path, columns: rule.columns, timeColumns: rule.timeColumns, isOfRecords: true };
   const view = catalog.get(path);
   if (view === undefined || !classAccess(author, view).readable)
     throw new AppError("not_found", `class : ${path} not find !`);
@@ -102,10 +110,18 @@ function targetOf(path: string, { rule, author, catalog }: Of): Target {
     path: view.path,
     columns: then ?? view.columns.map(({ name }) => name),
     timeColumns: timeColumns(view.columns),
+    isOfRecords: view.kind === "record",
   };
 }
 
-function ownTimeOf({ ordinal, timeMs, timeFault }: ParsedRow): Pick<ParsedRow, "ordinal" | "timeMs" | "timeFault"> {
+/** In a rule of a class of records only these have the time; one without a class has nothing else to give it to. */
+function ownTimeOf(
+  { ordinal, timeMs, timeFault: fault }: ParsedRow,
+  { path, isOfRecords }: Target,
+  { class: own, times: { field } }: Pick<Rule, "class" | "times">,
+): Pick<ParsedRow, "ordinal" | "timeMs" | "timeFault"> {
+  const isIdle = !isOfRecords && own === "" && field !== undefined;
+  const timeFault = isIdle ? `--time=${field}: objects of ${path} have the time of their last write.` : fault;
   return { ordinal, ...(timeMs !== undefined && { timeMs }), ...(timeFault !== undefined && { timeFault }) };
 }
 

@@ -19,7 +19,7 @@ import {
 import type { ScriptEngine } from "../../scripting/index.ts";
 import { checkRuleText, compileRule, missingFields, missingOption, ruleClass, type CompiledRule } from "./compile.ts";
 import { readExtension } from "./extension.ts";
-import { NO_TARGET, targetOf, targetThen, withClasses } from "./classes.ts";
+import { NO_TARGET, requireTimedRecords, targetOf, targetThen, withClasses } from "./classes.ts";
 import { compileGrok, patternsReached } from "./grok.ts";
 import { checkedOnly } from "./frames.ts";
 import { classOrEmpty } from "./named.ts";
@@ -271,9 +271,10 @@ export class RuleService implements Rules {
   async #checkText(principal: Principal, key: string, text: string): Promise<readonly string[]> {
     const { supplements } = await this.#store.supplement(principal.tenant, { key, text });
     checkRuleText(text, supplements);
-    const rule = readRuleText(text);
+    const [rule, catalog] = [readRuleText(text), await this.#objects.catalog(principal)];
+    requireTimedRecords(rule, catalog);
     if (missingOption(rule) !== undefined) return [];
-    const view = (await this.#objects.catalog(principal)).get(ruleClass(text));
+    const view = catalog.get(ruleClass(text));
     if (view === undefined) return [];
     const missing = missingFields(rule, view);
     if (missing === undefined) compileRule(text, { ...targetOf(view), supplements });

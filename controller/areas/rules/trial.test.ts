@@ -60,6 +60,7 @@ beforeAll(async () => {
   ] as const;
   for (const path of ["/matrix/line", "/matrix/other"])
     await objects.createClass(ADMIN, { path, kind: "record", columns });
+  await objects.createClass(ADMIN, { path: "/matrix/thing", columns, keys: ["name"] });
 });
 afterAll(async () => {
   await scripts.close();
@@ -115,6 +116,17 @@ describe("a trial of a rule", () => {
   ])("tells where a body in %s went wrong", async (_language, body, place) => {
     const { records } = await tried(LINE + body, ["a,1"]);
     expect(records).toEqual([{ line: 1, rows: [], errors: [expect.objectContaining(place)] }]);
+  });
+
+  test("tells that objects have no time of their own, which a body chooses as it runs", async () => {
+    const rule = "--parser=json\n--time=at\n";
+    const tell = async (path: string) =>
+      (await tried(`${rule}setClass("/matrix/" .. OBJECT.to)`, [`{"to":"${path}","name":"a","at":"2026-01-01"}`]))
+        .warnings;
+    expect(await tell("thing")).toEqual([
+      expect.stringContaining("objects of /matrix/thing have the time of their last"),
+    ]);
+    expect(await tell("other")).toEqual([]);
   });
 
   test.each(["lua", "javascript"])(

@@ -117,7 +117,7 @@ describe("a tag that is moved", () => {
     expect([...provided.tags].sort()).toEqual(["owned/t", "owned/u"]);
     await addTag("owners", "closed");
     const warnings = await one.tags.move(admin, { domain: "owners", path: "closed" }, "shut");
-    expect(warnings).toEqual([expect.stringMatching(/^1 objects keep the tag: .*closedthing/)]);
+    expect(warnings).toEqual([expect.stringMatching(/^1 object keeps the tag: .*closedthing/)]);
     const moves = await movesOf("owners");
     expect(moves.map(({ tagpath, done, refused }) => [tagpath, done, refused]).sort()).toEqual([
       ["closed", 0, 1],

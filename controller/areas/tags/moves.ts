@@ -6,6 +6,7 @@ import {
   TAG_MOVE_RETRY_MS,
 } from "../../../common/limits.ts";
 import { wait } from "../../../common/time.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import { isTransient } from "../../store/journal/index.ts";
 import type { Objects } from "../objects/index.ts";
@@ -145,7 +146,11 @@ class MoveRun {
       await this.#step();
     }
     const { count, reason } = changes.refused;
-    return this.#ended("done", { message: count > 0 ? `${count} objects keep the tag: ${reason}` : "" }, count);
+    return this.#ended(
+      "done",
+      { message: count > 0 ? `${counted(count, "object keeps", "objects keep")} the tag: ${reason}` : "" },
+      count,
+    );
   }
 
   #change(trees: TagTrees): TagChange {

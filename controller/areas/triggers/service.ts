@@ -7,6 +7,7 @@ import {
   TRIGGER_TEXT_MAX_BYTES,
 } from "../../../common/limits.ts";
 import type { Row } from "../../../common/value.ts";
+import { counted } from "../../../common/text/counted.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { BoundHost, ScriptEngine, ScriptHost } from "../../scripting/index.ts";
 import type { Controllers } from "../../store/journal/index.ts";
@@ -343,7 +344,7 @@ export class TriggerService implements ObjectTriggers {
     await this.#aside.put([errand], { state: "failed", owner: "", attempts, error });
     const ospace = await this.#with.ospaceOf(event.tenant);
     const log = this.#log.begin();
-    log.fail(`The change of ${event.id} is set aside after ${attempts} runs that failed: ${error}`);
+    log.fail(`The change of ${event.id} is set aside after ${counted(attempts, "run")} that failed: ${error}`);
     this.#log.end({ tenant: event.tenant, ospace, traceparent: event.traceparent }, triggerName(trigger), log);
   }
 }

@@ -1,5 +1,4 @@
 import type { types } from "cassandra-driver";
-import { AppError } from "../../../common/errors.ts";
 import { COUNTED_ROWS_PER_READ, ENTITIES_PER_READ } from "../../../common/limits.ts";
 import { NO_CELLS } from "../cells.ts";
 import type {
@@ -10,8 +9,6 @@ import type {
   EntityChange,
   EntityKey,
   EntityTrace,
-  FindRequest,
-  NumberRange,
   Page,
   PageRequest,
 } from "../objects.ts";
@@ -21,6 +18,7 @@ import type { Deadline } from "./deadline.ts";
 import { stampedCell } from "./cells.ts";
 import { readCursor, requestText, writeCursor } from "./cursor.ts";
 import { groupsOf } from "./groups.ts";
+import { conditionsOf, type IndexRequest } from "./index-conditions.ts";
 import { SLOTS } from "./schema.ts";
 import { selectionOf, WHOLE, type Selection } from "./selection.ts";
 import { NEVER_MS, removalKeptSeconds, ttlSeconds, type Tables } from "./tables.ts";
@@ -39,9 +37,6 @@ const ASSIGNMENTS = [
   "classes = classes - ?",
   "ends = ?",
 ];
-
-/** Request to the indexes: entities in a class, in ranges of numbers, or both. */
-type IndexRequest = Pick<FindRequest, "ranges" | "cells"> & { readonly classes: readonly string[] };
 
 /** The stored data of one key. */
 export interface FoundEntity {
@@ -130,6 +125,12 @@ export class EntityTable {
     return keys.map((key) => found.get(`${key.cid}:${key.id}`));
   }
 
+  /** Returns the live entities, in the order of `keys`. */
+  async living(keys: readonly EntityKey[], cells?: CellChoice): Promise<readonly Entity[]> {
+    const found = await this.find(keys, this.#tables.cassandra.deadline(), cells);
+    return found.flatMap((one) => (one === undefined ? [] : [one.entity]));
+  }
+
   /** Latest time of a completed change; infinite if it is no longer known. */
   async writtenUs({ cid, id }: EntityKey, deadline: Deadline): Promise<number> {
     const [row] = await this.#tables.cassandra.read({ query: this.#selectWritten, params: [cid, id] }, deadline);
@@ -144,15 +145,24 @@ export class EntityTable {
 
   /** Searches by the indexes of the table itself; all nodes are asked. */
   async search(request: IndexRequest, page: DriverPage): Promise<PageOfEntities> {
-    const conditions = [
-      ...request.classes.map((term) => ({ text: "classes CONTAINS ?", value: term })),
-      ...rangeConditions(request.ranges ?? []),
-    ];
-    const where = conditions.map((condition) => condition.text).join(" AND ");
+    const { where, params } = conditionsOf(request);
     const selection = selectionOf(request.cells);
     const query = `SELECT cid, id, ${PRESENT}${selection.text} FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
-    const params = [...selection.params, ...conditions.map((condition) => condition.value)];
-    return this.#pageOfEntities({ query, params }, page, selection);
+    return this.#pageOfEntities({ query, params: [...selection.params, ...params] }, page, selection);
+  }
+
+  /** As `search`, of each entity its key alone. */
+  async keys(
+    request: Omit<IndexRequest, "cells">,
+    page: DriverPage,
+  ): Promise<{ readonly keys: readonly EntityKey[]; readonly state?: string }> {
+    const { cassandra } = this.#tables;
+    const { where, params } = conditionsOf(request);
+    const query = `SELECT cid, id, birth, ends FROM ${this.#table} WHERE ${where} ALLOW FILTERING`;
+    const { rows, state } = await cassandra.page({ query, params }, page, cassandra.deadline());
+    const nowMs = this.#nowMs();
+    const keys = rows.filter((row) => row.birth !== null && !isEnded(row, nowMs)).map(keyOf);
+    return { keys, ...(state === undefined ? {} : { state }) };
   }
 
   /** Counts by the index of classes; reads only the birth of each entity. */
@@ -375,25 +385,4 @@ function latest(lastUs: number, cells: Cells): number {
 /** A copy, because the driver's buffers are windows on whole answers. */
 export function plainBytes(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer);
-}
-
-function slotColumn(slot: number): string {
-  if (!SLOTS.includes(slot)) throw new AppError("invalid", `There is no number slot ${slot}.`);
-  return `n${slot}`;
-}
-
-/** Cassandra accepts one lower and one upper bound per column, so ranges of one slot become their intersection. */
-function rangeConditions(ranges: readonly NumberRange[]): { readonly text: string; readonly value: number }[] {
-  const bounds = new Map<number, { from: number; to: number }>();
-  for (const range of ranges) {
-    const bound = bounds.get(range.slot) ?? { from: -Infinity, to: Infinity };
-    bounds.set(range.slot, {
-      from: Math.max(bound.from, range.from ?? -Infinity),
-      to: Math.min(bound.to, range.to ?? Infinity),
-    });
-  }
-  return [...bounds].flatMap(([slot, bound]) => [
-    { text: `${slotColumn(slot)} >= ?`, value: bound.from },
-    { text: `${slotColumn(slot)} <= ?`, value: bound.to },
-  ]);
 }

@@ -1,5 +1,5 @@
 import { OBJECT_PAGE_MAX, FIND_ROUNDS_PER_PAGE_MAX } from "../../../common/limits.ts";
-import type { Entity, FindEstimate, FindRequest, Page, PageRequest } from "../objects.ts";
+import type { Entity, FindEstimate, FindRequest, FoundPage, PageRequest } from "../objects.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import type { EntityTable, FoundEntity } from "./entities.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
@@ -38,7 +38,7 @@ export class Finder {
     this.#of = of;
   }
 
-  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+  async find(request: FindRequest, page: PageRequest): Promise<FoundPage> {
     const { cassandra, keyspace } = this.#of.tables;
     if (request.order !== undefined)
       return findInOrder(keyspace, this.#of.entities, { request, page, order: request.order });

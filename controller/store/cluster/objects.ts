@@ -11,6 +11,7 @@ import type {
   EntityVersion,
   FindEstimate,
   FindRequest,
+  FoundPage,
   ObjectStore,
   Page,
   PageRequest,
@@ -78,7 +79,7 @@ export class CassandraObjectStore implements ObjectStore {
     return Promise.all(keys.map((key) => this.#entities.trace(key, deadline)));
   }
 
-  async find(request: FindRequest, page: PageRequest): Promise<Page<Entity>> {
+  async find(request: FindRequest, page: PageRequest): Promise<FoundPage> {
     checkFind(request);
     return this.#finder.find(request, page);
   }

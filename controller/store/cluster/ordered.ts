@@ -1,5 +1,11 @@
-import { ORDERED_READS_PER_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../common/limits.ts";
-import type { Entity, EntityKey, FindRequest, NumberOrder, Page, PageRequest } from "../objects.ts";
+import {
+  COUNTED_ROWS_PER_READ,
+  ORDERED_READS_PER_PAGE_MAX,
+  ORDERED_TIED_KEYS_MAX,
+  ORDERED_TIED_SCANS_MAX,
+  ORDERED_WINDOW_ROWS,
+} from "../../../common/limits.ts";
+import type { Entity, EntityKey, FindRequest, FoundPage, NumberOrder, NumberRange, PageRequest } from "../objects.ts";
 import { withOrder } from "../ordering.ts";
 import { indexedTerms, isClassTerm } from "../terms.ts";
 import { pageBefore, readCursor, requestText } from "./cursor.ts";
@@ -13,8 +19,10 @@ interface Place {
   readonly from: number;
   /** Entities with the number `from` continue after this key. */
   readonly behind?: EntityKey | undefined;
-  /** More entities have the number `from` than fit into a window; they come in the order of the driver. */
+  /** Set if too many entities have the number `from` to be sorted: they come in the order of the driver. */
   readonly state?: string | undefined;
+  /** Number of earlier pages that read the keys of the number `from`. */
+  readonly scans?: number | undefined;
 }
 
 interface Reading {
@@ -39,17 +47,24 @@ export async function findInOrder(
   keyspace: string,
   entities: EntityTable,
   { request, page, order }: { readonly request: FindRequest; readonly page: PageRequest; readonly order: NumberOrder },
-): Promise<Page<Entity>> {
+): Promise<FoundPage> {
   const text = requestText(keyspace, "ordered", request);
   const stored = readCursor(text, page);
   const [range] = withOrder(request);
   const sides = [along(range?.from ?? -Infinity, order), along(range?.to ?? Infinity, order)];
   const reading = { request, order, classes: indexedTerms(request.terms).filter(isClassTerm), end: Math.max(...sides) };
   // JSON has no infinite numbers, so they are stored as text.
-  const place = stored === undefined ? { from: Math.min(...sides) } : placeOf(stored);
+  const place = stored === undefined ? { from: Math.min(...sides), behind: order.behind } : placeOf(stored);
   if (range !== undefined && (range.from ?? -Infinity) > (range.to ?? Infinity)) return { items: [] };
-  const { items, next } = await new OrderedFind(entities, reading).page(place, page.limit);
-  return next === undefined ? { items } : pageBefore(items, text, textOf(next));
+  const { items, next, isMixed } = await new OrderedFind(entities, reading).page(place, page.limit);
+  const mixed = isMixed === true ? { isMixed } : {};
+  return next === undefined ? { items, ...mixed } : Object.assign(pageBefore(items, text, textOf(next)), mixed);
+}
+
+interface Found {
+  readonly items: readonly Entity[];
+  readonly next?: Place;
+  readonly isMixed?: true;
 }
 
 class OrderedFind {
@@ -61,8 +76,8 @@ class OrderedFind {
     this.#of = of;
   }
 
-  async page(place: Place, limit: number): Promise<{ readonly items: readonly Entity[]; readonly next?: Place }> {
-    if (place.state !== undefined) return this.#equal(place, limit);
+  async page(place: Place, limit: number): Promise<Found> {
+    if (place.state !== undefined) return this.#mixed(place, limit);
     let { from } = place;
     let to = this.#of.end;
     for (let reads = 0; reads < ORDERED_READS_PER_PAGE_MAX; reads += 1) {
@@ -73,18 +88,49 @@ class OrderedFind {
         ({ from } = next);
         to = this.#of.end;
       } else if (from === to) {
-        return this.#equal({ from, behind: place.from === from ? place.behind : undefined }, limit);
+        const isSame = place.from === from;
+        return this.#equal(isSame ? place : { from }, limit);
       } else to = this.#narrower(items, from, to);
     }
     return { items: [], next: { from, behind: place.from === from ? place.behind : undefined } };
   }
 
-  /** Rows with one number, in the order of the driver. */
-  async #equal({ from, behind, state }: Place, limit: number) {
-    const found = await this.#read(from, from, { size: Math.min(limit, ORDERED_WINDOW_ROWS), state });
-    const items = found.items.filter((entity) => isBehind(entity, behind));
-    const next = found.state === undefined ? this.#beyond(from) : { from, behind, state: found.state };
+  /** A page of entities that share one number, when they do not fit into a window. */
+  async #equal(place: Place, limit: number): Promise<Found> {
+    const { scans = 0 } = place;
+    const found = scans < ORDERED_TIED_SCANS_MAX ? await this.#byKeys(place, limit) : undefined;
+    return found ?? this.#mixed(place, limit);
+  }
+
+  /** Reads the keys of all and sorts them, then reads the first entities. Undefined if there are too many keys. */
+  async #byKeys({ from, behind, scans = 0 }: Place, limit: number): Promise<Found | undefined> {
+    const { classes } = this.#of;
+    const request = { classes, ranges: this.#ranges(from, from) };
+    let first: readonly EntityKey[] = [];
+    let read = 0;
+    let state: string | undefined;
+    do {
+      const page = await this.#entities.keys(request, { size: COUNTED_ROWS_PER_READ, state });
+      read += page.keys.length;
+      if (read > ORDERED_TIED_KEYS_MAX) return undefined;
+      const behindIt = page.keys.filter((key) => this.#isBehind(key, behind));
+      first = [...first, ...behindIt].sort((one, other) => this.#byKey(one, other)).slice(0, limit);
+      ({ state } = page);
+    } while (state !== undefined);
+    const last = first.length < limit ? undefined : first.at(-1);
+    const next = last === undefined ? this.#beyond(from) : { from, behind: last, scans: scans + 1 };
+    const items = (await this.#entities.living(first, this.#of.request.cells)).filter(
+      (entity) => this.#number(entity) === from,
+    );
     return { items, ...(next === undefined ? {} : { next }) };
+  }
+
+  /** A page in the order of the driver. */
+  async #mixed({ from, behind, state }: Place, limit: number): Promise<Found> {
+    const found = await this.#read(from, from, { size: Math.min(limit, ORDERED_WINDOW_ROWS), state });
+    const items = found.items.filter(({ key }) => this.#isBehind(key, behind));
+    const next = found.state === undefined ? this.#beyond(from) : { from, behind, state: found.state };
+    return { items, isMixed: true, ...(next === undefined ? {} : { next }) };
   }
 
   #cut(
@@ -93,8 +139,8 @@ class OrderedFind {
     limit: number,
   ): { readonly page: readonly Entity[]; readonly next?: Place } {
     const rest = items
-      .filter((entity) => this.#number(entity) !== place.from || isBehind(entity, place.behind))
-      .sort((one, other) => this.#number(one) - this.#number(other) || byKey(one.key, other.key));
+      .filter((entity) => this.#number(entity) !== place.from || this.#isBehind(entity.key, place.behind))
+      .sort((one, other) => this.#number(one) - this.#number(other) || this.#byKey(one.key, other.key));
     const page = rest.slice(0, limit);
     const last = page.at(-1);
     const next = last && rest.length > limit ? { from: this.#number(last), behind: last.key } : this.#beyond(to);
@@ -119,14 +165,23 @@ class OrderedFind {
   }
 
   #read(from: number, to: number, page: DriverPage = WINDOW) {
-    const { request, order, classes } = this.#of;
-    const sides = [along(from, order), along(to, order)];
-    const ranges = [
-      { slot: order.slot, from: Math.min(...sides), to: Math.max(...sides) },
-      ...withOrder(request).slice(1),
-    ];
+    const { request, classes } = this.#of;
     const { cells } = request;
-    return this.#entities.search({ classes, ranges, ...(cells ? { cells } : {}) }, page);
+    return this.#entities.search({ classes, ranges: this.#ranges(from, to), ...(cells ? { cells } : {}) }, page);
+  }
+
+  #ranges(from: number, to: number): readonly NumberRange[] {
+    const { request, order } = this.#of;
+    const sides = [along(from, order), along(to, order)];
+    return [{ slot: order.slot, from: Math.min(...sides), to: Math.max(...sides) }, ...withOrder(request).slice(1)];
+  }
+
+  #isBehind(key: EntityKey, behind: EntityKey | undefined): boolean {
+    return behind === undefined || this.#byKey(key, behind) > 0;
+  }
+
+  #byKey(one: EntityKey, other: EntityKey): number {
+    return along(one.cid - other.cid || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0), this.#of.order);
   }
 }
 
@@ -134,14 +189,6 @@ const WINDOW = { size: ORDERED_WINDOW_ROWS, state: undefined };
 
 function along(number: number, { descending }: NumberOrder): number {
   return descending ? -number : number;
-}
-
-function isBehind({ key }: Entity, behind: EntityKey | undefined): boolean {
-  return behind === undefined || byKey(key, behind) > 0;
-}
-
-function byKey(one: EntityKey, other: EntityKey): number {
-  return one.cid - other.cid || (one.id < other.id ? -1 : one.id > other.id ? 1 : 0);
 }
 
 /** The next greater number that a double can represent. */

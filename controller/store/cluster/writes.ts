@@ -1,4 +1,5 @@
 import { AppError, isAppError } from "../../../common/errors.ts";
+import { counted } from "../../../common/text/counted.ts";
 
 /** Waits for all writes. If some succeed and others fail, the outcome of the whole is unknown. */
 export async function allWritten(writes: readonly Promise<void>[]): Promise<void> {
@@ -15,7 +16,7 @@ export async function allWritten(writes: readonly Promise<void>[]): Promise<void
   if (unknown !== undefined || failures.length === writes.length) throw unknown ?? failures[0];
   throw new AppError(
     "unknown_outcome",
-    `Cassandra took ${writes.length - failures.length} of ${writes.length} changes.`,
+    `Cassandra took ${writes.length - failures.length} of ${counted(writes.length, "change")}.`,
     { cause: failures[0] },
   );
 }

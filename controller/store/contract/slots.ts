@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { NUMBER_SLOTS, OBJECT_PAGE_MAX, ORDERED_WINDOW_ROWS } from "../../../common/limits.ts";
-import type { EntityChange, EntityKey, NumberRange } from "../objects.ts";
+import type { EntityChange, EntityKey, NumberOrder, NumberRange } from "../objects.ts";
 import { again, all, uniqueCid, uniqueName, type ContractSubject } from "./harness.ts";
 
 const SLOTS = Array.from({ length: NUMBER_SLOTS }, (_, slot) => slot);
@@ -75,18 +75,38 @@ export function slotsContract(subject: () => ContractSubject): void {
       );
       for (let at = 0; at < changes.length; at += WRITTEN_AT_ONCE)
         await write(...changes.slice(at, at + WRITTEN_AT_ONCE));
-      const read = async (descending: boolean, size: number, range: Omit<NumberRange, "slot"> = {}) => {
-        const request = { terms, ranges: [{ slot: LAST, ...range }], order: { slot: LAST, descending } };
-        const found = await all(size, (page) => subject().store.objects.find(request, page));
-        expect(new Set(found.map(({ key }) => key.id)).size).toBe(found.length);
-        return found.filter(({ key }) => key.cid === cid).map((one) => one.numbers[LAST]);
+      const found = async (
+        { descending, behind }: Pick<NumberOrder, "descending" | "behind">,
+        size: number,
+        range: Omit<NumberRange, "slot"> = {},
+      ) => {
+        const order = { slot: LAST, descending, ...(behind ? { behind } : {}) };
+        const request = { terms, ranges: [{ slot: LAST, ...range }], order };
+        const entities = await all(size, (page) => subject().store.objects.find(request, page));
+        expect(new Set(entities.map(({ key }) => key.id)).size).toBe(entities.length);
+        return entities.filter(({ key }) => key.cid === cid);
       };
+      const read = async (descending: boolean, size: number, range: Omit<NumberRange, "slot"> = {}) =>
+        (await found({ descending }, size, range)).map((one) => one.numbers[LAST]);
       const ascending = numbers.flatMap((number) => number ?? []).sort((one, other) => one - other);
       expect(await read(false, 100)).toEqual(ascending);
       expect(await read(true, OBJECT_PAGE_MAX)).toEqual([...ascending].reverse());
       const few = ascending.filter((number) => number >= -3 && number < 7);
       expect(await read(true, 3, { from: -3, to: 6.5 })).toEqual([...few].reverse());
       expect(await read(false, 2, { from: 5, to: 4 })).toEqual([]);
+      const sevens = changes.flatMap(({ key: { id }, numbers: own }) => (own?.get(LAST) === 7 ? [id] : [])).sort();
+      const ids = async (...of: Parameters<typeof found>) => (await found(...of)).map(({ key }) => key.id);
+      expect(await ids({ descending: false }, 300, { from: 7, to: 7 })).toEqual(sevens);
+      expect(await ids({ descending: true }, 300, { from: 7, to: 7 })).toEqual(sevens.toReversed());
+      const [third = "", last = ""] = [sevens[2], sevens.at(-1)];
+      expect(await ids({ descending: false, behind: { cid, id: third } }, 300, { from: 7, to: 7.5 })).toEqual(
+        sevens.slice(3),
+      );
+      expect(await ids({ descending: true, behind: { cid, id: third } }, 9, { to: 7 })).toEqual([
+        ...sevens.slice(0, 2).toReversed(),
+        ...(await ids({ descending: true }, 9, { to: 6.5 })),
+      ]);
+      expect(await ids({ descending: false, behind: { cid, id: last } }, 9, { from: 7, to: 8 })).toHaveLength(1);
     });
   });
 }

@@ -2,6 +2,7 @@ import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { errorText } from "../../../common/errors.ts";
 import { CHECK_FAULTS_SHOWN_MAX } from "../../../common/limits.ts";
+import { counted } from "../../../common/text/counted.ts";
 import { isThere, nodeFiles } from "../../files.ts";
 import { shownKey } from "./checked-table.ts";
 import { valueLength, ValueReader } from "./checksums.ts";
@@ -93,8 +94,8 @@ function checkTables(path: string, report: Report): void {
   for (const { table, tree, found, unchecked } of counts) {
     for (const key of isAllChecked ? unchecked : [])
       report.fault(`${table}, the value of ${shownKey(key)}: ${NO_CHECKSUM}`);
-    if (found === tree.entries) report.tell(`${table}: ${found} entries`);
-    else report.fault(`${table}: ${found} of ${tree.entries} entries can be read`);
+    if (found === tree.entries) report.tell(`${table}: ${counted(found, "entry", "entries")}`);
+    else report.fault(`${table}: ${found} of ${counted(tree.entries, "entry", "entries")} can be read`);
   }
 }
 

@@ -14,7 +14,7 @@ import { isAnyDue } from "./expiry.ts";
 import type { KeyLists } from "./key-lists.ts";
 import { concat, following, prefixEnd } from "./keys.ts";
 import { indexedTerms } from "../terms.ts";
-import { numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
+import { entityKeyBytes, numberKey, numberOwner, numberPrefix, parseEntityKey } from "./object-keys.ts";
 
 /** With at most this many candidates no range is counted. */
 const FEW_CANDIDATES = 64;
@@ -75,6 +75,7 @@ export class Finder {
       question.terms,
       question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
       question.order?.descending ?? null,
+      question.order?.behind ?? null,
     ]);
     const after = cursors.read(page);
     const { objects, terms } = this.#options.env.read();
@@ -144,11 +145,13 @@ export class Finder {
       const key = question.terms[driver.index]!;
       return after === undefined ? terms.getValues(key) : terms.getValues(key, { start: following(after) });
     }
-    const { start, end } = bounds(question.ranges[driver.index]!);
+    const range = question.ranges[driver.index]!;
+    const { start, end } = bounds(range);
+    const passed = after ?? passedKey(range, question.order);
     if (!question.order?.descending)
-      return numbers.getKeys({ start: after === undefined ? start : following(after), end });
+      return numbers.getKeys({ start: passed === undefined ? start : following(passed), end });
     // Neither bound is a key, because keys are longer: it does not matter which bound is exclusive.
-    return numbers.getKeys({ start: after ?? end, end: start, reverse: true, exclusiveStart: true });
+    return numbers.getKeys({ start: passed ?? end, end: start, reverse: true, exclusiveStart: true });
   }
 
   /** The terms with their counts, rarest first. */
@@ -208,6 +211,13 @@ function lies(value: number | undefined, range: NumberRange): boolean {
 function bounds(range: NumberRange): { readonly start: Uint8Array; readonly end: Uint8Array } {
   const start = numberPrefix(range.slot, range.from ?? -Infinity);
   return { start, end: prefixEnd(numberPrefix(range.slot, range.to ?? Infinity))! };
+}
+
+/** The entry that an ordered page begins behind. */
+function passedKey({ slot, from, to }: NumberRange, order: FindRequest["order"]): Uint8Array | undefined {
+  const number = order?.descending ? to : from;
+  if (order?.behind === undefined || number === undefined) return undefined;
+  return numberKey(slot, number, entityKeyBytes(order.behind));
 }
 
 function countedUpTo(count: number): number {

@@ -107,26 +107,37 @@ export function readInOrder(
 ): OrderedRead {
   const { order, expected, signal } = request;
   const limit = Math.min(OBJECT_PAGE_MAX, Math.max(PAGE_MIN_ROWS, expected));
-  const streams = branch.finds.map((find) => new Stream(find, findRequest(find, { slot, ...order }), limit));
+  const [view, ...others] = branch.views;
+  const only = others.length === 0 && branch.finds.length === 1 ? view : undefined;
+  const streams = branch.finds.map((find) => new Stream(find, findRequest(find, { slot, ...order }, only), limit));
   const pages = async function* (): AsyncGenerator<readonly ObjectRow[]> {
     let left = most;
     while (left > 0 && streams.some((stream) => !stream.ended)) {
       checkSignal(signal);
       for (const stream of streams) if (stream.head === undefined && !stream.ended) left -= await stream.fill(store);
-      yield merged(streams, { slot, ...order }).flatMap(({ find, entity }) =>
+      yield merged(streams, { slot, descending: order.descending }).flatMap(({ find, entity }) =>
         objectsOf(snapshot, branch, { entities: [entity], find }),
       );
     }
   };
-  return { pages: pages(), isWhole: () => streams.every((stream) => stream.ended) };
+  return {
+    pages: pages(),
+    isWhole: () => streams.every((stream) => stream.ended),
+    isById: () => only !== undefined && !streams.some((stream) => stream.isMixed),
+  };
 }
 
 function findRequest(
   { request }: Find,
-  { slot, descending, from }: ReadOrder & { readonly slot: number },
+  { slot, descending, from, behind }: ReadOrder & { readonly slot: number },
+  only: LoadedClass | undefined,
 ): FindRequest {
   const range = from === undefined ? [] : [{ slot, ...(descending ? { to: from } : { from }) }];
-  return { ...request, ranges: [...(request.ranges ?? []), ...range], order: { slot, descending } };
+  const passed =
+    only === undefined || behind === undefined
+      ? {}
+      : { behind: { cid: only.cid, id: behind.slice(only.label.length + 1) } };
+  return { ...request, ranges: [...(request.ranges ?? []), ...range], order: { slot, descending, ...passed } };
 }
 
 /** The first of what the streams hold, up to where one of them has to be read on. */
@@ -154,6 +165,8 @@ class Stream {
   #at = 0;
   #cursor: string | undefined;
   #isLast = false;
+  /** Objects with one number came in no order. */
+  isMixed = false;
 
   constructor(find: Find, request: FindRequest, limit: number) {
     this.find = find;
@@ -176,7 +189,8 @@ class Stream {
   /** Answers about how many objects were looked at. */
   async fill(store: Pick<ObjectStore, "find">): Promise<number> {
     const page = { limit: this.#limit, ...(this.#cursor === undefined ? {} : { cursor: this.#cursor }) };
-    const { items, cursor } = await store.find(this.#request, page);
+    const { items, cursor, isMixed } = await store.find(this.#request, page);
+    this.isMixed ||= isMixed === true;
     [this.#items, this.#at, this.#cursor, this.#isLast] = [items, 0, cursor, cursor === undefined];
     return items.length < this.#limit ? Math.max(items.length, OBJECT_PAGE_EXAMINED_MAX) : items.length;
   }

@@ -12,6 +12,7 @@ import {
 } from "../../../../common/limits.ts";
 import { TOKEN_MAX_CHARACTERS } from "../../../../common/text/tokens.ts";
 import { wildcard } from "../../../../common/text/wildcard.ts";
+import { counted } from "../../../../common/text/counted.ts";
 import type { ObjectStore } from "../../../store/objects.ts";
 import { type LoadedClass, ownTerm } from "../definitions/views.ts";
 import type { Pushdown, ReadRequest, WordPattern } from "../types.ts";
@@ -55,7 +56,7 @@ export function wordSteps(used: readonly Pushdown[]): readonly string[] {
   return used.flatMap((one) => {
     if (one.kind !== "pattern" || one.words === undefined) return [];
     const words = [...one.words].sort();
-    const count = words.length === 1 ? "1 word" : `${words.length} words`;
+    const count = counted(words.length, "word");
     return [`${one.pattern} stands for ${count}${words.length > 0 ? `: ${words.join(", ")}` : ""}`];
   });
 }

@@ -1,4 +1,5 @@
 import type { Row, Value } from "../../../../common/value.ts";
+import { setMember } from "../../../../common/members.ts";
 import type { Cells, Entity } from "../../../store/objects.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
 import type { ObjectRow } from "../types.ts";
@@ -100,7 +101,7 @@ function entriesObject(entries: readonly Value[]): Value {
   for (const entry of entries) {
     if (!Array.isArray(entry)) continue;
     const [key, value] = entry as readonly Value[];
-    Object.defineProperty(object, String(key), { value, enumerable: true, configurable: true, writable: true });
+    setMember(object, String(key), value ?? null);
   }
   return object;
 }

@@ -4,6 +4,7 @@ import { parseJson } from "../../../../common/json.ts";
 import { COLLECTION_ELEMENTS_MAX } from "../../../../common/limits.ts";
 import { parseDate, parseTimestamp } from "../../../../common/timestamps.ts";
 import type { Value } from "../../../../common/value.ts";
+import { setMember } from "../../../../common/members.ts";
 import type { ColumnSpec, ColumnType } from "../types.ts";
 
 /** A value in the canonical form of its type; `undefined` when it is not of that type. */
@@ -182,12 +183,7 @@ function toMap(value: Value, column: ColumnSpec): Value | undefined {
     const name = convertElement(key, column, keyType);
     const kept = convertElement(entry, column, valueType);
     if (name === undefined || kept === undefined) return undefined;
-    Object.defineProperty(converted, canonicalText(name), {
-      value: kept,
-      enumerable: true,
-      configurable: true,
-      writable: true,
-    });
+    setMember(converted, canonicalText(name), kept);
   }
   return converted;
 }

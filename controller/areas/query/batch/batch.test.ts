@@ -312,7 +312,7 @@ test("what can be told only when earlier changes are made ends the batch there, 
     admin,
     "begin insert into /matrix/box host='4-a', run=4; update /matrix/box set host='4-b' where run=4; insert into /matrix/event run=4, n=1 end",
   );
-  await expect(failed).rejects.toThrow("cannot be changed. The 1 changes before it were made.");
+  await expect(failed).rejects.toThrow("cannot be changed. The 1 change before it was made.");
   expect((await stateOf(4)).event).toEqual([]);
   expect(await openBatches()).toEqual([]);
 });
@@ -434,4 +434,33 @@ test("a batch that nobody went on with for too long is given up, and that is on 
   expect(await openBatches()).toEqual([]);
   expect(await stateOf(7)).toEqual(NOTHING);
   expect(entries).toMatchObject([{ outcome: "failed", code: "conflict" }]);
+});
+
+test("a batch of a later version, whose rows have other ids, is left to a controller that knows how it makes them", async () => {
+  const failing = new Proxy(objects, {
+    get: (target, name) =>
+      name === "ingest"
+        ? () => Promise.reject(new AppError("unavailable", "away"))
+        : (Reflect.get(target, name) as () => unknown).bind(target),
+  });
+  const change = "begin insert into /matrix/line run=9, n=1; insert into /matrix/line run=9, n=2; end";
+  await expect(queryOf("first", { objects: failing }).run(admin, change)).rejects.toMatchObject({
+    code: "unknown_outcome",
+  });
+  const { kv } = await engine.tenant("matrix");
+  const renamed = async (from: string, to: string): Promise<void> => {
+    for (const { key, value } of (await kv.list("batches/")).entries) {
+      const text = Buffer.from(value).toString("latin1");
+      expect(text).toContain(from);
+      await kv.put(key, Buffer.from(text.replaceAll(from, to), "latin1"));
+    }
+  };
+  entries = [];
+  await renamed('"orderedRows"', '"laterRows"');
+  await queryOf("second").maintain("matrix");
+  expect([(await openBatches()).length, await stateOf(9), entries]).toEqual([1, NOTHING, []]);
+  await renamed('"laterRows"', '"orderedRows"');
+  await queryOf("third").maintain("matrix");
+  expect(await openBatches()).toEqual([]);
+  expect((await stateOf(9)).line).toEqual([1, 2]);
 });

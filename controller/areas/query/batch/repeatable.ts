@@ -32,13 +32,12 @@ export interface ChangedObjects {
 
 /** The part of a change that repetitions share. JSON. Times are those of `Objects.writeTimes`. */
 export type Settled =
-  /** INSERT: for the rows of each class a time for each row, or one for all. */
-  | {
-      readonly kind: "rows";
-      readonly timesUs: readonly (readonly number[])[];
-      /** Rows of all statements keep their order. Absent in what former versions settled. */
-      readonly isOrdered?: true;
-    }
+  /**
+   * INSERT: for the rows of each class a time for each row, or one for all. The rows of all `orderedRows` of a batch keep
+   * their order; a version that made other ids of them does not know that kind, and leaves the batch to the next
+   * controller. `rows` are those that it settled.
+   */
+  | { readonly kind: "rows" | "orderedRows"; readonly timesUs: readonly (readonly number[])[] }
   /** UPDATE and DELETE: the objects found, and what the SELECTs in its condition answered where that is asked again. */
   | { readonly kind: "found"; readonly found: readonly FoundObjects[]; readonly answers?: SubAnswers };
 

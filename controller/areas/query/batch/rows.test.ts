@@ -34,14 +34,14 @@ test("rows of a batch that was settled before an upgrade have the ids that were 
 
 test("rows of all statements of a batch are in one order", async () => {
   const place = { identity: "batch/b1/of/0", isOrdered: true };
-  expect(await identities({ kind: "rows", timesUs: [[1_000]], isOrdered: true })).toEqual([
+  expect(await identities({ kind: "orderedRows", timesUs: [[1_000]] })).toEqual([
     { ...place, ordinal: 2 * 2 ** 24 },
     { ...place, ordinal: 2 * 2 ** 24 + 1 },
   ]);
 });
 
 test("rows that get later times stay in that order", () => {
-  const settled = { kind: "rows", timesUs: [[1], [2, 3]], isOrdered: true } as const;
+  const settled = { kind: "orderedRows", timesUs: [[1], [2, 3]] } as const;
   const later = retimedIn(settled, { at: 1, places: [0], count: 2 }, 9);
-  expect(later).toEqual({ kind: "rows", timesUs: [[1], [9, 3]], isOrdered: true });
+  expect(later).toEqual({ kind: "orderedRows", timesUs: [[1], [9, 3]] });
 });

@@ -43,19 +43,21 @@ class RepeatableInsert implements Repeatable {
       timesUs.push(await this.#timesUs(work, this.#ids[at] ?? []));
     }
     const changes = this.#works.map(({ view }, at) => ({ class: view.path, ids: this.#known(at) }));
-    return { settled: { kind: "rows", timesUs, isOrdered: true }, changes };
+    return { settled: { kind: "orderedRows", timesUs }, changes };
   }
 
   async make(settled: Settled, { identity, batch, signal, retimed }: Making): Promise<readonly Row[]> {
-    if (settled.kind !== "rows") throw new RangeError("an insert is settled as rows");
+    // A kind of a later version is left to its controllers.
+    if (settled.kind !== "rows" && settled.kind !== "orderedRows") throw new RangeError("an insert is settled as rows");
+    const isOrdered = settled.kind === "orderedRows";
     const ids: string[] = [];
     for (const [at, work] of this.#works.entries()) {
       new Slices({ ...this.#context, signal }).check();
       const isNew = retimed !== undefined;
       const records = recordsOf(work, settled.timesUs[at] ?? [], {
-        identity: settled.isOrdered ? `${batch.identity}/of/${at}` : `${identity}/${at}`,
+        identity: isOrdered ? `${batch.identity}/of/${at}` : `${identity}/${at}`,
         isNew,
-        statement: settled.isOrdered && batch.statement,
+        statement: isOrdered ? batch.statement : undefined,
       });
       const { objects, unstored } = this.#context;
       // Rows with a time of their own keep it.
@@ -91,7 +93,7 @@ export function retimedIn(
   { at, places, count }: { readonly at: number; readonly places: readonly number[]; readonly count: number },
   writeUs: number,
 ): Settled {
-  if (settled.kind !== "rows") return settled;
+  if (settled.kind === "found") return settled;
   const [common = 0] = settled.timesUs[at] ?? [];
   const timesUs = Array.from({ length: count }, (_, row) => settled.timesUs[at]?.[row] ?? common);
   for (const place of places) timesUs[place] = writeUs;

@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { NOWHERE, type Span } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
+import { counted } from "../../../../common/text/counted.ts";
 import { isTransient, type Noted, type OpenWork } from "../../../store/journal/index.ts";
 import type { Rehearsal, Rehearsals } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
@@ -128,10 +129,14 @@ export class BatchRun {
       return new AppError("unknown_outcome", message, { details, cause: error });
     }
     if (this.#made === 0) return error;
-    return new AppError(error.code, `${error.message} The ${this.#made} changes before it were made.`, {
-      details,
-      cause: error,
-    });
+    return new AppError(
+      error.code,
+      `${error.message} The ${counted(this.#made, "change before it was", "changes before it were")} made.`,
+      {
+        details,
+        cause: error,
+      },
+    );
   }
 
   async #makeSettled(): Promise<readonly Row[]> {

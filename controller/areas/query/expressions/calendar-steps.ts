@@ -12,9 +12,6 @@ import { CALENDAR_STEPS_KEPT } from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
 
-/** Functions read and make so many characters in the time of one question to `Intl`. */
-const CHARACTERS_PER_QUESTION = 512;
-
 /** How a function says which steps it means: `bucket(time, '5 minutes')`, `date_trunc('hour', time)`. */
 export interface Stepping {
   readonly width: number;
@@ -75,12 +72,10 @@ export function steppedBy(
   });
   const ofRow = (values: readonly Value[]): CalendarSteps | undefined =>
     made.of(`${String(values[stepping.width])}\n${String(values[stepping.zone] ?? zone ?? "")}`).steps;
-  return (values) => {
-    const before = zoneWork();
+  return zoneCounted((values) => {
     const startMs = (same ?? ofRow(values))?.startMs(Number(values[stepping.time]));
-    THREAD_TEXT_WORK.count((zoneWork() - before) * CHARACTERS_PER_QUESTION);
     return startMs === undefined || Number.isNaN(startMs) ? null : startMs;
-  };
+  });
 }
 
 /** `AppError("invalid")` for a width or a zone that does not exist. */
@@ -90,6 +85,34 @@ export function constantSteps(
 ): CalendarSteps {
   const own = requireWidth(stepping, width);
   return new CalendarSteps(own, zone === undefined || zone === null ? UTC_ZONE : requireZone(zone));
+}
+
+/**
+ * The zone at that place of a function's values, the same for all rows or that of each; UTC where there is none. A zone
+ * that does not exist is an `AppError("invalid")` if it is the same for all rows, otherwise undefined.
+ */
+export function zoneAt(
+  constants: readonly (Value | undefined)[],
+  at: number,
+): (values: readonly Value[]) => Zone | undefined {
+  const named = constants[at];
+  if (constants.length <= at) return () => UTC_ZONE;
+  if (named !== undefined && named !== null) {
+    const zone = requireZone(named);
+    return () => zone;
+  }
+  const made = new Kept(CALENDAR_STEPS_KEPT, (name: string) => ({ zone: zoneNamed(name) }));
+  return (values) => made.of(String(values[at])).zone;
+}
+
+/** The same with what it looks up of zones counted. */
+export function zoneCounted<T>(evaluate: (values: readonly Value[]) => T): (values: readonly Value[]) => T {
+  return (values) => {
+    const before = zoneWork();
+    const result = evaluate(values);
+    THREAD_TEXT_WORK.countOffsets(zoneWork() - before);
+    return result;
+  };
 }
 
 function requireWidth({ read, wanted }: Stepping, value: Value): CalendarWidth {

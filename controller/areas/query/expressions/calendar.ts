@@ -5,3 +5,8 @@ const TIME_MAX_MS = 8.64e15;
 export function dateAt(timeMs: number): Date | undefined {
   return Math.abs(timeMs) <= TIME_MAX_MS ? new Date(timeMs) : undefined;
 }
+
+/** `YYYY-MM-DD HH:mm:ss.SSS` of a date in UTC. */
+export function dateText(date: Date): string {
+  return date.toISOString().slice(0, -1).replace("T", " ");
+}

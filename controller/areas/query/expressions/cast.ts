@@ -1,7 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { Value } from "../../../../common/value.ts";
 import { numberValue } from "./arithmetic.ts";
-import { dateAt } from "./calendar.ts";
+import { dateAt, dateText } from "./calendar.ts";
 import { BOOLEAN, DATE, type Kind, NUMBER, numberOf, TEXT, TIME, toComparable, toValue } from "./kind.ts";
 import type { Source } from "./source.ts";
 import { THREAD_TEXT_WORK } from "./textwork.ts";
@@ -52,7 +52,7 @@ export function castTo<R>(type: Value | undefined, source: Source<R>): Source<R>
 function textOf(value: Value, from: Kind): Value {
   const timeMs = from === TIME ? toComparable(TIME, value) : undefined;
   const date = typeof timeMs === "number" ? dateAt(timeMs) : undefined;
-  if (date) return date.toISOString().slice(0, -1).replace("T", " ");
+  if (date) return dateText(date);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 

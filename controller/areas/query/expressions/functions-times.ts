@@ -1,11 +1,11 @@
 import { CALENDAR_UNITS } from "../../../../common/calendar/steps.ts";
 import { AppError } from "../../../../common/errors.ts";
 import type { Value } from "../../../../common/value.ts";
-import { dateAt } from "./calendar.ts";
-import { STEPPINGS, steppedBy } from "./calendar-steps.ts";
+import { dateAt, dateText } from "./calendar.ts";
+import { STEPPINGS, steppedBy, zoneAt, zoneCounted } from "./calendar-steps.ts";
 import { durationSeconds } from "./duration.ts";
 import type { FunctionSpec } from "./function.ts";
-import { NUMBER, TIME } from "./kind.ts";
+import { NUMBER, TEXT, TIME } from "./kind.ts";
 
 export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
   year: part("year('2026-03-01 10:04:59')", "The year of the time.", (date) => date.getUTCFullYear()),
@@ -18,6 +18,12 @@ export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
     "weekday('2026-03-01')",
     "The day of the week: 1 is Monday, 7 is Sunday.",
     (date) => date.getUTCDay() || 7,
+  ),
+  time_text: part(
+    "time_text('2026-07-01 10:04:59', 'Asia/Kolkata')",
+    "The time as `YYYY-MM-DD HH:mm:ss.SSS`.",
+    dateText,
+    TEXT,
   ),
   bucket: {
     accepts: ["time", "text", "text"],
@@ -38,18 +44,22 @@ export const TIME_FUNCTIONS: Readonly<Record<string, FunctionSpec>> = {
   },
 };
 
-function part(example: string, about: string, make: (date: Date) => number): FunctionSpec {
+/** Of the date that the clocks of the zone show, in fields of UTC. */
+function part(example: string, about: string, make: (date: Date) => Value, result = NUMBER): FunctionSpec {
   return {
-    accepts: ["time"],
-    result: NUMBER,
-    about: `${about} In UTC.`,
+    accepts: ["time", "text"],
+    least: 1,
+    result,
+    about: `${about} In UTC, or in the [zone](mql-times.md#zones) that is given.`,
     example,
-    make:
-      () =>
-      ([time]) => {
-        const date = dateAt(Number(time));
+    make(constants) {
+      const zoneOf = zoneAt(constants, 1);
+      return zoneCounted((values) => {
+        const [timeMs, zone] = [Number(values[0]), zoneOf(values)];
+        const date = zone && dateAt(timeMs + zone.offsetMs(timeMs));
         return date ? make(date) : null;
-      },
+      });
+    },
   };
 }
 

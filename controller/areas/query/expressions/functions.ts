@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { Value } from "../../../../common/value.ts";
+import { counted } from "../../../../common/text/counted.ts";
 import { LIST_FUNCTIONS } from "./functions-lists.ts";
 import { NUMBER_FUNCTIONS } from "./functions-numbers.ts";
 import { TEXT_FUNCTIONS } from "./functions-texts.ts";
@@ -67,11 +68,11 @@ export function unknownFunction(name: string): AppError {
 function requireCount(name: string, { accepts, least = accepts.length, repeats }: FunctionSpec, count: number): void {
   if (count >= least && (repeats || count <= accepts.length)) return;
   const wanted = repeats
-    ? `at least ${least}`
+    ? `at least ${counted(least, "value")}`
     : least === accepts.length
-      ? `${least}`
-      : `${least} to ${accepts.length}`;
-  throw new AppError("invalid", `[Valid] ${name}() takes ${wanted} values and was given ${count}.`);
+      ? counted(least, "value")
+      : `${least} to ${accepts.length} values`;
+  throw new AppError("invalid", `[Valid] ${name}() takes ${wanted} and was given ${count}.`);
 }
 
 function acceptedAt({ accepts }: FunctionSpec, at: number): Accepted {

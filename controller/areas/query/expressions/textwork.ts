@@ -1,7 +1,15 @@
 import { AppError } from "../../../../common/errors.ts";
-import { QUERY_ROW_CHARACTERS_MAX, QUERY_ROW_LOOKED_CHARACTERS_MAX } from "../../../../common/limits.ts";
+import {
+  QUERY_ROW_CHARACTERS_MAX,
+  QUERY_ROW_LOOKED_CHARACTERS_MAX,
+  QUERY_ROW_ZONE_OFFSETS_MAX,
+  QUERY_ZONE_OFFSETS_MAX,
+} from "../../../../common/limits.ts";
 import type { Value } from "../../../../common/value.ts";
 import { isList } from "./literal.ts";
+
+/** Functions read and make so many characters in the time in which one offset of a zone is looked up. */
+const CHARACTERS_PER_OFFSET = 512;
 
 /**
  * Counts the characters that functions read and make and that conditions look through: with one long text they take as
@@ -12,6 +20,8 @@ export class TextWork {
   #ofRow = 0;
   #looked = 0;
   #sinceTaken = 0;
+  #offsetsOfRow = 0;
+  #offsetsSinceTaken = 0;
 
   /** Throws `AppError("too_large")` beyond `QUERY_ROW_CHARACTERS_MAX` for one row: within it there is no pause. */
   charge(row: unknown, value: Value): void {
@@ -35,9 +45,16 @@ export class TextWork {
     if (!isFirst && this.#looked > QUERY_ROW_LOOKED_CHARACTERS_MAX) throw tooManyLooks();
   }
 
-  /** Other work, in characters that would take as long. */
-  count(characters: number): void {
-    this.#sinceTaken += characters;
+  /**
+   * Offsets of zones that a function of the row at hand has looked up anew. `AppError("too_large")` beyond
+   * `QUERY_ROW_ZONE_OFFSETS_MAX` for one row.
+   */
+  countOffsets(offsets: number): void {
+    this.#offsetsOfRow += offsets;
+    this.#offsetsSinceTaken += offsets;
+    this.#sinceTaken += offsets * CHARACTERS_PER_OFFSET;
+    if (this.#offsetsOfRow > QUERY_ROW_ZONE_OFFSETS_MAX)
+      throw tooManyOffsets("one row", "QUERY_ROW_ZONE_OFFSETS_MAX", QUERY_ROW_ZONE_OFFSETS_MAX);
   }
 
   #turnTo(row: unknown): void {
@@ -45,6 +62,7 @@ export class TextWork {
     this.#row = row;
     this.#ofRow = 0;
     this.#looked = 0;
+    this.#offsetsOfRow = 0;
   }
 
   /** What was charged and counted since it was last taken. The limit of the row begins anew. */
@@ -54,6 +72,25 @@ export class TextWork {
     this.#row = undefined;
     return characters;
   }
+
+  /** Offsets that were looked up since they were last taken. */
+  takeOffsets(): number {
+    const offsets = this.#offsetsSinceTaken;
+    this.#offsetsSinceTaken = 0;
+    return offsets;
+  }
+}
+
+/** Offsets of zones that a statement has looked up anew. */
+export class ZoneOffsets {
+  #offsets = 0;
+
+  /** `AppError("too_large")` beyond `QUERY_ZONE_OFFSETS_MAX`. */
+  add(offsets: number): void {
+    this.#offsets += offsets;
+    if (this.#offsets > QUERY_ZONE_OFFSETS_MAX)
+      throw tooManyOffsets("one statement", "QUERY_ZONE_OFFSETS_MAX", QUERY_ZONE_OFFSETS_MAX);
+  }
 }
 
 /**
@@ -61,6 +98,14 @@ export class TextWork {
  * are compiled once for all.
  */
 export const THREAD_TEXT_WORK = new TextWork();
+
+function tooManyOffsets(what: string, limit: string, most: number): AppError {
+  return new AppError(
+    "too_large",
+    `[Exec] For ${what} functions of the calendar would look up more than ${most} offsets of time zones: use fewer zones, or rows of fewer years.`,
+    { details: { limit } },
+  );
+}
 
 /** Elements and entries count as a character each, besides their own. */
 function charactersOf(value: Value): number {

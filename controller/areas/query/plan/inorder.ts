@@ -10,6 +10,8 @@ export interface InOrderPlan {
   readonly rows: number;
   /** No row without a value passes. */
   readonly isOfAll: boolean;
+  /** Equal rows are ordered by id, in the same direction, and by nothing else. */
+  readonly isById: boolean;
 }
 
 /** `undefined` where all rows count, or the order that is seen is not that of the values. */
@@ -30,11 +32,27 @@ export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
   // Rows without a value come before all others, where no index has them.
   const isAscending = !first?.descending;
   if (rows <= 0 || (isAscending && !isOfAll) || (paging?.after && typeof from !== "number")) return undefined;
+  const isById = scope.classes.length === 1 && plan.orderBy.slice(1).every((order) => isIdIn(order, !isAscending));
+  const id = paging?.after?.at(-1);
+  const behind = isById && typeof id === "string" && isPlainId(id) ? { behind: id } : {};
   return {
-    order: { column, descending: !isAscending, ...(typeof from === "number" ? { from } : {}) },
+    order: { column, descending: !isAscending, ...(typeof from === "number" ? { from, ...behind } : {}) },
     rows,
     isOfAll,
+    isById,
   };
+}
+
+/** The class is the same for all rows. */
+function isIdIn({ value, descending }: OrderPlan, isDescending: boolean): boolean {
+  if (value.kind !== "field" || value.field.computed || value.field.window) return false;
+  const { pseudo } = value.field;
+  return pseudo === "class" || (pseudo === "id" && descending === isDescending);
+}
+
+/** Indexes order other ids by code points, comparisons by the units of UTF-16. */
+export function isPlainId(id: string): boolean {
+  return !/[\ud800-\uffff]/.test(id);
 }
 
 function columnOf({ value }: OrderPlan): string | undefined {

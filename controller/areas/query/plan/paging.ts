@@ -14,6 +14,7 @@ import {
 import type { Value } from "../../../../common/value.ts";
 import { isOfGroup } from "../expressions/bind.ts";
 import { type Arguments, isList, literal } from "../expressions/literal.ts";
+import type { PseudoField } from "../expressions/fields.ts";
 import { packedKey, type SortKey, unpackedKey } from "../expressions/sort.ts";
 import type { OrderPlan, Paging, Shape } from "./outputs.ts";
 import type { Scope } from "./scope.ts";
@@ -55,11 +56,16 @@ export function pagingRefused(): AppError {
   );
 }
 
-/** Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. */
+/**
+ * Order of the rows of pages: as asked for, then by class and id. Records without an order come newest first. Where the
+ * order names a time of the rows, those of one time in several classes come by their arrival before.
+ */
 export function pagedOrder(orderBy: readonly OrderPlan[], scope: Scope): readonly OrderPlan[] {
   const areRecords = scope.classes.every((view) => view.kind === "record");
   const own = orderBy.length === 0 && areRecords ? [byColumn("vtime", true, scope)] : orderBy;
-  return [...own, byColumn("class", false, scope), byColumn("id", timeOrder(own)?.descending ?? false, scope)];
+  const time = timeOrder(own);
+  const arrival = time && scope.classes.length > 1 ? [byArrival(time.descending, scope)] : [];
+  return [...own, ...arrival, byColumn("class", false, scope), byColumn("id", time?.descending ?? false, scope)];
 }
 
 /** With the order of arrival, which ids have, of rows of the same time; it is not shown. */
@@ -69,11 +75,29 @@ export function withArrival(
 ): readonly OrderPlan[] {
   const time = timeOrder(orderBy);
   if (time === undefined || grouping !== undefined || distinct) return orderBy;
-  return [...orderBy, { ...byColumn("id", time.descending, scope), isHidden: true }];
+  const { descending } = time;
+  const places =
+    scope.classes.length > 1
+      ? [byArrival(descending, scope), byColumn("class", false, scope)]
+      : [byColumn("id", descending, scope)];
+  return [...orderBy, ...places.map((place) => ({ ...place, isHidden: true as const }))];
 }
 
+function byArrival(descending: boolean, scope: Scope): OrderPlan {
+  const id = scope.bind({ kind: "field", parts: ["id"], span: NOWHERE });
+  const field = { ...id, label: ARRIVAL, name: ARRIVAL, pseudo: undefined, isArrival: true as const };
+  return { label: ARRIVAL, value: { kind: "field", field }, descending };
+}
+
+const ARRIVAL = "arrival";
+
 function timeOrder(orderBy: readonly OrderPlan[]): OrderPlan | undefined {
-  return orderBy.find(({ value }) => value.kind === "field" && TIMES_OF_ROWS.has(value.field.pseudo ?? ""));
+  return orderBy.find(({ value }) => value.kind === "field" && isTimeOfRow(value.field.pseudo));
+}
+
+/** `vtime`, `mtime` or `ctime`. */
+export function isTimeOfRow(pseudo: PseudoField | undefined): boolean {
+  return TIMES_OF_ROWS.has(pseudo ?? "");
 }
 
 const TIMES_OF_ROWS: ReadonlySet<string> = new Set(["vtime", "mtime", "ctime"]);
@@ -113,8 +137,9 @@ function statementHash(select: Select, values: Arguments, order: readonly OrderP
   const changing = [select.cursor, select.limit].flatMap((node) => (node?.kind === "placeholder" ? [node.index] : []));
   const text = printStatement(withZones({ ...select, cursor: undefined, limit: undefined }));
   const given = values.filter((_, index) => !changing.includes(index));
-  // Earlier versions had the ids of one time ascending: by their cursors rows would be missed.
-  const places = order.at(-1)?.descending ? ["id desc"] : [];
+  // Earlier versions had the ids of one time ascending, and rows of one time by class: by their cursors rows would be missed.
+  const isByArrival = order.some(({ value }) => value.kind === "field" && value.field.isArrival);
+  const places = [...(isByArrival ? [ARRIVAL] : []), ...(order.at(-1)?.descending ? ["id desc"] : [])];
   return createHash("sha256")
     .update(JSON.stringify([text, given, ...places]))
     .digest("base64url")

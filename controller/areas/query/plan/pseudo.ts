@@ -1,5 +1,6 @@
+import { arrivalText } from "../../../../common/ids.ts";
 import type { Value } from "../../../../common/value.ts";
-import type { ObjectRow } from "../../objects/index.ts";
+import type { ClassView, ObjectRow } from "../../objects/index.ts";
 import { dayOf } from "../expressions/day.ts";
 import type { PseudoField } from "../expressions/fields.ts";
 import { type Kind, TEXT, TIME } from "../expressions/kind.ts";
@@ -33,4 +34,12 @@ export function readPseudo(name: PseudoField, row: ObjectRow): Value {
 export function pseudoSource(name: PseudoField, label: string): Source<ObjectRow> {
   const { kind, read } = PSEUDO[name];
   return { label, kinds: [kind], read, kind: () => kind };
+}
+
+/** The ids of objects without the labels of their classes; of different kinds of ids in a form that has one order. */
+export function arrivalSource(classes: readonly ClassView[], label: string): Source<ObjectRow> {
+  const kinds = new Set(classes.map((view) => view.kind));
+  const keyOf = ({ id, class: { label: own } }: ObjectRow): string => id.slice(own.length + 1);
+  const read = kinds.size > 1 ? (row: ObjectRow) => arrivalText(keyOf(row)) : keyOf;
+  return { label, kinds: [TEXT], read, kind: () => TEXT };
 }

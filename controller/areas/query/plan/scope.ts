@@ -17,7 +17,7 @@ import { type Arguments, isMap, withValues } from "../expressions/literal.ts";
 import { compilePredicate, type Predicate, type Source } from "../expressions/predicate.ts";
 import { partOf, WHOLE_SERIES, windowOf } from "../expressions/timeseries.ts";
 import { Cells } from "./cells.ts";
-import { pseudoSource, readPseudo } from "./pseudo.ts";
+import { arrivalSource, pseudoSource, readPseudo } from "./pseudo.ts";
 import { followedField } from "./followed.ts";
 import { relationSource } from "./related.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
@@ -216,6 +216,7 @@ export class Scope implements Fields<ObjectRow> {
   }
 
   #plainSource(field: BoundField): Source<ObjectRow> {
+    if (field.isArrival) return arrivalSource(this.classes, field.label);
     if (field.pseudo) return pseudoSource(field.pseudo, field.label);
     return field.relation
       ? relationSource(field.relation, this.everything, field.label)

@@ -2,7 +2,7 @@ import { QUERY_IN_ORDER_MAX_ROWS } from "../../../../common/limits.ts";
 import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Predicate, Source } from "../expressions/predicate.ts";
 import { orderOf, sortKey } from "../expressions/sort.ts";
-import type { InOrderPlan } from "../plan/inorder.ts";
+import { type InOrderPlan, isPlainId } from "../plan/inorder.ts";
 import type { SelectPlan } from "../plan/plan.ts";
 import { matching, type RunContext } from "./run.ts";
 import type { Slices } from "./slice.ts";
@@ -29,7 +29,7 @@ export async function* foundInOrder(
   const signal = context.signal ? { signal: context.signal } : {};
   slices.check();
   const walk = read && (await context.inOrder?.({ ...read, ...signal, order: order.order, expected: order.rows }));
-  const first = new First(plan, work);
+  const first = new First(plan, { ...work, isById: () => order.isById && walk?.isById() === true });
   if (walk) {
     for await (const page of walk.pages) {
       if (slices.isOverNow()) await slices.pause();
@@ -50,7 +50,7 @@ export async function* foundInOrder(
 
 /** The rows that were found in order. */
 class First {
-  readonly #work: Work;
+  readonly #work: Work & { readonly isById: () => boolean };
   readonly #number: (row: ObjectRow) => number;
   readonly #isBehind: (row: ObjectRow) => boolean;
   readonly #isAnyEqual: boolean;
@@ -59,7 +59,7 @@ class First {
   #last: number | undefined;
   #isEnough = false;
 
-  constructor(plan: SelectPlan, work: Work) {
+  constructor(plan: SelectPlan, work: Work & { readonly isById: () => boolean }) {
     this.#work = work;
     const sources = plan.orderBy.flatMap(({ value }) =>
       value.kind === "field" ? [plan.scope.source(value.field)] : [],
@@ -101,7 +101,8 @@ class First {
     this.#names.add(nameOf(row));
     if (this.#names.size === this.#work.order.rows) {
       this.#last = this.#number(row);
-      this.#isEnough = this.#isAnyEqual && Number.isSafeInteger(Math.trunc(this.#last));
+      const isNext = this.#isAnyEqual || (this.#work.isById() && isPlainId(row.id));
+      this.#isEnough = isNext && Number.isSafeInteger(Math.trunc(this.#last));
     }
     return true;
   }

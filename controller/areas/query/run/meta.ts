@@ -1,3 +1,4 @@
+import { memberOf, setMember } from "../../../../common/members.ts";
 import type { ClassView, Column } from "../../objects/index.ts";
 import { answersList } from "../expressions/aggregate.ts";
 import type { BoundField, Names, PseudoField } from "../expressions/fields.ts";
@@ -39,8 +40,8 @@ export function unionMeta(parts: readonly QueryMeta[], leftOut: LeftOut): QueryM
   return lazyMeta({ rootclass: root, leftOut }, () => {
     const columns: Record<string, readonly ColumnMeta[]> = {};
     for (const [path, own] of parts.flatMap((part) => Object.entries(part.columns)))
-      columns[path] = byName([...(columns[path] ?? []), ...own]);
-    columns[root] = byName(parts.flatMap((part) => part.columns[part.rootclass] ?? []));
+      setMember(columns, path, byName([...(memberOf(columns, path) ?? []), ...own]));
+    setMember(columns, root, byName(parts.flatMap((part) => part.columns[part.rootclass] ?? [])));
     return { classes: Object.assign({}, ...parts.map((part) => part.classes)) as QueryMeta["classes"], columns };
   });
 }
@@ -93,7 +94,11 @@ function describe(plan: SelectPlan): Description {
   if (!plan.grouping)
     for (const view of scope.classes)
       columns[view.path] = plan.outputs.flatMap((output) => outputMeta(output, [view], scope));
-  columns[scope.root] = plan.outputs.flatMap((output) => outputOf(output, plan, [scope]));
+  setMember(
+    columns,
+    scope.root,
+    plan.outputs.flatMap((output) => outputOf(output, plan, [scope])),
+  );
   return { classes: classesOf(scope), columns };
 }
 

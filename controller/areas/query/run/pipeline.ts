@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_DISTINCT_MAX_ROWS } from "../../../../common/limits.ts";
 import type { Row } from "../../../../common/value.ts";
+import { setMember } from "../../../../common/members.ts";
 import { type GroupRow, Grouping } from "../expressions/aggregate.ts";
 import type { Fields } from "../expressions/fields.ts";
 import { bytesOf, freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
@@ -37,7 +38,7 @@ function shapedWhole<R>(shape: Shape<R>, given: Input<R>): AsyncIterable<readonl
   if (!shape.paging && !shape.grouping && !shape.distinct && (shape.sort === "none" || shape.sort === "stored")) {
     // Most queries by far: nothing is held, and only what is answered is made into rows.
     const answered = windowed(given.source, shape, {
-      project: projection(shape.outputs, shape.fields),
+      project: noting(projection(shape.outputs, shape.fields), given.onRow),
       rowWork,
       slices: given.slices,
     });
@@ -64,6 +65,8 @@ export interface Input<R> {
   readonly bytesOf?: (row: R) => number;
   /** Called with the sort keys of the last row when it fills its page. */
   readonly onPageEnd?: (keys: readonly SortKey[]) => void;
+  /** Called with each row of an answer that is not sorted, and what it was made of. */
+  readonly onRow?: ((answered: Row, row: R) => void) | undefined;
   /** Called when the default limit left rows out, before the first row of the answer. */
   readonly onMore?: (() => void) | undefined;
   /**
@@ -221,7 +224,7 @@ export function* groupRows(
 
 function rowOfGroup(row: GroupRow, { outputs }: GroupAnswer): Row {
   const result: Row = {};
-  for (const { name, source } of outputs) result[name] = source.read(row) ?? null;
+  for (const { name, source } of outputs) setMember(result, name, source.read(row) ?? null);
   return result;
 }
 
@@ -276,6 +279,15 @@ function keyReader<R>(value: Expression, fields: Fields<R>): (row: R) => ReturnT
   return (row) => sortKey(source.kind(row), source.read(row));
 }
 
+function noting<R>(project: (row: R) => Row, onRow: Input<R>["onRow"]): (row: R) => Row {
+  if (onRow === undefined) return project;
+  return (row) => {
+    const result = project(row);
+    onRow(result, row);
+    return result;
+  };
+}
+
 /** Columns a row's class lacks are left out; columns that are not set are null. */
 function projection<R>(outputs: readonly Output[], fields: Fields<R>): (row: R) => Row {
   const parts = outputs.map((output) =>
@@ -293,7 +305,7 @@ function fieldProjection<R>(name: string, value: Expression, fields: Fields<R>):
   const source = fields.source(value.field);
   return (row, result) => {
     const own = source.read(row);
-    if (own !== undefined) result[name] = own;
+    if (own !== undefined) setMember(result, name, own);
   };
 }
 

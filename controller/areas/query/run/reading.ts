@@ -1,6 +1,6 @@
 import { printCondition, type Select, type Union } from "../../../../common/mql/index.ts";
 import type { Row } from "../../../../common/value.ts";
-import type { ReadRequest } from "../../objects/index.ts";
+import type { ObjectRow, ReadRequest } from "../../objects/index.ts";
 import type { Principal } from "../../permissions/index.ts";
 import type { SortKey } from "../expressions/sort.ts";
 import { type JoinPlan, planJoin } from "../plan/join.ts";
@@ -31,6 +31,7 @@ import { filterOf, matching, type PlanStep, type RowReading, type RunContext } f
 import { drained, Slices } from "./slice.ts";
 import { timed } from "./steps.ts";
 import { readingWithSubSelects } from "./subselects.ts";
+import { Arrivals, arrivalOf } from "./arrivals.ts";
 import { planUnion, united } from "./union.ts";
 import { workOf } from "./work.ts";
 
@@ -60,7 +61,11 @@ interface Part {
   readonly reading: RowReading;
 }
 
-type PartContext = PlanContext & { readonly leftOut: LeftOut };
+type PartContext = PlanContext & {
+  readonly leftOut: LeftOut;
+  /** Called with each row that a SELECT of single objects answers in no order. */
+  readonly onRow?: ((answered: Row, row: ObjectRow) => void) | undefined;
+};
 
 function* planPart(select: Select, principal: Principal, context: PartContext): Generator<undefined, Part> {
   const asOf = select.asOf ?? context.asOf;
@@ -80,10 +85,10 @@ function* planOver(select: Select, principal: Principal, context: PartContext): 
   }
   const plan = planSelect(select, principal, context);
   yield;
-  return { plan, reading: selectReading(plan, context.leftOut) };
+  return { plan, reading: selectReading(plan, context) };
 }
 
-function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
+function selectReading(plan: SelectPlan, { leftOut, onRow }: PartContext): RowReading {
   const filter = filterOf(plan);
   requireBound(plan);
   let cursor: string | undefined;
@@ -106,6 +111,7 @@ function selectReading(plan: SelectPlan, leftOut: LeftOut): RowReading {
       steps,
       bytesOf: rowBytes,
       onPageEnd,
+      onRow,
       onMore: notes(leftOut),
       sortFolder: context.sortFolder,
     });
@@ -158,18 +164,18 @@ function joinReading(plan: JoinPlan, leftOut: LeftOut): RowReading {
 
 function* unionReading(union: Union, principal: Principal, context: PartContext): Generator<undefined, RowReading> {
   const { leftOut } = context;
+  const arrivals = new Arrivals();
+  const onRow = union.orderBy.length > 0 ? arrivals.note : undefined;
   const planned: Part[] = [];
   for (const select of union.selects) {
     const whole = { ...select, limit: { kind: "number" as const, text: "-1", span: select.span } };
-    planned.push(yield* planPart(whole, principal, { ...context, asOf: union.asOf ?? context.asOf }));
+    planned.push(yield* planPart(whole, principal, { ...context, onRow, asOf: union.asOf ?? context.asOf }));
     yield;
   }
   const parts = planned.map((part) => part.reading);
-  const plan = planUnion(
-    union,
-    planned.map((part) => part.plan),
-    context.values,
-  );
+  const plans = planned.map((part) => part.plan);
+  const plan = planUnion(union, plans, context.values);
+  arrivals.descending = arrivalOf(plan, plans);
   return {
     meta: unionMeta(
       parts.map((part) => part.meta),
@@ -183,7 +189,7 @@ function* unionReading(union: Union, principal: Principal, context: PartContext)
         united(
           plan,
           parts.map((part) => part.rows(run)),
-          { slices: new Slices(run), onMore: notes(leftOut), sortFolder: run.sortFolder },
+          { slices: new Slices(run), arrivals, onMore: notes(leftOut), sortFolder: run.sortFolder },
         ),
       ),
     async describe(stepsOf) {

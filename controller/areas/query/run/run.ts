@@ -17,10 +17,10 @@ import { compilePredicate, type Predicate, type Source } from "../expressions/pr
 import type { TablePlan } from "../plan/plan.ts";
 import { visibility } from "../plan/scope.ts";
 import type { QueryMeta } from "../types.ts";
-import type { SliceContext, Slices } from "./slice.ts";
+import type { QuerySliceContext, Slices } from "./slice.ts";
 import type { StepTimes } from "./steps.ts";
 
-export interface RunContext extends SliceContext {
+export interface RunContext extends QuerySliceContext {
   readonly read: (request: ReadRequest) => AsyncIterable<readonly ObjectRow[]>;
   /** Reads along an index; absent, or `undefined` for a request: all has to be read. */
   readonly inOrder?: ((request: OrderedRequest) => Promise<OrderedRead | undefined>) | undefined;

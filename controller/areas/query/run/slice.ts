@@ -1,8 +1,9 @@
 import type { MemoryShare } from "../expressions/memory.ts";
-import { THREAD_TEXT_WORK } from "../expressions/textwork.ts";
-import { ThreadSlices } from "../../../slices.ts";
+import { THREAD_TEXT_WORK, ZoneOffsets } from "../expressions/textwork.ts";
+import { type SliceContext, ThreadSlices } from "../../../slices.ts";
 
-export type { SliceContext } from "../../../slices.ts";
+/** `zones`: those of the statement; absent: each of its parts counts for itself. */
+export type QuerySliceContext = SliceContext & { readonly zones?: ZoneOffsets | undefined };
 
 /** Rows between two looks at the clock. */
 const ROWS_PER_LOOK = 64;
@@ -11,9 +12,15 @@ const CHARACTERS_PER_ROW = 4_096;
 /** A statement or a row of one takes as long as some rows that are read. */
 const STEP_WORK = 8;
 
-/** Slices of a query, which looks at the clock every few rows. */
+/** Slices of a query, which looks at the clock every few rows, and bounds what its statement looks up of zones. */
 export class Slices extends ThreadSlices {
+  readonly zones: ZoneOffsets;
   #rows = 0;
+
+  constructor(context: QuerySliceContext) {
+    super(context);
+    this.zones = context.zones ?? new ZoneOffsets();
+  }
 
   /**
    * Call once for every row; when true, await `pause`. `work` says how many ordinary rows a row is worth, without the
@@ -21,6 +28,7 @@ export class Slices extends ThreadSlices {
    */
   isOver(work = 1): boolean {
     this.#rows += work + THREAD_TEXT_WORK.take() / CHARACTERS_PER_ROW;
+    this.zones.add(THREAD_TEXT_WORK.takeOffsets());
     if (this.#rows < ROWS_PER_LOOK) return false;
     this.#rows = 0;
     return this.isOverNow();

@@ -9,10 +9,11 @@ import { ANY, type Kind } from "../expressions/kind.ts";
 import { type Arguments, rowCount, withValues } from "../expressions/literal.ts";
 import { about } from "../expressions/placing.ts";
 import { freeing, type MemoryShare, PROCESS_MEMORY } from "../expressions/memory.ts";
-import { type SortEntry, sortKey } from "../expressions/sort.ts";
+import { type SortEntry, type SortKey, sortKey } from "../expressions/sort.ts";
 import { callName, type Output, outputAt, type Shape } from "../plan/outputs.ts";
 import { pagingRefused } from "../plan/paging.ts";
 import { sortOf } from "../plan/plan.ts";
+import type { Arrivals } from "./arrivals.ts";
 import { cutAt, windowed } from "./pages.ts";
 import { distinctRows, type HoldingInput, type Input, sorted } from "./pipeline.ts";
 
@@ -36,6 +37,8 @@ interface UnionOrder {
 /** The outputs of the rows of one part. */
 export type Part = Pick<Shape<never>, "outputs" | "grouping"> & { readonly fields: Names };
 
+type UnionInput = Omit<Input<Row>, "source"> & { readonly arrivals?: Arrivals };
+
 export function planUnion(union: Union, parts: readonly Part[], values: Arguments): UnionPlan {
   if (union.cursor) throw pagingRefused();
   const orderBy = union.orderBy.map((item) => orderOf(item, parts, values));
@@ -50,7 +53,7 @@ export function planUnion(union: Union, parts: readonly Part[], values: Argument
 export function united(
   plan: UnionPlan,
   parts: readonly AsyncIterable<readonly Row[]>[],
-  input: Omit<Input<Row>, "source">,
+  input: UnionInput,
 ): AsyncIterable<readonly Row[]> {
   if (!plan.isCut || plan.limit === undefined) return unitedWhole(plan, parts, input);
   return cutAt(unitedWhole({ ...plan, limit: plan.limit + 1 }, parts, input), plan.limit, input.onMore);
@@ -59,7 +62,7 @@ export function united(
 function unitedWhole(
   plan: UnionPlan,
   parts: readonly AsyncIterable<readonly Row[]>[],
-  input: Omit<Input<Row>, "source">,
+  input: UnionInput,
 ): AsyncIterable<readonly Row[]> {
   if (plan.isAll && plan.sort === "none") return windowed(chained(parts), plan);
   const memory = PROCESS_MEMORY.share(input.slices.tenant);
@@ -69,15 +72,20 @@ function unitedWhole(
 function unitedHolding(
   plan: UnionPlan,
   all: AsyncIterable<readonly Row[]>,
-  input: Omit<HoldingInput<Row>, "source">,
+  input: Omit<HoldingInput<Row>, "source"> & UnionInput,
 ): AsyncIterable<readonly Row[]> {
   const rows = plan.isAll ? all : distinct(all, input.memory);
   if (plan.sort === "none") return windowed(rows, plan);
-  const entryOf = (row: Row): SortEntry => ({
-    keys: plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name])),
-    row,
-  });
-  return windowed(sorted(plan, { ...input, source: rows }, entryOf), plan);
+  const { arrivals } = input;
+  const keysOf = (row: Row): SortKey[] => plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name]));
+  if (arrivals?.descending === undefined)
+    return windowed(
+      sorted(plan, { ...input, source: rows }, (row) => ({ keys: keysOf(row), row })),
+      plan,
+    );
+  const orderBy = [...plan.orderBy, { descending: arrivals.descending }];
+  const entryOf = (row: Row): SortEntry => ({ keys: [...keysOf(row), arrivals.of(row)], row });
+  return windowed(sorted({ ...plan, orderBy }, { ...input, source: rows }, entryOf), plan);
 }
 
 async function* distinct(pages: AsyncIterable<readonly Row[]>, memory: MemoryShare): AsyncIterable<readonly Row[]> {

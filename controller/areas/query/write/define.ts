@@ -1,6 +1,7 @@
 import { AppError } from "../../../../common/errors.ts";
 import type { AlterClass, ClassOption, ColumnDefinition, CreateClass, MapNode } from "../../../../common/mql/index.ts";
 import type { Value } from "../../../../common/value.ts";
+import { setMember } from "../../../../common/members.ts";
 import type {
   ClassChange,
   ClassKind,
@@ -136,7 +137,7 @@ function classOptions(list: readonly ClassOption[], values: Arguments): Options 
     else if (option.name === "key") options.keyMode = oneOf<KeyMode>(option, value, ["manu", "uuid", "md5"]);
     else if (option.name === "kind") kind = oneOf<ClassKind>(option, value, ["entity", "record"]);
     else if (option.name === "version" || option.name === "autosearch") options[option.name] = truth(option, value);
-    else hints[option.name] = value;
+    else setMember(hints, option.name, value);
   }
   if (Object.keys(hints).length > 0) options.hints = hints;
   return { kind, options };

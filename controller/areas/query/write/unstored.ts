@@ -1,4 +1,5 @@
 import { UNSTORED_TOLD_MAX } from "../../../../common/limits.ts";
+import { counted } from "../../../../common/text/counted.ts";
 import type { Unstored } from "../../objects/index.ts";
 
 const REASONS: Readonly<Record<Unstored["reason"], string>> = {
@@ -49,6 +50,6 @@ export class UnstoredRows {
   /** Names at most `UNSTORED_TOLD_MAX` rows and counts the rest. */
   warnings(): readonly string[] {
     const more = this.#count - this.#told.length;
-    return more === 0 ? this.#told : [...this.#told, `${more} more rows do not exist.`];
+    return more === 0 ? this.#told : [...this.#told, `${counted(more, "more row does", "more rows do")} not exist.`];
   }
 }

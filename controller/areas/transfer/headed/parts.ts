@@ -1,6 +1,7 @@
 import { AppError, isAppError } from "../../../../common/errors.ts";
 import { SHEET_IMPORT_MAX_ROWS } from "../../../../common/limits.ts";
 import { NOWHERE, printStatement, type Insert, type ValueNode } from "../../../../common/mql/index.ts";
+import { counted } from "../../../../common/text/counted.ts";
 import type { Slices } from "../../query/index.ts";
 import type { FaultPlace, ScriptPart } from "../source.ts";
 import type { HeadedRow, HeadedSheet, SheetColumn } from "./types.ts";
@@ -74,7 +75,7 @@ function rowFaults({ cells, fault }: HeadedRow, { sheet, columns }: Mapped): rea
   const stray = cells.findIndex((cell, at) => at >= columns.length && cell !== undefined);
   const isShort = sheet.isEven && cells.length < columns.length;
   if (stray === -1 && !isShort) return [];
-  const values = cells.length === 1 ? "1 value" : `${cells.length} values`;
+  const values = counted(cells.length, "value");
   return [`it has ${values} where the heading line has ${columns.length}`];
 }
 

@@ -1,0 +1,47 @@
+import { arrivalText } from "../../../../common/ids.ts";
+import type { Row } from "../../../../common/value.ts";
+import type { ObjectRow } from "../../objects/index.ts";
+import type { JoinPlan } from "../plan/join.ts";
+import type { Output } from "../plan/outputs.ts";
+import { isTimeOfRow } from "../plan/paging.ts";
+import type { SelectPlan } from "../plan/plan.ts";
+import { isPseudo } from "../plan/pseudo.ts";
+
+/** The places of rows of a UNION in the order of arrival, by the ids of the objects that they were made of. */
+export class Arrivals {
+  readonly #texts = new WeakMap<Row, string>();
+  /** Absent: rows that are equal in the order of the UNION stay in the order of its parts. */
+  descending: boolean | undefined;
+
+  readonly note = (answered: Row, { id, class: { label } }: ObjectRow): void => {
+    if (this.descending !== undefined) this.#texts.set(answered, arrivalText(id.slice(label.length + 1)));
+  };
+
+  of(row: Row): string {
+    return this.#texts.get(row) ?? "";
+  }
+}
+
+/** The direction of the time that a UNION of single objects is ordered by; absent where that is no time of theirs in each part. */
+export function arrivalOf(
+  { orderBy }: { readonly orderBy: readonly { readonly name: string; readonly descending: boolean }[] },
+  parts: readonly (SelectPlan | JoinPlan)[],
+): boolean | undefined {
+  return orderBy.find(({ name }) => parts.every((part) => isOfObjects(part) && answersTime(part, name)))?.descending;
+}
+
+function isOfObjects(part: SelectPlan | JoinPlan): part is SelectPlan {
+  return part.kind === "select" && !part.grouping && !part.distinct && part.windows.length === 0;
+}
+
+function answersTime({ outputs, scope }: SelectPlan, name: string): boolean {
+  return outputs.some((output) => (output.kind === "star" ? isTimeOfStar(scope, name) : isTimeOutput(output, name)));
+}
+
+function isTimeOfStar({ tree }: SelectPlan["scope"], name: string): boolean {
+  return isPseudo(name) && isTimeOfRow(name) && tree.pseudoFields.includes(name);
+}
+
+function isTimeOutput(output: Extract<Output, { readonly kind: "value" }>, name: string): boolean {
+  return output.name === name && output.value.kind === "field" && isTimeOfRow(output.value.field.pseudo);
+}
