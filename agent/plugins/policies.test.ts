@@ -127,6 +127,8 @@ describe("a command policy", () => {
       message: "1 characters of the output are no gbk",
       records: 2,
     });
+    const sent = (await bodies("records")).slice(0, 1);
+    expect(sent).toMatchObject([{ malformed: [1], raw: Buffer.from("ff", "hex"), rawLengths: [1] }]);
     apply(2, command({ command: "true", attrs: { encoding: "klingon" } }));
     await until(() => Promise.resolve(supervisor.states.get("p")?.includes('attrs.encoding="klingon"')));
   });

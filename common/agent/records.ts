@@ -244,12 +244,15 @@ export interface StreamRecord {
 /** Cuts a stream that comes in chunks; holds at most one record's beginning. */
 export class RecordStream {
   readonly #cutter: RecordCutter;
+  readonly #encoding: Encoding;
   #rest: Uint8Array = new Uint8Array(0);
   #offset = 0;
   #skipping = false;
 
-  constructor(cutter: RecordCutter) {
+  /** `encoding`: the one that the cutter was compiled for. */
+  constructor(cutter: RecordCutter, encoding: Encoding = UTF8) {
     this.#cutter = cutter;
+    this.#encoding = encoding;
   }
 
   /** The records that `chunk` completes. */
@@ -262,7 +265,8 @@ export class RecordStream {
    * stops in the middle of a line.
    */
   settle(): StreamRecord[] {
-    return this.#rest.at(-1) === LINE_FEED ? this.#cut(this.#rest, true) : [];
+    const last = this.#rest.length - this.#encoding.unitBytes;
+    return last >= 0 && isUnit(this.#rest, last, LINE_FEED, this.#encoding) ? this.#cut(this.#rest, true) : [];
   }
 
   /** The last one. */

@@ -235,6 +235,19 @@ describe.each([
     expect(new Set(rows.map(({ note }) => note))).toEqual(new Set([isLua ? "1" : "2"]));
   });
 
+  test("makes several rows of a record that was cut, each of which says so", async () => {
+    const text = either('setClass("/matrix/other")\n_note = "second"', 'setClass("/matrix/other");\n_note = "second";');
+    await rules.put(ADMIN, KEY, text);
+    const entry = recordsEntry(1, ["a,1", "b,2"], KEY);
+    if (entry.body?.$case !== "records") throw new Error("records");
+    entry.body.value.cut = [1];
+    await outbox.send(controller(), [entry]);
+    for (const path of ["/matrix/line", "/matrix/other"]) {
+      const marks = (await rowsOf(path)).map((row) => row["marks"]);
+      expect([path, marks.filter((one) => one !== undefined)]).toEqual([path, [["cut"]]]);
+    }
+  });
+
   test("makes several rows, in several classes, each once however often the batch comes", async () => {
     const text = either(
       '_note = "first"\nsetClass("/matrix/other")\n_note = "second"\nsetClass("/matrix/other")\n_name = "third"',
