@@ -87,7 +87,7 @@ function* lineBreaks(bytes: Uint8Array, encoding: Encoding): Iterable<Boundary> 
 }
 
 /** The place of the next line feed; -1 when there is none. */
-function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
+export function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
   if (unitBytes === 1) return bytes.indexOf(LINE_FEED, from);
   const [first = 0, second] = newline;
   for (let at = bytes.indexOf(first, from); at >= 0; at = bytes.indexOf(first, at + 1))
