@@ -50,6 +50,8 @@ function records(rule: string, count = 1): Emission {
     rule,
     cut: [],
     malformed: [],
+    raw: Buffer.alloc(0),
+    rawLengths: [],
   };
   return { body: { $case: "records", value } };
 }

@@ -127,6 +127,8 @@ describe("a command policy", () => {
       message: "1 character of the output is no gbk",
       records: 2,
     });
+    const sent = (await bodies("records")).slice(0, 1);
+    expect(sent).toMatchObject([{ malformed: [1], raw: Buffer.from("ff", "hex"), rawLengths: [1] }]);
   });
 
   it("that an earlier version stored with an encoding that does not exist goes on in UTF-8, with a warning", async () => {

@@ -87,7 +87,7 @@ function* lineBreaks(bytes: Uint8Array, encoding: Encoding): Iterable<Boundary> 
 }
 
 /** The place of the next line feed; -1 when there is none. */
-function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
+export function lineFeed(bytes: Uint8Array, from: number, { unitBytes, newline }: Encoding): number {
   if (unitBytes === 1) return bytes.indexOf(LINE_FEED, from);
   const [first = 0, second] = newline;
   for (let at = bytes.indexOf(first, from); at >= 0; at = bytes.indexOf(first, at + 1))
@@ -244,12 +244,15 @@ export interface StreamRecord {
 /** Cuts a stream that comes in chunks; holds at most one record's beginning. */
 export class RecordStream {
   readonly #cutter: RecordCutter;
+  readonly #encoding: Encoding;
   #rest: Uint8Array = new Uint8Array(0);
   #offset = 0;
   #skipping = false;
 
-  constructor(cutter: RecordCutter) {
+  /** `encoding`: the one that the cutter was compiled for. */
+  constructor(cutter: RecordCutter, encoding: Encoding = UTF8) {
     this.#cutter = cutter;
+    this.#encoding = encoding;
   }
 
   /** The records that `chunk` completes. */
@@ -262,7 +265,8 @@ export class RecordStream {
    * stops in the middle of a line.
    */
   settle(): StreamRecord[] {
-    return this.#rest.at(-1) === LINE_FEED ? this.#cut(this.#rest, true) : [];
+    const last = this.#rest.length - this.#encoding.unitBytes;
+    return last >= 0 && isUnit(this.#rest, last, LINE_FEED, this.#encoding) ? this.#cut(this.#rest, true) : [];
   }
 
   /** The last one. */

@@ -139,6 +139,12 @@ export const SentLinesQuery = Type.Object({
   subject: Type.Optional(
     Type.String({ minLength: 1, maxLength: 500, description: "Channel that hears each line, in place of a rule" }),
   ),
+  malformed: Type.Optional(
+    Type.Literal("mark", {
+      description:
+        "Lines for a rule with bytes that are no text are taken, and their records marked; refused otherwise",
+    }),
+  ),
 });
 
 export const SentLinesReply = Type.Partial(

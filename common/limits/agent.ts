@@ -37,6 +37,8 @@ export const RULE_FAILURES_LOGGED_MAX = 1_000;
 export const RULE_FAILED_LINE_MAX_CHARACTERS = 1_000;
 /** A longer raw record is parsed up to this length, and marked. */
 export const RECORD_MAX_BYTES = 256 * KIB;
+/** Lines sent with malformed bytes are looked through in pieces of so many bytes, between which other work goes on. */
+export const LINE_MARKS_TURN_BYTES = 256 * KIB;
 export const INGEST_BATCH_MAX_ENTRIES = 1_000;
 export const INGEST_ERRORS_KEPT_PER_ENTRY = 20;
 /** Chunks of `CHANGE_BATCH_MAX` rows of one batch that are being stored while the next chunk is parsed. */

@@ -7,7 +7,7 @@ import { refusing, TextStream } from "../../common/text/text-stream.ts";
 import type { ThreadSlices } from "../slices.ts";
 import type { CallMemory } from "./body-memory.ts";
 import { charsetInForm, charsetOf, escapedForm, type EscapedForm } from "./charset.ts";
-import type { Endpoint, UploadedFile } from "./endpoint.ts";
+import type { EncodedText, Endpoint, UploadedFile } from "./endpoint.ts";
 import { addField, type Fields } from "./fields.ts";
 import { parseUrlEncoded } from "./form-decoder.ts";
 import { membersOf, pathParameters } from "./input.ts";
@@ -18,6 +18,8 @@ export interface Body {
   readonly fields: Fields;
   readonly isJson: boolean;
   readonly text: string | undefined;
+  /** As of `Call`. */
+  readonly malformed?: EncodedText | undefined;
   readonly files: readonly UploadedFile[];
 }
 
@@ -52,7 +54,7 @@ export interface Stranger {
 
 /** A whole text, decoded in slices. `AppError("too_large")` beyond the bound, `"invalid"` for bytes that are no text. */
 export async function readText(source: Readable, options: TextOptions): Promise<string> {
-  return decodedText(await readChunks(source, options), options);
+  return (await decodedText(await readChunks(source, options), options)).text;
 }
 
 /** A body as text. */
@@ -60,24 +62,39 @@ export interface ReadBody {
   readonly text: string;
   /** Present for a URL-encoded form whose escaped bytes are not UTF-8. */
   readonly form: EscapedForm | undefined;
+  /** Present where bytes are no text, and that is no error. */
+  readonly malformed?: EncodedText | undefined;
 }
 
 interface BodyOptions extends Omit<TextOptions, "encoding"> {
   readonly contentType: string;
   /** True where the body may be a URL-encoded form, which may name its charset itself. */
   readonly isForm: boolean;
+  /** Bytes that are no text are read as U+FFFD. Absent: they are refused. */
+  readonly keepsMalformed?: boolean;
 }
 
 /** As `readText`, in the charset that the body's type names. One that is not read here is refused before the body comes. */
 export async function readBody(source: Readable, { contentType, isForm, ...options }: BodyOptions): Promise<ReadBody> {
   const named = charsetOf(contentType);
   const chunks = await readChunks(source, options);
-  if (!isForm) return { text: await decodedText(chunks, { ...options, encoding: named }), form: undefined };
+  if (!isForm || options.keepsMalformed) return readPlain(chunks, { ...options, encoding: named ?? UTF8 });
   const whole = chunks.length === 1 ? (chunks[0] ?? NOTHING) : Buffer.concat(chunks);
   const encoding = named ?? charsetInForm(whole) ?? UTF8;
   const form = escapedForm(whole, encoding);
   if (form !== undefined) options.memory.hold(whole.length);
-  return { text: await decodedText(chunks, { ...options, encoding }), form };
+  return { text: (await decodedText(chunks, { ...options, encoding })).text, form };
+}
+
+async function readPlain(
+  chunks: readonly Buffer[],
+  options: Omit<BodyOptions, "contentType" | "isForm"> & { readonly encoding: Encoding },
+): Promise<ReadBody> {
+  const { encoding, memory } = options;
+  const { text, isMalformed } = await decodedText(chunks, options);
+  if (!isMalformed) return { text, form: undefined };
+  memory.hold(chunks.reduce((sum, { length }) => sum + length, 0));
+  return { text, form: undefined, malformed: { bytes: Buffer.concat(chunks), encoding } };
 }
 
 const NOTHING = Buffer.alloc(0);
@@ -86,15 +103,21 @@ export const NAME_CHARSET = `name its charset in Content-Type, ${ENCODING_EXAMPL
 
 async function decodedText(
   chunks: readonly Buffer[],
-  { encoding, slices, what = "The body" }: Pick<TextOptions, "encoding" | "slices" | "what">,
-): Promise<string> {
-  const stream = new TextStream(encoding, { refuse: refusing(what, NAME_CHARSET) });
+  {
+    encoding,
+    slices,
+    what = "The body",
+    keepsMalformed = false,
+  }: Pick<TextOptions, "encoding" | "slices" | "what"> & Pick<BodyOptions, "keepsMalformed">,
+): Promise<{ readonly text: string; readonly isMalformed: boolean }> {
+  const stream = new TextStream(encoding, keepsMalformed ? {} : { refuse: refusing(what, NAME_CHARSET) });
   let text = "";
   for (const chunk of chunks) {
     if (chunks.length > 1 && slices.isOverNow()) await slices.pause();
     text += stream.take(chunk);
   }
-  return text + stream.end();
+  text += stream.end();
+  return { text, isMalformed: stream.malformed > 0 };
 }
 
 type ChunkOptions = Pick<TextOptions, "bound" | "memory" | "stranger">;

@@ -47,6 +47,8 @@ export interface ReadOptions {
   readonly stranger: Stranger | undefined;
   /** Called with the fields that stand before the first uploaded file; what it throws refuses the upload. */
   readonly beforeFiles: (fields: Fields) => Promise<void>;
+  /** As of `readBody`. */
+  readonly keepsMalformed?: boolean;
 }
 
 /** The body of one call, and the folder of what it uploads. */
@@ -59,7 +61,7 @@ export class CallBody {
   }
 
   /** Once: the request is a stream. */
-  async read({ bound, stranger, beforeFiles, slices }: ReadOptions): Promise<Body> {
+  async read({ bound, stranger, beforeFiles, keepsMalformed = false, slices }: ReadOptions): Promise<Body> {
     const { request, endpoint, runtime, memory, uploads } = this.#with;
     const { contentType } = request.exchange;
     const isMultipart = request.isMultipart();
@@ -73,11 +75,12 @@ export class CallBody {
       await holdFields(memory, body.fields);
       return body;
     }
-    const options = { contentType, isForm: isForm(endpoint, contentType), bound, stranger, memory, slices };
+    const form = isForm(endpoint, contentType);
+    const options = { contentType, isForm: form, bound, stranger, memory, keepsMalformed, slices };
     const read = await readBody(request.raw, options);
     const body = interpret(endpoint, read.text, contentType, await this.#decoded(read, slices));
     if (!body.isJson) await holdFields(memory, body.fields);
-    return body;
+    return read.malformed ? { ...body, malformed: read.malformed } : body;
   }
 
   /** Holds the values of a text, and makes them before they are asked for if it is large. */

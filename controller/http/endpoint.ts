@@ -1,6 +1,7 @@
 import type { Readable } from "node:stream";
 import type { Static, TSchema } from "typebox";
 import type { Permission, Principal } from "../areas/permissions/index.ts";
+import type { Encoding } from "../../common/text/encodings.ts";
 
 /**
  * One row of the HTTP interface. An area's `routes.ts` answers a list of them; `http/` does everything that is the same
@@ -36,6 +37,8 @@ export interface Endpoint<I extends TSchema = TSchema, O extends TSchema = TSche
    * that is kept as it is: no member is read from it.
    */
   readonly body?: "form" | "json" | "multipart" | "text" | "raw";
+  /** A query with `malformed=mark` has bytes of a `raw` body that are no text read as U+FFFD. Absent: they are refused. */
+  readonly marksMalformed?: true;
   /**
    * Names of the members that carry what this input wants to be stored or run. A call that names none of them, but has a
    * body that is not read or members that are not known, is refused: its content would be lost.
@@ -69,11 +72,18 @@ export interface Call<I> {
    * gets it.
    */
   readonly text: string | undefined;
+  /** The bytes of `text`, where some of them are no text. As of `marksMalformed`. */
+  readonly malformed?: EncodedText | undefined;
   readonly client: Client;
   /** Fires when the client goes away or `HTTP_CALL_DEADLINE_MS` passes; for events also when the stream ends. */
   readonly signal: AbortSignal;
   /** The caller with the rights of now; `undefined` when signed out or without the permission. Cheap: for any event. */
   readonly present: () => Promise<Principal | undefined>;
+}
+
+export interface EncodedText {
+  readonly bytes: Buffer;
+  readonly encoding: Encoding;
 }
 
 /** The other end of the wire. */

@@ -300,6 +300,7 @@ class ServedCall {
       input,
       files: body.files,
       text: body.text,
+      malformed: body.malformed,
       client: this.#client(),
       signal: this.#lifetime.signal,
       present: () => this.#present(),
@@ -369,6 +370,7 @@ class ServedCall {
       bound: isStranger ? STRANGER_BOUND : bound,
       stranger: isStranger ? { knownBy: async (fields) => (await this.#knownBy(fields), bound) } : undefined,
       slices: this.#slices(),
+      keepsMalformed: this.#endpoint.marksMalformed === true && this.#query.get("malformed")?.[0] === "mark",
       beforeFiles: async (fields) => {
         requireMayChange((await this.#knownBy(fields)).principal);
       },

@@ -69,6 +69,8 @@ export function recordsEntry(sequence: number, lines: readonly string[], rule: s
     rule,
     cut: [],
     malformed: [],
+    raw: Buffer.alloc(0),
+    rawLengths: [],
     records: lines.map((line) => Buffer.from(line)),
   };
   return { sequence, timeMs: BASE_MS + sequence, traceparent: "", body: { $case: "records", value: records } };

@@ -153,6 +153,8 @@ function records(
     rule,
     cut: [],
     malformed: [],
+    raw: Buffer.alloc(0),
+    rawLengths: [],
     records: lines.map((line) => Buffer.from(line)),
   };
   return { sequence, timeMs, traceparent: "", body: { $case: "records", value } };

@@ -1,6 +1,7 @@
 import type { CommandPolicySpec } from "../../../common/api/policies.ts";
-import { compileCutter } from "../../../common/agent/records.ts";
-import { AppError } from "../../../common/errors.ts";
+import { compileCutter, type RecordCutter } from "../../../common/agent/records.ts";
+import { AppError, isAppError } from "../../../common/errors.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
 import { policyMarks } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
 import { storedEncoding } from "../../stored-encoding.ts";
@@ -20,7 +21,8 @@ export const commandPolicy: PolicyPlugin = {
     if (spec.ctype === 0 && given.depotFolder === undefined)
       throw new AppError("invalid", `The policy ${policy.name} names no depot.`);
     const encoding = storedEncoding(policy.name, spec, host);
-    const work: CommandWork = { ...given, spec, host, cutter: compileCutter(spec), encoding };
+    const cutters = { cutter: compileCutter(spec), encodedCutter: encodedCutter(spec, encoding) };
+    const work: CommandWork = { ...given, spec, host, ...cutters, encoding };
     return spec.isdaemon ? new DaemonRunner(work) : new IntervalRunner(work);
   },
   async forget(policy, host) {
@@ -29,6 +31,17 @@ export const commandPolicy: PolicyPlugin = {
       await host.emit(emissions, { marks: [...marks, { key: `${policyMarks(policy)}due` }], reserve: true });
   },
 };
+
+function encodedCutter(spec: CommandPolicySpec, encoding: Encoding | undefined): RecordCutter | undefined {
+  if (encoding === undefined) return undefined;
+  try {
+    return compileCutter({ ...spec, encoding });
+  } catch (error) {
+    // The same delimiter is found in the output once that is text.
+    if (!isAppError(error, "invalid")) throw error;
+    return undefined;
+  }
+}
 
 function isCommandSpec(value: unknown): value is CommandPolicySpec {
   if (typeof value !== "object" || value === null) return false;

@@ -1,8 +1,10 @@
-import { RecordStream, type StreamRecord } from "../../../common/agent/records.ts";
-import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS, RECORD_MAX_BYTES } from "../../../common/limits.ts";
-import type { CommandWork } from "./work.ts";
-import { OutputText } from "./output-text.ts";
+import { EXEC_ERROR_TAIL_BYTES, LOG_FINAL_MS } from "../../../common/limits.ts";
+import { counted } from "../../../common/text/counted.ts";
+import { TextStream } from "../../../common/text/text-stream.ts";
+import type { RawRecord } from "../../records.ts";
+import { outputRecords, type OutputRecords } from "./output-records.ts";
 import type { Run, RunEnd } from "./run.ts";
+import type { CommandWork } from "./work.ts";
 
 export interface CarryOutOptions {
   readonly signal: AbortSignal;
@@ -14,14 +16,14 @@ export interface CarryOutOptions {
 
 /** Runs the policy's command, cuts its standard output into records of the run, and says how it ended. */
 export async function carryOut(work: CommandWork, run: Run, options: CarryOutOptions): Promise<RunEnd> {
-  const records = work.spec.split || work.spec.isdaemon ? new RecordStream(work.cutter) : new WholeOutput();
+  const records = outputRecords(work);
   const errors = new Tail();
-  const take = async (cut: readonly StreamRecord[]) => {
+  const errorText = work.encoding && new TextStream(work.encoding);
+  const take = async (cut: readonly RawRecord[]) => {
     await run.add(cut, options.signal);
     if (options.atOnce) await run.flush(options.signal);
   };
   const settling = settleWhenSilent(work, records, take);
-  const text = new OutputText(work.encoding);
   const result = await work.host
     .exec({
       line: work.spec.command,
@@ -30,9 +32,9 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       timeoutMs: options.timeoutMs,
       signal: options.signal,
       onOutput: async (data, stderr) => {
-        if (stderr) return errors.add(text.err(data));
+        if (stderr) return errors.add(errorText ? Buffer.from(errorText.take(data)) : data);
         settling.heard();
-        return take(records.push(text.out(data)));
+        return take(records.push(data));
       },
     })
     .catch((error: unknown) => {
@@ -41,9 +43,15 @@ export async function carryOut(work: CommandWork, run: Run, options: CarryOutOpt
       return { ended: "cancelled" as const, code: -1, message: "" };
     })
     .finally(() => settling.stop());
-  const rest = text.end();
-  if (!options.signal.aborted) await take([...records.push(rest), ...records.end()]);
-  return endOf(result, [errors.text(), text.complaint]);
+  if (!options.signal.aborted) await take(records.end());
+  return endOf(result, [errors.text(), complaint(work, records)]);
+}
+
+/** Says how many characters of the standard output were none of the encoding; empty when all were. */
+function complaint({ encoding }: CommandWork, { malformed }: OutputRecords): string {
+  if (malformed === 0) return "";
+  const characters = counted(malformed, "character of the output is", "characters of the output are");
+  return `${characters} no ${encoding?.name ?? ""}`;
 }
 
 function endOf(result: { ended: string; code: number; message: string }, said: readonly string[]): RunEnd {
@@ -57,12 +65,12 @@ function endOf(result: { ended: string; code: number; message: string }, said: r
 /** A record whose next does not begin is sent after a while of silence. */
 function settleWhenSilent(
   work: CommandWork,
-  records: RecordStream | WholeOutput,
-  take: (cut: StreamRecord[]) => Promise<void>,
+  records: OutputRecords,
+  take: (cut: readonly RawRecord[]) => Promise<void>,
 ) {
   let cancel = () => undefined as void;
   const { clock, log } = work.host;
-  if (!work.spec.isdaemon || records instanceof WholeOutput) return { heard: cancel, stop: cancel };
+  if (!work.spec.isdaemon) return { heard: cancel, stop: cancel };
   const settle = () => {
     take(records.settle()).catch((error: unknown) =>
       log("debug", "record held back", { policy: work.policy.name, error: String(error) }),
@@ -73,31 +81,6 @@ function settleWhenSilent(
     cancel = clock.after(LOG_FINAL_MS, settle);
   };
   return { heard, stop: () => cancel() };
-}
-
-/** All output is one record. */
-class WholeOutput {
-  #chunks: Uint8Array[] = [];
-  #bytes = 0;
-
-  push(chunk: Uint8Array): StreamRecord[] {
-    const room = Math.max(0, RECORD_MAX_BYTES - this.#bytes);
-    if (room > 0) this.#chunks.push(chunk.slice(0, room));
-    this.#bytes += chunk.length;
-    return [];
-  }
-
-  end(): StreamRecord[] {
-    const text = Buffer.concat(this.#chunks);
-    const bytes = text.subarray(0, lengthWithoutBreaks(text));
-    return bytes.length === 0 ? [] : [{ bytes, offset: 0, cut: this.#bytes > RECORD_MAX_BYTES }];
-  }
-}
-
-function lengthWithoutBreaks(text: Buffer): number {
-  let end = text.length;
-  while (end > 0 && (text[end - 1] === 10 || text[end - 1] === 13)) end--;
-  return end;
 }
 
 /** The last bytes of what a command complained. */

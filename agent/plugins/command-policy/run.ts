@@ -4,7 +4,7 @@ import { RUN_BUFFER_MAX_BYTES } from "../../../common/limits.ts";
 import { policyMarks, type Host } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
-import { packRecords, type RawRecord } from "../../records.ts";
+import { packRecords, sizeOf, type RawRecord } from "../../records.ts";
 
 /** A run that has begun and not ended, as it is journalled. */
 interface OpenRun {
@@ -79,7 +79,7 @@ export class Run {
   /** Held until the end or until the buffer is full; then waits for room in the outbox. */
   async add(records: readonly RawRecord[], signal: AbortSignal): Promise<void> {
     this.#buffered.push(...records);
-    this.#bufferedBytes += records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    this.#bufferedBytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
     if (this.#bufferedBytes >= RUN_BUFFER_MAX_BYTES) await this.flush(signal);
   }
 
@@ -122,7 +122,7 @@ export class Run {
 
   #putBack(records: readonly RawRecord[]): void {
     this.#buffered.unshift(...records);
-    this.#bufferedBytes += records.reduce((sum, { bytes }) => sum + bytes.length, 0);
+    this.#bufferedBytes += records.reduce((sum, record) => sum + sizeOf(record), 0);
     this.#written -= records.length;
   }
 

@@ -8,6 +8,8 @@ import type { PolicyWork } from "../../plugin.ts";
 export interface CommandWork extends Omit<PolicyWork, "spec"> {
   readonly spec: CommandPolicySpec;
   readonly cutter: RecordCutter;
+  /** Cuts output in `encoding`. Absent: there is none, or the delimiter is not found in it. */
+  readonly encodedCutter: RecordCutter | undefined;
   readonly host: Host;
   /** Encoding of the output. Without one the output is sent as it is. */
   readonly encoding: Encoding | undefined;

@@ -89,7 +89,7 @@ function isColumn(column: string, views: readonly ClassView[], { catalog }: Pick
   const name = column.toLowerCase();
   const has = (one: string): boolean => one.toLowerCase() === name;
   if (FIELDS_OF_ALL.has(name) || catalog.edgeTypes().some((type) => has(type.name))) return true;
-  return views.some((view) => view.columns.some((one) => has(one.name)));
+  return views.some(({ columns, recordColumns = [] }) => [...columns, ...recordColumns].some((one) => has(one.name)));
 }
 
 /** Names of the columns that the principal may read. */

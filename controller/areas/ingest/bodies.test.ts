@@ -237,6 +237,21 @@ describe.each([
     expect(new Set(rows.map(({ note }) => note))).toEqual(new Set([isLua ? "1" : "2"]));
   });
 
+  test("makes several rows of a record that was cut, each of which says so", async () => {
+    const body =
+      '_note = "first"; setClass("/matrix/other"); _note = "second"; setClass("/matrix/other"); _name = "third"';
+    await rules.put(ADMIN, KEY, head + body);
+    const entry = recordsEntry(1, ["a,1", "b,2"], KEY);
+    if (entry.body?.$case !== "records") throw new Error("records");
+    entry.body.value.cut = [1];
+    await outbox.send(controller(), [entry]);
+    const marks = async (path: string) => (await rowsOf(path)).map((row) => row["marks"] ?? null);
+    expect(await marks("/matrix/line")).toEqual([null, ["cut"]]);
+    const ofOther = await marks("/matrix/other");
+    expect(ofOther.filter((one) => one !== null)).toEqual([["cut"], ["cut"]]);
+    expect(ofOther).toHaveLength(4);
+  });
+
   test("makes several rows, in several classes, each once however often the batch comes", async () => {
     const text = either(
       '_note = "first"\nsetClass("/matrix/other")\n_note = "second"\nsetClass("/matrix/other")\n_name = "third"',

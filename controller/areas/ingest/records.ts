@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import { setImmediate } from "node:timers/promises";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
 import {
@@ -27,6 +26,7 @@ import {
   type RuleTasks,
   zoneFor,
 } from "../rules/index.ts";
+import { countOf, type MarkedRecords, markedRecords, onlyRecord } from "./marks.ts";
 import { InFlight } from "./in-flight.ts";
 import { entryIdentity, policyName } from "./batches.ts";
 import { Faults, type Marked } from "./faults.ts";
@@ -200,7 +200,8 @@ export class RecordWriter {
         raw,
       });
     if (rule instanceof AppError) return faults.whole({ entry, records, error: rule.message, raw });
-    if (batch.again === undefined) this.#mark({ entry, records }, faults);
+    const marked = markedRecords(records);
+    if (batch.again === undefined) this.#mark({ entry, records }, marked, faults);
     const { timeMs } = entry;
     const first = batch.again?.ordinal ?? 0;
     const firstUs = batch.writeUs?.get(entry.sequence);
@@ -218,7 +219,14 @@ export class RecordWriter {
           faults.one({ ...told, error });
           continue;
         }
-        const record = { values, timeMs: parsed.timeMs ?? timeMs, identity: identity + part, ordinal, writeUs };
+        const record = {
+          values,
+          timeMs: parsed.timeMs ?? timeMs,
+          identity: identity + part,
+          ordinal,
+          writeUs,
+          marked: marked.get(parsed.ordinal),
+        };
         rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;
       }
@@ -235,8 +243,9 @@ export class RecordWriter {
     return writeUs === undefined ? this.#clock.nowMs() : Math.floor(writeUs / 1_000);
   }
 
-  #mark(of: { readonly entry: Entry; readonly records: Records }, faults: Faults): void {
-    const { cut, malformed } = markedOf(of.records);
+  #mark(of: { readonly entry: Entry; readonly records: Records }, marked: MarkedRecords, faults: Faults): void {
+    if (marked.size === 0) return;
+    const [cut, malformed] = [countOf(marked, "cut"), countOf(marked, "malformed")];
     this.#marked = { cut: this.#marked.cut + cut, malformed: this.#marked.malformed + malformed };
     faults.marked(of, { cut, malformed });
   }
@@ -252,11 +261,11 @@ export class RecordWriter {
       again: { ordinal: first, attempts } = { ordinal: 0, attempts: 0 },
       writeUs,
     } = work.batch;
-    const text = records.records[ordinal];
-    if (again === undefined || text === undefined || this.#retries === undefined || attempts >= again.total)
+    const alone = again === undefined ? undefined : onlyRecord(records, ordinal);
+    if (again === undefined || alone === undefined || this.#retries === undefined || attempts >= again.total)
       return false;
     const waiting: Waiting = {
-      entry: { ...entry, body: { $case: "records", value: { ...records, records: [text], cut: [], malformed: [] } } },
+      entry: { ...entry, body: { $case: "records", value: alone } },
       streamId: source.streamId,
       host: source.host,
       digest: rule.digest,
@@ -327,14 +336,6 @@ interface Storing {
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
-}
-
-function markedOf({ records, cut, malformed }: Records): Marked {
-  const [lost, replaced] = [new Set(cut), new Set(malformed)];
-  return {
-    cut: records.filter((_, at) => lost.has(at)).length,
-    malformed: records.filter((bytes, at) => replaced.has(at) || !isUtf8(bytes)).length,
-  };
 }
 
 function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {

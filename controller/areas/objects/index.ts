@@ -1,6 +1,6 @@
 export { columns, textColumns } from "./definitions/columns.ts";
 export { makesClass, makesEdgeType, requireDefiner } from "./definitions/definers.ts";
-export { hasWords, TAGS_COLUMN } from "./definitions/definition.ts";
+export { hasWords, RECORD_COLUMNS, TAGS_COLUMN } from "./definitions/definition.ts";
 export { nameAmong, triggerName } from "./definitions/naming.ts";
 export { objectOf } from "./values/events.ts";
 export type { IndexScrubPage } from "./indexing/indexscrub.ts";
@@ -9,5 +9,6 @@ export { ObjectService } from "./service.ts";
 export type { Growth, TenantRoom } from "./values/room.ts";
 export type * from "./types.ts";
 export { idFromColumns } from "./values/identity.ts";
+export { keptByPlatform } from "./values/rows.ts";
 export { branchesOf } from "./values/terms.ts";
 export { canonicalText, canonicalValue } from "./values/values.ts";

@@ -15,6 +15,7 @@ import type {
   IngestOptions,
   InsertOptions,
   NewRecord,
+  RecordMarks,
   ObjectChange,
   ObjectEdge,
   ObjectRef,
@@ -238,7 +239,7 @@ export interface Rehearsal {
    * Checks names, values, key and sizes, and that a class has the label of each edge's target, not that the target
    * exists. Answers the whole id of the row, `undefined` when it would be generated.
    */
-  checkRow(path: string, row: Row): string | undefined;
+  checkRow(path: string, row: Row, marked?: RecordMarks): string | undefined;
   /** Checks names and values, and that a class has the label of each edge's target. */
   checkEdits(path: string, edits: readonly Edit[]): void;
   /** `AppError("too_large")` where the quota of the tenant has no room for the rows that were checked. */

@@ -13,7 +13,7 @@ import type { Rehearsal } from "./interface.ts";
 import { placesOf } from "./reading/locate.ts";
 import { changeGrowth, recordSize } from "./values/room.ts";
 import { RoomTally, type RoomOfRehearsal } from "./roomtally.ts";
-import type { ClassChange, ClassSpec, EdgeType, Edit } from "./types.ts";
+import type { ClassChange, ClassSpec, EdgeType, Edit, RecordMarks } from "./types.ts";
 import { compose } from "./values/compose.ts";
 import { wholeId } from "./values/identity.ts";
 import { recordId, recordOf } from "./values/records.ts";
@@ -61,12 +61,12 @@ export class DraftRehearsal implements Rehearsal {
     });
   }
 
-  checkRow(path: string, row: Row): string | undefined {
+  checkRow(path: string, row: Row, marked?: RecordMarks): string | undefined {
     const { catalog } = this;
     const view = this.#class(path);
     if (view.kind === "record") {
       const id = recordId(view, Object.hasOwn(row, "id") ? row.id : undefined, () => NO_ULID);
-      const record = recordOf(view, id, checkRecordRow(view, catalog, row));
+      const record = recordOf(view, id, checkRecordRow(view, catalog, row), marked);
       checkRecord(record);
       this.#tally?.add(recordSize(record), id === NO_ULID ? undefined : { record });
       return undefined;

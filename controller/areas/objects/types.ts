@@ -92,6 +92,11 @@ export interface ClassView {
   readonly kind: ClassKind;
   /** In the order of definition, inherited ones first, without the pseudo columns. */
   readonly columns: readonly Column[];
+  /**
+   * Columns that the platform keeps of records: no part of `columns` and of `SELECT *`. A column of the class of the same
+   * name, in any case, takes the place of such a one. Absent: there are none.
+   */
+  readonly recordColumns?: readonly Column[];
   readonly keys: readonly string[];
   readonly options: ClassOptions;
   readonly modifiedAtMs: number;
@@ -165,8 +170,8 @@ export interface SystemClass extends ClassSpec {
 }
 
 /**
- * One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), no pseudo
- * columns.
+ * One object as read. `values` has every set column, sealed ones too (owners need them; MQL never sees them), those of
+ * `recordColumns` too, no pseudo columns.
  */
 export interface ObjectRow {
   /** Whole, as in `linux:h1`. */
@@ -194,8 +199,20 @@ export interface ObjectRef {
   readonly class?: string;
 }
 
+/** How a record differs from what was written at its source. `cut`: it lost its end; `malformed`: some bytes are no text. */
+export type RecordMark = "cut" | "malformed";
+
+export interface RecordMarks {
+  /** At least one, in the order of their names. */
+  readonly marks: readonly RecordMark[];
+  /** The bytes of a malformed record as they were, base64. Absent: they are not known, or it is not malformed. */
+  readonly rawBytes?: string | undefined;
+}
+
 export interface NewRecord {
   readonly values: Row;
+  /** Only for records. Absent: the record is as it was written. */
+  readonly marked?: RecordMarks | undefined;
   /** The record's own time. Its id is made of it and of `identity`, so a replay writes the same row. */
   readonly timeMs: number;
   /** Unique text of the source, such as `<stream>/<sequence>`. */

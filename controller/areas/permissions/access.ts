@@ -16,6 +16,8 @@ interface RuledClass {
   readonly path: string;
   /** Absent: the columns are not known here. The class then counts as having every field that a condition names. */
   readonly columns?: readonly { readonly name: string }[];
+  /** See `ClassView`. */
+  readonly recordColumns?: readonly { readonly name: string }[];
   /** Absent: the owner of the class hides no objects. */
   readonly guard?: { readonly limit?: RowLimit; readonly reading?: ClassReading } | undefined;
 }
@@ -132,25 +134,36 @@ function partOf(rule: DataRule, view: RuledClass, withheld: readonly string[] = 
   const asked = (rule.anywhere ?? []).filter(({ fields }) => fields.every((name) => isField(view, name)));
   const conditions = [...(rule.where === undefined ? [] : [rule.where]), ...asked.map(({ where }) => where)];
   if (rule.rowsOnly && conditions.length === 0) return undefined;
-  return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld) };
+  return { writable: rule.access === "write", where: either(conditions), hidden: hiddenBy(rule, withheld, view) };
 }
 
 /** Fields of every object, whatever its class. */
 export const FIELDS_OF_ALL: ReadonlySet<string> = new Set(["id", "class", "day", "vtime", "ctime", "mtime"]);
 
+/** Column of records that says how the record differs from the text at its source. */
+export const MARKS_FIELD = "marks";
+/** Column of records with the bytes of a record that is not valid text. */
+export const RAW_BYTES_FIELD = "_rawbytes";
+
 /** Field names in conditions are matched without regard to case. */
-function isField({ columns }: RuledClass, name: string): boolean {
+function isField({ columns, recordColumns = [] }: RuledClass, name: string): boolean {
   const lower = name.toLowerCase();
   if (columns === undefined || FIELDS_OF_ALL.has(lower)) return true;
-  return columns.some((column) => column.name.toLowerCase() === lower);
+  return [...columns, ...recordColumns].some((column) => column.name.toLowerCase() === lower);
 }
 
 const NONE_HIDDEN: HiddenColumns = new Set<string>();
 
-function hiddenBy({ hidden: byRule = [], shown }: DataRule, withheld: readonly string[]): HiddenColumns {
+/** The raw bytes of a record say what any of its columns says, so they are hidden where one of these is. */
+function hiddenBy(
+  { hidden: byRule = [], shown }: DataRule,
+  withheld: readonly string[],
+  { recordColumns = [] }: RuledClass,
+): HiddenColumns {
   const hidden = [...byRule, ...withheld];
   if (shown !== undefined) return new AllBut(shown, hidden);
-  return hidden.length === 0 ? NONE_HIDDEN : new Set(hidden);
+  if (hidden.length === 0) return NONE_HIDDEN;
+  return new Set([...hidden, ...recordColumns.map(({ name }) => name).filter((name) => name === RAW_BYTES_FIELD)]);
 }
 
 class AllBut implements HiddenColumns {

@@ -4,6 +4,8 @@ export {
   closingOf,
   decidingRules,
   FIELDS_OF_ALL,
+  MARKS_FIELD,
+  RAW_BYTES_FIELD,
   isUnrestricted,
   rowLimit,
   seesAll,

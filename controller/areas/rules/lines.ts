@@ -8,6 +8,7 @@ import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
 import type { LineFailures } from "./line-failures.ts";
+import type { LineMarks } from "./line-marks.ts";
 import { PathWatch } from "./paths.ts";
 import { HeadingLine, joinedLines } from "./csv-lines.ts";
 import { ParseSlices } from "./slices.ts";
@@ -63,6 +64,8 @@ export interface LinesOf {
   readonly isWhole?: boolean;
   /** The rows of a class keep the order of their lines. Absent: their ids are those that former versions gave them. */
   readonly isOrdered?: true;
+  /** Lines with malformed bytes. Absent: there are none. */
+  readonly marks?: LineMarks | undefined;
   readonly failures: LineFailures;
   readonly signal: AbortSignal;
 }
@@ -87,7 +90,7 @@ export class RuleLines {
 
   /** At most `CHANGE_BATCH_MAX` lines in each piece, of a csv rule with their carriage returns. `AppError("denied")` for who may write nothing of the class. */
   async store(
-    { principal, rule, source, timeMs, identity, isWhole = false, isOrdered, failures, signal }: LinesOf,
+    { principal, rule, source, timeMs, identity, isWhole = false, isOrdered, marks, failures, signal }: LinesOf,
     pieces: AsyncIterable<readonly string[]> | Iterable<readonly string[]>,
   ): Promise<LinesOutcome> {
     const { clock, workers, bodies } = this.#dependencies;
@@ -97,7 +100,7 @@ export class RuleLines {
     if (rule.class !== "") await this.#gates(run, { class: rule.class });
     for await (const lines of rule.csv ? joinedLines(pieces, rule.csv) : pieces) {
       signal.throwIfAborted();
-      await this.#store(run, await run.parse(lines), { identity, isOrdered });
+      await this.#store(run, await run.parse(lines), { identity, isOrdered, marks });
     }
     return { result: run.result(), isAllFailed: run.isAllFailed() };
   }
@@ -105,7 +108,7 @@ export class RuleLines {
   async #store(
     run: LineRun,
     parsed: readonly ParsedRecord[],
-    of: Pick<LinesOf, "identity" | "isOrdered">,
+    of: Pick<LinesOf, "identity" | "isOrdered" | "marks">,
   ): Promise<void> {
     const good = new Map<string, LineRow[]>();
     for (const record of parsed) {
@@ -121,7 +124,8 @@ export class RuleLines {
         continue;
       }
       if (timeFault !== undefined) run.misdated(line, timeFault);
-      const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`) };
+      const marked = of.marks?.marksOf(line, run.linesOf(line));
+      const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`), ...(marked && { marked }) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };
       const same = good.get(key);
@@ -281,6 +285,11 @@ class LineRun {
     const there = found.filter((row) => row !== undefined).length;
     this.#records += there;
     this.#removed += found.length - there;
+  }
+
+  /** How many lines the record is of that begins with this one: csv joins them. */
+  linesOf(line: number): number {
+    return this.rule.csv === undefined ? 1 : (this.#lines[line - this.first] ?? "").split("\n").length;
   }
 
   misdated(line: number, fault: string): void {

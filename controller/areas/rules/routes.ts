@@ -138,8 +138,9 @@ export function ruleRoutes({
       input: SentLinesQuery,
       output: SentLinesReply,
       body: "raw",
-      handler: async ({ principal, input, text = "", signal }) => {
-        const taken = await sentLines.take(principal, { ...input, text, signal });
+      marksMalformed: true,
+      handler: async ({ principal, input: { malformed: mark, ...input }, text = "", malformed, signal }) => {
+        const taken = await sentLines.take(principal, { ...input, text, isMarked: mark === "mark", malformed, signal });
         return "frames" in taken ? { message: taken } : { message: taken, warnings: taken.warnings };
       },
     }),

@@ -65,7 +65,7 @@ afterAll(async () => {
 
 const basic = (user: string) => `Basic ${Buffer.from(`${user}:${PASSWORD}`).toString("base64")}`;
 
-async function send(query: string, payload: string, headers: InjectOptions["headers"] = {}): Promise<unknown> {
+async function send(query: string, payload: string | Buffer, headers: InjectOptions["headers"] = {}): Promise<unknown> {
   const authorization = basic("matrix.admin");
   const type = { "content-type": "text/plain" };
   const url = `/agent?${query}`;
@@ -275,3 +275,79 @@ test("a sent line has the time that its field says; one that says none keeps the
   expect(times["undated"]).toBeGreaterThan(Date.parse("2026-07-01T12:00:00Z"));
   expect(times).not.toHaveProperty("ahead");
 });
+
+const MALFORMED = Buffer.from("d6d02c310ad6ff2c320d0a0a622c330a", "hex");
+
+test("a body with bytes that are no text is refused, whatever its type, and nothing of it is stored", async () => {
+  await objects.createClass(ADMIN, {
+    path: "/matrix/refused",
+    kind: "record",
+    columns: [{ name: "name", type: "varchar" }],
+  });
+  await rules.put(ADMIN, "/matrix/rules/refused", "--class=/matrix/refused\n--parser=csv\n--fields=name,\n");
+  for (const type of [
+    "text/plain; charset=gbk",
+    "application/x-www-form-urlencoded; charset=gbk",
+    "application/json; charset=gbk",
+  ])
+    expect(await send("rule=/matrix/rules/refused", MALFORMED, { "content-type": type })).toMatchObject({
+      code: "invalid",
+      message: expect.stringContaining("The body is no gbk text at byte 6") as string,
+    });
+  expect(await namesOf("/matrix/refused")).toEqual([]);
+});
+
+test.each(["text/plain; charset=gbk", "application/x-www-form-urlencoded; charset=gbk"])(
+  "malformed=mark takes it as %s, and marks the records of those lines",
+  async (type) => {
+    const key = "/matrix/rules/marked";
+    await objects
+      .createClass(ADMIN, { path: "/matrix/marked", kind: "record", columns: MARKED })
+      .catch(() => undefined);
+    await rules.put(ADMIN, key, "--class=/matrix/marked\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n");
+    expect(await send(`rule=${key}&malformed=mark`, MALFORMED, { "content-type": type })).toMatchObject({
+      message: { records: 3, failed: 0 },
+    });
+    expect((await rowsOf("/matrix/marked")).slice(-3)).toEqual([
+      { name: "中", n: 1 },
+      { name: "\ufffd", n: 2, marks: ["malformed"], _rawbytes: Buffer.from("d6ff2c32", "hex").toString("base64") },
+      { name: "b", n: 3 },
+    ]);
+  },
+);
+
+test("a row of several lines has the mark of any of them, and the bytes of all", async () => {
+  const key = "/matrix/rules/joined";
+  await objects.createClass(ADMIN, { path: "/matrix/joined", kind: "record", columns: MARKED });
+  await rules.put(ADMIN, key, "--class=/matrix/joined\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n");
+  const lines = Buffer.concat([Buffer.from('"a\nb'), Buffer.of(0xff), Buffer.from('",1\n\ufffd,2\nc,3')]);
+  await send(`rule=${key}&malformed=mark`, lines);
+  expect(await rowsOf("/matrix/joined")).toEqual([
+    { name: "a\nb\ufffd", n: 1, marks: ["malformed"], _rawbytes: lines.subarray(0, 8).toString("base64") },
+    { name: "\ufffd", n: 2 },
+    { name: "c", n: 3 },
+  ]);
+});
+
+test("malformed=mark is for rules, and has no other value", async () => {
+  expect(await send("subject=chat&malformed=mark", "a")).toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("malformed=mark") as string,
+  });
+  expect(await send(`rule=${KEY}&malformed=drop`, "a,1")).toMatchObject({ code: "invalid" });
+  expect(
+    await send(`rule=${KEY}&malformed=mark`, MALFORMED, { "content-type": "text/plain; charset=klingon" }),
+  ).toMatchObject({ code: "invalid" });
+});
+
+const MARKED = [
+  { name: "name", type: "varchar" },
+  { name: "n", type: "int" },
+] as const;
+
+/** In the order of arrival. */
+async function rowsOf(path: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  const rows: { readonly id: string; readonly values: Readonly<Record<string, unknown>> }[] = [];
+  for await (const page of objects.read(ADMIN, { class: path, subtree: false })) rows.push(...page);
+  return rows.sort((a, b) => (a.id < b.id ? -1 : 1)).map(({ values }) => values);
+}

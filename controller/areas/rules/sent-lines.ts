@@ -11,6 +11,7 @@ import type { Random } from "../../../common/time.ts";
 import { requireSending, sendFrame, type Notifications } from "../notifications/index.ts";
 import { requireOneOf, requirePermission, type Principal } from "../permissions/index.ts";
 import { FailureLog } from "./line-failures.ts";
+import { type LineBytes, LineMarks } from "./line-marks.ts";
 import { endOfLines, RuleLines, type LinesDependencies, type LinesResult } from "./lines.ts";
 import type { Rules } from "./types.ts";
 
@@ -20,6 +21,10 @@ export interface SentLinesRequest {
   /** Channel that hears each line. */
   readonly subject?: string | undefined;
   readonly text: string;
+  /** The lines of a rule may have malformed bytes. */
+  readonly isMarked?: boolean;
+  /** The bytes of `text`, where some are malformed: U+FFFD stands for these. */
+  readonly malformed?: LineBytes | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -50,16 +55,19 @@ export class SentLines {
    * `AppError("too_large")` for what is more than one call takes; then nothing of it is stored or sent. Sent again, the
    * same lines are other records.
    */
-  async take(principal: Principal, { rule, subject, text, signal }: SentLinesRequest): Promise<SentLinesResult> {
+  async take(principal: Principal, request: SentLinesRequest): Promise<SentLinesResult> {
+    const { rule, subject, text, isMarked = false } = request;
     requireOneOf(principal, ["rules:write", "notifications:write"]);
-    if (rule !== undefined && subject === undefined) return this.#store(principal, { rule, text, signal });
+    if (rule !== undefined && subject === undefined) return this.#store(principal, { ...request, rule });
+    if (subject !== undefined && isMarked)
+      throw new AppError("invalid", "malformed=mark is for lines of a rule: lines to a channel have no marks.");
     if (subject !== undefined && rule === undefined) return this.#tell(principal, subject, text);
     throw new AppError("invalid", "Give either rule, the key of the rule for the lines, or subject, their channel.");
   }
 
   async #store(
     principal: Principal,
-    { rule: key, text, signal }: { readonly rule: string; readonly text: string; readonly signal: AbortSignal },
+    { rule: key, text, malformed, signal }: SentLinesRequest & { readonly rule: string },
   ): Promise<LinesResult> {
     requirePermission(principal, "rules:write");
     const { rules, clock, random } = this.#with;
@@ -76,6 +84,7 @@ export class SentLines {
         timeMs: clock.nowMs(),
         identity,
         isOrdered: true as const,
+        marks: malformed && (await LineMarks.of(text, malformed)),
         failures,
         signal,
       };

@@ -3,7 +3,7 @@ import { formatObjectId, parseObjectId } from "../../../common/ids.ts";
 import { QUERY_VALUE_ROWS_MAX } from "../../../common/limits.ts";
 import { type Condition, type Insert, NOWHERE, type Placeholder, type Update } from "../../../common/mql/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { canonicalText, canonicalValue, type ClassView, idFromColumns } from "../objects/index.ts";
+import { canonicalText, canonicalValue, type ClassView, idFromColumns, keptByPlatform } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 import { classRef } from "./definition.ts";
 import type { ThreadSlices } from "../../slices.ts";
@@ -107,6 +107,7 @@ function checkMember(
   if (isPseudo(name)) return;
   const column = where.schema.column(where.view, name);
   if (column) canonicalValue(column, value);
+  else if (where.view.recordColumns?.some((one) => one.name === name)) throw keptByPlatform(name, where.view);
   else if (!where.schema.isEdgeType(name)) throw new AppError("not_found", `Field ${name} Not Exist`);
 }
 

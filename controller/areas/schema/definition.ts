@@ -12,7 +12,7 @@ import {
   valueNode,
 } from "../../../common/mql/index.ts";
 import type { Value } from "../../../common/value.ts";
-import type { ClassView, Column } from "../objects/index.ts";
+import { type ClassView, type Column, RECORD_COLUMNS } from "../objects/index.ts";
 import { isPseudo } from "../query/index.ts";
 
 const CLASS_PATH = /^(\/[\p{L}\p{N}_]+)+$/u;
@@ -77,7 +77,10 @@ export function extension(info: ClassInfo, view: ClassView): readonly AlterClass
 }
 
 function wanted(info: ClassInfo, view?: ClassView): Wanted {
-  const fields = (info.fields ?? []).filter((field) => !isPseudo(nameOf(field)));
+  const kind = view?.kind ?? info.kind;
+  const fields = (info.fields ?? []).filter(
+    (field) => !isPseudo(nameOf(field)) && !(kind === "record" && isOfPlatform(field, view)),
+  );
   const named = (flag: "iskey" | "isindex") =>
     fields.filter((field) => typeof field !== "string" && field[flag]).map(nameOf);
   return {
@@ -86,6 +89,14 @@ function wanted(info: ClassInfo, view?: ClassView): Wanted {
     keys: [...new Set([...(info.keys ?? []), ...named("iskey")])],
     indexes: [...new Set([...(info.indexes ?? []), ...named("isindex")])],
   };
+}
+
+/** A field as a class of records has it by itself, which comes back when a client sends what it read. */
+function isOfPlatform(field: FieldInfo | string, view: ClassView | undefined): boolean {
+  const name = nameOf(field);
+  const type = typeof field === "string" ? undefined : (field.type ?? field.ftype);
+  const column = view?.column(name) === undefined ? RECORD_COLUMNS.find((one) => one.name === name) : undefined;
+  return column !== undefined && (type === undefined || TYPE.exec(type)?.[1]?.toLowerCase() === column.type);
 }
 
 function nameOf(field: FieldInfo | string): string {

@@ -122,7 +122,7 @@ export class VisibleSchema {
       remedy,
       child: below,
       subclass: below,
-      fields: [...PSEUDO_FIELDS, ...this.columns(view).map((column) => column.name)],
+      fields: [...PSEUDO_FIELDS, ...this.#recordColumns(view), ...this.columns(view)].map(nameOfField),
       keys: view.keys.filter((name) => this.column(view, name) !== undefined),
       keymode: keyMode,
       keymethod: { manu: 0, uuid: 1, md5: 2 }[keyMode],
@@ -146,7 +146,17 @@ export class VisibleSchema {
   /** The fields that every object has, then the columns of the class in their order. */
   fields(view: ClassView): FieldRecord[] {
     const common = { path: view.path, mtime: view.modifiedAtMs };
-    return [...pseudoFields(common), ...this.columns(view).map((column) => this.#fieldRecord(column, view))];
+    const ofRecords = this.#recordColumns(view).map((column) => recordField(column, common));
+    const columns = this.columns(view).map((column) => this.#fieldRecord(column, view));
+    return [...pseudoFields(common), ...ofRecords, ...columns];
+  }
+
+  /** Kept by the platform, as far as the principal sees them. */
+  #recordColumns(view: ClassView): readonly Column[] {
+    const { recordColumns = [] } = view;
+    const isTaken = (name: string): boolean =>
+      this.#catalog.edgeTypes().some((type) => type.name.toLowerCase() === name);
+    return recordColumns.filter(({ name }) => !isTaken(name) && !this.#accessTo(view).hidden.has(name));
   }
 
   columns(view: ClassView): readonly Column[] {
@@ -161,6 +171,11 @@ export class VisibleSchema {
     });
     const known = new Set<number>();
     for (const view of this.classes) {
+      for (const column of this.#recordColumns(view)) {
+        if (known.has(column.number)) continue;
+        known.add(column.number);
+        yield recordField(column, { path: this.#principal.ospace, mtime: view.modifiedAtMs });
+      }
       for (const column of this.columns(view)) {
         if (known.has(column.number)) continue;
         known.add(column.number);
@@ -260,6 +275,15 @@ interface PlainField {
 
 function pseudoFields(of: { readonly path: string; readonly mtime: number }): FieldRecord[] {
   return PSEUDO_FIELDS.map((name) => fieldRecord({ name, title: name, type: pseudoType(name), ...of }));
+}
+
+function recordField(column: Column, of: { readonly path: string; readonly mtime: number }): FieldRecord {
+  const { name, type } = column;
+  return { ...fieldRecord({ name, title: name, type, ...of }), fparam: typeParameters(column) };
+}
+
+function nameOfField(field: string | Column): string {
+  return typeof field === "string" ? field : field.name;
 }
 
 function fieldRecord({ name, title, type, path, mtime }: PlainField): FieldRecord {

@@ -455,3 +455,25 @@ test("an action that cannot be done wholly says at which object, and begins noth
   expect(await act({ class: app, host: "allowed" }, "insert", narrow)).toMatchObject({ status: "ok" });
   expect(await act({ class: "/matrix/ent/box", host: "v" }, "insert", narrow)).toMatchObject({ code: "not_found" });
 });
+
+test("a class of records has the columns of marked records behind those of every object; sent back, they are no columns of its own", async () => {
+  const platform = ["id", "class", "day", "vtime", "ctime", "mtime", "marks", "_rawbytes"];
+  await query.rows(testPrincipal(), "create class /matrix/event (text varchar) with kind=record");
+  const read = (await get("schema/class?class=/matrix/event")).message as { fields: { name: string; type: string }[] };
+  expect(read.fields.map(({ name }) => name)).toEqual([...platform, "tags", "text"]);
+  expect(read.fields.slice(6, 8)).toMatchObject([
+    { name: "marks", type: "set", fparam: ["varchar"], isindex: false, class: "/matrix/event" },
+    { name: "_rawbytes", type: "blob", isindex: false },
+  ]);
+  for (const sent of [read, { ...read, name: "/matrix/eventtoo", class: "/matrix/eventtoo" }])
+    expect(await post("schema/class", sent)).toMatchObject({ status: "ok" });
+  const columns = async (path: string) => ((await get(`schema/class?class=${path}`)).message as typeof read).fields;
+  expect((await columns("/matrix/eventtoo")).map(({ name }) => name)).toEqual([...platform, "tags", "text"]);
+  await post("schema/class", { class: "/matrix/eventtoo", fields: [{ name: "marks", type: "varchar" }] });
+  expect((await columns("/matrix/eventtoo")).map(({ name }) => name)).toEqual([
+    ...platform.filter((name) => name !== "marks"),
+    "tags",
+    "text",
+    "marks",
+  ]);
+});

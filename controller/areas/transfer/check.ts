@@ -15,6 +15,7 @@ import {
   Slices,
 } from "../query/index.ts";
 import { AheadRows } from "./ahead.ts";
+import { markedRow } from "./marked.ts";
 import type { PathOf } from "./rooted.ts";
 import { bindPast, type BoundWork, namesTimes, type PastRow } from "./past/bind.ts";
 import type { PastNotes } from "./past/notes.ts";
@@ -156,7 +157,7 @@ export async function insertWorks(
   { slices, ...context }: Pick<PartContext, "principal" | "slices" | "pathOf" | "times"> & Pick<Rehearsal, "catalog">,
 ): Promise<readonly BoundWork[]> {
   const { principal, catalog, pathOf, times } = context;
-  const target = { principal, catalog, pathOf, executions: [[]] };
+  const target = { principal, catalog, pathOf, executions: [[]], takesRecordColumns: true as const };
   if (times && statement.kind === "insertJson")
     throw new AppError("unsupported", "[Valid] INSERT JSON has no times: an import with times=true takes INSERT INTO.");
   if (statement.kind === "insert" && (statement.past || (times && namesTimes(statement))))
@@ -179,7 +180,8 @@ async function checkRows(work: BoundWork, context: PartContext): Promise<void> {
       rehearsal.checkEdits(view.path, editsOf(row));
       continue;
     }
-    const id = rehearsal.checkRow(view.path, row);
+    const { values, marked } = markedRow(row, view);
+    const id = rehearsal.checkRow(view.path, values, marked);
     targets.note(row, { id, part, view, catalog: rehearsal.catalog });
     await context.note?.({ id, part });
   }

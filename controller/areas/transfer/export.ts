@@ -97,11 +97,13 @@ export class ExportService {
   }
 
   async *#objects(
-    { view, hasRows }: ExportedClass,
+    { view, hasRows, recordColumns }: ExportedClass,
     { principal, request }: Content,
   ): AsyncGenerator<readonly ExportedObject[]> {
     const limit = request.limit === undefined || request.limit < 0 ? undefined : request.limit;
-    if (hasRows) yield* orderedObjects(this.#dependencies, { principal, view, limit, signal: request.signal });
+    const more = recordColumns.map(({ name }) => name);
+    const { signal } = request;
+    if (hasRows) yield* orderedObjects(this.#dependencies, { principal, view, more, limit, signal });
   }
 }
 

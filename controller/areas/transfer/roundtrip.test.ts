@@ -197,3 +197,41 @@ test("others have the thread between two pieces of an export", async () => {
   // Without the pauses between pieces there are five, from its two queries.
   expect(pauses.count).toBeGreaterThanOrEqual(pieces);
 });
+
+test("marked records come back with their marks and raw bytes; those of a class with such columns are its own", async () => {
+  await transfer.query.rows(
+    admin,
+    `create class /matrix/marked (n int) with kind=record;
+     create class /matrix/marked/own (marks varchar) with kind=record`,
+  );
+  const rawBytes = Buffer.from("ff00", "hex").toString("base64");
+  const at = { timeMs: Date.now() - 5_000, identity: "marked" };
+  await transfer.objects.ingest(admin, "/matrix/marked", [
+    { ...at, ordinal: 0, values: { n: 0 } },
+    { ...at, ordinal: 1, values: { n: 1 }, marked: { marks: ["cut", "malformed"], rawBytes } },
+  ]);
+  await transfer.objects.ingest(admin, "/matrix/marked/own", [
+    { ...at, values: { n: 2, marks: "mine" }, marked: { marks: ["cut"] } },
+  ]);
+  const script = await transfer.script(admin, { class: "/matrix/marked/" });
+  expect(script).toContain(`n = 1, marks = ['cut', 'malformed'], _rawbytes = '${rawBytes}'`);
+  await transfer.take(other, moved(script));
+  await transfer.take(other, moved(script));
+  expect(await transfer.script(other, { class: "/second/marked/" })).toBe(moved(script));
+  const marks = "select n, marks, _rawbytes from /matrix/marked order by n";
+  expect(await transfer.query.rows(other, moved(marks))).toEqual(await transfer.query.rows(admin, marks));
+  expect(await transfer.script(admin, { class: "/matrix/marked", ignoredFields: ["_rawbytes"] })).not.toContain(
+    "_rawbytes",
+  );
+});
+
+test.each([
+  ["marks=['torn']", 'marks has cut and malformed, not "torn"'],
+  ["marks='cut, torn'", "marks has cut and malformed"],
+  ["_rawbytes='YQ=='", "_rawbytes is only of records whose marks has malformed"],
+  ["marks=['malformed'], _rawbytes='?'", "_rawbytes"],
+])("a script whose record has %s is refused", async (given, message) => {
+  await transfer.query.rows(admin, "create class if not exists /matrix/badmarks (n int) with kind=record");
+  await expect(transfer.take(admin, `insert into /matrix/badmarks set n=1, ${given};`)).rejects.toThrow(message);
+  expect(await transfer.query.rows(admin, "select n from /matrix/badmarks")).toEqual([]);
+});

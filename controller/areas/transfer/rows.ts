@@ -14,6 +14,8 @@ export interface RowsDependencies {
 export interface RowsRequest {
   readonly principal: Principal;
   readonly view: ClassView;
+  /** Names of columns that are read besides those of `*`. */
+  readonly more?: readonly string[];
   /** Absent: no limit. */
   readonly limit: number | undefined;
   readonly signal: AbortSignal | undefined;
@@ -86,7 +88,8 @@ async function page(
   ids: readonly string[],
 ): Promise<readonly ExportedObject[]> {
   const { principal, view, signal } = request;
-  const text = `SELECT * FROM ${view.path} WHERE id IN (?) LIMIT -1`;
+  const items = ["*", ...(request.more ?? [])].join(", ");
+  const text = `SELECT ${items} FROM ${view.path} WHERE id IN (?) LIMIT -1`;
   const { rows } = await dependencies.query.run(principal, text, { values: [[ids]], ...(signal ? { signal } : {}) });
   const relations = await relationsOf(dependencies, request, ids);
   const found = new Map<string, ExportedObject>();

@@ -76,8 +76,8 @@ class WrittenRow {
     this.values.push(value);
   }
 
-  addColumns({ columns }: ExportedClass, values: Row): void {
-    for (const { name, type } of columns) {
+  addColumns({ columns, recordColumns }: ExportedClass, values: Row): void {
+    for (const { name, type } of [...columns, ...recordColumns]) {
       const value = values[name];
       if (value !== undefined && value !== null) this.add(name, columnNode(type, value));
     }

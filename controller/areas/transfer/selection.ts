@@ -26,7 +26,9 @@ export function selectClasses(
   const selected: ExportedClass[] = [];
   const printed = new Map<string, ClassView>();
   for (const view of ordered) {
-    selected.push(exportedClass(view, { request, principal, parents: printed, hasRows: wanted.includes(view) }));
+    selected.push(
+      exportedClass(view, { request, principal, catalog, parents: printed, hasRows: wanted.includes(view) }),
+    );
     printed.set(view.path, view);
   }
   return selected.filter(
@@ -58,9 +60,14 @@ function lineage(view: ClassView, catalog: ClassCatalog): readonly ClassView[] {
   return parent ? [...lineage(parent, catalog), parent] : [];
 }
 
-type Wanted = Asked & { readonly parents: ReadonlyMap<string, ClassView>; readonly hasRows: boolean };
+interface Wanted extends Asked {
+  readonly catalog: ClassCatalog;
+  readonly parents: ReadonlyMap<string, ClassView>;
+  readonly hasRows: boolean;
+}
 
-function exportedClass(view: ClassView, { request, principal, parents, hasRows }: Wanted): ExportedClass {
+function exportedClass(view: ClassView, wanted: Wanted): ExportedClass {
+  const { request, principal, catalog, parents, hasRows } = wanted;
   const { hidden } = classAccess(principal, view);
   const ignored = new Set(request.ignoredFields);
   const key = view.keys.find((name) => ignored.has(name));
@@ -69,11 +76,16 @@ function exportedClass(view: ClassView, { request, principal, parents, hasRows }
   const columns = view.columns.filter(
     (column) => !column.sealed && !hidden.has(column.name) && !ignored.has(column.name),
   );
+  const relations = new Set(catalog.edgeTypes().map(({ name }) => name.toLowerCase()));
+  const recordColumns = (view.recordColumns ?? []).filter(
+    ({ name }) => !hidden.has(name) && !ignored.has(name) && !relations.has(name),
+  );
   const parent = parents.get(view.parent ?? "");
   const visible = new Set(columns.map(({ name }) => name));
   return {
     view,
     columns,
+    recordColumns,
     ownColumns: columns.filter((column) => column.name !== TAGS_COLUMN && !parents.has(column.definedBy)),
     ownKeys: view.keys.filter((name) => visible.has(name) && !parent?.keys.includes(name)),
     ownIndexes: columns.filter((column) => isOwnIndex(column, parent)).map(({ name }) => name),

@@ -11,8 +11,13 @@ import { faultOf, type ScriptPart } from "./source.ts";
  * meant, so these relations are written after all objects.
  */
 export function openRelations(row: Row, view: ClassView, catalog: ClassCatalog): readonly string[] {
+  const { recordColumns = [] } = view;
   return Object.keys(row).filter(
-    (name) => name !== "id" && !view.column(name) && idsOf(row[name] ?? null).some((id) => isOpen(id, catalog)),
+    (name) =>
+      name !== "id" &&
+      !view.column(name) &&
+      !recordColumns.some((column) => column.name === name) &&
+      idsOf(row[name] ?? null).some((id) => isOpen(id, catalog)),
   );
 }
 

@@ -6,6 +6,7 @@ import type { Row } from "../../../common/value.ts";
 import type { IngestOptions, NewRecord, Objects, Unstored } from "../objects/index.ts";
 import type { Principal } from "../permissions/index.ts";
 import { checkRowCondition, insertedId, insertTimes, type InsertWork } from "../query/index.ts";
+import { markedRow } from "./marked.ts";
 import type { PastRow } from "./past/bind.ts";
 import { faultOf, placed, type ScriptPart } from "./source.ts";
 
@@ -146,7 +147,7 @@ export class TimedWriter {
     const { id, startedMs } = this.#with.order;
     const timeUs = timesOf(timed);
     return rows.map(({ row, place, work: { atMs, view } }) => ({
-      values: row,
+      ...markedRow(row, view),
       timeMs: atMs ?? startedMs,
       // AT is the time of a record, and the write time of an object.
       writeUs: atMs === undefined || view.kind === "record" ? timeUs(place) : atMs * 1_000,

@@ -24,6 +24,8 @@ export interface ExportedClass {
   readonly columns: readonly Column[];
   /** Columns that no earlier class of the export defines. */
   readonly ownColumns: readonly Column[];
+  /** Columns that the platform keeps of records. A script has their values, so that marked records come back as they are. */
+  readonly recordColumns: readonly Column[];
   readonly ownKeys: readonly string[];
   readonly ownIndexes: readonly string[];
   /** False if the class is included only because subclasses inherit from it. */

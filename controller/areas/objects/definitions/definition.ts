@@ -1,5 +1,5 @@
 import type { Value } from "../../../../common/value.ts";
-import { FIELDS_OF_ALL } from "../../permissions/index.ts";
+import { FIELDS_OF_ALL, MARKS_FIELD, RAW_BYTES_FIELD } from "../../permissions/index.ts";
 import type { ClassKind, ColumnSpec, ColumnType, EdgeType, KeyMode, TriggerDefinition } from "../types.ts";
 
 /** A class as it lies in the key-value store, without what it inherits. */
@@ -135,6 +135,15 @@ export const TAGS: ColumnDefinition = {
   title: "Tags",
   number: 1,
 };
+
+/**
+ * Columns of every class of records that has no column of that name itself. Only records that were cut or malformed have
+ * values of them.
+ */
+export const RECORD_COLUMNS: readonly ColumnDefinition[] = [
+  { name: MARKS_FIELD, type: "set", elements: ["varchar"], title: "Marks: cut, malformed", number: 2 },
+  { name: RAW_BYTES_FIELD, type: "blob", title: "Raw bytes of a malformed record", number: 3 },
+];
 
 /**
  * Its index at the root, since it has branches (`branchTerms`). Without a number it is one of before: objects lack

@@ -5,6 +5,7 @@ import {
   hasWords,
   lastComponent,
   parentPath,
+  RECORD_COLUMNS,
   type ClassDefinition,
   type FormerVersionTtl,
   type IndexDefinition,
@@ -33,6 +34,7 @@ export class LoadedClass implements ClassView {
   readonly parent: string | undefined;
   readonly kind: ClassKind;
   readonly columns: readonly LoadedColumn[];
+  readonly recordColumns: readonly LoadedColumn[];
   readonly keys: readonly string[];
   readonly options: ClassOptions;
   readonly modifiedAtMs: number;
@@ -61,6 +63,7 @@ export class LoadedClass implements ClassView {
     this.kind = definition.kind;
     this.keys = [...new Set([...(above?.keys ?? []), ...definition.keys])];
     this.columns = loadColumns(definition, above, new Set(this.keys));
+    this.recordColumns = this.kind === "record" ? loadRecordColumns(this.columns) : NO_COLUMNS;
     const from = definition.system ? undefined : above;
     this.options = optionsOf(definition, above, this.keys);
     const { versionTtlFormer } = definition.options;
@@ -84,6 +87,11 @@ export class LoadedClass implements ClassView {
 
   column(name: string): LoadedColumn | undefined {
     return this.#byName.get(name);
+  }
+
+  /** As of `recordColumns`. */
+  recordColumn(name: string): LoadedColumn | undefined {
+    return this.recordColumns.find((column) => column.name === name);
   }
 
   /** Since when the versions of its objects are whole, in ms: of what was superseded before some may have ended. */
@@ -140,7 +148,25 @@ function loadColumns(
   }));
 }
 
+const NO_COLUMNS: readonly LoadedColumn[] = [];
+
+/** Those that no column of the class is called like, in any case. */
+function loadRecordColumns(columns: readonly LoadedColumn[]): readonly LoadedColumn[] {
+  const taken = LOADED_RECORD_COLUMNS.filter(({ name }) => columns.some((own) => own.name.toLowerCase() === name));
+  return taken.length === 0 ? LOADED_RECORD_COLUMNS : LOADED_RECORD_COLUMNS.filter((column) => !taken.includes(column));
+}
+
 const UNINDEXED = { indexed: false, indexReady: false, slots: [], slot: undefined };
+
+/** They are no columns of the class, so they have no place among them. */
+const LOADED_RECORD_COLUMNS: readonly LoadedColumn[] = RECORD_COLUMNS.map((column) => ({
+  ...column,
+  definedBy: "/",
+  cellKey: String(column.number),
+  ordinal: -1,
+  key: false,
+  ...UNINDEXED,
+}));
 
 type Unplaced = Omit<LoadedColumn, "ordinal" | "key">;
 

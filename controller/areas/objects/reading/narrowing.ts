@@ -57,7 +57,7 @@ class Parts {
     if (pushdown.kind === "pattern") return this.#addPattern(pushdown);
     if (pushdown.kind === "range" && PSEUDO_COLUMNS.has(pushdown.column)) return this.#addTime(pushdown);
     if (PSEUDO_COLUMNS.has(pushdown.column)) return true;
-    const column = this.#view.column(pushdown.column);
+    const column = this.#view.column(pushdown.column) ?? this.#view.recordColumn(pushdown.column);
     if (column === undefined) return false;
     if (pushdown.kind === "range") return this.#addRange(column, pushdown);
     return pushdown.values.length > 0 && this.#addEquals(column, pushdown);

@@ -2,7 +2,8 @@ import { ulidTimeMs } from "../../../../common/ids.ts";
 import type { Row } from "../../../../common/value.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
 import type { LoadedClass } from "../definitions/views.ts";
-import type { ClassView, ObjectChange, ObjectChangeEvent, ObjectRow, WholeChange } from "../types.ts";
+import { MARKS_FIELD, RAW_BYTES_FIELD } from "../../permissions/index.ts";
+import type { ClassView, ObjectChange, ObjectChangeEvent, ObjectRow, RecordMarks, WholeChange } from "../types.ts";
 import type { EntityWrite } from "./compose.ts";
 import { createdMs } from "./entity.ts";
 import { wholeId } from "./identity.ts";
@@ -50,11 +51,25 @@ function writtenFields({ edits }: EntityWrite, row: Row, links: readonly LinkEdi
   return fields;
 }
 
-/** Pass `announced` as a trigger wants it. */
-export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row, announced = false): PublishedEvent {
+interface InsertedRecord {
+  readonly record: StoredRecord;
+  readonly row: Row;
+  readonly marked?: RecordMarks | undefined;
+  /** As a trigger wants it. */
+  readonly announced?: boolean;
+}
+
+/** Conditions on the object see its marks, and not the raw bytes: they would be kept twice. */
+export function insertEvent(view: LoadedClass, inserted: InsertedRecord): PublishedEvent {
+  const { record, row, marked, announced = false } = inserted;
   const timeMs = ulidTimeMs(record.id) ?? 0;
   const values = unsealed(view, row);
-  const object = { values, vtimeMs: timeMs, ctimeMs: timeMs };
+  const isMarked = marked !== undefined && view.recordColumn(MARKS_FIELD) !== undefined;
+  const object = {
+    values: isMarked ? { ...values, [MARKS_FIELD]: marked.marks } : values,
+    vtimeMs: timeMs,
+    ctimeMs: timeMs,
+  };
   return {
     class: view.path,
     id: wholeId(view, record.id),
@@ -69,7 +84,7 @@ export function insertEvent(view: LoadedClass, record: StoredRecord, row: Row, a
 
 export function deleteEvent(row: ObjectRow, timeUs: number, announced = false): PublishedEvent {
   const { id, class: view, values, vtimeMs, ctimeMs } = row;
-  const object = { values: unsealed(view, values), vtimeMs, ctimeMs };
+  const object = { values: withoutRawBytes(view, unsealed(view, values)), vtimeMs, ctimeMs };
   return {
     class: view.path,
     id,
@@ -80,6 +95,11 @@ export function deleteEvent(row: ObjectRow, timeUs: number, announced = false): 
     relations: [],
     ...(announced && { announced }),
   };
+}
+
+function withoutRawBytes({ recordColumns = [] }: ClassView, row: Row): Row {
+  if (!Object.hasOwn(row, RAW_BYTES_FIELD) || !recordColumns.some(({ name }) => name === RAW_BYTES_FIELD)) return row;
+  return Object.fromEntries(Object.entries(row).filter(([name]) => name !== RAW_BYTES_FIELD));
 }
 
 /** The part that is stored until every durable subscription took it. Only some of these want the whole object. */

@@ -1,20 +1,34 @@
 import { parseObjectId, ulidTimeMs } from "../../../../common/ids.ts";
+import { OBJECT_MAX_BYTES } from "../../../../common/limits.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { decodeStored, encodePacked } from "../../../store/format.ts";
 import type { StoredRecord } from "../../../store/objects.ts";
 import { NO_SCALAR, PackedReader } from "../../../store/packed-reader.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
-import type { ObjectRow } from "../types.ts";
+import { RECORD_COLUMNS } from "../definitions/definition.ts";
+import type { ObjectRow, RecordMarks } from "../types.ts";
 import { endsAtMs } from "./compose.ts";
 import { flatValues, rowOfFlat } from "./entity.ts";
 import { wholeId } from "./identity.ts";
 import { contentTerms } from "./terms.ts";
 
+const [MARKS_NUMBER = 0, RAW_BYTES_NUMBER = 0] = RECORD_COLUMNS.map(({ number }) => number);
+
 /** A record of canonical values, as it is stored. */
-export function recordOf(view: LoadedClass, id: string, row: Row): StoredRecord {
+export function recordOf(view: LoadedClass, id: string, row: Row, marked?: RecordMarks): StoredRecord {
   const expiresAtMs = endsAtMs(view, (ulidTimeMs(id) ?? 0) * 1_000);
-  const record = { cid: view.cid, id, value: encodePacked(flatValues(view, row)), terms: contentTerms(view, row) };
+  const flat = flatValues(view, row);
+  const value = marked === undefined ? encodePacked(flat) : encodeMarked(flat, marked);
+  const record = { cid: view.cid, id, value, terms: contentTerms(view, row) };
   return expiresAtMs === undefined ? record : { ...record, expiresAtMs };
+}
+
+/** Without the raw bytes where the record would be too large with them. */
+function encodeMarked(flat: readonly Value[], { marks, rawBytes }: RecordMarks): Uint8Array {
+  const values: readonly Value[] = [...flat, MARKS_NUMBER, [...marks]];
+  if (rawBytes === undefined) return encodePacked(values);
+  const whole = encodePacked([...values, RAW_BYTES_NUMBER, rawBytes]);
+  return whole.length <= OBJECT_MAX_BYTES ? whole : encodePacked(values);
 }
 
 /** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */
@@ -47,14 +61,24 @@ export function recordValue({ value }: StoredRecord, column: LoadedColumn): Valu
 }
 
 export function recordRow(view: LoadedClass, record: StoredRecord): Row {
-  return rowOfFlat(view, decodeStored<readonly Value[]>(record.value));
+  const flat = decodeStored<readonly Value[]>(record.value);
+  const row = rowOfFlat(view, flat);
+  for (let at = flat.length - 2; at >= 0 && isOfPlatform(flat[at]); at -= 2)
+    for (const { number, name } of view.recordColumns) if (number === flat[at]) row[name] = flat[at + 1] ?? null;
+  return row;
+}
+
+/** They follow the columns of the class. */
+function isOfPlatform(number: Value | undefined): boolean {
+  return number === MARKS_NUMBER || number === RAW_BYTES_NUMBER;
 }
 
 /** Columns of one class, each by its number. */
 export type WantedColumns = ReadonlyMap<number, string>;
 
 export function wantedColumns(view: LoadedClass, names: ReadonlySet<string>): WantedColumns {
-  return new Map(view.columns.filter(({ name }) => names.has(name)).map(({ number, name }) => [number, name]));
+  const columns = [...view.columns, ...view.recordColumns];
+  return new Map(columns.filter(({ name }) => names.has(name)).map(({ number, name }) => [number, name]));
 }
 
 const READER = new PackedReader();

@@ -5,7 +5,7 @@ import type { Row, Value } from "../../../../common/value.ts";
 import { PSEUDO_COLUMNS } from "../definitions/definition.ts";
 import type { Snapshot } from "../definitions/snapshot.ts";
 import type { LoadedClass, LoadedColumn } from "../definitions/views.ts";
-import type { Edit, WriteBasis } from "../types.ts";
+import type { ClassView, Edit, WriteBasis } from "../types.ts";
 import type { ColumnEdit } from "./compose.ts";
 import { keyOf, type Identified, type IdSource } from "./identity.ts";
 import { canonicalText, canonicalValue, isCollection, isObject, typeText } from "./values.ts";
@@ -92,12 +92,21 @@ export function checkRecordRow(view: LoadedClass, snapshot: Snapshot, values: Ro
     if (column === undefined) {
       if (snapshot.hasEdgeType(name))
         throw new AppError("invalid", `[Valid] class ${view.path}: records have no edges.`);
-      throw unknownColumn(view, name);
+      throw view.recordColumn(name) === undefined ? unknownColumn(view, name) : keptByPlatform(name, view);
     }
     const value = canonicalValue(column, values[name] ?? null);
     if (value !== undefined) row[name] = value;
   }
   return row;
+}
+
+/** The error of a statement, rule or trigger that gives a value to a column of `recordColumns`. */
+export function keptByPlatform(name: string, { path }: Pick<ClassView, "path">): AppError {
+  return new AppError(
+    "invalid",
+    `[Valid] ${name} of the records of ${path} is kept by the platform and cannot be written: leave it out.`,
+    { details: { column: name } },
+  );
 }
 
 function unknownColumn(view: LoadedClass, name: string): AppError {

@@ -9,7 +9,15 @@ import type { LoadedClass } from "../definitions/views.ts";
 import { marksOf } from "../history/formeredges.ts";
 import { findEntities, inPages, keyText, placeText, type Place } from "../reading/locate.ts";
 import { changeGrowth, inRoom, less, recordSize, sumOf, type Growth } from "../values/room.ts";
-import type { Edit, IngestOptions, InsertOptions, NewRecord, RowOptions, UpdateOptions } from "../types.ts";
+import type {
+  Edit,
+  IngestOptions,
+  InsertOptions,
+  NewRecord,
+  RecordMarks,
+  RowOptions,
+  UpdateOptions,
+} from "../types.ts";
 import { compose, type ComposedWrite, type EntityWrite } from "../values/compose.ts";
 import { lastRemovalUs } from "../values/edgelives.ts";
 import { entityObject, entityRow } from "../values/entity.ts";
@@ -36,6 +44,7 @@ import type { WriteContext, Writing } from "./writing.ts";
 interface MadeRecord {
   readonly record: StoredRecord;
   readonly row: Row;
+  readonly marked: RecordMarks | undefined;
   /** The id was given, so the record may exist. */
   readonly isNamed: boolean;
   readonly writeUs: number | undefined;
@@ -46,6 +55,7 @@ interface MadeRecord {
 
 interface GivenRecord {
   readonly values: Row;
+  readonly marked?: RecordMarks | undefined;
   readonly ulid: () => string;
   readonly writeUs?: number | undefined;
 }
@@ -108,6 +118,7 @@ export class ObjectWriter {
         view,
         standing.map((record) => ({
           values: record.values,
+          marked: record.marked,
           ulid: () => ids.ulid(record),
           writeUs: record.writeUs,
         })),
@@ -225,12 +236,13 @@ export class ObjectWriter {
     rows: readonly GivenRecord[],
     options: RowOptions,
   ): Promise<string[]> {
-    const made = await checkAll(rows, ({ values, ulid, writeUs }): MadeRecord => {
+    const made = await checkAll(rows, ({ values, marked, ulid, writeUs }): MadeRecord => {
       const row = checkRecordRow(view, context.snapshot, values);
       const given = Object.hasOwn(values, "id") ? values.id : undefined;
       return {
         row,
-        record: recordOf(view, recordId(view, given, ulid), row),
+        marked,
+        record: recordOf(view, recordId(view, given, ulid), row, marked),
         isNamed: given !== undefined,
         writeUs,
         announced: false,
@@ -259,7 +271,7 @@ export class ObjectWriter {
     const batch = rewrites ? await this.#rewritten(left) : left;
     await inRoom(context.room, { view, growth: () => sumOf(batch.map(sizeOfMade)) }, () =>
       context.publish(
-        () => batch.map(({ record, row, announced }) => insertEvent(view, record, row, announced)),
+        () => batch.map((one) => insertEvent(view, one)),
         async () => {
           await this.#appendAll(batch.map(({ record }) => record));
           await confirmed(context, (now) => this.#bringRecords(view, batch, now));
@@ -299,7 +311,7 @@ export class ObjectWriter {
         const { values, announced } = await triggers.record(view, { id, values: one.row }, held);
         return { row: checkRecordRow(view, snapshot, values), announced };
       });
-      made.push({ ...one, ...left, record: recordOf(view, id, left.row) });
+      made.push({ ...one, ...left, record: recordOf(view, id, left.row, one.marked) });
     }
     return made;
   }
@@ -458,7 +470,9 @@ export class ObjectWriter {
     for (const name of new Set(made.flatMap(({ row }) => Object.keys(row)))) {
       if (current.column(name)?.number !== view.column(name)?.number) throw changedMeanwhile(view, `column ${name}`);
     }
-    await this.#appendAll(made.map(({ record, row }) => ({ ...record, ...recordOf(current, record.id, row) })));
+    await this.#appendAll(
+      made.map(({ record, row, marked }) => ({ ...record, ...recordOf(current, record.id, row, marked) })),
+    );
   }
 
   async #appendAll(records: readonly StoredRecord[]): Promise<void> {

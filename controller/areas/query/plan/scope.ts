@@ -169,7 +169,8 @@ export class Scope implements Fields<ObjectRow> {
     if (this.tree.isPseudo(pseudo)) return pseudo;
     const spellings = this.tree.spellings(written);
     const columns = spellings.filter((name) => this.has(name));
-    return nameAmong(columns.length > 0 ? columns : spellings.filter((name) => this.isRelation(name)), written);
+    const known = nameAmong(columns.length > 0 ? columns : spellings.filter((name) => this.isRelation(name)), written);
+    return known ?? (this.has(pseudo) ? pseudo : undefined);
   }
 
   /** Whether the name stands for edges of that type from the object, and for no column. */

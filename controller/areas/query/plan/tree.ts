@@ -50,6 +50,8 @@ export class VisibleTree {
   #limited: readonly ClassView[] | undefined;
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
+  /** Names of columns and relations in lower case, hidden ones included. */
+  #taken: ReadonlySet<string> | undefined;
 
   constructor(rights: Rights, target: Target, content: TreeContent) {
     const { found, relations, everything, isUnveiled = false, isAnswer = false } = content;
@@ -87,7 +89,7 @@ export class VisibleTree {
   }
 
   column(view: ClassView, name: string): Column | undefined {
-    const column = view.column(name);
+    const column = view.column(name) ?? this.#recordColumn(view, name);
     if (!column || column.sealed) return undefined;
     return !this.isUnveiled && this.access(view).hidden.has(name) ? undefined : column;
   }
@@ -131,6 +133,18 @@ export class VisibleTree {
   /** All classes that may be read: relations lead to objects of any of them. */
   get everything(): VisibleTree {
     return this.#everything?.() ?? this;
+  }
+
+  /** A column that the platform keeps of records, where no column of the tree and no relation has its name, in any case. */
+  #recordColumn({ recordColumns }: ClassView, name: string): Column | undefined {
+    const column = recordColumns?.find((one) => one.name === name);
+    if (column === undefined) return undefined;
+    this.#taken ??= new Set(
+      [...this.relations, ...this.classes.flatMap(({ columns }) => columns.map((own) => own.name))].map((own) =>
+        own.toLowerCase(),
+      ),
+    );
+    return this.#taken.has(name) ? undefined : column;
   }
 
   #collect(name: string): readonly Column[] {

@@ -10,6 +10,7 @@ import {
   type ClassCatalog,
   type ClassView,
   idFromColumns,
+  keptByPlatform,
   type ObjectRow,
 } from "../../objects/index.ts";
 import { fitsOneTurn } from "../../../decoding.ts";
@@ -55,6 +56,8 @@ export interface InsertTarget {
   readonly pathOf?: (path: string) => string;
   /** Entities get no time that is too far ahead of it; absent: the caller looks at times (`aheadFault`). */
   readonly nowMs?: number;
+  /** Rows may have values of `recordColumns`, as an export has written them. Absent: an error. */
+  readonly takesRecordColumns?: true;
 }
 
 /** Row by row: there may be many. */
@@ -71,7 +74,7 @@ export function* bindInsert(statement: Insert, target: InsertTarget): Steps<read
     );
   const { scope, view } = writableClass(statement.class.path, target);
   if (statement.at && view.system) throw guarded("inserted as of another time", view);
-  const names = statement.columns.map((name) => insertedName(name, scope));
+  const names = statement.columns.map((name) => insertedName(name, scope, target));
   const works: InsertWork[] = [];
   for (const values of target.executions) {
     const atMs = statement.at && versionTime(literal(statement.at, values));
@@ -112,7 +115,7 @@ export function* bindInsertJson(statement: InsertJson, target: InsertTarget): St
       const isSame = last?.view.path === path && !isRuledByRow(last.scope, last.view);
       const work = isSame ? last : { ...writableClass(path, target), rows: [], atMs: undefined };
       if (!isSame) works.push(work);
-      const made = jsonRow(row, work.scope);
+      const made = jsonRow(row, work.scope, target);
       work.rows.push(made);
       yield bytesOf(made);
     }
@@ -171,10 +174,20 @@ function insertRows(
  * A column, or an edge type that the value relates the object by. Undefined: kept by the platform, what is given is
  * left out.
  */
-function insertedName(written: string, scope: Scope): string | undefined {
+function insertedName(
+  written: string,
+  scope: Scope,
+  { takesRecordColumns }: Pick<InsertTarget, "takesRecordColumns"> = {},
+): string | undefined {
   const name = scope.definedName(written);
   if (name === undefined) throw missingField(written);
+  const ofPlatform = takesRecordColumns ? undefined : scope.classes.find((view) => isOfRecords(view, name, scope));
+  if (ofPlatform) throw keptByPlatform(name, ofPlatform);
   return isPseudo(name) && name !== "id" ? undefined : name;
+}
+
+function isOfRecords({ recordColumns = [] }: ClassView, name: string, scope: Scope): boolean {
+  return !scope.isRelation(name) && recordColumns.some((column) => column.name === name);
 }
 
 function rowOf(names: readonly (string | undefined)[], nodes: readonly ValueNode[], values: Arguments): Row {
@@ -192,10 +205,14 @@ function jsonObject(row: Value): { readonly path: string; readonly row: Readonly
   return { path: row.class.length > 1 ? row.class.replace(/\/$/, "") : row.class, row };
 }
 
-function jsonRow(object: Readonly<Record<string, Value>>, scope: Scope): Row {
+function jsonRow(
+  object: Readonly<Record<string, Value>>,
+  scope: Scope,
+  target: Pick<InsertTarget, "takesRecordColumns">,
+): Row {
   const row: Row = {};
   for (const member of Object.keys(object)) {
-    const name = insertedName(member, scope);
+    const name = insertedName(member, scope, target);
     if (name !== undefined) row[name] = object[member] ?? null;
   }
   return row;

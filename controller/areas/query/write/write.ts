@@ -394,7 +394,7 @@ export function missingField(name: string): AppError {
 export function canonicalRow(view: ClassView, row: Row): Row {
   const result: Row = {};
   for (const name of Object.keys(row)) {
-    const column = view.column(name);
+    const column = view.column(name) ?? view.recordColumns?.find((one) => one.name === name);
     if (column) result[name] = canonicalValue(column, row[name] ?? null) ?? null;
   }
   return result;

@@ -227,6 +227,9 @@ export interface Records {
   cut: number[];
   /** ordinals of records that the agent read in another encoding, with bytes that are none of its characters */
   malformed: number[];
+  /** Their bytes as they were read, one behind the other, with the length of each. Absent: the agent is older. Zero: not kept. */
+  raw: Buffer;
+  rawLengths: number[];
 }
 
 export interface Records_GroupsEntry {
@@ -2255,6 +2258,8 @@ function createBaseRecords(): Records {
     rule: "",
     cut: [],
     malformed: [],
+    raw: Buffer.alloc(0),
+    rawLengths: [],
   };
 }
 
@@ -2294,6 +2299,16 @@ export const Records: MessageFns<Records> = {
     if (message.malformed.length !== 0) {
       writer.uint32(82).fork();
       for (const v of message.malformed) {
+        writer.uint32(v);
+      }
+      writer.join();
+    }
+    if (message.raw.length !== 0) {
+      writer.uint32(90).bytes(message.raw);
+    }
+    if (message.rawLengths.length !== 0) {
+      writer.uint32(98).fork();
+      for (const v of message.rawLengths) {
         writer.uint32(v);
       }
       writer.join();
@@ -2417,6 +2432,32 @@ export const Records: MessageFns<Records> = {
 
             break;
           }
+          case 11: {
+            if (tag !== 90) {
+              break;
+            }
+
+            message.raw = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 12: {
+            if (tag === 96) {
+              message.rawLengths.push(reader.uint32());
+
+              continue;
+            }
+
+            if (tag === 98) {
+              const end2 = reader.uint32() + reader.pos;
+              while (reader.pos < end2) {
+                message.rawLengths.push(reader.uint32());
+              }
+
+              continue;
+            }
+
+            break;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2452,6 +2493,8 @@ export const Records: MessageFns<Records> = {
     message.rule = object.rule ?? "";
     message.cut = object.cut?.map((e) => e) || [];
     message.malformed = object.malformed?.map((e) => e) || [];
+    message.raw = object.raw ?? Buffer.alloc(0);
+    message.rawLengths = object.rawLengths?.map((e) => e) || [];
     return message;
   },
 };

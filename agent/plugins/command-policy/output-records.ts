@@ -1,0 +1,191 @@
+import { RecordStream } from "../../../common/agent/records.ts";
+import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import type { Encoding } from "../../../common/text/encodings.ts";
+import { TextStream } from "../../../common/text/text-stream.ts";
+import { decodedRecord, type RawRecord } from "../../records.ts";
+import type { CommandWork } from "./work.ts";
+
+/** Makes records, in UTF-8, of the standard output of one command. Bytes that are no character become U+FFFD. */
+export interface OutputRecords {
+  /** How many characters so far were none of the encoding of the output. */
+  readonly malformed: number;
+  /** The records that the chunk completes. */
+  push(chunk: Buffer): readonly RawRecord[];
+  /** As of `RecordStream`. */
+  settle(): readonly RawRecord[];
+  /** The last ones. */
+  end(): readonly RawRecord[];
+}
+
+export function outputRecords({ spec, cutter, encodedCutter, encoding }: CommandWork): OutputRecords {
+  if (!spec.split && !spec.isdaemon) return new WholeOutput(encoding);
+  if (encoding === undefined) return new PlainOutput(new RecordStream(cutter));
+  return encodedCutter
+    ? new EncodedOutput(new RecordStream(encodedCutter, encoding), encoding)
+    : new ConvertedOutput(new RecordStream(cutter), encoding);
+}
+
+/** The bytes pass as they are. */
+class PlainOutput implements OutputRecords {
+  readonly malformed = 0;
+  readonly #records: RecordStream;
+
+  constructor(records: RecordStream) {
+    this.#records = records;
+  }
+
+  push(chunk: Buffer): readonly RawRecord[] {
+    return this.#records.push(chunk);
+  }
+
+  settle(): readonly RawRecord[] {
+    return this.#records.settle();
+  }
+
+  end(): readonly RawRecord[] {
+    return this.#records.end();
+  }
+}
+
+/** Cut as it is written, then read record by record. */
+class EncodedOutput implements OutputRecords {
+  malformed = 0;
+  readonly #records: RecordStream;
+  readonly #encoding: Encoding;
+
+  constructor(records: RecordStream, encoding: Encoding) {
+    this.#records = records;
+    this.#encoding = encoding;
+  }
+
+  push(chunk: Buffer): readonly RawRecord[] {
+    return this.#decoded(this.#records.push(chunk));
+  }
+
+  settle(): readonly RawRecord[] {
+    return this.#decoded(this.#records.settle());
+  }
+
+  end(): readonly RawRecord[] {
+    return this.#decoded(this.#records.end());
+  }
+
+  #decoded(read: ReturnType<RecordStream["push"]>): readonly RawRecord[] {
+    const records = read.map((record) => decodedRecord(record, { encoding: this.#encoding }));
+    for (const { malformedCharacters } of records) this.malformed += malformedCharacters;
+    // A mark of the encoding alone is no record.
+    return records.filter(({ bytes }) => bytes.length > 0);
+  }
+}
+
+const REPLACEMENT = Buffer.from("\ufffd");
+
+/** Read as a whole and then cut: for delimiters that are not found in the encoding. Raw bytes of records are not known. */
+class ConvertedOutput implements OutputRecords {
+  readonly #records: RecordStream;
+  readonly #text: TextStream;
+
+  constructor(records: RecordStream, encoding: Encoding) {
+    this.#records = records;
+    this.#text = new TextStream(encoding);
+  }
+
+  get malformed(): number {
+    return this.#text.malformed;
+  }
+
+  push(chunk: Buffer): readonly RawRecord[] {
+    return this.#marked(this.#records.push(Buffer.from(this.#text.take(chunk))));
+  }
+
+  settle(): readonly RawRecord[] {
+    return this.#marked(this.#records.settle());
+  }
+
+  end(): readonly RawRecord[] {
+    const rest = Buffer.from(this.#text.end());
+    return this.#marked([...this.#records.push(rest), ...this.#records.end()]);
+  }
+
+  #marked(records: readonly RawRecord[]): readonly RawRecord[] {
+    if (this.malformed === 0) return records;
+    return records.map((record) => ({ ...record, malformed: Buffer.from(record.bytes).includes(REPLACEMENT) }));
+  }
+}
+
+/** All output is one record. */
+class WholeOutput implements OutputRecords {
+  readonly #unitBytes: number;
+  readonly #text: TextStream | undefined;
+  readonly #kept = new Kept();
+  readonly #raw = new Kept();
+  #isMalformed = false;
+
+  constructor(encoding: Encoding | undefined) {
+    this.#unitBytes = encoding?.unitBytes ?? 1;
+    this.#text = encoding && new TextStream(encoding);
+  }
+
+  get malformed(): number {
+    return this.#text?.malformed ?? 0;
+  }
+
+  push(chunk: Buffer): readonly RawRecord[] {
+    if (this.#text === undefined) this.#kept.add(chunk);
+    else {
+      this.#raw.add(chunk);
+      this.#take(this.#text.take(chunk));
+    }
+    return [];
+  }
+
+  settle(): readonly RawRecord[] {
+    return [];
+  }
+
+  end(): readonly RawRecord[] {
+    if (this.#text) this.#take(this.#text.end());
+    const text = this.#kept.bytes();
+    const bytes = text.subarray(0, lengthWithoutBreaks(text));
+    if (bytes.length === 0) return [];
+    const record = { bytes, offset: 0, cut: this.#kept.isFull };
+    if (!this.#isMalformed) return [record];
+    const raw = this.#raw.bytes();
+    const end = this.#unitBytes === 1 ? lengthWithoutBreaks(raw) : raw.length;
+    return [{ ...record, malformed: true, raw: raw.subarray(0, end) }];
+  }
+
+  #take(text: string): void {
+    // Behind the end of what is kept, characters are no part of the record.
+    if (!this.#kept.isFull) this.#isMalformed ||= this.malformed > 0;
+    this.#kept.add(Buffer.from(text));
+  }
+}
+
+/** The first `RECORD_MAX_BYTES` of what is added. */
+class Kept {
+  readonly #chunks: Uint8Array[] = [];
+  #bytes = 0;
+
+  /** More was added than is kept. */
+  get isFull(): boolean {
+    return this.#bytes > RECORD_MAX_BYTES;
+  }
+
+  add(chunk: Buffer): void {
+    const room = Math.max(0, RECORD_MAX_BYTES - this.#bytes);
+    // The sender may use its buffer again.
+    if (room > 0) this.#chunks.push(new Uint8Array(chunk.subarray(0, room)));
+    this.#bytes += chunk.length;
+  }
+
+  bytes(): Buffer {
+    return Buffer.concat(this.#chunks);
+  }
+}
+
+function lengthWithoutBreaks(text: Buffer): number {
+  let end = text.length;
+  while (end > 0 && (text[end - 1] === 10 || text[end - 1] === 13)) end--;
+  return end;
+}

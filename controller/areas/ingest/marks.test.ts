@@ -1,0 +1,81 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { RECORD_MAX_BYTES } from "../../../common/limits.ts";
+import { Entry } from "../../../proto/gen/agent/v1/agent.ts";
+import { realClock } from "../../../test/helpers/clock.ts";
+import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
+import { LogLooks } from "../../../test/helpers/log-looks.ts";
+import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { QueryService } from "../query/index.ts";
+
+const ADMIN = testPrincipal();
+const KEY = "/matrix/rules/line";
+
+let world: Awaited<ReturnType<typeof openTestIngest>>;
+let query: QueryService;
+let streams = 0;
+
+beforeAll(async () => {
+  world = await openTestIngest();
+  query = new QueryService({ objects: world.objects, runtime: testRuntime(realClock) });
+  await world.rules.put(ADMIN, KEY, "--class=/matrix/line\n--parser=csv\n--fields=name,n\n--fields_type=VAR,INT\n");
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+/** Sends entries as an agent that has none of them acknowledged, twice: a repetition makes the same rows. */
+async function stored(entries: readonly Entry[]) {
+  await query.rows(ADMIN, "delete from /matrix/line");
+  const source = { tenant: "matrix", host: "web-1", streamId: `stream-${(streams += 1)}` };
+  const outbox = new TestOutbox(source);
+  const ingest = world.controller();
+  await outbox.send(ingest, entries);
+  await outbox.send(ingest, entries);
+  return query.rows(ADMIN, "select name, n, marks, _rawbytes from /matrix/line order by vtime");
+}
+
+/** The entries of a followed file, as they come through the wire, under the rule. */
+async function followed(attrs: Readonly<Record<string, string>>, bytes: Buffer): Promise<readonly Entry[]> {
+  await using log = await LogLooks.begin({ rule: KEY, ...(Object.keys(attrs).length > 0 && { attrs }) });
+  await log.writer.appendFile(bytes);
+  await log.look();
+  return (await log.entries()).map((entry) => Entry.decode(Entry.encode(entry).finish()));
+}
+
+const base64 = (hex: string) => Buffer.from(hex, "hex").toString("base64");
+
+test("records of a followed file in GBK say which had malformed bytes, and which", async () => {
+  const rows = await stored(
+    await followed({ encoding: "gbk" }, Buffer.from("d6d02c310ad6ff2c320a622c330aff2c340a", "hex")),
+  );
+  expect(rows).toEqual([
+    { name: "中", n: 1, marks: null, _rawbytes: null },
+    { name: "\ufffd", n: 2, marks: ["malformed"], _rawbytes: base64("d6ff2c32") },
+    { name: "b", n: 3, marks: null, _rawbytes: null },
+    { name: "\ufffd", n: 4, marks: ["malformed"], _rawbytes: base64("ff2c34") },
+  ]);
+});
+
+test("so do those of a file in UTF-8, and those that lost their end", async () => {
+  const long = Buffer.from(`${"x".repeat(RECORD_MAX_BYTES + 1)}\n`);
+  const bytes = Buffer.concat([Buffer.from("61ff2c310a", "hex"), long, Buffer.from("b,2\n")]);
+  const rows = await stored(await followed({}, bytes));
+  expect(rows).toEqual([
+    { name: "a\ufffd", n: 1, marks: ["malformed"], _rawbytes: base64("61ff2c31") },
+    { name: "x".repeat(RECORD_MAX_BYTES), n: null, marks: ["cut"], _rawbytes: null },
+    { name: "b", n: 2, marks: null, _rawbytes: null },
+  ]);
+});
+
+test("an agent that sends no raw bytes, or lengths that are none, leaves the mark alone", async () => {
+  const older = recordsEntry(1, ["a,1", "b,2", "c,3"], KEY);
+  const broken = recordsEntry(2, ["d,4", "e,5"], KEY);
+  if (older.body?.$case !== "records" || broken.body?.$case !== "records") throw new Error("records");
+  Object.assign(older.body.value, { cut: [0, 1, 9], malformed: [1, 12] });
+  Object.assign(broken.body.value, { malformed: [0, 1], raw: Buffer.from("dd"), rawLengths: [2, 4_000_000_000] });
+  expect(await stored([older, broken])).toMatchObject([
+    { name: "a", marks: ["cut"], _rawbytes: null },
+    { name: "b", marks: ["cut", "malformed"], _rawbytes: null },
+    { name: "c", marks: null, _rawbytes: null },
+    { name: "d", marks: ["malformed"], _rawbytes: base64("6464") },
+    { name: "e", marks: ["malformed"], _rawbytes: null },
+  ]);
+});
