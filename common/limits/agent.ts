@@ -185,6 +185,10 @@ export const LOG_LAST_LINE_MS = 30_000;
 /** First bytes of a followed file, and last before the place up to which it was read: by these it is known again. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
+/** A heading line of a file that is sent with its records; a longer one is not. */
+export const LOG_HEADING_MAX_BYTES = 8 * KIB;
+/** Bytes before the place read in which an agent that does not know the heading line of a file looks for it. */
+export const LOG_HEADING_SEARCH_MAX_BYTES = 64 * MIB;
 /** A copy that ends before the place read is known by its beginning only if that is not too short. */
 export const LOG_COPY_MIN_BYTES = 64;
 /**

@@ -227,6 +227,8 @@ export interface Records {
   cut: number[];
   /** ordinals of records that the agent read in another encoding, with bytes that are none of its characters */
   malformed: number[];
+  /** line of the file that names the columns of all these records, at most LOG_HEADING_MAX_BYTES; absent: none is known */
+  heading?: string | undefined;
 }
 
 export interface Records_GroupsEntry {
@@ -2255,6 +2257,7 @@ function createBaseRecords(): Records {
     rule: "",
     cut: [],
     malformed: [],
+    heading: undefined,
   };
 }
 
@@ -2297,6 +2300,9 @@ export const Records: MessageFns<Records> = {
         writer.uint32(v);
       }
       writer.join();
+    }
+    if (message.heading !== undefined) {
+      writer.uint32(162).string(message.heading);
     }
     return writer;
   },
@@ -2417,6 +2423,14 @@ export const Records: MessageFns<Records> = {
 
             break;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.heading = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2452,6 +2466,7 @@ export const Records: MessageFns<Records> = {
     message.rule = object.rule ?? "";
     message.cut = object.cut?.map((e) => e) || [];
     message.malformed = object.malformed?.map((e) => e) || [];
+    message.heading = object.heading ?? undefined;
     return message;
   },
 };
