@@ -8,11 +8,13 @@ export interface RawRecord {
   readonly cut: boolean;
   /** Bytes that were no character of the encoding it was read in are U+FFFD now. */
   readonly malformed?: boolean;
+  /** The line of its file that names its columns; absent where none is known. */
+  readonly heading?: string;
 }
 
-export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malformed">;
+export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malformed" | "heading">;
 
-/** Packs records into as few entries as their bounds allow, in order. */
+/** Packs records into as few entries as their bounds and their heading lines allow, in order. */
 export function packRecords(head: RecordsHead, records: readonly RawRecord[]): Emission[] {
   const entries: Emission[] = [];
   let value: Records | undefined;
@@ -20,10 +22,11 @@ export function packRecords(head: RecordsHead, records: readonly RawRecord[]): E
   for (const record of records) {
     if (
       !value ||
+      value.heading !== record.heading ||
       value.records.length >= RECORDS_PER_ENTRY_MAX ||
       bytes + record.bytes.length > RECORDS_ENTRY_MAX_BYTES
     ) {
-      value = { ...head, offset: record.offset, records: [], cut: [], malformed: [] };
+      value = { ...head, offset: record.offset, records: [], cut: [], malformed: [], heading: record.heading };
       entries.push({ body: { $case: "records", value } });
       bytes = 0;
     }

@@ -203,13 +203,21 @@ export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
 /** Bytes of a hole that one look at a file reads over; the next look goes on behind them. */
 export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
-/** Unpacked bytes of one packed file that are searched for the rest of a life, and bytes of the rest, held in memory. */
+/** Unpacked bytes of one packed file that is read. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
-export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
+/** Lives of a policy that ended: their packed files are known by these, and are not read again. */
+export const LOG_ENDED_LIVES_MAX = 100;
+/** Packed files of a policy that hold nothing new. */
+export const LOG_PACKED_KNOWN_MAX = 500;
 /** Between two looks into a packed file that has no end yet. */
 export const LOG_PACKED_LOOK_MS = 1_000;
 /** How long a packed file may be without its end until what it holds counts as lost. */
 export const LOG_PACKED_WAIT_MS = 30_000;
+/**
+ * How long the lines of a new file wait for the rest of the one before it, which no look finds or which is being packed;
+ * longer than `LOG_PACKED_WAIT_MS`.
+ */
+export const LOG_ORDER_WAIT_MS = 40_000;
 /** Looks into its folder that must fail to find a file before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
 /** Times of files are this coarse. */
