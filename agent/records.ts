@@ -13,9 +13,11 @@ export interface RawRecord {
   readonly malformed?: boolean;
   /** Of a malformed record: its bytes in that encoding. Absent: they were not kept. */
   readonly raw?: Uint8Array | undefined;
+  /** The line of its file that names its columns; absent where none is known. */
+  readonly heading?: string;
 }
 
-export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malformed" | "raw" | "rawLengths">;
+export type RecordsHead = Omit<Records, "offset" | "records" | "cut" | "malformed" | "raw" | "rawLengths" | "heading">;
 
 interface ReadRecord {
   readonly bytes: Uint8Array;
@@ -46,7 +48,7 @@ export function decodedRecord(
   };
 }
 
-/** Packs records into as few entries as their bounds allow, in order. */
+/** Packs records into as few entries as their bounds and their heading lines allow, in order. */
 export function packRecords(head: RecordsHead, records: readonly RawRecord[]): Emission[] {
   const entries: Emission[] = [];
   let value: Records | undefined;
@@ -58,9 +60,19 @@ export function packRecords(head: RecordsHead, records: readonly RawRecord[]): E
   };
   for (const record of records) {
     const size = sizeOf(record);
-    if (!value || value.records.length >= RECORDS_PER_ENTRY_MAX || bytes + size > RECORDS_ENTRY_MAX_BYTES) {
+    const isFull = value && (value.records.length >= RECORDS_PER_ENTRY_MAX || bytes + size > RECORDS_ENTRY_MAX_BYTES);
+    if (!value || isFull || value.heading !== record.heading) {
       close();
-      value = { ...head, offset: record.offset, records: [], cut: [], malformed: [], raw: NOTHING, rawLengths: [] };
+      value = {
+        ...head,
+        offset: record.offset,
+        records: [],
+        cut: [],
+        malformed: [],
+        raw: NOTHING,
+        rawLengths: [],
+        heading: record.heading,
+      };
       entries.push({ body: { $case: "records", value } });
       raw = [];
       bytes = 0;

@@ -103,7 +103,7 @@ export const PROMISES = {
   "log-rotation": {
     promise:
       "However a log is rotated and whenever the agent is killed, each of its lines is read once as long as it is in some file.",
-    tests: ["agent/plugins/log-policy/rotation.test.ts"],
+    tests: ["agent/plugins/log-policy/rotation.test.ts", "test/e2e/rotations.test.ts"],
     found: [
       "What was not read of a file when it was copied and cut off was lost, although the copy held it. Now a life of a file is known by its inode and by what was read of it, and goes on in the copy.",
       "A copy that was looked at while it was being made, when it was still empty or short, was taken for a new file and its lines came twice. Now what is the beginning of a followed file is left alone.",
@@ -112,6 +112,7 @@ export const PROMISES = {
       "The beginning of a file that was cut off during a read was noted as the beginning of what had been read. Now both come from one read, checked after it.",
       "The ninth copy of a file that was cut off was read again. Now every life is remembered for as long as its file or copy exists.",
       "After a restart a renamed file was looked for under its old name. Now the new name is kept.",
+      "A life that began and was packed between two looks was lost without a gap. Now it is read out of the packed file.",
     ],
   },
   "truncation-is-told": {

@@ -28,7 +28,8 @@ const Common = {
   hosts: Type.Optional(Type.Array(Text(255))),
   attrs: Type.Optional(
     Type.Record(Type.String(), Type.String(), {
-      description: "time_zone: the zone of times in the records that name none, unless the rule names one",
+      description:
+        "time_zone: the zone of times in the records that name none, unless the rule names one. encoding: that of the records. heading, of log policies: first, where the first line of each file names its columns, or a regular expression of the lines that do; without it these are the lines #Fields: of W3C logs",
     }),
   ),
 };

@@ -187,6 +187,10 @@ export const LOG_LAST_LINE_MS = 30_000;
 /** Bytes at the beginning of a followed file, and before the read position, that identify the file. */
 export const LOG_HEAD_BYTES = 256;
 export const LOG_TAIL_BYTES = 256;
+/** A heading line of a file that is sent with its records; a longer one is not. */
+export const LOG_HEADING_MAX_BYTES = 8 * KIB;
+/** Bytes before the place read in which an agent that does not know the heading line of a file looks for it. */
+export const LOG_HEADING_SEARCH_MAX_BYTES = 64 * MIB;
 /** Minimum length of a beginning that identifies a copy which ends before the read position. */
 export const LOG_COPY_MIN_BYTES = 64;
 /** Interval and duration of the checks while a followed file is copied, because it may be truncated at any moment. */
@@ -199,13 +203,21 @@ export const LOG_CHECK_BYTES = 4 * KIB;
 export const LOG_CHECK_FINE_UNTIL_BYTES = 4 * KIB;
 /** Bytes of a hole that one look at a file skips; the next look continues after them. */
 export const LOG_HOLE_LOOK_BYTES = 64 * MIB;
-/** Unpacked bytes searched in one packed file for the rest of a rotated log, and bytes of that rest held in memory. */
+/** Unpacked bytes of one packed file that is read. */
 export const LOG_PACKED_MAX_BYTES = 1_024 * MIB;
-export const LOG_PACKED_REST_MAX_BYTES = 64 * MIB;
+/** Lives of a policy that ended: their packed files are known by these, and are not read again. */
+export const LOG_ENDED_LIVES_MAX = 100;
+/** Packed files of a policy that hold nothing new. */
+export const LOG_PACKED_KNOWN_MAX = 500;
 /** Interval between two looks into an incomplete packed file. */
 export const LOG_PACKED_LOOK_MS = 1_000;
 /** Time after which the content of an incomplete packed file counts as lost. */
 export const LOG_PACKED_WAIT_MS = 30_000;
+/**
+ * How long the lines of a new file wait for the rest of the one before it, which no look finds or which is being packed;
+ * longer than `LOG_PACKED_WAIT_MS`.
+ */
+export const LOG_ORDER_WAIT_MS = 40_000;
 /** Number of failed looks for a file in its folder before it counts as deleted. */
 export const LOG_MISSES_MAX = 5;
 /** Resolution of file times. */

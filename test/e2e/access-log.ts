@@ -1,9 +1,22 @@
 import { truncateSync } from "node:fs";
-import { copyFile, open, rename, truncate, type FileHandle } from "node:fs/promises";
+import {
+  copyFile,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+  type FileHandle,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 
-export type Rotation = "rename" | "copy-truncate" | "racing copy-truncate";
+export type Rotation = "rename" | "copy-truncate" | "copy-truncate-compress" | "link" | "racing copy-truncate";
 
 /** An access log as a busy server writes it: many lines at a time, rotated while it is being written. */
 export interface AccessLogOptions {
@@ -19,6 +32,8 @@ export interface AccessLogOptions {
   readonly generations?: number;
   /** How the next rotation is done; by rename when absent. Undefined: not now. */
   readonly rotation?: () => Rotation | undefined;
+  /** Called with the number of the first line behind each rotation. */
+  readonly onRotated?: (next: number) => void;
   /** Called between bursts with the number of lines written so far. */
   readonly onProgress?: (written: number) => Promise<void>;
   /** Called after a racing truncation, before the next line is written; without it the writer does not wait. */
@@ -28,6 +43,8 @@ export interface AccessLogOptions {
 }
 
 const GENERATIONS_KEPT = 20;
+/** Targets of a link have days in their names, so that lives between two looks are found. */
+const FIRST_RUN = 20_260_101;
 /** A slow copy, and a while before what was copied is cut off. */
 const COPY_PIECE_BYTES = 64 * 1024;
 const COPY_PAUSE_MS = 5;
@@ -56,7 +73,10 @@ export async function writeAccessLog(options: AccessLogOptions): Promise<number>
     // Behind the last line is no write for a truncation to wait for.
     const isDue = log.lines >= options.rotateEveryLines && !log.isRacing && written < options.lines;
     const rotation = isDue ? (options.rotation ?? (() => "rename" as const))() : undefined;
-    if (rotation !== undefined) await log.rotate(rotation);
+    if (rotation !== undefined) {
+      await log.rotate(rotation);
+      options.onRotated?.(written);
+    }
     await options.onProgress?.(written);
     await pause(options.pauseMs);
   }
@@ -103,6 +123,8 @@ class RotatedLog {
     await this.#shift();
     if (rotation === "rename") await this.#byRename();
     else if (rotation === "copy-truncate") await this.#byCopy();
+    else if (rotation === "copy-truncate-compress") await this.#byCopy().then(() => this.#pack());
+    else if (rotation === "link") await this.#byLink();
     else this.#race();
   }
 
@@ -128,13 +150,34 @@ class RotatedLog {
   }
 
   async #shift(): Promise<void> {
-    for (let generation = this.#generations; generation > 1; generation -= 1) {
-      await rename(`${this.#path}.${generation - 1}`, `${this.#path}.${generation}`).catch(
-        (error: NodeJS.ErrnoException) => {
-          if (error.code !== "ENOENT") throw error;
-        },
-      );
-    }
+    for (let generation = this.#generations; generation > 1; generation -= 1)
+      for (const end of ["", ".gz"])
+        await rename(`${this.#path}.${generation - 1}${end}`, `${this.#path}.${generation}${end}`).catch(
+          (error: NodeJS.ErrnoException) => {
+            if (error.code !== "ENOENT") throw error;
+          },
+        );
+  }
+
+  /** As gzip does: the packed file has the time of the other, which is gone then. */
+  async #pack(): Promise<void> {
+    const path = `${this.#path}.1`;
+    const { atime, mtime } = await stat(path);
+    await writeFile(`${path}.gz`, gzipSync(await readFile(path), { level: 1 }));
+    await utimes(`${path}.gz`, atime, mtime);
+    await rm(path);
+  }
+
+  /** The log is a link to the file that is written; from the first rotation on where it was a file. */
+  async #byLink(): Promise<void> {
+    const target = (of: number) => `${this.#path}-${FIRST_RUN + of}`;
+    await symlink(target(this.rotations), `${this.#path}-next`);
+    await writeFile(target(this.rotations), "");
+    if (this.rotations === 1) await rename(this.#path, target(0));
+    await rename(`${this.#path}-next`, this.#path);
+    await this.#file?.close();
+    await this.open();
+    await rm(target(this.rotations - this.#generations), { force: true });
   }
 
   async #byRename(): Promise<void> {

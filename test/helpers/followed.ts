@@ -7,13 +7,19 @@ import { eventually } from "./programs.ts";
 
 const DEADLINE_MS = 30_000;
 
+/** A record with the heading line that the agent sends with it. */
+export interface FollowedRecord {
+  readonly text: string;
+  readonly heading: string | undefined;
+}
+
 /**
  * Returns the records that the agent's code reads from a file under a log policy, with a rotation between the texts.
  */
 export async function followedRecords(
   texts: readonly string[],
-  options: Pick<LogPolicySpec, "delimiter" | "delimitereol">,
-): Promise<readonly string[]> {
+  options: Pick<LogPolicySpec, "delimiter" | "delimitereol" | "attrs">,
+): Promise<readonly FollowedRecord[]> {
   const folder = await mkdtemp(join(tmpdir(), "odp-followed-"));
   const dir = join(folder, "logs");
   const path = join(dir, "app.log");
@@ -32,7 +38,8 @@ export async function followedRecords(
       const end = Buffer.byteLength(text.trimEnd());
       serial = await eventually("the file is read to its end", DEADLINE_MS, () => readLife(agent, { end, serial }));
     }
-    return await agent.lines();
+    const entries = await agent.records();
+    return entries.flatMap(({ records, heading }) => records.map((record) => ({ text: record.toString(), heading })));
   } finally {
     await agent.stop();
     await rm(folder, { recursive: true, force: true });

@@ -36,13 +36,13 @@ export class LogAgent {
   static async start(
     folder: string,
     outboxFolder: string,
-    { spec, log }: { spec: LogPolicySpec; log: Log },
+    { spec, log, clock = quickClock }: { spec: LogPolicySpec; log: Log; clock?: Clock },
   ): Promise<LogAgent> {
     const random = seededRandom(1);
-    const outbox = await Outbox.open({ folder: outboxFolder, clock: quickClock, random });
-    const exec = createExec({ clock: quickClock, folder: join(folder, "running"), environment: {} });
+    const outbox = await Outbox.open({ folder: outboxFolder, clock, random });
+    const exec = createExec({ clock, folder: join(folder, "running"), environment: {} });
     const depots = { folder: () => undefined, ensure: () => Promise.reject(new Error("no depots here")) };
-    const host = createHost({ log, clock: quickClock, random, exec, depots, outbox });
+    const host = createHost({ log, clock, random, exec, depots, outbox });
     const supervisor = new Supervisor({ host, plugins: [logPolicy], folder: join(folder, "policies") });
     supervisor.apply({
       revision: 1,

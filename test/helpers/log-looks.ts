@@ -11,22 +11,33 @@ import type { LogPolicySpec } from "../../common/api/policies.ts";
 import { TestClock } from "./runtime.ts";
 import { realClock, seededRandom } from "./clock.ts";
 
+/** Bounds of the agent that a test makes smaller. */
+type Bounds = Parameters<typeof logWork>[3];
+
+interface Opened {
+  readonly outbox: Outbox;
+  readonly writer: FileHandle;
+  readonly bounds: Bounds;
+}
+
 const SIGNAL = new AbortController().signal;
 
 /** A log `app.log`, its writer, and a follower that checks the file when the test says so. */
 export class LogLooks implements AsyncDisposable {
   readonly folder: string;
   readonly log: string;
+  readonly #bounds: Bounds;
   readonly clock = new TestClock();
   /** Lines of the agent's own log. */
   readonly logged: Readonly<Record<string, unknown>>[] = [];
   writer: FileHandle;
-  readonly #spec: LogPolicySpec;
+  #spec: LogPolicySpec;
   #outbox: Outbox;
   #files: LogFiles;
 
-  private constructor(folder: string, spec: LogPolicySpec, opened: { outbox: Outbox; writer: FileHandle }) {
+  private constructor(folder: string, spec: LogPolicySpec, opened: Opened) {
     this.folder = folder;
+    this.#bounds = opened.bounds;
     this.log = join(folder, "app.log");
     this.#spec = { ...spec, dir: folder };
     this.#outbox = opened.outbox;
@@ -37,8 +48,9 @@ export class LogLooks implements AsyncDisposable {
   /** `flags` of the writer: `a` always writes at the end, `w` at the end of its last write. */
   static async begin({
     flags = "a",
+    bounds = {},
     ...spec
-  }: Partial<LogPolicySpec> & { readonly flags?: "a" | "w" } = {}): Promise<LogLooks> {
+  }: Partial<LogPolicySpec> & { readonly flags?: "a" | "w"; readonly bounds?: Bounds } = {}): Promise<LogLooks> {
     const folder = await mkdtemp(join(tmpdir(), "odp-looks-"));
     const writer = await open(join(folder, "app.log"), flags);
     const outbox = await openOutbox(folder);
@@ -50,18 +62,39 @@ export class LogLooks implements AsyncDisposable {
       dir: folder,
       ...spec,
     };
-    const looks = new LogLooks(folder, whole, { outbox, writer });
+    const looks = new LogLooks(folder, whole, { outbox, writer, bounds });
     await looks.#files.load();
     return looks;
   }
 
-  /** Restarts the agent with the data on its disk. */
-  async restart(): Promise<void> {
+  /** The agent ends and begins again with what its disk holds, by a policy that may have changed. */
+  async restart(changes: Partial<LogPolicySpec> = {}): Promise<void> {
+    this.#spec = { ...this.#spec, ...changes };
     await this.#files.closeAll();
     await this.#outbox.close();
     this.#outbox = await openOutbox(this.folder);
     this.#files = this.#follower();
     await this.#files.load();
+  }
+
+  /** The agent begins again with marks of a version that knew no heading lines. */
+  async withoutHeadings(): Promise<void> {
+    const marks = this.#outbox.marks("policy/p/file-").map(([key, value]) => {
+      const state = JSON.parse(value) as Record<string, unknown>;
+      return { key, value: JSON.stringify({ ...state, heading: undefined }) };
+    });
+    await this.#outbox.append([], { marks });
+    await this.restart();
+  }
+
+  /** A look during which so many writes reach the disk, and no more; then the agent begins again. */
+  async killedAfter(writes: number): Promise<void> {
+    const outbox = this.#outbox;
+    const append = outbox.append.bind(outbox);
+    let left = writes;
+    outbox.append = (...given) => (left-- > 0 ? append(...given) : Promise.reject(new Error("killed")));
+    await this.look().catch(() => undefined);
+    await this.restart();
   }
 
   /** Opens the file again after it was recreated. */
@@ -140,7 +173,7 @@ export class LogLooks implements AsyncDisposable {
       outbox: this.#outbox,
     });
     const policy = { name: "p", revision: 1, spec: JSON.stringify(spec), depot: undefined, conf: "" };
-    return new LogFiles(logWork(policy, spec, host), new Switches());
+    return new LogFiles(logWork(policy, spec, host, this.#bounds), new Switches());
   }
 }
 

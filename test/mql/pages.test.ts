@@ -31,6 +31,7 @@ const OF_AREAS = [
   "deploy/docs/grok.md",
   "deploy/docs/csv-rules.md",
   "deploy/docs/log-programs.md",
+  "deploy/docs/log-csv.md",
   "deploy/docs/log-recipes.md",
   "deploy/docs/log-web-servers.md",
   "deploy/docs/times.md",

@@ -1,5 +1,6 @@
 import { truncateSync } from "node:fs";
-import { appendFile, writeFile } from "node:fs/promises";
+import { appendFile, copyFile, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 
@@ -58,3 +59,31 @@ test("a life that was cut off is not read on in the next one, though that begins
   for (let count = 0; count < 5; count++) await log.look();
   expect((await log.lines()).filter((line) => !line.startsWith("#"))).toEqual(["one", "two"]);
 });
+
+test.runIf(process.platform === "linux").each([false, true])(
+  "a log that is cut off twice between two looks: the place of its writer says nothing of its first life (packed: %s)",
+  async (isPacked) => {
+    await using log = await LogLooks.begin();
+    await log.writer.appendFile(LINE.repeat(3));
+    await log.look();
+    await log.writer.appendFile(LINE);
+    await rotate(log, isPacked);
+    await log.writer.appendFile("second\n".repeat(100));
+    await rotate(log, isPacked);
+    await log.looks(8);
+    expect((await log.lines()).map((line) => line.slice(0, 6))).toEqual([
+      ...Array<string>(4).fill("xxxxxx"),
+      ...Array<string>(100).fill("second"),
+    ]);
+    expect((await log.gaps()).map(({ count, unit }) => ({ count, unit }))).toEqual([{ count: 0, unit: "unknown" }]);
+  },
+);
+
+async function rotate({ log }: LogLooks, isPacked: boolean): Promise<void> {
+  for (const end of ["", ".gz"]) await rename(`${log}.1${end}`, `${log}.2${end}`).catch(() => undefined);
+  await copyFile(log, `${log}.1`);
+  truncateSync(log);
+  if (!isPacked) return;
+  await writeFile(`${log}.1.gz`, gzipSync(await readFile(`${log}.1`)));
+  await rm(`${log}.1`);
+}

@@ -2,7 +2,8 @@ import { LOG_COPY_MIN_BYTES, LOG_COPY_WATCH_MS } from "../../../common/limits.ts
 import { Beginnings } from "./beginnings.ts";
 import { compareWith, proveCopy } from "./content.ts";
 import type { FileLook } from "./folder.ts";
-import type { Copy, FileState, FollowedFile } from "./followed.ts";
+import type { FollowedFile } from "./followed.ts";
+import type { Copy, FileState } from "./life.ts";
 import { compareGenerations, originsOf } from "./names.ts";
 import type { Scene } from "./scene.ts";
 import type { LogWork } from "./work.ts";

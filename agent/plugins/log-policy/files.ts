@@ -1,17 +1,20 @@
 import { dirname } from "node:path";
-import { LOG_FILES_MAX, LOG_PACKED_LOOK_MS, LOG_PACKED_WAIT_MS, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
+import { LOG_FILES_MAX, LOG_TIME_GRAIN_MS } from "../../../common/limits.ts";
 import { policyMarks } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { compareWith, firstBytes, NO_TAIL } from "./content.ts";
 import { Copies } from "./copies.ts";
+import { Endings } from "./endings.ts";
 import { folderProblem, look, lookAll, walk, type FileLook } from "./folder.ts";
-import { fileMarks, FollowedFile, type FileState } from "./followed.ts";
+import { FollowedFile } from "./followed.ts";
+import { fileMarks, type FileState } from "./life.ts";
 import { Homes } from "./homes.ts";
-import { compareGenerations, isNumbered, originsOf } from "./names.ts";
+import { compareGenerations, isNumbered, isYoungest, originsOf } from "./names.ts";
 import { comparePlaces, logOf, placeOf } from "./order.ts";
-import { packedRest } from "./packed.ts";
+import { MissedLives } from "./missed.ts";
 import type { Scene } from "./scene.ts";
+import { dirtyLogs } from "./turns.ts";
 import type { Switches } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 
@@ -19,6 +22,8 @@ import type { LogWork } from "./work.ts";
 interface Found {
   readonly at: FileLook;
   readonly home: string;
+  /** Of a packed file. */
+  readonly head?: string;
 }
 
 /**
@@ -31,6 +36,8 @@ export class LogFiles {
   readonly #files = new Map<number, FollowedFile>();
   #nextSerial = 1;
   #sinceMs = Infinity;
+  #missed: MissedLives | undefined;
+  #endings: Endings | undefined;
   #complained = false;
   #problem: string | undefined;
   /** Something changed while it was looked at. */
@@ -51,6 +58,8 @@ export class LogFiles {
     const since = { key: `${policyMarks(policy.name)}since`, value: String(host.clock.nowMs()) };
     if (host.mark(since.key) === undefined) await host.emit([], { marks: [since], reserve: true });
     this.#sinceMs = Number(host.mark(since.key));
+    const missed = (this.#missed = new MissedLives(this.#work, this.#sinceMs));
+    this.#endings = new Endings({ work: this.#work, files: this.#files, homes: this.#homes, missed });
     this.#files.clear();
     this.#replaced.clear();
     for (const [, value] of host.marks(fileMarks(policy.name))) {
@@ -100,6 +109,12 @@ export class LogFiles {
     return this.#work.match.test(path) || [...this.#files.values()].some(({ state }) => state.home === path);
   }
 
+  /** True for a name that a rotation may give to a followed log. */
+  mayBeRotated(path: string): boolean {
+    const origins = new Set(originsOf(path));
+    return [...this.#files.values()].some(({ state }) => origins.has(state.home));
+  }
+
   touchHomes(): void {
     for (const file of this.#files.values()) if (file.isOpen && file.isHome) file.dirty = true;
   }
@@ -110,14 +125,7 @@ export class LogFiles {
 
   /** Logs with something to read; the files of each in their order. */
   dirtyLogs(): FollowedFile[][] {
-    const logs = new Map<string, FollowedFile[]>();
-    for (const file of this.#files.values()) logs.set(file.state.log, [...(logs.get(file.state.log) ?? []), file]);
-    const dirty = [...logs.values()].filter((files) => files.some((file) => file.dirty));
-    for (const files of dirty) {
-      files.sort((a, b) => comparePlaces(a.state.place, b.state.place) || a.state.serial - b.state.serial);
-      files.forEach((file, index) => file.supersede(index < files.length - 1));
-    }
-    return dirty;
+    return dirtyLogs(this.#files.values(), (home) => this.#missed?.isAwaited(home) === true);
   }
 
   /** Finds new, renamed, cut off and deleted files; answers the folders to watch. */
@@ -154,8 +162,12 @@ export class LogFiles {
     this.#copies.endLook();
     if (found.length > 0)
       this.#work.host.log("debug", "files found", { policy: this.#work.policy.name, dir, count: found.length });
-    await this.#closeGone(scene, signal);
-    await this.#follow(found, { atMs, signal });
+    await this.#endings?.closeGone(scene, signal);
+    const { lives, unread } = (await this.#missed?.find(scene, this.#files.values(), signal)) ?? NOTHING_MISSED;
+    await this.#follow([...lives, ...found], { atMs, signal });
+    await this.#endings?.decide(unread, signal);
+    // Before the lines of what is younger.
+    if (lives.length > 0) await this.#endings?.closeGone(scene, signal);
     await this.#homes.endLook(this.#files.values(), atMs);
     return folders;
   }
@@ -241,6 +253,7 @@ export class LogFiles {
     const copy =
       file.isHome && (file.displaced || file.lastMiss) ? await this.#copies.of(file.state, scene) : undefined;
     if (!copy) return file.miss();
+    if (!isYoungest(copy.at.path, state.home, [...scene.files, ...scene.packed])) file.forgetLength();
     await file.moveTo(copy, signal);
     scene.taken.add(copy.at.id);
   }
@@ -283,42 +296,6 @@ export class LogFiles {
     if (at.size !== state.size || at.mtimeMs !== state.mtimeMs) file.dirty = true;
     // Everything is in the outbox, also before a restart.
     else if (!file.isOpen && !file.waiting && at.size === state.offset) file.dirty = false;
-  }
-
-  /** An open file is read to its end first; the rest is lost, and counted. */
-  async #closeGone(scene: Scene, signal: AbortSignal): Promise<void> {
-    for (const file of [...this.#files.values()]) {
-      if (!file.gone) continue;
-      // A long hole takes several.
-      if (file.isOpen)
-        do await file.read(signal);
-        while (file.dirty && !signal.aborted);
-      if (file.waiting || (await this.#isBeingPacked(file, scene, signal))) continue;
-      const loss = lossOf(file);
-      if (loss.length === 0 && file.isHome && !file.displaced)
-        loss.push(...(await this.#homes.gapAfter(file, scene.looks)));
-      await this.#work.host.emit(loss, { marks: [file.unmark()], reserve: true, signal });
-      await file.close();
-      this.#files.delete(file.state.serial);
-    }
-  }
-
-  /** Reads the rest of a life out of the file it was packed into. True while that is still written. */
-  async #isBeingPacked(file: FollowedFile, { packed }: Scene, signal: AbortSignal): Promise<boolean> {
-    if (file.isOpen && !file.displaced) return false;
-    const nowMs = this.#work.host.clock.monotonicMs();
-    if (nowMs < file.packedTriedMs + LOG_PACKED_LOOK_MS) return true;
-    const found = await packedRest({ root: this.#work.spec.dir, packed, signal }, file.state);
-    // An agent that ends leaves the life to the next one.
-    if (signal.aborted) return true;
-    if (found === undefined) return false;
-    if (found === "growing") {
-      file.packedTriedMs = nowMs;
-      file.packedSinceMs ??= nowMs;
-      return nowMs < file.packedSinceMs + LOG_PACKED_WAIT_MS;
-    }
-    await file.takeRest(found.rest, signal);
-    return false;
   }
 
   /** Files that are not followed: matching ones, and lives of followed logs that came and went between two looks. */
@@ -373,15 +350,22 @@ export class LogFiles {
     const { spec, host } = this.#work;
     const marks: Mark[] = [];
     const files = this.#before(found, marks);
-    const states = found.map(({ at, home }) => {
+    const states = found.map(({ at, home, head: ofPacked }) => {
       const groups = this.#work.match.exec(home)?.groups ?? {};
-      return { at, home, groups, place: placeOf(spec, groups), log: logOf(spec, home, groups) };
+      return {
+        at,
+        home,
+        ...(ofPacked !== undefined && { head: ofPacked }),
+        groups,
+        place: placeOf(spec, groups),
+        log: logOf(spec, home, groups),
+      };
     });
     states.sort((a, b) => comparePlaces(a.place, b.place) || compareAge(a, b));
     const room = Math.max(0, LOG_FILES_MAX - this.#files.size);
     const created: FollowedFile[] = [];
-    for (const { at, ...named } of states.slice(0, room)) {
-      const head = await firstBytes(spec.dir, at);
+    for (const { at, head: ofPacked, ...named } of states.slice(0, room)) {
+      const head = ofPacked ?? (await firstBytes(spec.dir, at));
       // Cut off or renamed since it was looked at: the next look decides.
       if (head === undefined) this.#unsure = true;
       else created.push(this.#create(at, { ...named, head, seenMs: atMs }));
@@ -426,18 +410,11 @@ export class LogFiles {
   }
 }
 
-/**
- * Nothing is lost of a life that was empty, was read to its end while it was deleted, or was put away and read to its
- * end before.
- */
-function lossOf(file: FollowedFile): Emission[] {
-  if (file.state.head === "") return [];
-  if (file.displaced && file.isHome) return file.gap("truncated");
-  if (file.isOpen || file.isPacked) return [];
-  return file.isHome || file.state.size > file.state.offset ? file.gap("vanished") : [];
-}
+const NOTHING_MISSED = { lives: [], unread: [] } as const;
 
 function compareAge(a: Found, b: Found): number {
-  const byName = a.home === b.home ? compareGenerations(a.at.path, b.at.path) : 0;
+  // A rotation meanwhile may have given packed files other names than they were seen under.
+  const byTime = a.head === undefined && b.head === undefined ? 0 : a.at.mtimeMs - b.at.mtimeMs;
+  const byName = byTime || (a.home === b.home ? compareGenerations(a.at.path, b.at.path) : 0);
   return byName || a.at.mtimeMs - b.at.mtimeMs || (a.at.path < b.at.path ? -1 : 1);
 }

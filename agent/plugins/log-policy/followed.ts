@@ -5,65 +5,29 @@ import {
   LOG_FINAL_MS,
   LOG_LAST_LINE_MS,
   LOG_MISSES_MAX,
+  LOG_ORDER_WAIT_MS,
   LOG_READ_BYTES,
   LOG_READ_MIN_BYTES,
   LOG_TAIL_BYTES,
 } from "../../../common/limits.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
-import { policyMarks, type EmitOptions } from "../../host.ts";
+import type { EmitOptions } from "../../host.ts";
 import type { Emission } from "../../outbox.ts";
 import type { Mark } from "../../outbox-segment.ts";
 import { packRecords, type RawRecord } from "../../records.ts";
 import { openTrusted } from "../../trusted-path.ts";
-import { extendChain, type Checkpoint } from "./chain.ts";
-import { extendsHead, hasHead, headOf, tailOf, type Print, type Same, type Tail } from "./content.ts";
-import type { FileLook } from "./folder.ts";
+import { extendChain } from "./chain.ts";
+import { extendsHead, hasHead, headOf, tailOf } from "./content.ts";
+import { headingBefore, withHeadings, type Heading } from "./headings.ts";
 import { beginsWithHole, lookThroughHole, textEnds } from "./holes.ts";
+import { fileMarks, type Copy, type FileState } from "./life.ts";
+import type { PackedRest } from "./packed.ts";
 import { readAt } from "./reading.ts";
 import { recordOf } from "./record-text.ts";
+import { readRest } from "./rest.ts";
 import type { Position } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
-
-/** One life of a file and how far it is in the outbox, as marked. */
-export interface FileState extends Print {
-  /** Rises with every life seen by the policy. */
-  readonly serial: number;
-  /** Names this life in its records, wherever it lies. */
-  readonly generation: string;
-  /** Where it was first seen. */
-  readonly home: string;
-  path: string;
-  id: string;
-  /** The link at its home that led to it. */
-  link?: string;
-  head: string;
-  /** First byte whose record is not in the outbox. */
-  offset: number;
-  tail: Tail;
-  chain?: readonly Checkpoint[];
-  /** `offset` is in the middle of a record whose beginning was sent, cut. */
-  skipping: boolean;
-  /** Last size and time seen, and when. */
-  size: number;
-  mtimeMs: number;
-  seenMs: number;
-  readonly log: string;
-  readonly place: readonly (string | number)[];
-  readonly groups: Readonly<Record<string, string>>;
-}
-
-/** Where a life goes on after its file was cut off. */
-export interface Copy {
-  readonly at: FileLook;
-  readonly same: Same;
-  /** Bytes that count as read although they may differ from what was. */
-  readonly unprovenBytes?: number;
-}
-
-export function fileMarks(policy: string): string {
-  return `${policyMarks(policy)}file-`;
-}
 
 /**
  * Reads one life of a file to its end, again and again; its records and its position go into the outbox in one write.
@@ -89,11 +53,13 @@ export class FollowedFile {
   /** A record is held back until the file is silent for a while. */
   waiting = false;
   readonly #work: LogWork;
-  /** How long the file was when it was cut off is known. */
-  #isLengthKnown = false;
+  /** By its writer's place; absent where that is not known. */
+  #lengthBeforeCut: number | undefined;
   #handle: FileHandle | undefined;
   #superseded = false;
   #misses = 0;
+  /** Since when it is not where it was. */
+  #lostMs: number | undefined;
   #changedMs: number;
   /** Less than the usual while the outbox has little room. */
   #pieceBytes = LOG_READ_BYTES;
@@ -130,6 +96,11 @@ export class FollowedFile {
     return this.#misses > 0;
   }
 
+  /** Later lives of its log wait for it: its rest is somewhere else, or it is gone. */
+  get isAwaited(): boolean {
+    return this.#lostMs !== undefined && this.#work.host.clock.monotonicMs() < this.#lostMs + LOG_ORDER_WAIT_MS;
+  }
+
   /** After one more look without it the file counts as deleted. */
   get lastMiss(): boolean {
     return this.#misses >= LOG_MISSES_MAX - 1;
@@ -139,40 +110,53 @@ export class FollowedFile {
   async displace(): Promise<void> {
     if (this.displaced) return;
     this.displaced = true;
+    this.#lostMs ??= this.#work.host.clock.monotonicMs();
     // The copy of a file that was empty at every look is unknown as well.
     const length =
       this.isHome && this.state.head !== "" ? await lengthBeforeCut(this.#work.spec.dir, this.state) : undefined;
-    this.state.size = Math.max(this.state.size, length ?? 0);
-    this.#isLengthKnown = length !== undefined;
+    this.#lengthBeforeCut = length;
+  }
+
+  /** Its log was cut off again since, so that the writer's place says nothing of it. */
+  forgetLength(): void {
+    this.#lengthBeforeCut = undefined;
   }
 
   found(): void {
     this.#misses = 0;
+    this.#lostMs = undefined;
     this.gone = false;
     this.displaced = false;
-    this.#isLengthKnown = false;
+    this.#lengthBeforeCut = undefined;
   }
 
   /** Sends the rest of its life, which follows the place read; then it is read to its end. */
-  async takeRest(rest: Buffer, signal: AbortSignal): Promise<void> {
+  async takeRest({ bytes, chunks }: PackedRest, signal: AbortSignal): Promise<void> {
     const { state } = this;
     // With the former size, a piece that ends behind it would pass for the last one, and its last line for a whole line.
-    state.size = Math.max(state.size, state.offset + rest.length);
-    for (let at = 0; at < rest.length; ) {
-      const isLast = at + LOG_READ_BYTES >= rest.length;
-      const fresh = rest.subarray(at, at + LOG_READ_BYTES);
-      const { records, consumed, skipping } = this.#cut(fresh, isLast);
-      const offset = state.offset + consumed;
-      const tail = tailOf(rest.subarray(0, at + consumed));
-      await this.#emit(records, { offset, tail, skipping, chain: undefined }, { signal });
-      at += consumed;
-    }
+    state.size = Math.max(state.size, bytes);
+    let before = Buffer.alloc(0);
+    const behind = (read: Buffer) => {
+      before = Buffer.concat([before, read]).subarray(-LOG_TAIL_BYTES);
+      return { offset: state.offset + read.length, tail: tailOf(before), chain: undefined };
+    };
+    await readRest(chunks(), {
+      unitBytes: this.#work.encoding?.unitBytes ?? 1,
+      isSkipping: () => state.skipping,
+      skip: (hole) => Object.assign(state, behind(hole)),
+      take: async (fresh, isEnd) => {
+        const { records, consumed, skipping } = this.#cut(fresh, isEnd);
+        if (consumed > 0) await this.#emit(records, { ...behind(fresh.subarray(0, consumed)), skipping }, { signal });
+        return consumed;
+      },
+    });
     this.isPacked = true;
   }
 
   /** A file that is renamed during a look can be missed by it, so one miss says little. */
   async miss(): Promise<void> {
     this.#misses++;
+    this.#lostMs ??= this.#work.host.clock.monotonicMs();
     const deleted = (await this.#handle?.stat())?.nlink === 0;
     this.gone = deleted || this.#misses >= LOG_MISSES_MAX;
   }
@@ -180,7 +164,7 @@ export class FollowedFile {
   /** It goes on in a copy. What was written behind the copy's end and not read is lost. */
   async moveTo({ at, same: { size, short }, unprovenBytes = 0 }: Copy, signal: AbortSignal): Promise<void> {
     const { state } = this;
-    const gap = this.gap("truncated", Math.max(0, state.size - Math.max(state.offset, size)) + unprovenBytes);
+    const gap = this.gap("truncated", this.#bytesBehind(Math.max(state.offset, size)) + unprovenBytes);
     await this.close();
     Object.assign(state, { id: at.id, path: at.path, size, mtimeMs: at.mtimeMs });
     if (short)
@@ -210,11 +194,11 @@ export class FollowedFile {
    */
   gap(
     reason: "truncated" | "vanished",
-    count = Math.max(0, this.state.size - this.state.offset),
+    count = this.#bytesBehind(this.state.offset),
     fromMs = this.state.seenMs,
   ): Emission[] {
     const { host, policy, spec } = this.#work;
-    if (count === 0 && reason === "truncated" && this.#isLengthKnown) return [];
+    if (count === 0 && reason === "truncated" && this.#lengthBeforeCut !== undefined) return [];
     const source = join(spec.dir, this.state.home);
     const value = {
       policy: policy.name,
@@ -242,6 +226,8 @@ export class FollowedFile {
     if (!handle) return "missing";
     this.dirty = false;
     this.waiting = false;
+    if (this.#heading === undefined && this.state.offset > 0)
+      this.state.heading = await headingBefore(handle, this.state.offset, this.#work);
     while (!signal.aborted) {
       const seenMs = this.#work.host.clock.nowMs();
       const { size, mtimeMs, nlink } = await handle.stat();
@@ -388,7 +374,8 @@ export class FollowedFile {
     options: EmitOptions,
   ): Promise<void> {
     const { host, policy, spec, filter } = this.#work;
-    const wanted = filter ? records.filter(({ bytes }) => isWanted(filter, Buffer.from(bytes).toString())) : records;
+    const { records: headed, heading } = withHeadings(records, this.#work.heading, this.#heading ?? this.#noHeading());
+    const wanted = filter ? headed.filter(({ bytes }) => isWanted(filter, Buffer.from(bytes).toString())) : headed;
     const head = {
       policy: policy.name,
       policyRevision: policy.revision,
@@ -397,9 +384,24 @@ export class FollowedFile {
       generation: this.state.generation,
       groups: { ...this.state.groups },
     };
-    const value = JSON.stringify({ ...this.state, ...next });
+    const value = JSON.stringify({ ...this.state, ...next, heading });
     await host.emit(packRecords(head, wanted), { ...options, marks: [{ key: this.#key(), value }] });
-    Object.assign(this.state, next);
+    Object.assign(this.state, next, { heading });
+  }
+
+  /** What is known to have been behind a place. */
+  #bytesBehind(place: number): number {
+    return Math.max(0, Math.max(this.state.size, this.#lengthBeforeCut ?? 0) - place);
+  }
+
+  /** Undefined where it is not known whether a heading line stands before the place read. */
+  get #heading(): Heading | undefined {
+    const { heading } = this.state;
+    return heading?.by === this.#work.heading.text ? heading : undefined;
+  }
+
+  #noHeading(): Heading {
+    return { by: this.#work.heading.text, ...(this.state.offset > 0 && { isLost: true, isBegun: true }) };
   }
 
   /** Whether what is held back is complete: nothing was written for a while, and nothing that belongs to it will be. */

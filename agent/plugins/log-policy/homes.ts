@@ -1,6 +1,9 @@
+import { join } from "node:path";
 import type { Emission } from "../../outbox.ts";
 import { look, type FileLook } from "./folder.ts";
 import type { FollowedFile } from "./followed.ts";
+import type { LogWork } from "./work.ts";
+import type { UnreadLife } from "./missed.ts";
 import { allTold, type Position, type Switches } from "./switches.ts";
 
 /** Whether lives of logs that no look showed may have come and gone at the names the logs are known by. */
@@ -51,6 +54,21 @@ export class Homes {
     const changes = this.#switches.since(file.atHome, home);
     const isSingle = changes !== undefined && changes > 0 && changes <= (isLink ? 1 : 2);
     return isSingle ? [] : this.unknownGap(file);
+  }
+
+  /** A life of a log was packed before it was read, and what it was packed into is not read. */
+  unreadGap({ policy, spec, host }: LogWork, { home, bytes }: UnreadLife): Emission[] {
+    const toMs = host.clock.nowMs();
+    const value = {
+      policy: policy.name,
+      source: join(spec.dir, home),
+      reason: "vanished",
+      count: bytes,
+      unit: bytes > 0 ? "bytes" : "unknown",
+      fromMs: Math.round(Math.min(this.#lookedMs, toMs)),
+      toMs,
+    };
+    return [{ body: { $case: "gap", value } }];
   }
 
   /** From the last look that found it at home: it may have been read since, elsewhere. */

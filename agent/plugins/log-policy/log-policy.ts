@@ -1,6 +1,8 @@
+import { policyHeading } from "../../../common/agent/policy-heading.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
+import { LOG_PACKED_MAX_BYTES } from "../../../common/limits.ts";
 import { compilePattern } from "../../../common/regex/pattern.ts";
 import type { Policy } from "../../../proto/gen/agent/v1/agent.ts";
 import type { Host } from "../../host.ts";
@@ -18,8 +20,13 @@ export const logPolicy: PolicyPlugin = {
   },
 };
 
-/** Throws `AppError("invalid")` for an expression or delimiter that cannot be used. */
-export function logWork(policy: Policy, spec: LogPolicySpec, host: Host): LogWork {
+/** Throws `AppError("invalid")` for an expression, delimiter or heading that cannot be used. */
+export function logWork(
+  policy: Policy,
+  spec: LogPolicySpec,
+  host: Host,
+  { packedMaxBytes = LOG_PACKED_MAX_BYTES } = {},
+): LogWork {
   const encoding = storedEncoding(policy.name, spec, host);
   return {
     policy,
@@ -29,6 +36,8 @@ export function logWork(policy: Policy, spec: LogPolicySpec, host: Host): LogWor
     filter: spec.matchregexp ? compilePattern(spec.matchregexp) : undefined,
     cutter: compileCutter({ ...spec, encoding }),
     encoding,
+    heading: policyHeading(spec),
+    packedMaxBytes,
     endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
   };
 }

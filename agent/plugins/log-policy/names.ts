@@ -41,6 +41,20 @@ export function compareGenerations(a: string, b: string): number {
   return first >= FIRST_DAY && second >= FIRST_DAY ? first - second : second - first;
 }
 
+/** True where none of the names is that of a younger generation of the log. */
+export function isYoungest(path: string, home: string, names: readonly string[]): boolean {
+  return !names.some(
+    (name) => dirname(name) === dirname(home) && isGenerationOf(name, home) && compareGenerations(name, path) > 0,
+  );
+}
+
+function isGenerationOf(path: string, home: string): boolean {
+  return (
+    generationOf(path) !== undefined && [path, path.replace(PACKED, "")].some((name) => originsOf(name).includes(home))
+  );
+}
+
+const PACKED = /\.(?:gz|bz2|xz|zst|zip|lz4|Z)$/;
 const FIRST_DAY = 19_700_101;
 
 function generationOf(path: string): number | undefined {

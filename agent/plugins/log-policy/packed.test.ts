@@ -4,14 +4,14 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import {
   LOG_LAST_LINE_MS,
+  LOG_ORDER_WAIT_MS,
   LOG_PACKED_LOOK_MS,
-  LOG_PACKED_REST_MAX_BYTES,
   LOG_PACKED_WAIT_MS,
   LOG_READ_BYTES,
 } from "../../../common/limits.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 import { headOf, NO_TAIL } from "./content.ts";
-import { packedRest } from "./packed.ts";
+import { contentOf, packedRest } from "./packed.ts";
 
 /** As gzip does: the packed file has the time of the other, which is gone then. */
 async function pack(path: string, cutAt?: number): Promise<void> {
@@ -47,8 +47,7 @@ describe("a log that is copied, cut off and packed before the next look", () => 
     await using log = await packedAway(lines(20_000, 100));
     await log.writer.appendFile("next\n");
     await log.looks(8);
-    expect((await log.lines()).filter((line) => line !== "next")).toEqual(numbered(20_100));
-    expect(await log.lines()).toContain("next");
+    expect(await log.lines()).toEqual([...numbered(20_100), "next"]);
     expect(await log.gapCounts()).toEqual([0]);
     expect((await log.gaps()).map(({ unit }) => unit)).toEqual(["unknown"]);
   });
@@ -60,13 +59,14 @@ describe("a log that is copied, cut off and packed before the next look", () => 
     await log.looks(8);
     await log.restart();
     await log.looks(8);
-    expect((await log.lines()).filter((line) => line !== "next")).toEqual(numbered(200));
+    expect(await log.lines()).toEqual([...numbered(200), "next"]);
   });
 
   test.each([0, LOG_PACKED_WAIT_MS])(
     "a packed file without its end is waited for, also %i ms later",
     async (laterMs) => {
       await using log = await packedAway(lines(100, 100), 100);
+      await log.writer.appendFile("next\n");
       log.clock.advance(laterMs);
       await log.restart();
       await log.looks(8);
@@ -76,43 +76,105 @@ describe("a log that is copied, cut off and packed before the next look", () => 
       expect(await log.lines()).toHaveLength(100);
       log.clock.advance(LOG_PACKED_LOOK_MS);
       await log.looks(8);
-      expect(await log.lines()).toEqual(numbered(200));
+      expect(await log.lines()).toEqual([...numbered(200), "next"]);
     },
   );
 
   test("and not for ever: then what it holds counts as lost", async () => {
     await using log = await packedAway("lost\n", 100);
+    await log.writer.appendFile("next\n");
     await log.looks(8);
     expect(await log.gaps()).toEqual([]);
+    expect(await log.lines()).toEqual(numbered(100));
     log.clock.advance(LOG_PACKED_WAIT_MS);
     await log.looks(8);
-    expect((await log.gaps()).map(({ unit }) => unit)).toEqual([process.platform === "linux" ? "bytes" : "unknown"]);
+    expect((await log.gaps()).map(({ unit }) => unit)).toEqual(["unknown"]);
+    expect(await log.lines()).toEqual([...numbered(100), "next"]);
   });
 
-  test("another log's packed file is not taken for it", async () => {
-    await using log = await LogLooks.begin();
-    await log.writer.appendFile(lines(100));
+  test("lines wait no longer than the bound for what no look settles", async () => {
+    await using log = await packedAway("more\n", 100);
+    await log.writer.appendFile("next\n");
     await log.look();
-    await writeFile(`${log.log}.1`, lines(300).replaceAll("line 9", "other 9"));
+    log.clock.advance(LOG_ORDER_WAIT_MS - 1);
+    await log.read();
+    expect(await log.lines()).toHaveLength(100);
+    log.clock.advance(1);
+    await log.read();
+    expect((await log.lines()).at(-1)).toBe("next");
+  });
+
+  test.runIf(process.platform === "linux")(
+    "and whose writer has written nothing since: no gap, as all of it is in the packed file",
+    async () => {
+      await using log = await packedAway(lines(10, 100));
+      await log.looks(8);
+      expect(await log.lines()).toEqual(numbered(110));
+      expect(await log.gaps()).toEqual([]);
+    },
+  );
+
+  test("is read at the first look: later rotations may remove the packed file", async () => {
+    await using log = await packedAway(lines(10, 100));
+    await log.look();
+    expect(await log.lines()).toEqual(numbered(110));
+  });
+
+  test("with a hole in what no look saw: the line before it and the one behind it arrive whole, the hole does not", async () => {
+    const hole = "\0".repeat(3 * LOG_READ_BYTES + 5);
+    await using log = await packedAway(`before\n${hole}behind\nhalf${"\0".repeat(7)}way\nlast${"\0".repeat(9)}`);
+    await log.looks(8);
+    expect((await log.lines()).slice(100)).toEqual(["before", "behind", `half${"\0".repeat(7)}way`, "last"]);
+  });
+
+  test("the same in an encoding of two bytes", async () => {
+    await using log = await LogLooks.begin({ attrs: { encoding: "utf-16le" } });
+    const text = (content: string) => Buffer.from(content, "utf16le");
+    await log.writer.appendFile(text("read\n"));
+    await log.look();
+    await log.writer.appendFile(text(`before\n${"\0".repeat(LOG_READ_BYTES)}behind\n`));
+    await copyFile(log.log, `${log.log}.1`);
     truncateSync(log.log);
     await pack(`${log.log}.1`);
     await log.looks(8);
-    expect(await log.lines()).toEqual(numbered(100));
+    expect(await log.lines()).toEqual(["read", "before", "behind"]);
+  });
+
+  test("a packed file that goes on otherwise is not its rest, but a life by itself", async () => {
+    await using log = await LogLooks.begin();
+    await log.writer.appendFile(lines(100));
+    await log.look();
+    const other = lines(300).replaceAll("line 9", "other 9");
+    await writeFile(`${log.log}.1`, other);
+    truncateSync(log.log);
+    await pack(`${log.log}.1`);
+    await log.looks(8);
+    expect(await log.lines()).toEqual([...numbered(100), ...other.trimEnd().split("\n")]);
   });
 });
 
 describe("a packed file", () => {
   const CONTENT = Buffer.from(lines(100));
-  const LOST = { home: "app.log", mtimeMs: 0, head: headOf(CONTENT), offset: 0, tail: NO_TAIL };
+  const LOST = { home: "app.log", id: "1:1", mtimeMs: 0, head: headOf(CONTENT), offset: 0, tail: NO_TAIL };
 
-  async function search(lost: Partial<typeof LOST>, { content = CONTENT, signal = new AbortController().signal } = {}) {
+  async function search(
+    lost: Partial<typeof LOST>,
+    { maxBytes = CONTENT.length, signal = new AbortController().signal } = {},
+  ) {
     await using log = await LogLooks.begin();
-    await writeFile(`${log.log}.1.gz`, gzipSync(content, { level: 1 }));
-    return packedRest({ root: log.folder, packed: ["app.log.1.gz"], signal }, { ...LOST, ...lost });
+    await writeFile(`${log.log}.1.gz`, gzipSync(CONTENT, { level: 1 }));
+    const found = await packedRest(
+      { root: log.folder, packed: ["app.log.1.gz"], signal, maxBytes },
+      { ...LOST, ...lost },
+    );
+    if (typeof found !== "object") return found;
+    const chunks: Buffer[] = [];
+    for await (const chunk of found.chunks()) chunks.push(chunk);
+    return Buffer.concat(chunks);
   }
 
   test("holds the rest of a life that begins as it does", async () => {
-    expect(await search({})).toEqual({ rest: CONTENT });
+    expect(await search({})).toEqual(CONTENT);
   });
 
   test.each([
@@ -124,9 +186,32 @@ describe("a packed file", () => {
     expect(await search(lost)).toBeUndefined();
   });
 
-  test("with a larger rest than memory is given holds none", async () => {
-    const content = Buffer.alloc(LOG_PACKED_REST_MAX_BYTES + 1, CONTENT);
-    expect(await search({}, { content })).toBeUndefined();
+  test("of more unpacked bytes than the bound holds none", async () => {
+    expect(await search({}, { maxBytes: CONTENT.length - 1 })).toBeUndefined();
+  });
+
+  test("of more bytes than the bound is a gap", async () => {
+    await using log = await LogLooks.begin({ bounds: { packedMaxBytes: lines(101).length } });
+    await log.writer.appendFile(lines(100));
+    await log.look();
+    await log.writer.appendFile(lines(2, 100));
+    await rename(log.log, `${log.log}.1`);
+    await pack(`${log.log}.1`);
+    await writeFile(log.log, "next\n");
+    await log.restart();
+    await log.looks(8);
+    expect(await log.lines()).toEqual([...numbered(100), "next"]);
+    expect((await log.gaps()).map(({ reason }) => reason)).toContain("vanished");
+  });
+
+  test("that gets another name while it is looked for may hold one: the next look finds it", async () => {
+    await using log = await LogLooks.begin();
+    const search = { root: log.folder, packed: ["app.log.1.gz"], signal: new AbortController().signal };
+    expect(await packedRest(search, LOST)).toBe("growing");
+    await writeFile(`${log.log}.1.gz`, gzipSync(CONTENT));
+    const other = { path: "app.log.1.gz", id: "1:1", size: 1, mtimeMs: 1 };
+    expect(await contentOf(other, search, [], { isWhole: true })).toBe("moved");
+    expect(await contentOf({ ...other, path: "app.log.2.gz" }, search, [], { isWhole: true })).toBe("moved");
   });
 
   test("is searched no longer when the agent ends", async () => {
@@ -186,6 +271,18 @@ describe("a file that is cut off when all of it was read", () => {
     await log.looks(8);
     expect(await log.gaps()).toMatchObject([{ count: 5, unit: "bytes", reason: "truncated" }]);
   });
+});
+
+test("a file that is cut off behind a line without its end, and whose copy is gone, is given up", async () => {
+  await using log = await LogLooks.begin();
+  await log.writer.appendFile("half");
+  await log.looks(2);
+  truncateSync(log.log);
+  await log.looks(8);
+  expect((await log.gaps()).map(({ reason }) => reason)).toEqual(["truncated"]);
+  await log.writer.appendFile("next\n");
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["next"]);
 });
 
 describe("a place beyond the end of the file", () => {

@@ -26,6 +26,9 @@ export class LogRunner implements Runner {
   #rescan = true;
   #wake: () => void = () => undefined;
   #awake = true;
+  /** A name that a rotation gives has changed hands since the last look. */
+  #isRotated = false;
+  #hasten: () => void = () => undefined;
 
   constructor(work: LogWork) {
     this.#work = work;
@@ -101,6 +104,10 @@ export class LogRunner implements Runner {
     const path = name === null || folder === "" ? name : `${folder}/${name}`;
     if (event === "change" && path !== null && !this.#files.touch(path)) return;
     if (event !== "change" || path === null) this.#rescan = true;
+    if (event !== "change" && path !== null && this.#files.mayBeRotated(path)) {
+      this.#isRotated = true;
+      this.#hasten();
+    }
     if (path === null) this.#switches.noteUnknown(folder);
     else if (event !== "change" && this.#files.mayBeHome(path)) this.#switches.note(folder, path);
     this.#rouse();
@@ -145,7 +152,17 @@ export class LogRunner implements Runner {
         this.#files.touchAll();
       }
     }
-    await wait(clock, LOG_GATHER_MS, signal);
+    await this.#gather(signal);
+  }
+
+  /** While changes gather, unless a rotation has begun: what its writer writes next hides how far it had come. */
+  async #gather(signal: AbortSignal): Promise<void> {
+    if (this.#isRotated) return void (this.#isRotated = false);
+    const rotated = new AbortController();
+    this.#hasten = () => rotated.abort();
+    await wait(this.#work.host.clock, LOG_GATHER_MS, signal, rotated.signal);
+    this.#hasten = () => undefined;
+    this.#isRotated = false;
   }
 
   /** True when nothing woke it. */

@@ -1,4 +1,5 @@
 import type { RecordCutter } from "../../../common/agent/records.ts";
+import type { HeadingRule } from "../../../common/agent/policy-heading.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import type { Encoding } from "../../../common/text/encodings.ts";
 import type { Pattern } from "../../../common/regex/pattern.ts";
@@ -14,6 +15,9 @@ export interface LogWork {
   readonly cutter: RecordCutter;
   /** Absent: records are sent as they are, which is UTF-8. */
   readonly encoding: Encoding | undefined;
+  readonly heading: HeadingRule;
+  /** Unpacked bytes of one packed file at most. */
+  readonly packedMaxBytes: number;
   /** A record's end is its next one's beginning. */
   readonly endsWithNext: boolean;
 }

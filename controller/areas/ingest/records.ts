@@ -5,6 +5,7 @@ import {
   COMMAND_ID_MAX_CHARACTERS,
   INGEST_CHUNKS_IN_FLIGHT_MAX,
   INGEST_FAULT_MAX_CHARACTERS,
+  LOG_HEADING_MAX_BYTES,
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
 import type { Clock } from "../../../common/time.ts";
@@ -16,6 +17,7 @@ import type { Principal } from "../permissions/index.ts";
 import type { Workers } from "../../workers/index.ts";
 import type { RowGate } from "../query/index.ts";
 import {
+  headingsOf,
   type ParseFault,
   ParseSlices,
   refusedTime,
@@ -180,13 +182,19 @@ export class RecordWriter {
     const rule =
       batch.rules.get(records.rule) ?? new AppError("invalid", `The policy ${records.policy} names no rule.`);
     const zone = rule instanceof AppError ? undefined : zoneFor(rule, records.policy);
-    const raw = records.records.map(
-      (bytes): RawRecord => ({
-        text: this.#decoder.decode(bytes),
+    const texts = records.records.map((bytes) => this.#decoder.decode(bytes));
+    const headings = headingsOf(texts, {
+      csv: rule instanceof AppError ? undefined : rule.csv,
+      first: headingIn(records),
+    });
+    const raw = texts.map(
+      (text, at): RawRecord => ({
+        text,
         timeMs: entry.timeMs,
         host: batch.source.host,
         source: records.source,
         groups: records.groups,
+        ...(headings[at] !== undefined && { heading: headings[at] }),
         ...(zone !== undefined && { zone }),
       }),
     );
@@ -336,6 +344,11 @@ interface Storing {
   /** Of rows that are written with the rights of an author. */
   readonly gate?: RowGate;
   readonly basis: WriteBasis | undefined;
+}
+
+/** A heading longer than agents send is ignored. */
+function headingIn({ heading }: Records): string | undefined {
+  return heading === undefined || heading.length > LOG_HEADING_MAX_BYTES ? undefined : heading;
 }
 
 function basisOf({ supplements: { classes = {} } }: Rule, path: string): WriteBasis | undefined {

@@ -16,6 +16,17 @@ test("an encoding that is none is refused by its name", () => {
   );
 });
 
+test.each(["first", "^#Fields:", "^time,host,", ""])("a log policy names its heading lines by %j", (heading) => {
+  checkSpec({ ...LOG, attrs: { heading } });
+});
+
+test.each([
+  ["second", /attrs\.heading is "first", or a regular expression that begins with \^, not "second"/],
+  ["^(", /attrs\.heading is refused: /],
+])("heading lines that are none are refused: %j", (heading, message) => {
+  expect(() => checkSpec({ ...LOG, attrs: { heading } })).toThrow(message);
+});
+
 test("a delimiter that no line begins or ends with is refused in another encoding", () => {
   expect(() => checkSpec({ ...LOG, delimiter: "<record>", attrs: { encoding: "gbk" } })).toThrow(
     /The delimiter "<record>" is not found in gbk: begin it with \^ or end it with \$/,

@@ -1,5 +1,6 @@
 import { Value } from "typebox/value";
 import { policyEncoding } from "../../../common/agent/policy-encoding.ts";
+import { policyHeading } from "../../../common/agent/policy-heading.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import { CommandPolicySpec, LogPolicySpec, TIME_ZONE, type PolicySpec } from "../../../common/api/policies.ts";
 import { AppError, errorText, isAppError } from "../../../common/errors.ts";
@@ -42,6 +43,7 @@ function checkLog(spec: LogPolicySpec): void {
   const match = checked("match", spec.match);
   checked("matchregexp", spec.matchregexp);
   compileCutter({ ...spec, encoding: policyEncoding(spec) });
+  policyHeading(spec);
   const used = [
     ...(spec.priority ?? []),
     ...Object.keys(spec.translation ?? {}),

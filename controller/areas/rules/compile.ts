@@ -1,9 +1,9 @@
 import { AppError } from "../../../common/errors.ts";
 import { GROK_PATTERNS_PER_RULE_MAX, PARSE_THREAD_MIN_STEPS } from "../../../common/limits.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { csvOptions, CsvRows } from "./csv.ts";
+import { csvOptions, CsvRows, hasHeader } from "./csv.ts";
 import { compileGrok } from "./grok.ts";
-import { fieldsTaken, mappingOf, operand, type Mapping, type Source } from "./mapping.ts";
+import { fieldsTaken, mappingOf, timeSource, type Mapping, type Source } from "./mapping.ts";
 import { nestedPaths, NO_FIELD } from "./paths.ts";
 import { bodyOf, cachedClasses, isOn, names, readRuleText, retryOf, single, type RuleText } from "./options.ts";
 import {
@@ -82,7 +82,7 @@ export function missingOption(rule: RuleText): string | undefined {
  */
 export function missingFields(rule: RuleText, { columns }: Pick<RuleTarget, "columns">): string | undefined {
   const kind = parserName(rule);
-  if (kind === "csv" && isOn(rule, "header")) return undefined;
+  if (kind === "csv" && hasHeader(rule)) return undefined;
   const isMissing = kind === "csv" || kind === "text" ? fieldsOf(rule, kind, namesOf(columns)).length === 0 : false;
   return isMissing ? noFields(kind) : undefined;
 }
@@ -260,7 +260,7 @@ interface TimeWay {
 }
 
 function timeWay(of: RuleTimes, { columns }: RuleTarget): TimeWay {
-  return { of, columns: timeColumns(columns), source: of.field === undefined ? undefined : operand(of.field) };
+  return { of, columns: timeColumns(columns), source: of.field === undefined ? undefined : timeSource(of.field) };
 }
 
 function parseRecords(records: readonly RawRecord[], way: ParseWay): readonly ParsedRecord[] {

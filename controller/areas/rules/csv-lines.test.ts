@@ -13,6 +13,7 @@ const ROWS = new CsvRows(
   {
     form: { separator: ",", quote: '"', escape: '"', allowsBlanks: true },
     hasHeader: false,
+    isW3c: false,
     none: undefined,
     comment: "#",
   },

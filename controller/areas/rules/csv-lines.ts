@@ -8,7 +8,7 @@ import {
   RECORD_MAX_BYTES,
 } from "../../../common/limits.ts";
 import { beginningOf } from "../../../common/text/cut.ts";
-import type { CsvRows } from "./csv.ts";
+import { isW3cHeading, type CsvRows } from "./csv.ts";
 
 type Pieces = AsyncIterable<readonly string[]> | Iterable<readonly string[]>;
 
@@ -132,6 +132,21 @@ function ended(line: string): string {
   return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
 
+/** A line, and the heading line that names its fields where the rule does not. */
+export interface HeadedLine {
+  readonly text: string;
+  readonly heading: string | undefined;
+}
+
+/** The heading line of each raw text of one file's life: `first` until a W3C heading stands among them. */
+export function headingsOf(
+  texts: readonly string[],
+  { csv, first }: { readonly csv: CsvRows | undefined; readonly first: string | undefined },
+): readonly (string | undefined)[] {
+  let heading = first;
+  return texts.map((text) => (heading = csv?.options.isW3c === true && isW3cHeading(text) ? text : heading));
+}
+
 /** Finds the heading line of a file or call, and blanks it and what a csv rule leaves out. */
 export class HeadingLine {
   readonly #rows: CsvRows | undefined;
@@ -146,24 +161,25 @@ export class HeadingLine {
     this.#rows = options?.hasHeader === true || options?.comment !== undefined ? rows : undefined;
     this.#isWhole = isWhole;
     this.#names = names;
-    this.#isOver = options?.hasHeader !== true;
-  }
-
-  /** For records whose fields the rule does not name. */
-  get text(): string | undefined {
-    return this.#text;
+    this.#isOver = options?.hasHeader !== true || options.isW3c;
   }
 
   /** `AppError("invalid")` for a heading line that is none, or not the one that `--fields` names. */
-  take(lines: readonly string[]): readonly string[] {
+  take(lines: readonly string[]): readonly HeadedLine[] {
+    return lines.map((line) => ({ text: this.#take(line), heading: this.#text }));
+  }
+
+  #take(line: string): string {
     const rows = this.#rows;
-    if (rows === undefined) return lines;
-    return lines.map((line) => {
-      if (rows.isLeftOut(line, this.#isOver ? this.#names : [])) return "";
-      if (this.#isOver) return line;
-      this.#isOver = true;
-      return this.#first(line, rows) ? "" : line;
-    });
+    if (rows === undefined) return line;
+    if (rows.options.isW3c && isW3cHeading(line)) {
+      this.#text = line;
+      return "";
+    }
+    if (rows.isLeftOut(line, this.#isOver ? this.#names : [])) return "";
+    if (this.#isOver) return line;
+    this.#isOver = true;
+    return this.#first(line, rows) ? "" : line;
   }
 
   /** True for a heading line. */

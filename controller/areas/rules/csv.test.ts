@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { CsvReader } from "../../../common/csv/reader.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { compileRule, missingFields } from "./compile.ts";
+import { headingsOf } from "./csv-lines.ts";
 import { readRuleText } from "./options.ts";
 import { ruleWarnings } from "./warnings.ts";
 
@@ -88,6 +89,69 @@ describe("a heading line", () => {
   });
 });
 
+describe("a heading line of W3C", () => {
+  const RULE = `${HEAD}--header=w3c\n--var_name=field cs(User-Agent)\n--var_n=field sc-status\n--var_note=field cs-uri-stem\n`;
+  const IIS = "#Fields: date time cs-uri-stem sc-status cs(User-Agent)";
+
+  it("names the fields, and `-` is no value", () => {
+    const lines = [
+      "#Software: Microsoft Internet Information Services 10.0",
+      IIS,
+      "2026-11-23 10:15:02 /cart 200 Mozilla/5.0+(X11)",
+    ];
+    expect(parsed(RULE, [...lines, "2026-11-23 10:15:03 - 404 -"], IIS)).toEqual([
+      { name: "Mozilla/5.0+(X11)", n: "200", note: "/cart" },
+      { n: "404" },
+    ]);
+  });
+
+  it.each([
+    ["with tabs between the values", "", "2026-11-23\t10:15:02\t/cart\t200\tcurl"],
+    ["with several blanks between them", "", "2026-11-23 10:15:02  /cart   200 curl "],
+    ["with another separator", "--separator=,\n", "2026-11-23,10:15:02,/cart,200,curl"],
+    ["with quotes", '--quote="\n', '2026-11-23 10:15:02 /cart 200 "curl"'],
+  ])("stands before rows %s", (_, options, row) => {
+    expect(parsed(`${RULE}${options}`, [row], IIS)).toEqual([{ name: "curl", n: "200", note: "/cart" }]);
+  });
+
+  it("has commas between its names, or a mark of UTF-8 before it", () => {
+    const heading = "\uFEFF#fields: cs-uri-stem,sc-status, cs(User-Agent)";
+    expect(parsed(`${RULE}--separator=,\n--quote="\n`, [heading, '"/a,b",200,curl'], heading)).toEqual([
+      { name: "curl", n: "200", note: "/a,b" },
+    ]);
+  });
+
+  it("need not stand before comments", () => {
+    expect(parsed(RULE, ["#Software: IIS", "", IIS])).toEqual([]);
+    expect(parsed(`${HEAD}--header\n--comment_sign=#\n`, ["# by x"])).toEqual([]);
+  });
+
+  it("that is not there, or of the other kind, is the error of the record", () => {
+    expect(parsed(RULE, ["/cart 200 curl"])).toEqual([expect.stringContaining("without the line #Fields:")]);
+    expect(parsed(RULE, ["/cart 200 curl"], "a b c")).toEqual([expect.stringContaining("--header=w3c")]);
+    expect(parsed(`${HEAD}--header\n`, ["a,1"], IIS)).toEqual([expect.stringContaining("--header=w3c")]);
+    expect(parsed(RULE, ["a b c d e f"], IIS)).toEqual(["It has 6 columns where the heading line names 5."]);
+    expect(parsed(RULE, ["a"], "#Fields:")).toEqual(["The heading line names no fields."]);
+  });
+
+  it.each(["--fields=a,b", "--fields_type=INT,VAR"])("leaves no room for %s", (option) => {
+    expect(() => parsed(`${HEAD}--header=w3c\n${option}\n`, [])).toThrow("leave out --fields");
+  });
+
+  it("holds until the next one", () => {
+    const { csv } = compileRule(RULE, CLASS);
+    const texts = ["x", IIS, "y", "#Fields: a", "z"];
+    expect(headingsOf(texts, { csv, first: "#Fields: b" })).toEqual([
+      "#Fields: b",
+      IIS,
+      IIS,
+      "#Fields: a",
+      "#Fields: a",
+    ]);
+    expect(headingsOf(texts, { csv: undefined, first: undefined })).toEqual(texts.map(() => undefined));
+  });
+});
+
 describe("separators, quotes and escapes", () => {
   it.each([
     ["--separator=;", "a;1;x,y"],
@@ -117,7 +181,7 @@ describe("separators, quotes and escapes", () => {
     ["--comment_sign=,", "--separator and --comment_sign are the same character."],
     ["--separator=\\\n--escape=\\", "--separator and --escape are the same character."],
     ["--quote=none\n--escape=\\", "--escape is for values in quotes"],
-    ["--header=names", "--header is on or off, not names"],
+    ["--header=names", "--header is on, off or w3c, not names"],
     ["--separator=;\n--separator=,", "stands twice"],
   ])("are refused when they are none: %s", (option, message) => {
     expect(() => parsed(`${FIELDS}${option}\n`, [])).toThrow(message);

@@ -6,8 +6,10 @@ import { isOn, type RuleText, single } from "./options.ts";
 /** How a rule reads CSV. */
 export interface CsvOptions {
   readonly form: CsvForm;
-  /** `--header`: files begin with a line that names the fields. */
+  /** `--header`: files have a line that names the fields. */
   readonly hasHeader: boolean;
+  /** `--header=w3c`: these lines begin with `#Fields:`, and may stand between the rows too. */
+  readonly isW3c: boolean;
   /** A value that stands for none when it is without quotes. */
   readonly none: string | undefined;
   /** Lines that begin with this character are left out. */
@@ -19,23 +21,41 @@ export const CSV_OPTIONS = ["header", "separator", "quote", "escape", "null", "c
 
 const BYTE_ORDER_MARK = "\uFEFF";
 const BLANK = 32;
+const W3C_HEADING = /^#Fields:/i;
+/** What stands between the names of a W3C heading, whatever stands between the values. */
+const W3C_NAMES_END = /[\s,;]+/;
+const BLANKS = /[ \t]+/;
 const BLANK_WORDS: ReadonlySet<string> = new Set(["space", "\\s"]);
 
 /** `AppError("invalid")` for values that are none, or that contradict each other. */
 export function csvOptions(rule: RuleText): CsvOptions {
   const header = single(rule, "header");
-  if (header !== undefined && !/^(true|1|yes|false|0|no)?$/i.test(header))
-    throw new AppError("invalid", `--header is on or off, not ${header}; --fields names the fields.`);
-  const separator = character(rule, "separator") ?? ",";
-  const quote = single(rule, "quote")?.toLowerCase() === "none" ? "" : (character(rule, "quote") ?? '"');
+  const isW3c = header?.toLowerCase() === "w3c";
+  if (header !== undefined && !isW3c && !/^(true|1|yes|false|0|no)?$/i.test(header))
+    throw new AppError("invalid", `--header is on, off or w3c, not ${header}; --fields names the fields.`);
+  if (isW3c) refuseFields(rule);
+  const separator = character(rule, "separator") ?? (isW3c ? " " : ",");
+  const quote = single(rule, "quote")?.toLowerCase() === "none" ? "" : (character(rule, "quote") ?? (isW3c ? "" : '"'));
   const escape = character(rule, "escape");
   if (quote === "" && escape !== undefined)
     throw new AppError("invalid", "--escape is for values in quotes, and --quote is none.");
-  const comment = character(rule, "comment_sign");
+  const comment = character(rule, "comment_sign") ?? (isW3c ? "#" : undefined);
   refuseSame({ separator, quote, comment_sign: comment });
   refuseSame({ separator, escape });
   const form = { separator, quote, escape: escape ?? quote, allowsBlanks: true };
-  return { form, hasHeader: isOn(rule, "header"), none: single(rule, "null"), comment };
+  const none = single(rule, "null") ?? (isW3c ? "-" : undefined);
+  return { form, hasHeader: hasHeader(rule), isW3c, none, comment };
+}
+
+/** True when the heading lines of files name the fields, or are left out. */
+export function hasHeader(rule: RuleText): boolean {
+  return isOn(rule, "header") || single(rule, "header")?.toLowerCase() === "w3c";
+}
+
+function refuseFields(rule: RuleText): void {
+  const given = ["fields", "fields_type"].find((name) => single(rule, name) !== undefined);
+  if (given === undefined) return;
+  throw new AppError("invalid", `With --header=w3c the lines #Fields: name the fields: leave out --${given}.`);
 }
 
 function character(rule: RuleText, name: string): string | undefined {
@@ -68,26 +88,44 @@ export class CsvRows {
     this.names = names;
   }
 
-  /** A blank line, a comment, or a heading line with these names. */
+  /** A blank line, a comment, or a heading line of W3C. */
+  isComment(text: string): boolean {
+    const { isW3c, comment } = this.options;
+    if (text.trim() === "" || (isW3c && isW3cHeading(text))) return true;
+    return comment !== undefined && unmarked(text).startsWith(comment);
+  }
+
+  /** What `isComment` says, or a heading line with these names. */
   isLeftOut(text: string, names: readonly string[]): boolean {
-    const { hasHeader, comment } = this.options;
-    if (text.trim() === "") return true;
-    if (comment !== undefined && unmarked(text).startsWith(comment)) return true;
-    if (!hasHeader || names.length === 0 || !mayNameAll(text, names)) return false;
+    const { hasHeader, isW3c } = this.options;
+    if (this.isComment(text)) return true;
+    if (!hasHeader || isW3c || names.length === 0 || !mayNameAll(text, names)) return false;
     const { columns } = this.columns(text);
     return columns?.length === names.length && columns.every((column, at) => column?.trim() === names[at]);
   }
 
   /** `AppError("invalid")` for a line that names no fields, or one of them twice. */
   headingNames(line: string): readonly string[] {
-    const { columns, error } = this.columns(line);
-    if (columns === undefined) throw new AppError("invalid", `The heading line: ${error}`);
-    const names = columns.map((column) => column?.trim() ?? "");
+    const names = isW3cHeading(line) ? this.#w3cNames(line) : this.#lineNames(line);
     if (names.every((name) => name === "")) throw new AppError("invalid", "The heading line names no fields.");
     const seen = new Set<string>();
     const twice = names.find((name) => name !== "" && seen.size === seen.add(name).size);
     if (twice !== undefined) throw new AppError("invalid", `The heading line names the field ${twice} twice.`);
     return names;
+  }
+
+  #w3cNames(line: string): readonly string[] {
+    if (!this.options.isW3c)
+      throw new AppError("invalid", "The heading line begins with #Fields: and is read by --header=w3c.");
+    return unmarked(line).replace(W3C_HEADING, "").trim().split(W3C_NAMES_END);
+  }
+
+  #lineNames(line: string): readonly string[] {
+    if (this.options.isW3c)
+      throw new AppError("invalid", "The heading line does not begin with #Fields:, as --header=w3c says.");
+    const { columns, error } = this.columns(line);
+    if (columns === undefined) throw new AppError("invalid", `The heading line: ${error}`);
+    return columns.map((column) => column?.trim() ?? "");
   }
 
   /** The values of one row; those that stand for none are undefined. */
@@ -96,7 +134,8 @@ export class CsvRows {
     const row = unmarked(text);
     const isPlain = !(form.quote !== "" && row.includes(form.quote)) && !row.includes("\n") && !row.includes("\r");
     if (isPlain) {
-      const columns = row.split(form.separator);
+      const columns =
+        this.options.isW3c && form.separator === " " ? row.trim().split(BLANKS) : row.split(form.separator);
       return { columns: none === undefined ? columns : columns.map((one) => (one === none ? undefined : one)) };
     }
     const reader = new CsvReader(form);
@@ -107,6 +146,11 @@ export class CsvRows {
     const cells = rows[0]?.cells ?? [];
     return { columns: cells.map((cell) => (cell.text === none && !cell.isQuoted ? undefined : cell.text)) };
   }
+}
+
+/** True for a line that names the fields of a W3C log. */
+export function isW3cHeading(line: string): boolean {
+  return W3C_HEADING.test(unmarked(line));
 }
 
 /** False, at a cost of the names alone, for most records: these are read once. */

@@ -1,4 +1,5 @@
 export { rulesArea } from "./area.ts";
+export { headingsOf } from "./csv-lines.ts";
 export { RuleBodies } from "./bodies.ts";
 export { misdatedText } from "./line-failures.ts";
 export { RuleMemory } from "./memory.ts";

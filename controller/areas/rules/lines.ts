@@ -258,17 +258,17 @@ class LineRun {
   }
 
   async parse(given: readonly string[]): Promise<readonly ParsedRecord[]> {
-    const lines = this.#heading.take(given);
+    const headed = this.#heading.take(given);
+    const lines = headed.map(({ text }) => text);
     this.first = this.#next;
     this.#next += lines.length;
     this.#lines = lines;
     this.#failedLines = new Set();
     for (const line of lines) if (line.trim() !== "") this.#sound += 1;
-    const heading = this.#heading.text;
-    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {}, heading };
+    const place = { timeMs: this.timeMs, host: "", source: this.#source, groups: {} };
     const parsed = await this.#slices.parse(
       this.rule,
-      lines.map((text) => ({ text, ...place })),
+      headed.map((line) => ({ ...line, ...place })),
       (field) => this.#countUnused(field),
     );
     this.#paths.see(parsed);

@@ -51,7 +51,11 @@ export function fieldsTaken(rule: RuleText, target: RuleTarget): ReadonlySet<str
   const named = rule.options.filter(({ name }) => name.startsWith("var_"));
   const template = templateOf(rule);
   const times = rule.options.filter(({ name }) => name === "time").map(({ value }) => value);
-  const words = [...named.flatMap(({ value }) => value.split(/[\s,:]+/)), ...times, ...(template?.fields ?? [])];
+  const words = [
+    ...named.flatMap(({ value }) => value.split(/[\s,:]+/)),
+    ...times.flatMap(names),
+    ...(template?.fields ?? []),
+  ];
   const operands = words.map((word) => word.replace(/^OBJECT\./, "")).flatMap(withBeginnings);
   return new Set([...(template ? [] : target.columns.map((column) => column.name)), ...operands]);
 }
@@ -103,6 +107,17 @@ export function operand(text: string): Source {
   const constant = /^'(.*)'$/s.exec(text);
   if (constant) return () => constant[1] ?? "";
   return field(text.startsWith("OBJECT.") ? text.slice("OBJECT.".length) : text);
+}
+
+/** The source of `--time`: one field, or several as one text with a blank between them; nothing where one is absent. */
+export function timeSource(fields: string): Source {
+  const parts = names(fields).map(operand);
+  const [only, ...more] = parts;
+  if (only !== undefined && more.length === 0) return only;
+  return (found, record) => {
+    const values = parts.map((part) => text(part(found, record)));
+    return values.includes("") ? undefined : values.join(" ");
+  };
 }
 
 function joined(parts: readonly Source[]): Source {

@@ -18,10 +18,11 @@ import { QueryService, SearchService } from "../query/index.ts";
 import { queryHostObject } from "../query/host-objects.ts";
 import { RECORD_HOST_OBJECT, RULE_LOCAL_OBJECT } from "./body-objects.ts";
 import { demoRules } from "../../demo-definitions.ts";
-import { RuleService, RuleTrials } from "./index.ts";
+import { type RawRecord, RuleService, RuleTrials } from "./index.ts";
 import { ALL_OPTIONS } from "./options.ts";
 import { FIELD_TYPES } from "./parsers.ts";
 import { PatternService } from "./patterns.ts";
+import type { TrialResult } from "./trial.ts";
 
 const PAGES = [
   { page: "deploy/docs/rules.md", bounds: 7 },
@@ -29,6 +30,7 @@ const PAGES = [
   { page: "deploy/docs/grok.md", bounds: 4 },
   { page: "deploy/docs/csv-rules.md", bounds: 2 },
   { page: "deploy/docs/log-programs.md", bounds: 0 },
+  { page: "deploy/docs/log-csv.md", bounds: 0 },
   { page: "deploy/docs/log-recipes.md", bounds: 0 },
   { page: "deploy/docs/log-web-servers.md", bounds: 0 },
   { page: "deploy/docs/times.md", bounds: 4 },
@@ -45,6 +47,8 @@ let query: QueryService;
 let rules: RuleService;
 let patterns: PatternService;
 let trials: RuleTrials;
+/** The latest records of the policy that a recipe describes. */
+let latest: readonly RawRecord[] = [];
 
 beforeAll(async () => {
   const file = await bundle("controller/script-worker.ts", `rule-pages-${process.pid}.mjs`);
@@ -60,7 +64,8 @@ beforeAll(async () => {
   scripts = new ThreadScripts({ ...runtime, file, languages: ["lua", "javascript"], functions: () => host.names });
   rules = new RuleService({ stores: engine, entries: testEntries(engine), objects, engine: scripts });
   patterns = new PatternService({ stores: engine, runtime });
-  trials = new RuleTrials({ engine: scripts, hostObjects: () => host, objects, rules, runtime });
+  const samples = { last: () => Promise.resolve({ rule: undefined, records: latest, warnings: [] }) };
+  trials = new RuleTrials({ engine: scripts, hostObjects: () => host, objects, rules, runtime, samples });
 });
 afterAll(async () => {
   await scripts.close();
@@ -90,14 +95,21 @@ async function followed(who: Principal, block: string): Promise<readonly Row[]> 
   const written = lines.filter((line) => line.startsWith(">") || line === ROTATED).map((line) => `${line}\n`);
   const texts = written.join("").split(`${ROTATED}\n`);
   const log = texts.map((text) => text.replaceAll(/^> ?/gm, ""));
-  const [delimiter = "", delimitereol] = ["delimiter", "delimitereol"].map(option);
-  const samples = await followedRecords(log, { delimiter, delimitereol: delimitereol === "true" });
-  return rowsOf(who, { text: lines.filter((line) => line.startsWith("--")).join("\n"), samples });
+  const [delimiter = "", delimitereol, heading] = ["delimiter", "delimitereol", "heading"].map(option);
+  const attrs: Record<string, string> = heading === undefined ? {} : { heading };
+  const records = await followedRecords(log, { delimiter, delimitereol: delimitereol === "true", attrs });
+  latest = records.map((record) => ({ ...record, ...TRIED, timeMs: READ_MS }));
+  const text = lines.filter((line) => !line.startsWith(">") && !/^(?:delimiter|heading|rotated)/.test(line)).join("\n");
+  const signal = new AbortController().signal;
+  return told(await trials.run(who, { text, policy: "p", signal }));
 }
 
 async function rowsOf(who: Principal, { text, samples, key }: ReturnType<typeof partsOf>): Promise<readonly Row[]> {
   const signal = new AbortController().signal;
-  const { class: path, records } = await trials.run(who, { ...TRIED, key, text, lines: samples, signal });
+  return told(await trials.run(who, { ...TRIED, key, text, lines: samples, signal }));
+}
+
+function told({ class: path, records }: TrialResult): readonly Row[] {
   return records.flatMap(({ rows, errors }) => [
     ...rows.map(({ class: of, values, time }) => ({
       ...(of === path ? {} : { class: of }),

@@ -44,7 +44,8 @@ export function jsonParser(): Parser {
 export function csvParser(rows: CsvRows, types: readonly FieldType[]): Parser {
   const namesOf = headings(rows);
   const parse = (text: string, heading: string | undefined): FieldsOrError => {
-    if (text.trim() === "") return { fields: undefined };
+    // A comment needs no heading line, and may stand before it.
+    if (rows.isComment(text)) return { fields: undefined };
     return attempt(() => {
       const names = namesOf(heading);
       if (rows.isLeftOut(text, names)) return undefined;
@@ -73,14 +74,16 @@ function headings(rows: CsvRows): (heading: string | undefined) => readonly stri
   let known: { readonly heading: string; readonly names: readonly string[] } | undefined;
   return (heading) => {
     if (rows.names.length > 0) return rows.names;
-    if (heading === undefined) throw new AppError("invalid", NO_HEADING);
+    if (heading === undefined) throw new AppError("invalid", rows.options.isW3c ? NO_W3C_HEADING : NO_HEADING);
     if (known?.heading !== heading) known = { heading, names: rows.headingNames(heading) };
     return known.names;
   };
 }
 
 const NO_HEADING =
-  "It came without the heading line of its file, and the rule has no --fields: name the fields by --fields.";
+  "It came without the heading line of its file, and the rule has no --fields: name the fields by --fields, or the heading line by the attribute heading of the log policy (agents of former versions send none).";
+const NO_W3C_HEADING =
+  "It came without the line #Fields: of its file: none stands before it, or its agent is of a former version, which sends none.";
 
 export const BITLOG_FIELDS = ["id", "file", "log"];
 

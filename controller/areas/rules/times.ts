@@ -13,7 +13,7 @@ import {
   type TimeContext,
 } from "../../../common/times/index.ts";
 import type { Row, Value } from "../../../common/value.ts";
-import { bodyOf, single, type RuleText } from "./options.ts";
+import { bodyOf, names, single, type RuleText } from "./options.ts";
 import type { ParsedRow, RawRecord, RuleTarget, RuleTimes } from "./types.ts";
 
 const OPTIONS = ["time_layout", "time_zone", "time_unit"];
@@ -27,7 +27,8 @@ export function timesOf(rule: RuleText): RuleTimes {
     });
   const zone = single(rule, "time_zone");
   const field = single(rule, "time")?.replace(/^OBJECT\./, "");
-  if (field === "") throw new AppError("invalid", "--time names the field that has the time of a record.");
+  if (field !== undefined && names(field).length === 0)
+    throw new AppError("invalid", "--time names the field that has the time of a record.");
   return {
     layouts: layouts.map(({ value }) => layoutOf(value)),
     unit: unitOf(single(rule, "time_unit")),

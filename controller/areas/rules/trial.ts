@@ -291,7 +291,7 @@ function withoutEffect(objects: Bound, run: HostRun, notCalled: Set<string>): Re
 function headed(rule: Rule, raw: readonly RawRecord[]): readonly RawRecord[] {
   const found = new HeadingLine(rule.csv, { isWhole: false });
   const lines = found.take(raw.map(({ text }) => text));
-  return raw.map((record, at) => ({ ...record, text: lines[at] ?? "", heading: found.text }));
+  return raw.map((record, at) => ({ ...record, ...lines[at] }));
 }
 
 function untold(

@@ -66,6 +66,7 @@ const OF_AGE_ON_ONE_NODE = [
   "controller/store/cluster/sweeps.cluster.test.ts",
 ];
 const OF_AGE_ON_RING = ["test/ring/age.test.ts", "test/ring/churn.test.ts"];
+const ROTATIONS = ["test/e2e/rotations.test.ts"];
 const ON_PROGRAMS = ["test/e2e/effects.test.ts", "test/e2e/exactly-once.test.ts"];
 /** Those that compare measured times with their bounds (`ARE_TIMES_BOUND` of test/helpers/times.ts). */
 const TIMED = [
@@ -164,6 +165,14 @@ export const SOAK_PARTS: readonly SoakPart[] = [
     files: LOSSES,
     run: (count, seed, print) =>
       tests("ring", LOSSES, { ...seeded(seed), ...BOUND_TIMES, ODP_RING_TIMES: String(count) }, print),
+  },
+  {
+    name: "lines",
+    unit: "lines through every kind of rotation",
+    count: 1_000_000,
+    portion: 100_000,
+    files: ROTATIONS,
+    run: (count, _seed, print) => tests("e2e", ROTATIONS, { ODP_TEST_LINES: String(count) }, print),
   },
   {
     name: "leaders",

@@ -230,6 +230,8 @@ export interface Records {
   /** Their bytes as they were read, one behind the other, with the length of each. Absent: the agent is older. Zero: not kept. */
   raw: Buffer;
   rawLengths: number[];
+  /** line of the file that names the columns of all these records, at most LOG_HEADING_MAX_BYTES; absent: none is known */
+  heading?: string | undefined;
 }
 
 export interface Records_GroupsEntry {
@@ -2260,6 +2262,7 @@ function createBaseRecords(): Records {
     malformed: [],
     raw: Buffer.alloc(0),
     rawLengths: [],
+    heading: undefined,
   };
 }
 
@@ -2312,6 +2315,9 @@ export const Records: MessageFns<Records> = {
         writer.uint32(v);
       }
       writer.join();
+    }
+    if (message.heading !== undefined) {
+      writer.uint32(162).string(message.heading);
     }
     return writer;
   },
@@ -2458,6 +2464,14 @@ export const Records: MessageFns<Records> = {
 
             break;
           }
+          case 20: {
+            if (tag !== 162) {
+              break;
+            }
+
+            message.heading = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2495,6 +2509,7 @@ export const Records: MessageFns<Records> = {
     message.malformed = object.malformed?.map((e) => e) || [];
     message.raw = object.raw ?? Buffer.alloc(0);
     message.rawLengths = object.rawLengths?.map((e) => e) || [];
+    message.heading = object.heading ?? undefined;
     return message;
   },
 };
