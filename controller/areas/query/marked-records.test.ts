@@ -4,6 +4,7 @@ import type { Row } from "../../../common/value.ts";
 import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestEngine, type TestEngine } from "../../../test/helpers/engine.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { decodeStored, encodePacked } from "../../store/format.ts";
 import { ObjectService, type NewRecord } from "../objects/index.ts";
 import type { DataRule, Principal } from "../permissions/index.ts";
 import { QueryService } from "./index.ts";
@@ -143,6 +144,41 @@ describe("marks and _rawbytes", () => {
       { marks: ["malformed"], _rawbytes: null, size: body.length },
     ]);
   });
+});
+
+test("a record without marks is stored as by earlier versions, which find no column behind those of the class", async () => {
+  await rows("create class /matrix/plain (n int, host varchar) with kind=record");
+  const [plain = "", marked = ""] = await ingest("/matrix/plain", [undefined, { marks: ["cut"] }]);
+  const view = (await objects.catalog(admin)).get("/matrix/plain");
+  const numbers = ["n", "host"].map((name) => view?.column(name)?.number);
+  const { objects: store } = await engine.tenant("matrix");
+  const keys = [plain, marked].map((id) => ({ cid: view?.cid ?? 0, id: id.slice(id.indexOf(":") + 1) }));
+  const values = (await store.getRecords(keys)).map((record) => Buffer.from(record?.value ?? []));
+  const before = (n: number): readonly unknown[] => [numbers[0], n, numbers[1], "h"];
+  expect(values[0]).toEqual(Buffer.from(encodePacked(before(0))));
+  expect(decodeStored(values[1] ?? Buffer.alloc(0))).toEqual([...before(1), 2, ["cut"]]);
+  expect(numbers.every((number) => (number ?? 0) >= 16)).toBe(true);
+});
+
+test("a change tells the columns of the class alone, while row conditions on it see the marks", async () => {
+  await rows("create class /matrix/told (n int, host varchar) with kind=record");
+  const told: unknown[] = [];
+  const stop = objects.onChange((events) => told.push(...events.map(({ fields, object }) => [fields, object.values])));
+  const ids = await ingest("/matrix/told", [undefined, { marks: ["malformed"], rawBytes: RAW }]);
+  await objects.remove(
+    admin,
+    ids.slice(1).map((id) => ({ id, class: "/matrix/told" })),
+  );
+  stop();
+  const second = { n: 1, host: "h" };
+  expect(told).toEqual([
+    [
+      { n: 0, host: "h" },
+      { n: 0, host: "h" },
+    ],
+    [second, { ...second, marks: ["malformed"] }],
+    [{}, { ...second, marks: ["malformed"] }],
+  ]);
 });
 
 describe("a name that is taken", () => {
