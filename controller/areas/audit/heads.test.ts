@@ -333,6 +333,19 @@ describe("of a store in which trail and heads are put back together to an earlie
   });
 });
 
+test("a cut of the end tells when its newest entry was there, by heads that are newer than the anchor", async () => {
+  const one = world.controller();
+  await world.write(one, 3);
+  await one.anchor();
+  world.clock.advance(AUDIT_HEAD_INTERVAL_MS);
+  await world.write(one, 3);
+  await one.audit.writeHeads();
+  const newest = new Date(records().at(-1)?.timeMs ?? 0).toISOString();
+  records().splice(3);
+  const { problems } = await world.verify({ anchored: true });
+  expect(problems).toContainEqual(expect.stringContaining(`which were there at ${newest}, are cut off`));
+});
+
 test("a controller whose key file lacks the key of the heads leaves them as they are, and says so", async () => {
   const one = world.controller();
   await world.write(one);
