@@ -142,7 +142,7 @@ function defining({ jobs }: JobHostParts): readonly HostFunction[] {
   ];
 }
 
-function executing({ runs, retrying, cancelling, query }: JobHostParts): readonly HostFunction[] {
+function executing({ runs, retrying, cancelling }: JobHostParts): readonly HostFunction[] {
   return [
     hostFunction({
       name: "execute",
