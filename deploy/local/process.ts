@@ -1,5 +1,4 @@
 import { execFile, spawn } from "node:child_process";
-import { randomInt } from "node:crypto";
 import { createSocket, type Socket } from "node:dgram";
 import { open, readFile } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
@@ -106,6 +105,9 @@ export async function resumeDaemon(daemon: Daemon): Promise<void> {
   process.kill(daemon.pid, "SIGCONT");
 }
 
+/** Processes begin at different places, so they rarely ask for the same port. */
+let nextPort = process.pid * 101;
+
 export interface PortRange {
   readonly first: number;
   readonly last: number;
@@ -123,7 +125,7 @@ export async function freePorts(
   const ports: number[] = [];
   for (let attempt = 1; ports.length < count; attempt++) {
     if (attempt > count + PORT_ATTEMPTS) throw new Error("No free ports were found.");
-    const port = randomInt(first, last + 1);
+    const port = first + (nextPort++ % (last - first + 1));
     if (await claim(port, addresses)) ports.push(port);
   }
   return ports;

@@ -36,14 +36,15 @@ const DEFINITIONS: Readonly<Record<string, Definition>> = {
   ceil: (number) => 0 - (0 - Number(number) - remainder(0 - Number(number), 1)),
   round: (number, places = 0) => rounded(Number(number), Number(places)),
   mod: (number, by) => (Number(by) === 0 ? null : Number(number) % Number(by)),
-  year: (time) => Number(dateText(time).slice(0, 4)),
-  month: (time) => Number(dateText(time).slice(5, 7)),
-  day: (time) => Number(dateText(time).slice(8, 10)),
-  hour: (time) => Number(dateText(time).slice(11, 13)),
-  minute: (time) => Number(dateText(time).slice(14, 16)),
-  second: (time) => Number(dateText(time).slice(17, 19)),
+  year: (time, zone = "UTC") => Number(clockText(time, zone).slice(0, 4)),
+  month: (time, zone = "UTC") => Number(clockText(time, zone).slice(5, 7)),
+  day: (time, zone = "UTC") => Number(clockText(time, zone).slice(8, 10)),
+  hour: (time, zone = "UTC") => Number(clockText(time, zone).slice(11, 13)),
+  minute: (time, zone = "UTC") => Number(clockText(time, zone).slice(14, 16)),
+  second: (time, zone = "UTC") => Number(clockText(time, zone).slice(17, 19)),
   /** 1970 began on a Thursday. */
-  weekday: (time) => remainder(Math.floor(Number(time) / (24 * HOUR_MS)) + 3, 7) + 1,
+  weekday: (time, zone = "UTC") => remainder(Math.floor((Number(time) + offsetOf(zone)) / (24 * HOUR_MS)) + 3, 7) + 1,
+  time_text: (time, zone = "UTC") => clockText(time, zone).replace("T", " ").slice(0, -1),
   bucket: (time, width, zone = "UTC") => stepOf(Number(time) + offsetOf(zone), width) - offsetOf(zone),
   date_trunc: (unit, time, zone = "UTC") => stepOf(Number(time) + offsetOf(zone), `1 ${String(unit)}`) - offsetOf(zone),
   size: (value = null) => (typeof value === "object" && value !== null ? Object.keys(value).length : lengthOf(value)),
@@ -110,6 +111,11 @@ function rounded(number: number, places: number): number {
 /** Digits without an exponent. A number so small that it has one counts as 0 where it is rounded here. */
 function plainDigits(size: number): string {
   return size < 1e-6 ? "0" : String(size);
+}
+
+/** A time by the clocks of a zone that has one offset. */
+function clockText(time: Value | undefined, zone: Value): string {
+  return dateText(Number(time) + offsetOf(zone));
 }
 
 function dateText(time: Value | undefined): string {

@@ -179,8 +179,8 @@ export class ExpressionGenerator {
       () => call("mod", own(), own()),
       () => call("length", this.#draw("text", fields, depth - 1)),
       () => call("size", this.#several(fields, depth)),
-      () => call(part, time()),
-      () => call(part, time()),
+      () => call(part, time(), ...this.#zone()),
+      () => call(part, time(), ...this.#zone()),
       () => call("/", call("-", time(), time()), number(86_400_000)),
       () => cast(this.#draw(this.#dice.pick(["number", "text", "boolean"]), fields, depth - 1), this.#numeric()),
     ];
@@ -205,6 +205,7 @@ export class ExpressionGenerator {
       ...maps.map((map) => () => call("member", map, text(this.#dice.pick(["x", "y", "none"])))),
       () => cast(any(), this.#dice.pick(["text", "varchar"])),
       () => cast(this.#draw("time", fields, depth - 1), "text"),
+      () => call("time_text", this.#draw("time", fields, depth - 1), ...this.#zone()),
       () => call("concat", cast(this.#draw("time", fields, depth - 1), "date"), text("")),
     ];
   }

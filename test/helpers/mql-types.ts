@@ -7,7 +7,7 @@ export type Type = "number" | "text" | "boolean" | "time" | "list" | "map";
 const NAMES: Readonly<Record<Exclude<Type, "map">, string>> = {
   number:
     "* / abs floor ceil round mod length size year month day hour minute second weekday count sum avg rate stddev percentile",
-  text: "|| lower upper trim substring concat replace regexp_extract member",
+  text: "|| lower upper trim substring concat replace regexp_extract member time_text",
   boolean: "regexp_match contains",
   time: "bucket date_trunc",
   list: "split top histogram",

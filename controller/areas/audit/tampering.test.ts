@@ -92,7 +92,7 @@ async function putIn(records: readonly AuditRecord[]): Promise<void> {
   await objects.ingest(auditor, "/matrix/system/audit", rows);
 }
 
-test(`whatever is done to a trail of ${ENTRIES} entries is noticed, with the first entry that does not hold`, async () => {
+test("whatever is done to a long trail is noticed, with the first entry that does not hold", async () => {
   const [one, two] = [controller(1), controller(2)];
   const [runOne, runTwo] = [`h${"01".repeat(12)}`, `h${"02".repeat(12)}`];
   await two.audit.ready("matrix");

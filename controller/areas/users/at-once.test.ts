@@ -88,7 +88,7 @@ async function session(username = "ann"): Promise<string> {
 }
 
 /** Starts a socket, a stream and a long call with one session; answers how each of them ends. */
-const standing = async (id: string) => (await begun({ query: `?sessionid=${id}` })).over;
+const standing = (id: string) => begun({ query: `?sessionid=${id}` });
 
 /** Resolves when all three are under way. */
 async function begun({ query = "", authorization }: { readonly query?: string; readonly authorization?: string }) {
@@ -131,7 +131,7 @@ describe("at another controller", () => {
   test.each(ends)("%s: sockets, streams, calls and sign-ins end here", async (_what, change) => {
     const id = await session();
     expect(await http.users.bySession(id, "")).toMatchObject({ user: "ann" });
-    const over = standing(id);
+    const { over } = await standing(id);
     const others = await session("viewer");
     const stays = new WebSocket(`ws://127.0.0.1:${String(port)}/socket?sessionid=${others}`);
     await once(stays, "open");
@@ -146,7 +146,7 @@ describe("at another controller", () => {
 
   test("a second factor becomes required: what goes on here ends, and the session is good for the duty alone", async () => {
     const id = await session();
-    const over = standing(id);
+    const { over } = await standing(id);
     await started();
     await other.setSignInPolicy(admin, { secondFactor: "everybody" });
     expect(await over).toEqual([1008, "over", "denied"]);
