@@ -94,7 +94,8 @@ export class Faults {
     const told = (error: string, count: number, ordinal: number): void => {
       if (count > 0) this.#push({ ...of, error, level: "warn" }, { raw: "", count, ordinal });
     };
-    told(`Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: ${cut} records.`, cut, CUT_ORDINAL);
+    const short = `Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: ${counted(cut, "record")}.`;
+    told(short, cut, CUT_ORDINAL);
     const text = `With bytes that are no character of their encoding, stored as U+FFFD: ${counted(malformed, "record")}.`;
     told(text, malformed, MALFORMED_ORDINAL);
   }

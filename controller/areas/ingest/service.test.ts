@@ -283,7 +283,7 @@ describe("ingest", () => {
     for (const controller of [ingest, newIngest(objects)]) await outbox.send(controller, [marked, entry(2, ["d,4"])]);
     const told = (await rowsOf("/matrix/consolelog/rule")).map(({ level, count, msg }) => ({ level, count, msg }));
     expect(told.toSorted((a, b) => Number(a.count) - Number(b.count))).toEqual([
-      { level: 3, count: 1, msg: `Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: 1 records.` },
+      { level: 3, count: 1, msg: `Longer than ${RECORD_MAX_BYTES} bytes, and stored without their end: 1 record.` },
       { level: 3, count: 2, msg: "With bytes that are no character of their encoding, stored as U+FFFD: 2 records." },
     ]);
     expect(await rowsOf("/matrix/line")).toHaveLength(4);

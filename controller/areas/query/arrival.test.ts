@@ -190,3 +190,20 @@ test("a cursor of an earlier version goes on, but is refused where the rows of o
   await expect(pageBehind(`select n from /matrix/${name}/ order by vtime`)).rejects.toMatchObject(refused);
   expect(await pageBehind(`select n from /matrix/${name}/ order by n`)).toEqual([2, 3]);
 });
+
+test("a cursor is refused where a class of the other kind came into the tree, as ids are compared in another form", async () => {
+  const name = await newClass("record");
+  await query.rows(admin, `create class /matrix/${name}/below (n int) with kind='record'`);
+  for (const path of [name, `${name}/below`]) await query.rows(admin, insert(path, numbers(4)));
+  const statement = `select n from /matrix/${name}/ order by vtime limit 3`;
+  const { meta, rows } = await query.run(admin, statement, { cursor: "" });
+  for await (const page of rows) expect(page).toHaveLength(3);
+  const { cursor = "" } = meta;
+  const goOn = async () => (await query.run(admin, statement, { cursor })).rows;
+  await expect(goOn()).resolves.toBeDefined();
+  await query.rows(admin, `create class /matrix/${name}/other (n int) with kind='entity'`);
+  await expect(goOn()).rejects.toMatchObject({
+    code: "invalid",
+    message: expect.stringContaining("The cursor is none of this statement") as string,
+  });
+});

@@ -127,6 +127,23 @@ test.each(onCluster ? [] : [0, 1, 5, 17, FEW])(
   },
 );
 
+test.skipIf(onCluster)("pages ordered by what a relation leads to have every row", async () => {
+  const objects = new MemoryObjects({ nowMs: () => 0, narrows: true, orderedMost: FEW });
+  const query = new QueryService({ objects, runtime: { clock: realClock } });
+  await query.rows(admin, `${DEFINED}; create edge type uplink; create class /matrix/site (name varchar, keys(name))`);
+  const sites = ["s4", "s1", "s3", "s2"];
+  const sizes = [4, 3, 2, 1];
+  for (const site of sites) {
+    await query.rows(admin, `insert into /matrix/site name = '${site}'`);
+    for (const size of sizes)
+      await query.rows(admin, `insert into ${ROOT} code = '${size} ${site}', size = ${size}, uplink = 'site:${site}'`);
+  }
+  for (const order of ["uplink.name", "upper(uplink.name)"])
+    expect(await pages(query, `select code from ${ROOT} order by size desc, ${order} limit 3`)).toEqual(
+      sizes.flatMap((size) => sites.toSorted().map((site) => `${size} ${site}`)),
+    );
+});
+
 test.skipIf(onCluster)("a row that is written meanwhile, and so comes twice, is answered once", async () => {
   const objects = new MemoryObjects({ nowMs: () => 0, narrows: true, orderedMost: FEW });
   const once = objects.inOrder.bind(objects);

@@ -39,6 +39,18 @@ describe("a grok expression", () => {
     expect(grok.match(`"say \\"x\\"" '' `)).toEqual({ agent: 'say \\"x\\"' });
   });
 
+  it("keeps what is called as a member that every object has, by a reference or a group", () => {
+    const names = ["constructor", "toString", "__proto__"];
+    for (const group of ["", " (?<own>\\S+)"]) {
+      const grok = compileGrok(`${names.map((name) => `%{WORD:${name}}`).join(" ")}${group}`);
+      const fields = grok.match("a b c d") ?? {};
+      expect(Object.entries(fields)).toEqual([
+        ...names.map((name, at) => [name, "abc"[at]]),
+        ...(group === "" ? [] : [["own", "d"]]),
+      ]);
+    }
+  });
+
   it("keeps a time as a text of ISO 8601, and what is none as it is", () => {
     const zoned = compileRule(
       "--class=/ns/a\n--parser=grok\n--pattern_1=%{DATA:at:timestamp}\\|\n--time_zone=Europe/Berlin",

@@ -192,7 +192,8 @@ interface Captured {
 function keep(fields: Record<string, string | number>, { text, capture, readTime }: Captured): void {
   if (!text || !capture) return;
   const bare = capture.isQuoted ? text.slice(1, -1) : text;
-  if (bare !== "") fields[capture.name] ??= convert(bare, capture.type, readTime);
+  if (bare !== "" && !Object.hasOwn(fields, capture.name))
+    setMember(fields, capture.name, convert(bare, capture.type, readTime));
 }
 
 /** What is no number, or one that no double may hold, stays text: the column takes it exactly or refuses it. */

@@ -75,7 +75,8 @@ export class Finder {
       question.terms,
       question.ranges.map((range) => [range.slot, range.from ?? null, range.to ?? null]),
       question.order?.descending ?? null,
-      question.order?.behind ?? null,
+      // An index that is being filled goes on by a cursor of the version before, which has no such member.
+      ...(question.order?.behind === undefined ? [] : [question.order.behind]),
     ]);
     const after = cursors.read(page);
     const { objects, terms } = this.#options.env.read();

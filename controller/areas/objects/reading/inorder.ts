@@ -127,17 +127,27 @@ export function readInOrder(
   };
 }
 
-function findRequest(
-  { request }: Find,
-  { slot, descending, from, behind }: ReadOrder & { readonly slot: number },
-  only: LoadedClass | undefined,
-): FindRequest {
+function findRequest({ request }: Find, { slot, ...order }: SlotOrder, only: LoadedClass | undefined): FindRequest {
+  const { descending, from } = order;
   const range = from === undefined ? [] : [{ slot, ...(descending ? { to: from } : { from }) }];
-  const passed =
-    only === undefined || behind === undefined
-      ? {}
-      : { behind: { cid: only.cid, id: behind.slice(only.label.length + 1) } };
+  const behind = only && keyBehind(request, { slot, ...order }, only);
+  const passed = only === undefined || behind === undefined ? {} : { behind: { cid: only.cid, id: behind } };
   return { ...request, ranges: [...(request.ranges ?? []), ...range], order: { slot, descending, ...passed } };
+}
+
+type SlotOrder = ReadOrder & { readonly slot: number };
+
+/** `undefined` where the read begins with another number, or the class had another label when the id was given. */
+function keyBehind(
+  { ranges = [] }: FindRequest,
+  { slot, descending, from, behind }: SlotOrder,
+  { label }: LoadedClass,
+): string | undefined {
+  if (from === undefined || !behind?.startsWith(`${label}:`)) return undefined;
+  const isNarrowed = ranges.some(
+    (range) => range.slot === slot && (descending ? (range.to ?? from) < from : (range.from ?? from) > from),
+  );
+  return isNarrowed ? undefined : behind.slice(label.length + 1);
 }
 
 /** The first of what the streams hold, up to where one of them has to be read on. */

@@ -35,9 +35,14 @@ export type Settled =
   /**
    * INSERT: for the rows of each class a time for each row, or one for all. The rows of all `orderedRows` of a batch keep
    * their order; a version that made other ids of them does not know that kind, and leaves the batch to the next
-   * controller. `rows` are those that it settled.
+   * controller. `rows` are those that it settled; a version between the two settled ordered rows as `rows` with
+   * `isOrdered`.
    */
-  | { readonly kind: "rows" | "orderedRows"; readonly timesUs: readonly (readonly number[])[] }
+  | {
+      readonly kind: "rows" | "orderedRows";
+      readonly timesUs: readonly (readonly number[])[];
+      readonly isOrdered?: true;
+    }
   /** UPDATE and DELETE: the objects found, and what the SELECTs in its condition answered where that is asked again. */
   | { readonly kind: "found"; readonly found: readonly FoundObjects[]; readonly answers?: SubAnswers };
 

@@ -32,9 +32,13 @@ test("rows of a batch that was settled before an upgrade have the ids that were 
   ]);
 });
 
-test("rows of all statements of a batch are in one order", async () => {
+test.each<Settled>([
+  { kind: "orderedRows", timesUs: [[1_000]] },
+  // The form of the version before this one: a batch that it left open goes on with the ids that it may have stored.
+  { kind: "rows", timesUs: [[1_000]], isOrdered: true },
+])("rows of all statements of a batch are in one order, settled as %j", async (settled) => {
   const place = { identity: "batch/b1/of/0", isOrdered: true };
-  expect(await identities({ kind: "orderedRows", timesUs: [[1_000]] })).toEqual([
+  expect(await identities(settled)).toEqual([
     { ...place, ordinal: 2 * 2 ** 24 },
     { ...place, ordinal: 2 * 2 ** 24 + 1 },
   ]);
@@ -44,4 +48,9 @@ test("rows that get later times stay in that order", () => {
   const settled = { kind: "orderedRows", timesUs: [[1], [2, 3]] } as const;
   const later = retimedIn(settled, { at: 1, places: [0], count: 2 }, 9);
   expect(later).toEqual({ kind: "orderedRows", timesUs: [[1], [9, 3]] });
+  expect(retimedIn({ ...settled, kind: "rows", isOrdered: true }, { at: 1, places: [0], count: 2 }, 9)).toEqual({
+    ...later,
+    kind: "rows",
+    isOrdered: true,
+  });
 });

@@ -49,7 +49,7 @@ class RepeatableInsert implements Repeatable {
   async make(settled: Settled, { identity, batch, signal, retimed }: Making): Promise<readonly Row[]> {
     // A kind of a later version is left to its controllers.
     if (settled.kind !== "rows" && settled.kind !== "orderedRows") throw new RangeError("an insert is settled as rows");
-    const isOrdered = settled.kind === "orderedRows";
+    const isOrdered = settled.kind === "orderedRows" || settled.isOrdered === true;
     const ids: string[] = [];
     for (const [at, work] of this.#works.entries()) {
       new Slices({ ...this.#context, signal }).check();

@@ -31,7 +31,9 @@ export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
   const from = paging?.after?.[0];
   // Rows without a value come before all others, where no index has them.
   const isAscending = !first?.descending;
-  if (rows <= 0 || (isAscending && !isOfAll) || (paging?.after && typeof from !== "number")) return undefined;
+  if (rows <= 0 || (isAscending && !isOfAll)) return undefined;
+  // Rows come with what their relations lead to later: which of them are behind a page is not known until then.
+  if (paging?.after && (typeof from !== "number" || (follows && plan.orderBy.some(mayFollow)))) return undefined;
   const isById = scope.classes.length === 1 && plan.orderBy.slice(1).every((order) => isIdIn(order, !isAscending));
   const id = paging?.after?.at(-1);
   const behind = isById && typeof id === "string" && isPlainId(id) ? { behind: id } : {};
@@ -41,6 +43,11 @@ export function inOrderPlan(plan: SelectPlan): InOrderPlan | undefined {
     isOfAll,
     isById,
   };
+}
+
+/** Computed values may be made of what a relation leads to. */
+function mayFollow({ value }: OrderPlan): boolean {
+  return value.kind !== "field" || value.field.relation !== undefined || value.field.computed !== undefined;
 }
 
 /** The class is the same for all rows. */

@@ -85,11 +85,15 @@ export function withArrival(
 
 function byArrival(descending: boolean, scope: Scope): OrderPlan {
   const id = scope.bind({ kind: "field", parts: ["id"], span: NOWHERE });
-  const field = { ...id, label: ARRIVAL, name: ARRIVAL, pseudo: undefined, isArrival: true as const };
-  return { label: ARRIVAL, value: { kind: "field", field }, descending };
+  const isMixed = new Set(scope.classes.map(({ kind }) => kind)).size > 1;
+  const label = isMixed ? ARRIVAL_OF_KINDS : ARRIVAL;
+  const field = { ...id, label, name: label, pseudo: undefined, isArrival: true as const };
+  return { label, value: { kind: "field", field }, descending };
 }
 
 const ARRIVAL = "arrival";
+/** Ids have another form where they are compared with those of the other kind. */
+const ARRIVAL_OF_KINDS = "arrival of several kinds";
 
 function timeOrder(orderBy: readonly OrderPlan[]): OrderPlan | undefined {
   return orderBy.find(({ value }) => value.kind === "field" && isTimeOfRow(value.field.pseudo));
@@ -138,8 +142,10 @@ function statementHash(select: Select, values: Arguments, order: readonly OrderP
   const text = printStatement(withZones({ ...select, cursor: undefined, limit: undefined }));
   const given = values.filter((_, index) => !changing.includes(index));
   // Earlier versions had the ids of one time ascending, and rows of one time by class: by their cursors rows would be missed.
-  const isByArrival = order.some(({ value }) => value.kind === "field" && value.field.isArrival);
-  const places = [...(isByArrival ? [ARRIVAL] : []), ...(order.at(-1)?.descending ? ["id desc"] : [])];
+  const arrivals = order.flatMap(({ value }) =>
+    value.kind === "field" && value.field.isArrival ? value.field.label : [],
+  );
+  const places = [...arrivals, ...(order.at(-1)?.descending ? ["id desc"] : [])];
   return createHash("sha256")
     .update(JSON.stringify([text, given, ...places]))
     .digest("base64url")

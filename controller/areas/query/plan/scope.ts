@@ -7,6 +7,7 @@ import {
   parseConditionText,
   printField,
 } from "../../../../common/mql/index.ts";
+import { setMember } from "../../../../common/members.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
 import { type ClassAccess, type Principal, rowLimit, type RowTest } from "../../permissions/index.ts";
@@ -197,13 +198,12 @@ export class Scope implements Fields<ObjectRow> {
 
   /** Columns a row's class lacks are left out; columns that are not set are null. */
   wholeRow(): (row: ObjectRow, result: Row) => void {
-    const { tree } = this;
-    const cells = cellsOf(this);
+    const [tree, cells] = [this.tree, cellsOf(this)];
     return (row, result) => {
       const hidden = cells?.hiddenIn(row);
       for (const pseudo of tree.pseudoFields) result[pseudo] = readPseudo(pseudo, row);
       for (const { name } of tree.columnsOf(row.class))
-        result[name] = hidden?.has(name) ? null : (row.values[name] ?? null);
+        setMember(result, name, hidden?.has(name) ? null : (row.values[name] ?? null));
     };
   }
 

@@ -1,5 +1,6 @@
 import { AppError } from "../../../../common/errors.ts";
 import { QUERY_DEFAULT_LIMIT_ROWS } from "../../../../common/limits.ts";
+import { memberOf } from "../../../../common/members.ts";
 import { type Operand, type OrderItem, printOperand, type Union } from "../../../../common/mql/index.ts";
 import { chained } from "../../../../common/pages.ts";
 import type { Row } from "../../../../common/value.ts";
@@ -77,7 +78,7 @@ function unitedHolding(
   const rows = plan.isAll ? all : distinct(all, input.memory);
   if (plan.sort === "none") return windowed(rows, plan);
   const { arrivals } = input;
-  const keysOf = (row: Row): SortKey[] => plan.orderBy.map(({ kind, name }) => sortKey(kind, row[name]));
+  const keysOf = (row: Row): SortKey[] => plan.orderBy.map(({ kind, name }) => sortKey(kind, memberOf(row, name)));
   if (arrivals?.descending === undefined)
     return windowed(
       sorted(plan, { ...input, source: rows }, (row) => ({ keys: keysOf(row), row })),
