@@ -45,6 +45,17 @@ test("the mark at the beginning of a long body is no part of it", async () => {
   expect(await read(Buffer.from(`\ufeff${"a".repeat(500)}`)).text).toBe("a".repeat(500));
 });
 
+test.each([
+  ["a text", Buffer.from("x\u{1f600}主"), "x\u{1f600}主"],
+  ["a text behind the mark of UTF-8", Buffer.from("\ufeffa\ufeff"), "a\ufeff"],
+  ["nothing", Buffer.alloc(0), ""],
+])("a body in one piece is read as one in many: %s", async (_name, bytes, text) => {
+  const options = { contentType: "text/plain", isForm: false, bound: BOUND, memory, slices: slicesOfOneStep().slices };
+  const pieces = bytes.length === 0 ? [] : [bytes];
+  expect(await readBody(Readable.from(pieces), options)).toEqual({ text, form: undefined });
+  await expect(readBody(Readable.from([Buffer.of(0x61, 0xff)]), options)).rejects.toMatchObject({ code: "invalid" });
+});
+
 const form = async (bytes: Buffer, contentType = "application/x-www-form-urlencoded") => {
   const { slices } = slicesOfOneStep();
   const read = await readBody(sourceOf(bytes), { contentType, isForm: true, bound: BOUND, memory, slices });
