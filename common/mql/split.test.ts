@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../test/helpers/clock.ts";
-import { parseScript, printStatement, StatementSplitter } from "./index.ts";
+import { parseScript, printStatement, StatementSplitter, type StatementText } from "./index.ts";
 
 function split(
   text: string,
   pieces: (rest: string) => number = (rest) => rest.length,
 ): readonly (readonly [string, number, number])[] {
   const splitter = new StatementSplitter();
-  const found = [];
+  const found: (StatementText | undefined)[] = [];
   for (let at = 0; at < text.length; ) {
     const size = Math.max(1, pieces(text.slice(at)));
     found.push(...splitter.take(text.slice(at, at + size)));
     at += size;
   }
   found.push(...splitter.end());
-  return found.map((one) => [one.text, one.start.line, one.start.column] as const);
+  return found.flatMap((one) => (one ? [[one.text, one.start.line, one.start.column] as const] : []));
 }
 
 const AWKWARD = [
@@ -65,5 +65,15 @@ test("a statement is handed on before the one behind it is looked for", () => {
   const taken = splitter.take(`select * from /a;select * from /b;${" ".repeat(200)}`);
   expect(taken.next().value).toMatchObject({ text: "select * from /a" });
   taken.return(undefined);
-  expect(Array.from(splitter.end(), ({ text }) => text)).toEqual(["select * from /b"]);
+  expect(Array.from(splitter.end(), (found) => found?.text)).toEqual(["select * from /b"]);
 });
+
+test.each([";", "--\n", "''", "/**/", "case when "])(
+  "who reads a text without statements has a turn now and then: %j",
+  (mark) => {
+    const splitter = new StatementSplitter();
+    const turns = [...splitter.take(mark.repeat(20_000))];
+    expect(turns.length).toBeGreaterThanOrEqual(50);
+    expect(new Set(turns)).toEqual(new Set([undefined]));
+  },
+);

@@ -11,6 +11,8 @@ export interface StatementText {
 /** The current enclosure, named by the sign that closes it. */
 type Enclosure = "'" | '"' | "`" | "\n" | "*/";
 
+/** Marks between two turns of the reader where no statement ends: less than half a millisecond. */
+const MARKS_PER_TURN = 256;
 /** Number of characters after a position that decide which token begins there. */
 const LOOKAHEAD_CHARACTERS = 80;
 /** A word next to letters or in a path is no bracket. `case` opens only before `when`, or before a word and `when`. */
@@ -54,21 +56,25 @@ export class StatementSplitter {
   #cases = 0;
   #enclosure: Enclosure | undefined;
 
-  /** Yields the statements that this piece completes, each found when it is asked for. Read all before the next call. */
-  *take(piece: string): Generator<StatementText> {
+  /**
+   * Yields the statements that this piece completes, each found when it is asked for. Read all before the next call.
+   * `undefined` comes now and then, so that a reader can give way where no statement ends.
+   */
+  *take(piece: string): Generator<StatementText | undefined> {
     this.#held += piece;
     yield* this.#scan(LOOKAHEAD_CHARACTERS);
     if (this.#held.length > MQL_TEXT_MAX_CHARACTERS + piece.length) throw this.#tooLong();
   }
 
-  /** Yields the last statement, which needs no separator. */
-  *end(): Generator<StatementText> {
+  /** Yields the last statement, which needs no separator. `undefined` as in `take`. */
+  *end(): Generator<StatementText | undefined> {
     yield* this.#scan(0);
     yield* this.#cut(this.#held.length);
   }
 
-  *#scan(lookahead: number): Generator<StatementText> {
-    for (;;) {
+  *#scan(lookahead: number): Generator<StatementText | undefined> {
+    for (let marks = 1; ; marks += 1) {
+      if (marks % MARKS_PER_TURN === 0) yield undefined;
       const until = this.#held.length - lookahead;
       if (this.#at >= until) return;
       if (this.#enclosure === undefined) yield* this.#plain(until);

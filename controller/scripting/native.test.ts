@@ -49,6 +49,13 @@ test("one look counts for no more than the time between two", async () => {
   expect(await look(1)).toBe(1);
 });
 
+test("a look that could only read the time of the process takes nothing away from those behind it", async () => {
+  let looks = 0;
+  const { look } = watched(7, () => (++looks === 2 ? 100 * MAX_MS : looks * LOOK_MS));
+  expect(await look(SCRIPT_NATIVE_LOOKS + 1)).toBe(0);
+  expect(await look(1)).toBe(1);
+});
+
 test("one such moment, and the time begins anew", async () => {
   const { line, look } = watched(7);
   await look(SCRIPT_NATIVE_LOOKS);

@@ -1,4 +1,4 @@
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,6 +98,17 @@ test("a port belongs to the process that asked for it until that ends, with a li
   await stopDaemon(other);
   expect(await freePorts(1, undefined, only)).toEqual([port]);
   await expect(freePorts(1, undefined, only)).rejects.toThrow("No free ports");
+});
+
+test.runIf(process.platform === "linux")("a port that others have leaves nothing open here", async () => {
+  const port = await portNobodyHas();
+  const only = { first: port, last: port };
+  await freePorts(1, undefined, only);
+  const open = async (): Promise<number> => (await readdir("/proc/self/fd")).length;
+  const before = await open();
+  // It is asked for a hundred times.
+  await expect(freePorts(1, undefined, only)).rejects.toThrow("No free ports");
+  expect((await open()) - before).toBeLessThan(50);
 });
 
 /** A port without a listener: the system assigned it, and the listener is closed again. */

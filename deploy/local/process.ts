@@ -137,15 +137,20 @@ export async function freePorts(
  */
 async function claim(port: number, addresses: readonly string[]): Promise<boolean> {
   const sign = createSocket("udp4").unref();
-  if (!(await isGranted(sign, () => sign.bind({ port, address: "127.0.0.1", exclusive: true })))) return false;
+  const bind = (): unknown => sign.bind({ port, address: "127.0.0.1", exclusive: true });
+  const isClaimed = (await isGranted(sign, bind)) && (await isFree(port, addresses));
+  // A socket that was refused its port stays open as well.
+  if (!isClaimed) sign.close();
+  return isClaimed;
+}
+
+async function isFree(port: number, addresses: readonly string[]): Promise<boolean> {
   const servers: Server[] = [];
   try {
     for (const address of addresses) {
       const server = createServer();
       servers.push(server);
-      if (await isGranted(server, () => server.listen(port, address))) continue;
-      sign.close();
-      return false;
+      if (!(await isGranted(server, () => server.listen(port, address)))) return false;
     }
     return true;
   } finally {

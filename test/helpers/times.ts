@@ -7,6 +7,20 @@ export const TIMES = Number(process.env["ODP_TEST_TIMES"] ?? 1);
 export const AGED_CHANGES = TIMES > 1 ? 10_000 : 2_000;
 
 /**
+ * Returns the seeds of a random test: those that once found something, and `count` others; `npm run soak` takes more of
+ * them, beginning with its own. `ODP_TEST_SEED` alone replays that seed.
+ */
+export function seedsOf(
+  found: readonly number[],
+  count: number,
+  { times = TIMES, seed = process.env["ODP_TEST_SEED"] }: { times?: number; seed?: string | undefined } = {},
+): readonly number[] {
+  const first = Number(seed || 1);
+  if (seed && times === 1) return [first];
+  return [...found, ...Array.from({ length: count * times }, (_, index) => first + index)];
+}
+
+/**
  * True if measured times have bounds, as with `npm run soak -- --timed N`. All other runs assert counts, because a busy
  * machine may pause for seconds.
  */

@@ -18,14 +18,12 @@ import { gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { LogAgent } from "../../../test/helpers/log-agent.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { seedsOf } from "../../../test/helpers/times.ts";
 import type { Log } from "../../log.ts";
 
 /** Seeds that found something once; what they find depends on the moment as well. */
 const FOUND: readonly number[] = [7, 9, 12];
-const SEEDS = process.env["ODP_TEST_SEED"]
-  ? [Number(process.env["ODP_TEST_SEED"])]
-  : [...FOUND, ...Array.from({ length: TIMES }, (_, index) => index + 1)];
+const SEEDS = seedsOf(FOUND, 1);
 const STEPS = 40;
 const GENERATIONS = 5;
 const DEADLINE_MS = 30_000;

@@ -21,15 +21,13 @@ import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { seededRandom } from "../../../test/helpers/clock.ts";
 import { prove } from "../../../test/helpers/evidence.ts";
 import { LogAgent } from "../../../test/helpers/log-agent.ts";
-import { TIMES } from "../../../test/helpers/times.ts";
+import { seedsOf } from "../../../test/helpers/times.ts";
 import type { Log } from "../../log.ts";
 
 /** Seeds that found something once; what they find depends on the moment as well. */
 const FOUND: readonly number[] = [45, 51, 77, 85, 119, 137];
-const SEEDS = process.env["ODP_TEST_SEED"]
-  ? [Number(process.env["ODP_TEST_SEED"])]
-  : [...FOUND, ...Array.from({ length: 8 * TIMES }, (_, index) => index + 1)];
-const PACKED_SEEDS = Array.from({ length: TIMES }, (_, index) => index + 1);
+const SEEDS = seedsOf(FOUND, 8);
+const PACKED_SEEDS = seedsOf([], 1);
 const STEPS = 40;
 const GENERATIONS = 5;
 const DEADLINE_MS = 30_000;

@@ -53,7 +53,10 @@ export interface NotedRow {
  * those that the script itself would define. Returns the number of parts. Faults are reported together, at most
  * `IMPORT_FAULTS_MAX`, and as many places of rows that are too far in the future.
  */
-export async function checkScript(parts: AsyncIterable<ScriptPart>, context: CheckContext): Promise<number> {
+export async function checkScript(
+  parts: AsyncIterable<ScriptPart | undefined>,
+  context: CheckContext,
+): Promise<number> {
   const slices = new Slices({ ...context, tenant: context.principal.tenant });
   const faults: AppError[] = [];
   const targets = new OpenTargets();
@@ -61,6 +64,10 @@ export async function checkScript(parts: AsyncIterable<ScriptPart>, context: Che
   const order = new PastOrder();
   let total = 0;
   for await (const part of parts) {
+    if (!part) {
+      if (slices.isOverNow()) await slices.pause();
+      continue;
+    }
     total += 1;
     faults.push(...(part.faults ?? []));
     await checkPart(part, { ...context, part, targets, ahead, order, slices }).catch((error: unknown) =>

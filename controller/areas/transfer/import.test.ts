@@ -362,3 +362,11 @@ test("others have the thread while one statement of many rows is parsed, checked
   expect(planned).toBeGreaterThanOrEqual(200);
   expect(pauses.count).toBeGreaterThanOrEqual(570);
 });
+
+test("others have the thread while a script goes on without a statement, as it is checked and as it is written", async () => {
+  // Marks in which no statement ends: a turn after each 256 of them.
+  const [marks, turns] = [50_000, 195];
+  using pauses = new CountedPauses();
+  await transfer.take(admin, `${";".repeat(marks)}create class if not exists /matrix/blank (n int);`);
+  expect(pauses.count).toBeGreaterThanOrEqual(2 * turns - 10);
+});

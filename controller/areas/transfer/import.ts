@@ -37,8 +37,11 @@ export interface Upload {
   readonly name: string;
   /** The MQL script to store and execute. Called several times. */
   content(): AsyncIterable<Uint8Array>;
-  /** The same script in parts that know their places in the client's upload. */
-  parts(): AsyncIterable<ScriptPart>;
+  /**
+   * The same script in parts that know their places in the client's upload. `undefined` comes now and then, as in
+   * `scriptParts`.
+   */
+  parts(): AsyncIterable<ScriptPart | undefined>;
   /** Called for each row when it is checked. An error that it throws is a fault of the row. */
   note?(row: NotedRow): Promise<void>;
 }

@@ -32,11 +32,18 @@ export interface FaultPlace {
   readonly field?: string;
 }
 
-/** Yields the statements of a script as they come; never holds all of them. A reader may give way between any two. */
-export async function* scriptParts(bytes: AsyncIterable<Uint8Array>, encoding?: Encoding): AsyncGenerator<ScriptPart> {
+/**
+ * Yields the statements of a script as they come; never holds all of them. A reader may give way between any two.
+ * `undefined` comes now and then, for a reader of a script in which no statement ends.
+ */
+export async function* scriptParts(
+  bytes: AsyncIterable<Uint8Array>,
+  encoding?: Encoding,
+): AsyncGenerator<ScriptPart | undefined> {
   const splitter = new StatementSplitter();
-  for await (const piece of scriptText(bytes, encoding)) for (const found of splitter.take(piece)) yield partOf(found);
-  for (const found of splitter.end()) yield partOf(found);
+  for await (const piece of scriptText(bytes, encoding))
+    for (const found of splitter.take(piece)) yield found && partOf(found);
+  for (const found of splitter.end()) yield found && partOf(found);
 }
 
 /** The text of a script. Bytes that are invalid in its encoding (UTF-8 if absent) are an error. */

@@ -109,20 +109,21 @@ export class ScriptWriter {
   }
 
   /** Throws the reason of the signal when it fires. Everything saved by then is written. */
-  async write(parts: () => AsyncIterable<ScriptPart>, signal: AbortSignal): Promise<void> {
+  async write(parts: () => AsyncIterable<ScriptPart | undefined>, signal: AbortSignal): Promise<void> {
     if (this.#pass === "objects") await this.#writeAll(parts(), signal);
     if (!this.#isRelated) return;
     if (this.#pass === "objects") [this.#pass, this.#done, this.#rows] = ["relations", 0, 0];
     await this.#writeAll(parts(), signal);
   }
 
-  async #writeAll(parts: AsyncIterable<ScriptPart>, signal: AbortSignal): Promise<void> {
+  async #writeAll(parts: AsyncIterable<ScriptPart | undefined>, signal: AbortSignal): Promise<void> {
     const slices = new Slices({ tenant: this.#principal.tenant, clock: this.#dependencies.clock, signal });
     const first = this.#done;
     let at = 0;
     for await (const part of parts) {
-      at += 1;
-      if (at <= first) continue;
+      if (part) at += 1;
+      if ((!part || at <= first) && slices.isOverNow()) await slices.pause();
+      if (!part || at <= first) continue;
       await this.#take(part, at === first + 1, slices);
       if (slices.isOver()) await slices.pause();
     }
