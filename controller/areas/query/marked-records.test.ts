@@ -144,6 +144,17 @@ describe("marks and _rawbytes", () => {
       { marks: ["malformed"], _rawbytes: null, size: body.length },
     ]);
   });
+
+  test("a record that is only too large with its marks is stored without them", async () => {
+    await rows("create class /matrix/largest (n int, host varchar, body text) with kind=record");
+    const view = (await objects.catalog(admin)).get("/matrix/largest");
+    const empty = ["n", "host", "body"].flatMap((name) => [view?.column(name)?.number, name === "n" ? 0 : "h"]);
+    // A long text has a head of five bytes in place of one.
+    const body = "x".repeat(OBJECT_MAX_BYTES - encodePacked(empty).length - 4 + 1);
+    await ingest("/matrix/largest", [{ marks: ["cut"] }, { marks: ["cut", "malformed"], rawBytes: RAW }], { body });
+    const found = await rows("select marks, _rawbytes, length(body) as size from /matrix/largest");
+    expect(found).toEqual(Array(2).fill({ marks: null, _rawbytes: null, size: body.length }));
+  });
 });
 
 test("a record without marks is stored as by earlier versions, which find no column behind those of the class", async () => {
