@@ -106,6 +106,7 @@ const WITHOUT_PERMISSION: Readonly<Record<string, Readonly<Record<string, string
     maintain: "maintenance",
     close: "at the end",
   },
+  RawBytesShares: { [EVERY]: "no service" },
   RecentRecords: { [EVERY]: "for services that checked who may see raw records" },
   RecordWriter: { [EVERY]: "the agent's certificate is the right" },
   RuleRetries: { [EVERY]: "of records that the certificate of an agent brought; a body has the rights of its author" },

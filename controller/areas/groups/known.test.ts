@@ -67,6 +67,14 @@ test("a column of a condition without a class, which no class has, is told: a cl
   ]);
 });
 
+test("marks of records are columns of a class, and of no class where none is named", async () => {
+  await objects.createClass(admin, { path: "/matrix/line", kind: "record", columns: [] });
+  expect(
+    await warningsOf({ readexps: ["/matrix/line: marks is null"], fields: { "/matrix/line": "-_rawbytes" } }),
+  ).toEqual([]);
+  expect(await warningsOf({ readexps: ["marks is null"] })).toEqual(["readexps: no class has a column marks now."]);
+});
+
 test("a class that is not there is told, and taken, as it may be made later", async () => {
   const told = [
     "There is no class /matrix/etn now; did you mean /matrix/ent?",

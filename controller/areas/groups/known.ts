@@ -71,7 +71,8 @@ function checkClasses(edit: GroupEdit, known: Known): readonly string[] {
  */
 function unknownAnywhere(column: string, known: Known): readonly string[] {
   const views = known.catalog.tree("/");
-  if (isColumn(column, views, known)) return [];
+  const ownColumns = views.map(({ columns }) => ({ columns }));
+  if (isColumn(column, ownColumns, known)) return [];
   return [`readexps: no class has a column ${column} now${meant(column, seenColumns(views, known))}`];
 }
 
@@ -85,7 +86,9 @@ function checkColumn(
   throw new AppError("invalid", `${where}: there is no column ${column}${meant(column, seen)}`);
 }
 
-function isColumn(column: string, views: readonly ClassView[], { catalog }: Pick<Known, "catalog">): boolean {
+type Columns = Pick<ClassView, "columns" | "recordColumns">;
+
+function isColumn(column: string, views: readonly Columns[], { catalog }: Pick<Known, "catalog">): boolean {
   const name = column.toLowerCase();
   const has = (one: string): boolean => one.toLowerCase() === name;
   if (FIELDS_OF_ALL.has(name) || catalog.edgeTypes().some((type) => has(type.name))) return true;

@@ -5,7 +5,10 @@ import { realClock } from "../../../test/helpers/clock.ts";
 import { openTestIngest, recordsEntry, TestOutbox } from "../../../test/helpers/ingest.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 import { testPrincipal, testRuntime } from "../../../test/helpers/runtime.ts";
+import { systemPrincipal } from "../permissions/index.ts";
 import { QueryService } from "../query/index.ts";
+import type { Rule } from "../rules/index.ts";
+import { RecordWriter } from "./index.ts";
 
 const ADMIN = testPrincipal();
 const KEY = "/matrix/rules/line";
@@ -78,4 +81,30 @@ test("an agent that sends no raw bytes, or lengths that are none, leaves the mar
     { name: "d", marks: ["malformed"], _rawbytes: base64("6464") },
     { name: "e", marks: ["malformed"], _rawbytes: null },
   ]);
+});
+
+test("objects that a rule makes of one record share its raw bytes; the first one has them all", async () => {
+  await query.rows(ADMIN, "delete from /matrix/line");
+  const rule = await world.rules.load(ADMIN, KEY);
+  const parse: Rule["parse"] = (...call) =>
+    rule.parse(...call).flatMap((one) => ["", "+1", "+2"].map((part) => ({ ...one, part })));
+  const entry = recordsEntry(1, [], KEY);
+  if (entry.body?.$case !== "records") throw new Error("records");
+  const half = Buffer.alloc(RECORD_MAX_BYTES / 2, 0xff);
+  entry.body.value.records = [Buffer.concat([half, Buffer.from(",1")]), Buffer.from("b\xff,2", "latin1")];
+  const batch = {
+    principal: systemPrincipal("matrix", "/matrix", ""),
+    source: { tenant: "matrix", host: "web-1", streamId: "stream-shared" },
+    entries: [entry],
+    rules: new Map([[KEY, { ...rule, parse }]]),
+    foreign: new Set<string>(),
+    foreignCommands: new Set<string>(),
+    missing: 0,
+  };
+  const classes = { runs: "/system/policyrun", gaps: "/system/policygap" };
+  await new RecordWriter({ objects: world.objects, classes, clock: realClock }).write([batch]);
+  const rows = await query.rows(ADMIN, "select n, marks, _rawbytes from /matrix/line order by n");
+  expect(rows.map(({ marks }) => marks)).toEqual(Array(6).fill(["malformed"]));
+  expect(rows.filter(({ n, _rawbytes: raw }) => n === 1 && raw !== null)).toHaveLength(1);
+  expect(rows.filter(({ n, _rawbytes: raw }) => n === 2 && raw === base64("62ff2c32"))).toHaveLength(3);
 });

@@ -20,6 +20,7 @@ import {
   headingsOf,
   type ParseFault,
   ParseSlices,
+  RawBytesShares,
   refusedTime,
   type RawRecord,
   type RecentRecords,
@@ -211,9 +212,8 @@ export class RecordWriter {
     const marked = markedRecords(records);
     if (batch.again === undefined) this.#mark({ entry, records }, marked, faults);
     const { timeMs } = entry;
-    const first = batch.again?.ordinal ?? 0;
-    const firstUs = batch.writeUs?.get(entry.sequence);
-    const waiting = new Set<number>();
+    const [first, firstUs] = [batch.again?.ordinal ?? 0, batch.writeUs?.get(entry.sequence)];
+    const [waiting, shares] = [new Set<number>(), new RawBytesShares()];
     for (const parsed of await slices.parse(rule, raw)) {
       const { part = "" } = parsed;
       const ordinal = first + parsed.ordinal;
@@ -233,7 +233,7 @@ export class RecordWriter {
           identity: identity + part,
           ordinal,
           writeUs,
-          marked: marked.get(parsed.ordinal),
+          marked: shares.take(parsed.ordinal, marked.get(parsed.ordinal)),
         };
         rows.add(path, { record, faults, records, by, basis: basisOf(rule, path) });
         continue;

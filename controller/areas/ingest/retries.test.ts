@@ -143,6 +143,19 @@ test("one too large for a cell is not kept", async () => {
   expect(await rows()).toEqual([]);
 });
 
+test("one that is only too large with its raw bytes is kept without them, as malformed", async () => {
+  const entry = recordsEntry(7, ["x".repeat(CELL_MAX_BYTES / 2)], KEY);
+  if (entry.body?.$case !== "records") throw new Error("records");
+  const raw = Buffer.alloc(CELL_MAX_BYTES / 2);
+  Object.assign(entry.body.value, { malformed: [0], raw, rawLengths: [raw.length] });
+  expect(await retries.keep(PLATFORM, waiting({ entry }), 0)).toBe(true);
+  await round();
+  const kept = tried[0]?.entries[0]?.body;
+  if (kept?.$case !== "records") throw new Error("records");
+  const { records, malformed, raw: left } = kept.value;
+  expect([records[0]?.length, malformed, left.length]).toEqual([CELL_MAX_BYTES / 2, [0], 0]);
+});
+
 test("who may write rules can take one out by MQL, which is not tried again", async () => {
   await retries.keep(PLATFORM, waiting(), 0);
   const { guard } = retryClass(objects);

@@ -80,15 +80,9 @@ export class RuleRetries implements RetryKeeper {
 
   async keep(principal: Principal, waiting: Waiting, intervalMs: number): Promise<boolean> {
     const { entry, host, error, attempts, writeUs, streamId, digest, ordinal } = waiting;
-    const work: Stored = {
-      streamId,
-      digest,
-      ordinal,
-      attempts,
-      ...(writeUs !== undefined && { writeUs }),
-      entry: Buffer.from(Entry.encode(entry).finish()).toString("base64"),
-    };
-    const text = JSON.stringify(work);
+    const work = { streamId, digest, ordinal, attempts, ...(writeUs !== undefined && { writeUs }) };
+    const whole = textOf(work, entry);
+    const text = whole.length < CELL_MAX_BYTES ? whole : textOf(work, withoutRawBytes(entry));
     if (text.length >= CELL_MAX_BYTES) return false;
     const records = entry.body?.$case === "records" ? entry.body.value : undefined;
     const row: Row = {
@@ -151,6 +145,18 @@ export class RuleRetries implements RetryKeeper {
     const id = view && idFromColumns(view, keyOf(of));
     return view && id !== undefined ? { id, class: view.path } : undefined;
   }
+}
+
+function textOf(work: Omit<Stored, "entry">, entry: Entry): string {
+  const stored: Stored = { ...work, entry: Buffer.from(Entry.encode(entry).finish()).toString("base64") };
+  return JSON.stringify(stored);
+}
+
+/** The raw bytes of a record say once more what its text says. */
+function withoutRawBytes(entry: Entry): Entry {
+  if (entry.body?.$case !== "records") return entry;
+  const value = { ...entry.body.value, raw: Buffer.alloc(0), rawLengths: [] };
+  return { ...entry, body: { $case: "records", value } };
 }
 
 /** Answers how many records are to be tried once more. */

@@ -208,6 +208,40 @@ describe("a class is open without restriction", () => {
   });
 });
 
+test("a rule names columns in any case, and one of just that case where there is one", () => {
+  const view = {
+    path: "/m",
+    columns: [{ name: "Secret" }, { name: "HOST" }, { name: "host" }],
+    recordColumns: [{ name: "marks" }],
+  };
+  const hiddenBy = (rule: Pick<DataRule, "hidden" | "shown">): readonly string[] => {
+    const { hidden } = classAccess({ grants: [], data: [{ class: "/m", access: "read", ...rule }] }, view);
+    return ["Secret", "HOST", "host", "marks"].filter((name) => hidden.has(name));
+  };
+  expect(hiddenBy({ hidden: ["secret", "host", "MARKS"] })).toEqual(["Secret", "host", "marks"]);
+  expect(hiddenBy({ shown: ["secret", "host", "MARKS"] })).toEqual(["HOST"]);
+  expect(hiddenBy({ shown: ["secret", "host"], hidden: ["SECRET"] })).toEqual(["Secret", "HOST", "marks"]);
+});
+
+test("a rule that hides a column shows no raw bytes of records, even if it lists them", () => {
+  const view = { path: "/m", columns: [{ name: "n" }, { name: "secret" }], recordColumns: [{ name: "_rawbytes" }] };
+  const isHidden = (rule: Pick<DataRule, "hidden" | "shown">): boolean =>
+    classAccess({ grants: [], data: [{ class: "/m", access: "read", ...rule }] }, view).hidden.has("_rawbytes");
+  expect(isHidden({ shown: ["n", "_rawbytes"] })).toBe(false);
+  expect(isHidden({ shown: ["n", "_rawbytes"], hidden: ["secret"] })).toBe(true);
+  expect(isHidden({ hidden: ["secret"] })).toBe(true);
+  expect(isHidden({})).toBe(false);
+});
+
+test("a condition about any class that has its fields does not mean columns of the platform", () => {
+  const anywhere = [{ where: "marks > 50", fields: ["marks"] }];
+  const data: readonly DataRule[] = [{ class: "/m", access: "read", anywhere }];
+  const recordColumns = [{ name: "marks" }];
+  const whereOf = (view: Parameters<typeof classAccess>[1]) => classAccess({ grants: [], data }, view).where;
+  expect(whereOf({ path: "/m/line", columns: [{ name: "n" }], recordColumns })).toBeUndefined();
+  expect(whereOf({ path: "/m/exam", columns: [{ name: "Marks" }] })).toBe("marks > 50");
+});
+
 function opens(access: ClassAccess, row: ReadonlySet<string>, column: string, verb: "read" | "write"): boolean {
   return access.parts.some(
     ({ writable, where, hidden }) => (verb === "read" || writable) && holds(where, row) && !hidden.has(column),

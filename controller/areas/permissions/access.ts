@@ -145,25 +145,43 @@ export const MARKS_FIELD = "marks";
 /** Column of records with the bytes of a record that is not valid text. */
 export const RAW_BYTES_FIELD = "_rawbytes";
 
-/** Field names in conditions are matched without regard to case. */
-function isField({ columns, recordColumns = [] }: RuledClass, name: string): boolean {
+/**
+ * Field names in conditions are matched without regard to case. A condition about any class that has its fields does
+ * not mean columns of the platform: it would reach every class of records.
+ */
+function isField({ columns }: RuledClass, name: string): boolean {
   const lower = name.toLowerCase();
   if (columns === undefined || FIELDS_OF_ALL.has(lower)) return true;
-  return [...columns, ...recordColumns].some((column) => column.name.toLowerCase() === lower);
+  return columns.some((column) => column.name.toLowerCase() === lower);
 }
 
 const NONE_HIDDEN: HiddenColumns = new Set<string>();
 
-/** The raw bytes of a record say what any of its columns says, so they are hidden where one of these is. */
+/**
+ * The raw bytes of a record say what any of its columns says, so a rule that hides one of these hides them, even if it
+ * lists them among the columns that it shows: otherwise a user from whom a column is hidden could grant them.
+ */
 function hiddenBy(
   { hidden: byRule = [], shown }: DataRule,
   withheld: readonly string[],
-  { recordColumns = [] }: RuledClass,
+  view: RuledClass,
 ): HiddenColumns {
-  const hidden = [...byRule, ...withheld];
-  if (shown !== undefined) return new AllBut(shown, hidden);
-  if (hidden.length === 0) return NONE_HIDDEN;
-  return new Set([...hidden, ...recordColumns.map(({ name }) => name).filter((name) => name === RAW_BYTES_FIELD)]);
+  const named = [...called(byRule, view), ...withheld];
+  const { recordColumns = [] } = view;
+  const hasRaw = named.length > 0 && recordColumns.some(({ name }) => name === RAW_BYTES_FIELD);
+  const hidden = hasRaw ? [...named, RAW_BYTES_FIELD] : named;
+  if (shown !== undefined) return new AllBut(called(shown, view), hidden);
+  return hidden.length === 0 ? NONE_HIDDEN : new Set(hidden);
+}
+
+/** With the columns that are called like these in another case, where none is called so exactly. */
+function called(names: readonly string[], { columns = [], recordColumns = [] }: RuledClass): readonly string[] {
+  if (names.length === 0) return names;
+  const known = [...columns, ...recordColumns].map(({ name }) => name);
+  return names.flatMap((name) => {
+    const lower = name.toLowerCase();
+    return known.includes(name) ? [name] : [name, ...known.filter((one) => one.toLowerCase() === lower)];
+  });
 }
 
 class AllBut implements HiddenColumns {

@@ -144,6 +144,17 @@ describe("marks and _rawbytes", () => {
       { marks: ["malformed"], _rawbytes: null, size: body.length },
     ]);
   });
+
+  test("a record that is only too large with its marks is stored without them", async () => {
+    await rows("create class /matrix/largest (n int, host varchar, body text) with kind=record");
+    const view = (await objects.catalog(admin)).get("/matrix/largest");
+    const empty = ["n", "host", "body"].flatMap((name) => [view?.column(name)?.number, name === "n" ? 0 : "h"]);
+    // A long text has a head of five bytes in place of one.
+    const body = "x".repeat(OBJECT_MAX_BYTES - encodePacked(empty).length - 4 + 1);
+    await ingest("/matrix/largest", [{ marks: ["cut"] }, { marks: ["cut", "malformed"], rawBytes: RAW }], { body });
+    const found = await rows("select marks, _rawbytes, length(body) as size from /matrix/largest");
+    expect(found).toEqual(Array(2).fill({ marks: null, _rawbytes: null, size: body.length }));
+  });
 });
 
 test("a record without marks is stored as by earlier versions, which find no column behind those of the class", async () => {
@@ -203,6 +214,22 @@ describe("a name that is taken", () => {
     expect(await rows("select marks from /matrix/mixed")).toEqual([{ marks: ["cut"] }]);
   });
 
+  test("by a column of one class of a join means that one where no class is named", async () => {
+    await rows(`create class /matrix/joined (n int, host varchar) with kind=record;
+      create class /matrix/joins (host varchar, Marks varchar, keys(host));
+      insert into /matrix/joins host='h', Marks='mine'`);
+    await ingest("/matrix/joined", [{ marks: ["cut"] }]);
+    const from = "from /matrix/joins a left outer join (b:/matrix/joined) on a.host = b.host";
+    expect(await rows(`select Marks ${from}`)).toEqual([{ Marks: "mine" }]);
+    expect(await rows(`select marks ${from}`)).toEqual([{ Marks: "mine" }]);
+    expect(await rows(`select b.marks ${from}`)).toEqual([{ marks: ["cut"] }]);
+    await expect(
+      rows("select marks from /matrix/joined a left outer join (b:/matrix/line) on a.n = b.n"),
+    ).rejects.toMatchObject({
+      message: expect.stringContaining("a.marks or b.marks") as string,
+    });
+  });
+
   test("by a column that is dropped later is that of the platform again", async () => {
     await rows("create class /matrix/dropped (n int, host varchar, marks varchar) with kind=record");
     await ingest("/matrix/dropped", [{ marks: ["cut"] }], { marks: "mine" });
@@ -230,6 +257,25 @@ describe("rights", () => {
     expect(await ns("marks contains 'cut'", hidden)).toEqual([1, 3]);
     await expect(rows("select _rawbytes from /matrix/line", hidden)).rejects.toMatchObject({ code: "not_found" });
     expect(await rows("select _rawbytes from /matrix/line where n = 2", user(line))).toEqual([{ _rawbytes: RAW }]);
+  });
+
+  test("a row condition means the marks of the platform beside classes with a column of that name", async () => {
+    await rows(`create class /matrix/ruled (n int, host varchar) with kind=record;
+      create class /matrix/ruled/own (marks varchar) with kind=record;
+      create class /matrix/ruled/case (Marks varchar) with kind=record`);
+    await ingest("/matrix/ruled", [undefined, { marks: ["cut"] }]);
+    await ingest("/matrix/ruled/own", [{ marks: ["cut"] }], { n: 2, marks: "mine" });
+    await rows("insert into /matrix/ruled/own n=3");
+    await ingest("/matrix/ruled/case", [undefined], { n: 4, Marks: "mine" });
+    const seen = async (where: string) => {
+      const by = user({ class: "/matrix/ruled", access: "read", where });
+      const found = async (path: string) => (await rows(`select n from ${path} order by n`, by)).map(({ n }) => n);
+      const alone = [await found("/matrix/ruled"), await found("/matrix/ruled/own"), await found("/matrix/ruled/case")];
+      expect(await found("/matrix/ruled/")).toEqual(alone.flat());
+      return alone;
+    };
+    expect(await seen("marks is null")).toEqual([[0], [3], []]);
+    expect(await seen("marks is not null")).toEqual([[1], [2], [4]]);
   });
 
   test("a row condition sees the marks", async () => {

@@ -2,6 +2,7 @@ export { rulesArea } from "./area.ts";
 export { headingsOf } from "./csv-lines.ts";
 export { RuleBodies } from "./bodies.ts";
 export { misdatedText } from "./line-failures.ts";
+export { RawBytesShares } from "./line-marks.ts";
 export { RuleMemory } from "./memory.ts";
 export { ruleOwner } from "./owner.ts";
 export { FileParser, type FileSource, type OpenFile } from "./parse-file.ts";

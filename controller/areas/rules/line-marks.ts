@@ -11,7 +11,8 @@ export interface LineBytes {
   readonly encoding: Encoding;
 }
 
-const LINE_ENDS = /[\r\n]+$/;
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
 const REPLACEMENT = "\ufffd";
 
 /** Which lines of a text have malformed bytes, and which. */
@@ -20,6 +21,8 @@ export class LineMarks {
   /** Where each line begins, and behind the last one the end. */
   readonly #starts: readonly number[];
   readonly #malformed: ReadonlySet<number>;
+  /** Marks of the record that was asked about last: a rule may make many objects of one. */
+  #last: { readonly line: number; readonly marks: RecordMarks } | undefined;
 
   private constructor(of: LineBytes, starts: readonly number[], malformed: ReadonlySet<number>) {
     this.#of = of;
@@ -42,8 +45,8 @@ export class LineMarks {
       if (line.includes(REPLACEMENT)) {
         if (decodeText(bytes.subarray(from, to), encoding, { isWithin: from > 0 }).malformed > 0)
           malformed.add(starts.length);
-        read += to - from;
       }
+      read += to - from;
       starts.push(end < 0 ? bytes.length : end + encoding.unitBytes);
       place = feed < 0 ? text.length : feed + 1;
       if (read < LINE_MARKS_TURN_BYTES) continue;
@@ -57,14 +60,43 @@ export class LineMarks {
   marksOf(line: number, count: number): RecordMarks | undefined {
     const lines = Array.from({ length: count }, (_, at) => line + at);
     if (!lines.some((one) => this.#malformed.has(one))) return undefined;
+    if (this.#last?.line === line) return this.#last.marks;
     const { bytes, encoding } = this.#of;
     const whole = bytes.subarray(this.#starts[line - 1] ?? 0, this.#starts[line - 1 + count] ?? bytes.length);
-    const raw = encoding.unitBytes > 1 ? whole : withoutEnds(whole);
-    return { marks: ["malformed"], rawBytes: raw.subarray(0, RECORD_MAX_BYTES).toString("base64") };
+    const raw = withoutEnd(whole, encoding).subarray(0, RECORD_MAX_BYTES);
+    const marks: RecordMarks = { marks: ["malformed"], rawBytes: raw.toString("base64") };
+    this.#last = { line, marks };
+    return marks;
   }
 }
 
-function withoutEnds(bytes: Buffer): Buffer {
-  const tail = bytes.subarray(-2).toString("latin1");
-  return bytes.subarray(0, bytes.length - (LINE_ENDS.exec(tail)?.[0].length ?? 0));
+/** Without the line feed, and a carriage return before it. */
+function withoutEnd(bytes: Buffer, encoding: Encoding): Buffer {
+  const line = withoutUnit(bytes, LINE_FEED, encoding);
+  return line === bytes ? bytes : withoutUnit(line, CARRIAGE_RETURN, encoding);
+}
+
+function withoutUnit(bytes: Buffer, character: number, { unitBytes, newline }: Encoding): Buffer {
+  const at = bytes.length - unitBytes;
+  const unit = newline.map((byte) => (byte === 0 ? 0 : character));
+  return at >= 0 && at % unitBytes === 0 && bytes.subarray(at).equals(unit) ? bytes.subarray(0, at) : bytes;
+}
+
+/**
+ * Shares the raw bytes of a line out among the objects that a rule makes of it: they keep at most `RECORD_MAX_BYTES`
+ * together, the first one all of its own. A rule may make a hundred objects of a line.
+ */
+export class RawBytesShares {
+  /** Bytes that are taken, by line. */
+  readonly #taken = new Map<number, number>();
+
+  /** `marked`, without raw bytes if objects before it have taken the share of the line. */
+  take(line: number, marked: RecordMarks | undefined): RecordMarks | undefined {
+    if (marked?.rawBytes === undefined) return marked;
+    const before = this.#taken.get(line) ?? 0;
+    const taken = before + Buffer.byteLength(marked.rawBytes, "base64");
+    if (before > 0 && taken > RECORD_MAX_BYTES) return { marks: marked.marks };
+    this.#taken.set(line, taken);
+    return marked;
+  }
 }

@@ -8,7 +8,7 @@ import type { Workers } from "../../workers/index.ts";
 import type { RuleBodies } from "./bodies.ts";
 import type { RunLogs } from "../consolelog/index.ts";
 import type { LineFailures } from "./line-failures.ts";
-import type { LineMarks } from "./line-marks.ts";
+import { type LineMarks, RawBytesShares } from "./line-marks.ts";
 import { PathWatch } from "./paths.ts";
 import { HeadingLine, joinedLines } from "./csv-lines.ts";
 import { ParseSlices } from "./slices.ts";
@@ -111,6 +111,7 @@ export class RuleLines {
     of: Pick<LinesOf, "identity" | "isOrdered" | "marks">,
   ): Promise<void> {
     const good = new Map<string, LineRow[]>();
+    const shares = new RawBytesShares();
     for (const record of parsed) {
       const line = run.first + record.ordinal;
       if (!record.ok) {
@@ -124,7 +125,7 @@ export class RuleLines {
         continue;
       }
       if (timeFault !== undefined) run.misdated(line, timeFault);
-      const marked = of.marks?.marksOf(line, run.linesOf(line));
+      const marked = shares.take(line, of.marks?.marksOf(line, run.linesOf(line)));
       const made = { values, timeMs, ...run.identityOf(of, `${line}${part}`), ...(marked && { marked }) };
       const key = `${path}\n${by?.user ?? ""}`;
       const row = { line, class: path, by, record: made };

@@ -11,7 +11,10 @@ interface MarkedRow {
   readonly marked?: RecordMarks;
 }
 
-/** A row of a script, with what it says of the columns that the platform keeps of records. */
+/**
+ * A row of a script, with what it says of the columns that the platform keeps of records. Raw bytes without marks, as of
+ * a class that has a column `marks` itself, are of a malformed record.
+ */
 export function markedRow(row: Row, view: ClassView): MarkedRow {
   const { recordColumns = [] } = view;
   const [marks, raw] = [MARKS_FIELD, RAW_BYTES_FIELD].map((name) => {
@@ -21,8 +24,8 @@ export function markedRow(row: Row, view: ClassView): MarkedRow {
   if (!marks && !raw) return { values: row };
   const taken = [marks, raw].map((one) => one?.column.name);
   const values = Object.fromEntries(Object.entries(row).filter(([name]) => !taken.includes(name)));
-  const found = marksOf(marks?.value ?? []);
   const rawBytes = raw?.value;
+  const found = marksOf(marks ? (marks.value ?? []) : typeof rawBytes === "string" ? ["malformed"] : []);
   if (typeof rawBytes !== "string") return found.length === 0 ? { values } : { values, marked: { marks: found } };
   if (!found.includes("malformed"))
     throw new AppError("invalid", `[Valid] ${RAW_BYTES_FIELD} is only of records whose ${MARKS_FIELD} has malformed.`);

@@ -212,6 +212,7 @@ test("marked records come back with their marks and raw bytes; those of a class 
   ]);
   await transfer.objects.ingest(admin, "/matrix/marked/own", [
     { ...at, values: { n: 2, marks: "mine" }, marked: { marks: ["cut"] } },
+    { ...at, ordinal: 1, values: { n: 3, marks: "mine" }, marked: { marks: ["malformed"], rawBytes } },
   ]);
   const script = await transfer.script(admin, { class: "/matrix/marked/" });
   expect(script).toContain(`n = 1, marks = ['cut', 'malformed'], _rawbytes = '${rawBytes}'`);
@@ -225,10 +226,26 @@ test("marked records come back with their marks and raw bytes; those of a class 
   );
 });
 
+test("raw bytes that an export tells without marks come back as those of malformed records", async () => {
+  await transfer.query.rows(admin, "create class /matrix/unmarked (n int) with kind=record");
+  const rawBytes = Buffer.from("ff00", "hex").toString("base64");
+  await transfer.objects.ingest(admin, "/matrix/unmarked", [
+    { timeMs: Date.now() - 5_000, identity: "unmarked", values: { n: 1 }, marked: { marks: ["malformed"], rawBytes } },
+  ]);
+  const script = await transfer.script(admin, { class: "/matrix/unmarked", ignoredFields: ["marks"] });
+  expect(script).not.toContain("marks =");
+  await transfer.take(other, moved(script));
+  await transfer.take(other, "insert into /second/unmarked set n=2, _rawbytes=null;");
+  expect(await transfer.query.rows(other, "select n, marks, _rawbytes from /second/unmarked order by n")).toEqual([
+    { n: 1, marks: ["malformed"], _rawbytes: rawBytes },
+    { n: 2, marks: null, _rawbytes: null },
+  ]);
+});
+
 test.each([
   ["marks=['torn']", 'marks has cut and malformed, not "torn"'],
   ["marks='cut, torn'", "marks has cut and malformed"],
-  ["_rawbytes='YQ=='", "_rawbytes is only of records whose marks has malformed"],
+  ["marks=['cut'], _rawbytes='YQ=='", "_rawbytes is only of records whose marks has malformed"],
   ["marks=['malformed'], _rawbytes='?'", "_rawbytes"],
 ])("a script whose record has %s is refused", async (given, message) => {
   await transfer.query.rows(admin, "create class if not exists /matrix/badmarks (n int) with kind=record");

@@ -23,12 +23,15 @@ export function recordOf(view: LoadedClass, id: string, row: Row, marked?: Recor
   return expiresAtMs === undefined ? record : { ...record, expiresAtMs };
 }
 
-/** Without the raw bytes where the record would be too large with them. */
+/** Without the raw bytes, or else without the marks, where the record would be too large with them. */
 function encodeMarked(flat: readonly Value[], { marks, rawBytes }: RecordMarks): Uint8Array {
-  const values: readonly Value[] = [...flat, MARKS_NUMBER, [...marks]];
-  if (rawBytes === undefined) return encodePacked(values);
-  const whole = encodePacked([...values, RAW_BYTES_NUMBER, rawBytes]);
-  return whole.length <= OBJECT_MAX_BYTES ? whole : encodePacked(values);
+  const marked: readonly Value[] = [...flat, MARKS_NUMBER, [...marks]];
+  const forms = rawBytes === undefined ? [marked] : [[...marked, RAW_BYTES_NUMBER, rawBytes], marked];
+  for (const form of forms) {
+    const value = encodePacked(form);
+    if (value.length <= OBJECT_MAX_BYTES) return value;
+  }
+  return encodePacked(flat);
 }
 
 /** A given id counts when it is a whole or bare ULID; it is then the record's time as well. */

@@ -7,7 +7,8 @@ import {
   type Select,
 } from "../../../../common/mql/index.ts";
 import { about } from "../expressions/placing.ts";
-import { cellsOf, parseRowCondition, type Scope, unveiled, usable } from "./scope.ts";
+import { parseRowCondition, usable } from "./rowconditions.ts";
+import { cellsOf, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
 /**
@@ -18,10 +19,12 @@ export function columnsOf(select: Select, scope: Scope): readonly string[] | und
   const items = select.items.flatMap((item) => (item.kind === "item" ? [item.value] : []));
   // Which values of a row are seen may follow from any of them.
   if (items.length < select.items.length || cellsOf(scope) !== undefined) return undefined;
+  const ruledBy = ruledColumns(scope);
+  if (ruledBy === undefined) return undefined;
   const operands = [...items, ...select.groupBy, ...select.orderBy.map(({ value }) => value)];
   const conditions = [select.where, select.having].filter((condition) => condition !== undefined);
   const own = [...operands.flatMap(fieldsOf), ...conditions.flatMap(fieldsOfCondition)];
-  return [...new Set([...namesOf(own, scope), ...ruledColumns(scope)])];
+  return [...new Set([...namesOf(own, scope), ...ruledBy])];
 }
 
 /** What the name of an output means is among the fields of the output. */
@@ -57,11 +60,15 @@ function fieldsOfCondition(condition: Condition): readonly Field[] {
 
 const ruled = new WeakMap<VisibleTree, readonly string[]>();
 
-/** Columns of the row conditions and of the limits, also those that the principal does not see. */
-function ruledColumns(scope: Scope): readonly string[] {
+/**
+ * Columns of the row conditions and of the limits, also those that the principal does not see; undefined where a name
+ * means different columns in different classes.
+ */
+function ruledColumns(scope: Scope): readonly string[] | undefined {
   let names = ruled.get(scope.tree);
   if (names === undefined) {
     const texts = new Set(scope.classes.map((view) => scope.rowCondition(view)).filter((text) => text !== undefined));
+    if (texts.size > 0 && scope.tree.isMixed) return undefined;
     const inner = unveiled(scope);
     const limits = scope.tree.limited.flatMap((view) => view.guard?.limit?.columns ?? []);
     names = usable(() => [

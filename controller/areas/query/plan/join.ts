@@ -176,16 +176,23 @@ export class JoinedFields implements Fields<Joined> {
     const [first = ""] = field.parts;
     const named = field.parts.length > 1 ? this.scopes.findIndex((scope) => scope.alias === first) : -1;
     if (named !== -1) return named;
-    const exactly = this.scopes.flatMap((scope, table) => (scope.has(first) ? [table] : []));
-    const having =
-      exactly.length > 0
-        ? exactly
-        : this.scopes.flatMap((scope, table) => (scope.definedName(first) === undefined ? [] : [table]));
+    const having = this.#having(first);
     const [only] = having;
     if (only === undefined) throw new AppError("not_found", `Field ${field.parts.join(".")} Not Exist`);
     if (having.length === 1) return only;
     const choices = having.map((table) => `${this.#scope(table).alias ?? ""}.${first}`);
     throw new AppError("invalid", `[Valid] Several classes of the JOIN have ${first}: write ${choices.join(" or ")}.`);
+  }
+
+  /** A name in its exact case before another case, and any column of a class before one of the platform. */
+  #having(name: string): readonly number[] {
+    const tables = (isOne: (scope: Scope) => boolean): readonly number[] =>
+      this.scopes.flatMap((scope, table) => (isOne(scope) ? [table] : []));
+    const exactly = tables((scope) => scope.has(name) && !scope.tree.isOfPlatform(name));
+    if (exactly.length > 0) return exactly;
+    const known = tables((scope) => scope.definedName(name) !== undefined);
+    const own = known.filter((table) => !this.#scope(table).tree.isOfPlatform(name));
+    return own.length > 0 ? own : known;
   }
 }
 

@@ -15,7 +15,8 @@ import { type OrderPlan, OutputBinder, type Shape } from "./outputs.ts";
 import { pageCondition, pagedOrder, pagingOf, withArrival } from "./paging.ts";
 import { narrow, type Narrowing } from "./pushdown.ts";
 import { type FollowPlan, followPlan, splitCondition } from "./relations.ts";
-import { commonRowCondition, parseRowCondition, type Scope, unveiled } from "./scope.ts";
+import { parseRowCondition } from "./rowconditions.ts";
+import { commonRowCondition, type Scope, unveiled } from "./scope.ts";
 import type { VisibleTree } from "./tree.ts";
 
 /** Which rows of one class tree are wanted, and how they are found. */
@@ -174,11 +175,12 @@ function requests(scope: Scope, asked: Narrowing, options: ReadOptions): readonl
   return targetsOf(scope, asked.classes).map((target) => ({ ...target, ...rest }));
 }
 
-/** Narrowing by the row condition, if the same one holds for all classes. */
+/** Narrowing by the row condition, if the same one holds for all classes and means the same in all of them. */
 function ruleOf(scope: Scope): Narrowing | undefined {
   if (!rules.has(scope.tree)) {
     const rule = commonRowCondition(scope);
-    rules.set(scope.tree, rule === undefined ? undefined : narrow(parseRowCondition(rule), unveiled(scope), []));
+    const isUsed = rule !== undefined && !scope.tree.isMixed;
+    rules.set(scope.tree, isUsed ? narrow(parseRowCondition(rule), unveiled(scope), []) : undefined);
   }
   return rules.get(scope.tree);
 }

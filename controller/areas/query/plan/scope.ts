@@ -1,12 +1,5 @@
 import { AppError } from "../../../../common/errors.ts";
-import {
-  type ClassRef,
-  type Condition,
-  type Field,
-  NOWHERE,
-  parseConditionText,
-  printField,
-} from "../../../../common/mql/index.ts";
+import { type ClassRef, type Condition, type Field, NOWHERE, printField } from "../../../../common/mql/index.ts";
 import { setMember } from "../../../../common/members.ts";
 import type { Row, Value } from "../../../../common/value.ts";
 import { type ClassCatalog, type ClassView, type Column, nameAmong, type ObjectRow } from "../../objects/index.ts";
@@ -21,6 +14,7 @@ import { Cells } from "./cells.ts";
 import { arrivalSource, pseudoSource, readPseudo } from "./pseudo.ts";
 import { followedField } from "./followed.ts";
 import { relationSource } from "./related.ts";
+import { parseRowCondition, usable } from "./rowconditions.ts";
 import { type VisibleTree, visibleTree } from "./tree.ts";
 
 /**
@@ -348,13 +342,26 @@ export function commonRowCondition(scope: Scope): string | undefined {
   return texts.size === 1 ? only : undefined;
 }
 
-export function unveiled(scope: Scope): Scope {
-  return new Scope(scope.principal, undefined, scope.tree.unveiled());
+export function unveiled(scope: Scope, only?: ClassView): Scope {
+  return new Scope(scope.principal, undefined, scope.tree.unveiled(only));
 }
 
+/** The condition means what it means in a statement about the class of the row alone. */
 function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
-  const inner = unveiled(scope);
   const condition = parseRowCondition(text);
+  const ofTree = compiledIn(unveiled(scope), condition);
+  if (!scope.tree.isMixed) return ofTree;
+  const byClass = new Map<ClassView, Predicate<ObjectRow>>();
+  return (row) => {
+    const known = byClass.get(row.class);
+    if (known) return known(row);
+    const own = compiledIn(unveiled(scope, row.class), condition);
+    byClass.set(row.class, own);
+    return own(row);
+  };
+}
+
+function compiledIn(inner: Scope, condition: Condition): Predicate<ObjectRow> {
   return usable(() =>
     compilePredicate(condition, {
       values: [],
@@ -364,23 +371,6 @@ function rowPredicate(scope: Scope, text: string): Predicate<ObjectRow> {
       },
     }),
   );
-}
-
-export function parseRowCondition(text: string): Condition {
-  return usable(() => parseConditionText(text));
-}
-
-/** Errors of a row condition are not shown to the principal whom it restricts. */
-export function usable<T>(make: () => T): T {
-  try {
-    return make();
-  } catch (error) {
-    throw new AppError(
-      "internal",
-      "[Exec] A row condition among the rights of this user cannot be used: an administrator has to correct it.",
-      { cause: error },
-    );
-  }
 }
 
 function onlyFollowed(name: string): AppError {

@@ -2,13 +2,15 @@ import { AppError } from "../../../../common/errors.ts";
 import { QUERY_TREES_KEPT_MAX } from "../../../../common/limits.ts";
 import type { ClassRef } from "../../../../common/mql/index.ts";
 import { listed } from "../../../../common/text/listed.ts";
-import type { ClassCatalog, ClassView, Column } from "../../objects/index.ts";
+import { type ClassCatalog, type ClassView, type Column, RECORD_COLUMNS } from "../../objects/index.ts";
 import { accessKey, classAccess, closingOf, type ClassAccess, type Principal } from "../../permissions/index.ts";
 import type { PseudoField } from "../expressions/fields.ts";
 import { isPseudo, PSEUDO_FIELDS } from "./pseudo.ts";
 
 export type Target = Pick<ClassRef, "path" | "subtree">;
 type Rights = Pick<Principal, "data" | "grants" | "byToken" | "ospace">;
+
+const RECORD_NAMES: ReadonlySet<string> = new Set(RECORD_COLUMNS.map(({ name }) => name));
 
 /** What a SELECT answers was checked where it was read. */
 const ANSWERED: ClassAccess = {
@@ -50,6 +52,7 @@ export class VisibleTree {
   #limited: readonly ClassView[] | undefined;
   #spellings: ReadonlyMap<string, readonly string[]> | undefined;
   #unveiled: VisibleTree | undefined;
+  #isMixed: boolean | undefined;
   /** Names of columns and relations in lower case, hidden ones included. */
   #taken: ReadonlySet<string> | undefined;
 
@@ -156,17 +159,26 @@ export class VisibleTree {
     return [...byNumber.values()];
   }
 
-  /** The same classes with all their columns. */
-  unveiled(): VisibleTree {
-    return (this.#unveiled ??= new VisibleTree(
-      this.#rights,
-      { path: this.root, subtree: this.subtree },
-      {
-        found: this.classes,
-        relations: this.relations,
-        isUnveiled: true,
-      },
-    ));
+  /** True if the name, in any case, is a column that the platform keeps of records here. */
+  isOfPlatform(name: string): boolean {
+    const lower = name.toLowerCase();
+    return RECORD_NAMES.has(lower) && this.classes.some((view) => this.#recordColumn(view, lower) !== undefined);
+  }
+
+  /** True if one class has a column of the platform by a name that is a column of its own in another class. */
+  get isMixed(): boolean {
+    return (this.#isMixed ??=
+      this.classes.length > 1 &&
+      this.classes.some(({ recordColumns = [] }) => recordColumns.length > 0) &&
+      this.classes.some(({ columns }) => columns.some(({ name }) => RECORD_NAMES.has(name.toLowerCase()))));
+  }
+
+  /** The same classes, or `only` that one, with all their columns. */
+  unveiled(only?: ClassView): VisibleTree {
+    const { root: path, subtree, relations } = this;
+    const content = { found: this.classes, relations, isUnveiled: true };
+    if (only) return new VisibleTree(this.#rights, { path: only.path, subtree: false }, { ...content, found: [only] });
+    return (this.#unveiled ??= new VisibleTree(this.#rights, { path, subtree }, content));
   }
 }
 
