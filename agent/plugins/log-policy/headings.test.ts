@@ -166,6 +166,18 @@ describe("the first line of a CSV file comes with all of its records where the p
   });
 });
 
+test.each([false, true])("every line may be a heading line, and is an entry (packed: %s)", async (isPacked) => {
+  await using log = await LogLooks.begin({ attrs: { heading: "^." }, rule: `/matrix/rules/${"a".repeat(1_500)}` });
+  await log.writer.appendFile("first\n");
+  await log.looks(2);
+  const lines = Array.from({ length: 12_000 }, (_, at) => String(at % 10));
+  const text = lines.map((line) => `${line}\n`).join("");
+  if (isPacked) await writeFile(`${log.log}.1.gz`, gzipSync(text));
+  else await log.writer.appendFile(text);
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["first", ...lines]);
+});
+
 describe("a heading line", () => {
   const record = (text: string) => ({ bytes: Buffer.from(text), offset: 0, cut: false });
   const sent = (lines: readonly string[], attrs: Record<string, string>) =>
