@@ -166,6 +166,14 @@ describe("the first line of a CSV file comes with all of its records where the p
   });
 });
 
+test("heading lines that an earlier version stored and nothing is known by leave the policy at work, with a warning", async () => {
+  await using log = await LogLooks.begin({ attrs: { heading: "second" } });
+  await log.writer.appendFile(w3c(SHORT, row("/a")));
+  await log.look();
+  expect(await headed(log)).toEqual([[row("/a"), SHORT]]);
+  expect(log.logged).toContainEqual(expect.objectContaining({ level: "warn", policy: "p", heading: "second" }));
+});
+
 describe("the first line, looked for in what was read,", () => {
   test("is not the mark of the encoding", async () => {
     await using log = await LogLooks.begin({ attrs: { heading: "first", encoding: "utf-16le" } });
