@@ -2,7 +2,12 @@ import { copyFileSync, truncateSync } from "node:fs";
 import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_ENDED_LIVES_MAX, LOG_PACKED_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_ENDED_LIVES_MAX,
+  LOG_PACKED_KNOWN_MAX,
+  LOG_PACKED_WAIT_MS,
+  LOG_READ_BYTES,
+} from "../../../common/limits.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 
 /** Lives of a log that began and were packed between two looks. */
@@ -230,6 +235,36 @@ describe("a packed file is not read again", () => {
     await log.looks(8);
     expect((await log.lines()).toSorted()).toEqual(names.map((name) => `line of ${name}`).toSorted());
   });
+});
+
+test.each([false, true])(
+  "packed files are old to a policy that takes their log in later (the log comes later still: %s)",
+  async (isLate) => {
+    await using log = await LogLooks.begin();
+    await log.writer.appendFile("one\n");
+    await log.looks(2);
+    await writeFile(`${log.folder}/web.log.1.gz`, gzipSync("archived\n"));
+    log.clock.advance(Date.now() + 60_000 - log.clock.nowMs());
+    if (!isLate) await writeFile(`${log.folder}/web.log`, "two\n");
+    await log.restart({ match: "^(app|web)\\.log$" });
+    await log.looks(2);
+    if (isLate) await writeFile(`${log.folder}/web.log`, "two\n");
+    await log.looks(8);
+    await log.restart();
+    await log.looks(8);
+    expect(await log.lines()).toEqual(["one", "two"]);
+  },
+);
+
+test("looks that find nothing new write nothing, however many packed files there are", async () => {
+  await using log = await LogLooks.begin();
+  await log.writer.appendFile("one\n");
+  for (let at = 1; at <= LOG_PACKED_KNOWN_MAX + 1; at++) await writeFile(`${log.log}.${at}.gz`, gzipSync("old\n"));
+  await log.looks(2);
+  const { version } = log;
+  await log.looks(3);
+  expect(log.version).toBe(version);
+  expect(await log.lines()).toEqual(["one"]);
 });
 
 describe("a packed life that cannot be read", () => {

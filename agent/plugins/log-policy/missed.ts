@@ -35,8 +35,10 @@ interface Ended extends Pick<Print, "head" | "offset" | "tail"> {
 }
 
 interface Memory {
-  /** What was there when this began is old. */
-  readonly isBegun: boolean;
+  /** When the first look was; absent before it. What was written until then is old. */
+  readonly begunMs?: number;
+  /** The files of the policy at that look. */
+  readonly of?: string;
   /** Packed files that hold nothing new, as they are now; the one found last is the last. */
   readonly known: readonly string[];
   readonly ended: readonly Ended[];
@@ -44,7 +46,7 @@ interface Memory {
   readonly forgottenMs: number;
 }
 
-const NOTHING: Memory = { isBegun: false, known: [], ended: [], forgottenMs: 0 };
+const NOTHING: Memory = { known: [], ended: [], forgottenMs: 0 };
 
 /** Bytes of a packed life that are not read; 0 where their number is not known. */
 export interface UnreadLife {
@@ -112,13 +114,14 @@ export class MissedLives {
     const seen = new Map<string, number>();
     const known = new Set(this.#memory.known);
     const followed = [...files];
+    const begunMs = this.#begunMs;
     const present = new Set<string>();
     for (const path of scene.packed) {
       const home = packedOrigin(path, scene.homes);
       const at = home === undefined ? undefined : await look(this.#work.spec.dir, path);
       if (at) present.add(at.id);
-      if (!at || home === undefined || known.has(keyOf(at))) continue;
-      if (this.#memory.isBegun && this.#mayBeMissed(at, home)) {
+      if (!at || home === undefined || known.has(keyOf(at)) || !this.#isYoung(at, begunMs ?? scene.atMs)) continue;
+      if (begunMs !== undefined && isNumbered(unpackedName(path), home)) {
         const seenMs = this.#seenMs.get(at.id) ?? this.#nowMs;
         seen.set(at.id, seenMs);
         if (!isDecidable(at, { home, scene, files: followed })) continue;
@@ -137,7 +140,7 @@ export class MissedLives {
     this.#seenMs = seen;
     for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
     for (const home of this.#lostMs.keys()) if (!scene.homes.has(home)) this.#lostMs.delete(home);
-    if (!this.#memory.isBegun) this.#change({ isBegun: true });
+    if (begunMs === undefined) this.#change({ begunMs: scene.atMs, of: this.#of });
     this.#forget();
     return { lives, unread };
   }
@@ -184,11 +187,21 @@ export class MissedLives {
     return { at: { ...at, id: packedId(at), size: bytes }, home, head };
   }
 
-  /** By its name and its time, which is that of its last line. */
-  #mayBeMissed(at: FileLook, home: string): boolean {
+  /** By its time, which is that of its last line or later. What is not young is not remembered. */
+  #isYoung({ mtimeMs }: FileLook, begunMs: number): boolean {
     const { forgottenMs } = this.#memory;
-    const isYoung = at.mtimeMs >= this.#sinceMs && (forgottenMs === 0 || at.mtimeMs > forgottenMs + LOG_TIME_GRAIN_MS);
-    return isYoung && isNumbered(unpackedName(at.path), home);
+    const isNew = mtimeMs >= Math.max(this.#sinceMs, begunMs) - LOG_TIME_GRAIN_MS;
+    return isNew && (forgottenMs === 0 || mtimeMs > forgottenMs + LOG_TIME_GRAIN_MS);
+  }
+
+  /** Undefined before the first look by these files of the policy: it takes what is there for old. */
+  get #begunMs(): number | undefined {
+    return this.#memory.of === this.#of ? this.#memory.begunMs : undefined;
+  }
+
+  get #of(): string {
+    const { dir, match } = this.#work.spec;
+    return JSON.stringify([dir, match]);
   }
 
   /** Only after a look: it knows the packed files of the lives that ended before it by these, however many did. */
