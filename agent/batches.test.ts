@@ -1,5 +1,11 @@
 import { beforeEach, describe, expect, test } from "vitest";
-import { INGEST_RULES_PER_BATCH_MAX, PIN_AHEAD_MAX_US, PIN_TOLD_FRESH_MS } from "../common/limits.ts";
+import {
+  INGEST_RULES_PER_BATCH_MAX,
+  LOG_HEADING_MAX_BYTES,
+  PIN_AHEAD_MAX_US,
+  PIN_TOLD_FRESH_MS,
+  SESSION_BATCH_MAX_BYTES,
+} from "../common/limits.ts";
 import type { Ask, Batch, Told } from "../proto/gen/agent/v1/agent.ts";
 import { seededRandom } from "../test/helpers/clock.ts";
 import { ForgetfulFiles } from "../test/helpers/forgetful-files.ts";
@@ -60,6 +66,22 @@ function output(): Emission {
   const value = { commandId: "c", stderr: false, offset: 0, data: Buffer.from("x") };
   return { body: { $case: "output", value } };
 }
+
+test("a batch is no larger than its bound, with the heading lines and raw bytes of its records", async () => {
+  const outbox = await Outbox.open({ folder: "/outbox", clock, random: seededRandom(2), files: disk.boot() });
+  const heading = "h".repeat(LOG_HEADING_MAX_BYTES);
+  for (let at = 0; at < 64; at++) {
+    const { body } = records("/r/a");
+    if (body.$case !== "records") continue;
+    const raw = Buffer.alloc(3 * LOG_HEADING_MAX_BYTES);
+    await outbox.append([
+      { body: { $case: "records", value: { ...body.value, heading, raw, rawLengths: [raw.length] } } },
+    ]);
+  }
+  const found = await all(batchesOf(outbox));
+  const bytes = found.map(({ entries }) => entries.length * 4 * LOG_HEADING_MAX_BYTES);
+  expect(Math.max(...bytes)).toBeLessThanOrEqual(SESSION_BATCH_MAX_BYTES);
+});
 
 const sequences = (batch: Batch | undefined) => batch?.entries.map(({ sequence }) => sequence);
 

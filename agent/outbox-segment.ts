@@ -179,6 +179,9 @@ export function scanFrames(bytes: Buffer): Scan {
 
 /** About how many bytes an entry takes. */
 export function entryWeight(body: EntryBody): number {
-  if (body.$case === "records") return body.value.records.reduce((sum, record) => sum + record.length + 4, 200);
+  if (body.$case === "records") {
+    const { records, raw, heading = "" } = body.value;
+    return records.reduce((sum, record) => sum + record.length + 4, 200 + raw.length + Buffer.byteLength(heading));
+  }
   return body.$case === "output" ? body.value.data.length + 100 : 300;
 }

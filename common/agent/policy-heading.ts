@@ -20,6 +20,7 @@ const FIRST = "first";
 /** Of `#`, and of a mark of UTF-8. */
 const W3C_FIRST_BYTES: ReadonlySet<number> = new Set([0x23, 0xef]);
 const W3C = /^\uFEFF?#Fields:/i;
+const MARK = "\uFEFF";
 
 /**
  * By the attributes of a log policy: `first`, or a regular expression that each line is tried on. Without the attribute
@@ -35,7 +36,10 @@ export function policyHeading({ attrs }: Pick<LogPolicySpec, "attrs">): HeadingR
       `attrs.heading is "first", or a regular expression that begins with ^, not ${JSON.stringify(text)}.`,
     );
   const pattern = patternOf(text);
-  return { text, isFirst: false, matches: (line) => pattern.fits(line) && pattern.test(line) };
+  const isHeading = (line: string) => pattern.fits(line) && pattern.test(line);
+  // The first line of a file may have a mark of UTF-8 before it.
+  const matches = (line: string) => isHeading(line) || (line.startsWith(MARK) && isHeading(line.slice(MARK.length)));
+  return { text, isFirst: false, matches };
 }
 
 function patternOf(text: string): ReturnType<typeof compilePattern> {

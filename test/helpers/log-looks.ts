@@ -8,6 +8,7 @@ import { LogFiles } from "../../agent/plugins/log-policy/files.ts";
 import { logWork } from "../../agent/plugins/log-policy/log-policy.ts";
 import { Switches } from "../../agent/plugins/log-policy/switches.ts";
 import type { LogPolicySpec } from "../../common/api/policies.ts";
+import type { Entry } from "../../proto/gen/agent/v1/agent.ts";
 import { TestClock } from "./runtime.ts";
 import { realClock, seededRandom } from "./clock.ts";
 
@@ -97,6 +98,11 @@ export class LogLooks implements AsyncDisposable {
     await this.restart();
   }
 
+  /** Rises with every write to the disk. */
+  get version(): number {
+    return this.#outbox.version;
+  }
+
   /** Opens the file again after it was recreated. */
   async reopen(): Promise<void> {
     this.writer = await open(this.log, "a");
@@ -150,7 +156,9 @@ export class LogLooks implements AsyncDisposable {
 
   async entries() {
     const reader = this.#outbox.reader(1);
-    const found = await reader.next(10_000, 1 << 26);
+    const found: Entry[] = [];
+    for (let some = await reader.next(10_000, 1 << 26); some.length > 0; some = await reader.next(10_000, 1 << 26))
+      found.push(...some);
     await reader.close();
     return found;
   }

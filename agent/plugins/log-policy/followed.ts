@@ -24,7 +24,7 @@ import { fileMarks, type Copy, type FileState } from "./life.ts";
 import type { PackedRest } from "./packed.ts";
 import { readAt } from "./reading.ts";
 import { recordOf } from "./record-text.ts";
-import { readRest } from "./rest.ts";
+import { mayBeDivided, readRest } from "./rest.ts";
 import type { Position } from "./switches.ts";
 import type { LogWork } from "./work.ts";
 import { lengthBeforeCut } from "./writer.ts";
@@ -135,18 +135,18 @@ export class FollowedFile {
     const { state } = this;
     // With the former size, a piece that ends behind it would pass for the last one, and its last line for a whole line.
     state.size = Math.max(state.size, bytes);
-    let before = Buffer.alloc(0);
-    const behind = (read: Buffer) => {
-      before = Buffer.concat([before, read]).subarray(-LOG_TAIL_BYTES);
-      return { offset: state.offset + read.length, tail: tailOf(before), chain: undefined };
+    const behind = (read: Buffer, before: Buffer) => {
+      const tail = tailOf(Buffer.concat([before, read]));
+      return { offset: state.offset + read.length, tail, chain: undefined };
     };
     await readRest(chunks(), {
       unitBytes: this.#work.encoding?.unitBytes ?? 1,
       isSkipping: () => state.skipping,
-      skip: (hole) => Object.assign(state, behind(hole)),
-      take: async (fresh, isEnd) => {
+      skip: (hole, before) => Object.assign(state, behind(hole, before)),
+      take: async (fresh, isEnd, before) => {
         const { records, consumed, skipping } = this.#cut(fresh, isEnd);
-        if (consumed > 0) await this.#emit(records, { ...behind(fresh.subarray(0, consumed)), skipping }, { signal });
+        const next = { ...behind(fresh.subarray(0, consumed), before), skipping };
+        if (consumed > 0) await this.#emit(records, next, { signal });
         return consumed;
       },
     });
@@ -321,7 +321,7 @@ export class FollowedFile {
       await this.#emit(records, next, { signal, impatient: this.#pieceBytes > LOG_READ_MIN_BYTES });
       this.#pieceBytes = Math.min(LOG_READ_BYTES, 2 * this.#pieceBytes);
     } catch (error) {
-      if (!isAppError(error, "limited")) throw error;
+      if (!mayBeDivided(error, this.#pieceBytes)) throw error;
       this.#pieceBytes = Math.max(LOG_READ_MIN_BYTES, Math.floor(Math.min(this.#pieceBytes, bytes.length) / 2));
       await this.#work.host.room(signal);
     }

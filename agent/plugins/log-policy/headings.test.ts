@@ -166,6 +166,52 @@ describe("the first line of a CSV file comes with all of its records where the p
   });
 });
 
+test("heading lines that an earlier version stored and nothing is known by leave the policy at work, with a warning", async () => {
+  await using log = await LogLooks.begin({ attrs: { heading: "second" } });
+  await log.writer.appendFile(w3c(SHORT, row("/a")));
+  await log.look();
+  expect(await headed(log)).toEqual([[row("/a"), SHORT]]);
+  expect(log.logged).toContainEqual(expect.objectContaining({ level: "warn", policy: "p", heading: "second" }));
+});
+
+describe("the first line, looked for in what was read,", () => {
+  test("is not the mark of the encoding", async () => {
+    await using log = await LogLooks.begin({ attrs: { heading: "first", encoding: "utf-16le" } });
+    const write = (text: string) => log.writer.appendFile(Buffer.from(text, "utf16le"));
+    await write("\ufeff\r\nname;n\r\nA;1\r\n");
+    await log.look();
+    await log.withoutHeadings();
+    await write("B;2\r\n");
+    await log.look();
+    expect((await headed(log)).at(-1)).toEqual(["B;2", "name;n"]);
+  });
+
+  test("is not known where the file begins with a hole", async () => {
+    await using log = await LogLooks.begin({ attrs: { heading: "first" } });
+    await log.writer.truncate(100);
+    await log.writer.appendFile("a");
+    await log.look();
+    await log.writer.appendFile(",1\nb,2\n");
+    await log.look();
+    expect(await headed(log)).toEqual([
+      ["a,1", undefined],
+      ["b,2", undefined],
+    ]);
+  });
+});
+
+test.each([false, true])("every line may be a heading line, and is an entry (packed: %s)", async (isPacked) => {
+  await using log = await LogLooks.begin({ attrs: { heading: "^." }, rule: `/matrix/rules/${"a".repeat(1_500)}` });
+  await log.writer.appendFile("first\n");
+  await log.looks(2);
+  const lines = Array.from({ length: 12_000 }, (_, at) => String(at % 10));
+  const text = lines.map((line) => `${line}\n`).join("");
+  if (isPacked) await writeFile(`${log.log}.1.gz`, gzipSync(text));
+  else await log.writer.appendFile(text);
+  await log.looks(2);
+  expect(await log.lines()).toEqual(["first", ...lines]);
+});
+
 describe("a heading line", () => {
   const record = (text: string) => ({ bytes: Buffer.from(text), offset: 0, cut: false });
   const sent = (lines: readonly string[], attrs: Record<string, string>) =>
@@ -179,6 +225,12 @@ describe("a heading line", () => {
       "time,b",
       "time,b",
     ]);
+  });
+
+  test("may have a mark of UTF-8 before it, which the expression need not have", () => {
+    const line = "\ufefftime,a";
+    for (const heading of ["^time,", "^\ufeff?time,", "^\ufefftime,"])
+      expect(sent([line, "1,2"], { heading })).toEqual([line, line]);
   });
 
   test("that is too long is not sent, and none before it either", () => {

@@ -2,6 +2,7 @@ import type { FileHandle } from "node:fs/promises";
 import type { HeadingRule } from "../../../common/agent/policy-heading.ts";
 import { LOG_HEADING_MAX_BYTES, LOG_HEADING_SEARCH_MAX_BYTES, LOG_READ_BYTES } from "../../../common/limits.ts";
 import type { RawRecord } from "../../records.ts";
+import { beginsWithHole } from "./holes.ts";
 import { readAt } from "./reading.ts";
 import { recordOf } from "./record-text.ts";
 import type { LogWork } from "./work.ts";
@@ -61,18 +62,26 @@ export async function headingBefore(
   offset: number,
   { heading: rule, cutter, encoding }: Pick<LogWork, "heading" | "cutter" | "encoding">,
 ): Promise<Heading> {
-  if (!rule.isFirst && offset > LOG_HEADING_SEARCH_MAX_BYTES) return { by: rule.text, isLost: true };
+  const lost: Heading = { by: rule.text, isLost: true, isBegun: true };
+  if (!rule.isFirst && offset > LOG_HEADING_SEARCH_MAX_BYTES) return lost;
   let heading: Heading = { by: rule.text };
   let skipping = false;
   for (let at = 0; at < offset && !heading.isBegun; ) {
     const bytes = await readAt(file, at, Math.min(LOG_READ_BYTES, offset - at));
+    // A writer that leaves a hole at the beginning goes on with a file that had its heading line before.
+    if (rule.isFirst && at === 0 && beginsWithHole(bytes, encoding?.unitBytes ?? 1)) return lost;
     const cut = cutter.cut(bytes, { skipping, final: at + bytes.length >= offset });
     // Cut off meanwhile.
-    if (cut.consumed === 0) break;
+    if (cut.consumed === 0) return lost;
     const records = cut.pieces.map((piece) => recordOf(bytes, piece, { offset: at, encoding }));
-    heading = withHeadings(records, rule, heading).heading;
+    // A mark of the encoding alone is no record.
+    heading = withHeadings(records.filter(isText), rule, heading).heading;
     ({ skipping } = cut);
     at += cut.consumed;
   }
   return heading;
+}
+
+function isText({ bytes }: RawRecord): boolean {
+  return bytes.length > 0;
 }

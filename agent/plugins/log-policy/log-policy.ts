@@ -1,4 +1,3 @@
-import { policyHeading } from "../../../common/agent/policy-heading.ts";
 import { compileCutter } from "../../../common/agent/records.ts";
 import type { LogPolicySpec } from "../../../common/api/policies.ts";
 import { AppError } from "../../../common/errors.ts";
@@ -9,6 +8,7 @@ import type { Host } from "../../host.ts";
 import type { PolicyPlugin } from "../../plugin.ts";
 import { storedEncoding } from "../../stored-encoding.ts";
 import { LogRunner } from "./runner.ts";
+import { storedHeading } from "./stored-heading.ts";
 import type { LogWork } from "./work.ts";
 
 /** Follows the files of a folder through rotation and truncation, and sends what is written to them. */
@@ -20,7 +20,7 @@ export const logPolicy: PolicyPlugin = {
   },
 };
 
-/** Throws `AppError("invalid")` for an expression, delimiter or heading that cannot be used. */
+/** Throws `AppError("invalid")` for an expression or delimiter that cannot be used. */
 export function logWork(
   policy: Policy,
   spec: LogPolicySpec,
@@ -36,7 +36,7 @@ export function logWork(
     filter: spec.matchregexp ? compilePattern(spec.matchregexp) : undefined,
     cutter: compileCutter({ ...spec, encoding }),
     encoding,
-    heading: policyHeading(spec),
+    heading: storedHeading(policy.name, spec, host),
     packedMaxBytes,
     endsWithNext: Boolean(spec.delimiter) && !spec.delimitereol,
   };

@@ -2,7 +2,12 @@ import { copyFileSync, truncateSync } from "node:fs";
 import { link, readFile, rename, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { LOG_ENDED_LIVES_MAX, LOG_PACKED_WAIT_MS, LOG_READ_BYTES } from "../../../common/limits.ts";
+import {
+  LOG_ENDED_LIVES_MAX,
+  LOG_PACKED_KNOWN_MAX,
+  LOG_PACKED_WAIT_MS,
+  LOG_READ_BYTES,
+} from "../../../common/limits.ts";
 import { LogLooks } from "../../../test/helpers/log-looks.ts";
 
 /** Lives of a log that began and were packed between two looks. */
@@ -187,6 +192,81 @@ describe("a packed file is not read", () => {
   });
 });
 
+describe("a packed file is not read again", () => {
+  test("that is a log of its own, though its name is that of a generation of another", async () => {
+    await using log = await LogLooks.begin({ match: "^app(-\\d+)?\\.log$" });
+    await log.writer.appendFile("one\n");
+    await writeFile(`${log.folder}/app-1.log`, "two\n");
+    await log.looks(2);
+    await pack(`${log.folder}/app-1.log`);
+    await log.looks(8);
+    await log.restart();
+    await log.looks(8);
+    expect((await log.lines()).toSorted()).toEqual(["one", "two"]);
+  });
+
+  test("that was read before it was packed, and has more bytes than are read: no gap", async () => {
+    await using log = await LogLooks.begin({ bounds: { packedMaxBytes: 1_000 } });
+    const line = "x".repeat(1_000);
+    await log.writer.appendFile(`${line}\n`);
+    await log.look();
+    await rename(log.log, `${log.log}.1`);
+    await log.writer.close();
+    await log.reopen();
+    await log.looks(2);
+    await pack(`${log.log}.1`);
+    await log.looks(8);
+    await log.restart();
+    await log.looks(8);
+    expect(await log.lines()).toEqual([line]);
+    expect(await log.gaps()).toEqual([]);
+  });
+
+  test("when more lives end at once than are remembered, and the packer gave it the time of its packing", async () => {
+    await using log = await LogLooks.begin({ match: "^x\\d+\\.log$" });
+    const names = Array.from({ length: LOG_ENDED_LIVES_MAX + 1 }, (_, at) => `x${at}.log`);
+    for (const name of names) await writeFile(`${log.folder}/${name}`, `line of ${name}\n`);
+    await log.looks(2);
+    const laterSeconds = Date.now() / 1_000 + 60;
+    for (const name of names) {
+      await pack(`${log.folder}/${name}`, `${log.folder}/${name}.1`);
+      await utimes(`${log.folder}/${name}.1.gz`, laterSeconds, laterSeconds);
+    }
+    await log.looks(8);
+    expect((await log.lines()).toSorted()).toEqual(names.map((name) => `line of ${name}`).toSorted());
+  });
+});
+
+test.each([false, true])(
+  "packed files are old to a policy that takes their log in later (the log comes later still: %s)",
+  async (isLate) => {
+    await using log = await LogLooks.begin();
+    await log.writer.appendFile("one\n");
+    await log.looks(2);
+    await writeFile(`${log.folder}/web.log.1.gz`, gzipSync("archived\n"));
+    log.clock.advance(Date.now() + 60_000 - log.clock.nowMs());
+    if (!isLate) await writeFile(`${log.folder}/web.log`, "two\n");
+    await log.restart({ match: "^(app|web)\\.log$" });
+    await log.looks(2);
+    if (isLate) await writeFile(`${log.folder}/web.log`, "two\n");
+    await log.looks(8);
+    await log.restart();
+    await log.looks(8);
+    expect(await log.lines()).toEqual(["one", "two"]);
+  },
+);
+
+test("looks that find nothing new write nothing, however many packed files there are", async () => {
+  await using log = await LogLooks.begin();
+  await log.writer.appendFile("one\n");
+  for (let at = 1; at <= LOG_PACKED_KNOWN_MAX + 1; at++) await writeFile(`${log.log}.${at}.gz`, gzipSync("old\n"));
+  await log.looks(2);
+  const { version } = log;
+  await log.looks(3);
+  expect(log.version).toBe(version);
+  expect(await log.lines()).toEqual(["one"]);
+});
+
 describe("a packed life that cannot be read", () => {
   async function unreadable(bytes: Buffer, packedMaxBytes?: number): Promise<LogLooks> {
     const log = await LogLooks.begin(packedMaxBytes === undefined ? {} : { bounds: { packedMaxBytes } });
@@ -228,6 +308,21 @@ describe("a packed life that cannot be read", () => {
     await log.looks(8);
     expect(await log.lines()).toEqual(["one", "three"]);
     expect(await log.gaps()).toMatchObject([{ reason: "vanished", count: 0, unit: "unknown" }]);
+  });
+
+  test("as its packer takes longer than it is waited for is one gap, and read once it is whole", async () => {
+    const whole = gzipSync("two\n");
+    await using log = await unreadable(whole.subarray(0, 12));
+    await log.looks(2);
+    log.clock.advance(LOG_PACKED_WAIT_MS);
+    for (let bytes = 13; bytes < 18; bytes++) {
+      await writeFile(`${log.log}.1.gz`, whole.subarray(0, bytes));
+      await log.look();
+    }
+    expect(await log.gaps()).toHaveLength(1);
+    await writeFile(`${log.log}.1.gz`, whole);
+    await log.looks(2);
+    expect(await log.lines()).toEqual(["one", "two"]);
   });
 });
 

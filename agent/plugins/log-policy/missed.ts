@@ -14,7 +14,7 @@ import { look, type FileLook } from "./folder.ts";
 import type { FollowedFile } from "./followed.ts";
 import type { FileState } from "./life.ts";
 import { isNumbered } from "./names.ts";
-import { contentOf, packedId, packedOrigin, unpackedName, type PackedContent } from "./packed.ts";
+import { contentOf, isAsLong, packedId, packedOrigin, unpackedName, type PackedContent } from "./packed.ts";
 import { readAt } from "./reading.ts";
 import type { Scene } from "./scene.ts";
 import type { LogWork } from "./work.ts";
@@ -35,8 +35,10 @@ interface Ended extends Pick<Print, "head" | "offset" | "tail"> {
 }
 
 interface Memory {
-  /** What was there when this began is old. */
-  readonly isBegun: boolean;
+  /** When the first look was; absent before it. What was written until then is old. */
+  readonly begunMs?: number;
+  /** The files of the policy at that look. */
+  readonly of?: string;
   /** Packed files that hold nothing new, as they are now; the one found last is the last. */
   readonly known: readonly string[];
   readonly ended: readonly Ended[];
@@ -44,7 +46,7 @@ interface Memory {
   readonly forgottenMs: number;
 }
 
-const NOTHING: Memory = { isBegun: false, known: [], ended: [], forgottenMs: 0 };
+const NOTHING: Memory = { known: [], ended: [], forgottenMs: 0 };
 
 /** Bytes of a packed life that are not read; 0 where their number is not known. */
 export interface UnreadLife {
@@ -80,6 +82,8 @@ export class MissedLives {
   #seenMs: ReadonlyMap<string, number> = new Map();
   /** Logs with a packed file that has no end yet. */
   #growing: ReadonlySet<string> = new Set();
+  /** Packed files that cannot be read, by inode: one that is still written changes at each look. */
+  readonly #told = new Set<string>();
   /** When the last life of a log ended of which something is lost. */
   readonly #lostMs = new Map<string, number>();
 
@@ -99,10 +103,7 @@ export class MissedLives {
   ended({ head, offset, tail, home, mtimeMs }: FileState, isShort: boolean): void {
     if (head === "") return;
     if (isShort) this.#lostMs.set(home, this.#nowMs);
-    const all = [...this.#memory.ended, { head, offset, tail, home, mtimeMs, isShort }];
-    const gone = all.slice(0, -LOG_ENDED_LIVES_MAX).map((life) => life.mtimeMs);
-    const forgottenMs = Math.max(this.#memory.forgottenMs, ...gone);
-    this.#change({ ended: all.slice(-LOG_ENDED_LIVES_MAX), forgottenMs });
+    this.#change({ ended: [...this.#memory.ended, { head, offset, tail, home, mtimeMs, isShort }] });
   }
 
   /** The first look takes what is there for old. */
@@ -113,11 +114,14 @@ export class MissedLives {
     const seen = new Map<string, number>();
     const known = new Set(this.#memory.known);
     const followed = [...files];
+    const begunMs = this.#begunMs;
+    const present = new Set<string>();
     for (const path of scene.packed) {
       const home = packedOrigin(path, scene.homes);
       const at = home === undefined ? undefined : await look(this.#work.spec.dir, path);
-      if (!at || home === undefined || known.has(keyOf(at))) continue;
-      if (this.#memory.isBegun && this.#mayBeMissed(at, home)) {
+      if (at) present.add(at.id);
+      if (!at || home === undefined || known.has(keyOf(at)) || !this.#isYoung(at, begunMs ?? scene.atMs)) continue;
+      if (begunMs !== undefined && isNumbered(unpackedName(path), home)) {
         const seenMs = this.#seenMs.get(at.id) ?? this.#nowMs;
         seen.set(at.id, seenMs);
         if (!isDecidable(at, { home, scene, files: followed })) continue;
@@ -134,8 +138,10 @@ export class MissedLives {
     }
     this.#growing = growing;
     this.#seenMs = seen;
+    for (const id of this.#told) if (!present.has(id)) this.#told.delete(id);
     for (const home of this.#lostMs.keys()) if (!scene.homes.has(home)) this.#lostMs.delete(home);
-    if (!this.#memory.isBegun) this.#change({ isBegun: true });
+    if (begunMs === undefined) this.#change({ begunMs: scene.atMs, of: this.#of });
+    this.#forget();
     return { lives, unread };
   }
 
@@ -153,13 +159,22 @@ export class MissedLives {
     signal,
   }: Candidate): Promise<MissedLife | UnreadLife | "growing" | "unsure" | undefined> {
     const search = { root: this.#work.spec.dir, packed: [], signal, maxBytes: this.#work.packedMaxBytes };
-    const ended = this.#memory.ended.filter((life) => life.home === home);
-    const present = files.map(({ state }) => state).filter((life) => life.home === home && life.head !== "");
+    // `app-1.log.gz` may be a generation of `app.log`, and a log of its own that was packed.
+    const isOfName = (life: { readonly home: string }) => life.home === home || life.home === unpackedName(at.path);
+    const ended = this.#memory.ended.filter(isOfName);
+    const present = files.map(({ state }) => state).filter((life) => isOfName(life) && life.head !== "");
+    // One that is longer than the bound cannot be compared, and would pass for one that is lost.
+    for (const { offset } of [...ended, ...present])
+      if (offset > search.maxBytes && (await isAsLong(at, search, offset))) return undefined;
     const content = await contentOf(at, search, [...ended, ...present], { isWhole: true });
     if (content === "growing" && this.#nowMs < seenMs + LOG_PACKED_WAIT_MS) return content;
     if (content === "moved") return "unsure";
-    // A gap of the life that it was to hold has told of it.
-    if (typeof content !== "object") return seenMs <= (this.#lostMs.get(home) ?? -1) ? undefined : { home, bytes: 0 };
+    if (typeof content !== "object") {
+      // A gap has told of it: of the file as it was before, or of the life that it was to hold.
+      const isTold = this.#told.has(at.id) || seenMs <= (this.#lostMs.get(home) ?? -1);
+      this.#told.add(at.id);
+      return isTold ? undefined : { home, bytes: 0 };
+    }
     const { bytes, head, same } = content;
     if (bytes === 0 || (await this.#isCopy(content, home, files))) return undefined;
     // That life was cut off, which the next look finds, or has not got further than a heading that both have.
@@ -172,11 +187,30 @@ export class MissedLives {
     return { at: { ...at, id: packedId(at), size: bytes }, home, head };
   }
 
-  /** By its name and its time, which is that of its last line. */
-  #mayBeMissed(at: FileLook, home: string): boolean {
+  /** By its time, which is that of its last line or later. What is not young is not remembered. */
+  #isYoung({ mtimeMs }: FileLook, begunMs: number): boolean {
     const { forgottenMs } = this.#memory;
-    const isYoung = at.mtimeMs >= this.#sinceMs && (forgottenMs === 0 || at.mtimeMs > forgottenMs + LOG_TIME_GRAIN_MS);
-    return isYoung && isNumbered(unpackedName(at.path), home);
+    const isNew = mtimeMs >= Math.max(this.#sinceMs, begunMs) - LOG_TIME_GRAIN_MS;
+    return isNew && (forgottenMs === 0 || mtimeMs > forgottenMs + LOG_TIME_GRAIN_MS);
+  }
+
+  /** Undefined before the first look by these files of the policy: it takes what is there for old. */
+  get #begunMs(): number | undefined {
+    return this.#memory.of === this.#of ? this.#memory.begunMs : undefined;
+  }
+
+  get #of(): string {
+    const { dir, match } = this.#work.spec;
+    return JSON.stringify([dir, match]);
+  }
+
+  /** Only after a look: it knows the packed files of the lives that ended before it by these, however many did. */
+  #forget(): void {
+    const { ended } = this.#memory;
+    if (ended.length <= LOG_ENDED_LIVES_MAX) return;
+    const gone = ended.slice(0, -LOG_ENDED_LIVES_MAX).map(({ mtimeMs }) => mtimeMs);
+    const forgottenMs = Math.max(this.#memory.forgottenMs, ...gone);
+    this.#change({ ended: ended.slice(-LOG_ENDED_LIVES_MAX), forgottenMs });
   }
 
   /** Whether a followed life has it all: somebody packed a copy of a log. */

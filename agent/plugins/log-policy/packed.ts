@@ -5,6 +5,7 @@ import { openTrusted } from "../../trusted-path.ts";
 import { extendsHead, headOf, tailOf, type Print } from "./content.ts";
 import { look, type FileLook } from "./folder.ts";
 import { originsOf } from "./names.ts";
+import { readAt } from "./reading.ts";
 
 const GZIP = /\.gz$/;
 /** Packers keep the time of a file in seconds. */
@@ -97,6 +98,20 @@ export interface PackedContent {
   /** The lives that it is, or goes on with: it has their first bytes, and those before the place read of them. */
   readonly same: readonly Print[];
 }
+
+/** True where a packed file says at its end that it holds as many bytes, modulo 4 GiB. */
+export async function isAsLong({ path, id }: FileLook, { root }: Search, bytes: number): Promise<boolean> {
+  try {
+    await using handle = await openTrusted(join(root, path));
+    const { dev, ino, size } = await handle.stat();
+    const end = await readAt(handle, Math.max(0, size - LENGTH_BYTES), LENGTH_BYTES);
+    return `${dev}:${ino}` === id && end.length === LENGTH_BYTES && end.readUInt32LE() === bytes % 2 ** 32;
+  } catch {
+    return false;
+  }
+}
+
+const LENGTH_BYTES = 4;
 
 /** Ends early where the file begins like none of the lives and `lives` are all that matters: then it is undefined. */
 export async function contentOf(

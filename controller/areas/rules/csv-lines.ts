@@ -144,8 +144,15 @@ export function headingsOf(
   { csv, first }: { readonly csv: CsvRows | undefined; readonly first: string | undefined },
 ): readonly (string | undefined)[] {
   let heading = first;
-  return texts.map((text) => (heading = csv?.options.isW3c === true && isW3cHeading(text) ? text : heading));
+  return texts.map((text) => (heading = csv?.options.isW3c === true && isW3cHeading(text) ? firstLine(text) : heading));
 }
+
+/** A record may have several. */
+function firstLine(text: string): string {
+  return text.slice(0, text.search(LINE_END));
+}
+
+const LINE_END = /[\r\n]|$/;
 
 /** Finds the heading line of a file or call, and blanks it and what a csv rule leaves out. */
 export class HeadingLine {

@@ -2,6 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { CsvReader } from "../../../common/csv/reader.ts";
 import { classView } from "../../../test/helpers/class-views.ts";
 import { compileRule, missingFields } from "./compile.ts";
+import { CsvRows } from "./csv.ts";
 import { headingsOf } from "./csv-lines.ts";
 import { readRuleText } from "./options.ts";
 import { ruleWarnings } from "./warnings.ts";
@@ -149,6 +150,18 @@ describe("a heading line of W3C", () => {
       "#Fields: a",
     ]);
     expect(headingsOf(texts, { csv: undefined, first: undefined })).toEqual(texts.map(() => undefined));
+  });
+
+  it("is the first line of a record that has several", () => {
+    const { csv } = compileRule(RULE, CLASS);
+    expect(headingsOf([`${IIS}\r\n#Date: now`, "y"], { csv, first: undefined })).toEqual([IIS, IIS]);
+  });
+
+  it("that names no fields is read once for all records behind it", () => {
+    const read = vi.spyOn(CsvRows.prototype, "headingNames");
+    expect(parsed(RULE, ["a", "b", "c"], "#Fields: d d")).toEqual(Array(3).fill(expect.stringContaining("d twice")));
+    expect(read).toHaveBeenCalledTimes(1);
+    read.mockRestore();
   });
 });
 

@@ -69,15 +69,25 @@ function isNamed(entry: readonly [string, string | undefined]): entry is readonl
   return entry[0] !== "" && entry[1] !== undefined;
 }
 
-/** The names of the fields; those of the last heading line are remembered. */
+/** The names of the fields; those of the last heading line are remembered, or why it has none. */
 function headings(rows: CsvRows): (heading: string | undefined) => readonly string[] {
-  let known: { readonly heading: string; readonly names: readonly string[] } | undefined;
+  let known: { readonly heading: string; readonly names: readonly string[] | AppError } | undefined;
   return (heading) => {
     if (rows.names.length > 0) return rows.names;
     if (heading === undefined) throw new AppError("invalid", rows.options.isW3c ? NO_W3C_HEADING : NO_HEADING);
-    if (known?.heading !== heading) known = { heading, names: rows.headingNames(heading) };
+    if (known?.heading !== heading) known = { heading, names: namesOrError(rows, heading) };
+    if (known.names instanceof AppError) throw known.names;
     return known.names;
   };
+}
+
+function namesOrError(rows: CsvRows, heading: string): readonly string[] | AppError {
+  try {
+    return rows.headingNames(heading);
+  } catch (error) {
+    if (error instanceof AppError) return error;
+    throw error;
+  }
 }
 
 const NO_HEADING =
