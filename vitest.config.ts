@@ -33,7 +33,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/tags/{moves,service}.test.ts",
   "controller/areas/tenants/{tenants,use}.test.ts",
   "controller/areas/transfer/{import,past,roundtrip}.test.ts",
-  "controller/areas/triggers/{several,triggers}.test.ts",
+  "controller/areas/triggers/{after,several,takeover,triggers}.test.ts",
   "controller/areas/users/{at-once,left-work,signins,slowdown}.test.ts",
   "controller/grpc/peers.test.ts",
   "controller/store/{once,journal/journal}.test.ts",

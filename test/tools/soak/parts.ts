@@ -46,8 +46,8 @@ const RANDOM_TESTS = [
   "controller/areas/query/patterns.test.ts",
   "controller/areas/query/search/random.test.ts",
   "controller/areas/tables/service.test.ts",
+  "controller/areas/triggers/after.test.ts",
   "controller/areas/triggers/several.test.ts",
-  "controller/areas/triggers/triggers.test.ts",
   "controller/areas/users/slowdown.test.ts",
   "controller/store/journal/journal.test.ts",
   "test/durability",
@@ -58,7 +58,7 @@ const RANDOM_TESTS = [
   "test/values/values.test.ts",
 ];
 /** Those of which every run takes a part on the cluster. */
-const RANDOM_ON_CLUSTER = ["controller/areas/triggers/triggers.test.ts", "test/mql/scripts.test.ts"];
+const RANDOM_ON_CLUSTER = ["controller/areas/triggers/takeover.test.ts", "test/mql/scripts.test.ts"];
 /** Where a row is on three nodes of five. */
 const ON_RING_OF_FIVE = ["test/ring/churn.test.ts", "test/ring/tenants.test.ts"];
 const OF_AGE_ON_ONE_NODE = [
