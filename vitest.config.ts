@@ -21,7 +21,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/keys/*.test.ts",
   "controller/areas/licences/service.test.ts",
   "controller/areas/notifications/rights.test.ts",
-  "controller/areas/objects/{model,service}.test.ts",
+  "controller/areas/objects/{classes,model,reads,writes}.test.ts",
   "controller/areas/objects/{definitions/{catalog,definitions,followers,inherited},changes/changes,reading/edges,history/history,indexing/indexing,writing/{afterends,edgeendings,ends,futuretimes,races}}.test.ts",
   "controller/areas/openid/openid.test.ts",
   "controller/areas/policies/policies.test.ts",

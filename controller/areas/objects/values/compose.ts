@@ -69,7 +69,7 @@ export function compose(write: EntityWrite): ComposedWrite {
     addTerms: [...parts.addTerms],
     numbers: parts.numbers,
     ...(write.birth ? { birth: true as const } : {}),
-    // A write that is not above the stored times may win nothing, so terms stay: service.test.ts, "of two writes at one
+    // A write that is not above the stored times may win nothing, so terms stay: writes.test.ts, "of two writes at one
     // time".
     ...(old === undefined || old.entity.lastUs >= timeUs ? {} : { dropTerms: [...parts.dropTerms] }),
     ...(write.addEdges === undefined ? {} : { addEdges: write.addEdges }),
@@ -184,7 +184,7 @@ class Parts {
     const before = this.#tagsTouched && old !== undefined ? branchTerms(old.row) : [];
     const after = this.#tagsTouched ? branchTerms(this.row) : [];
     this.#exchangeShared(before, after);
-    // Tags without branches share nothing: service.test.ts, "of many writers on one object".
+    // Tags without branches share nothing: writes.test.ts, "of many writers on one object".
     if (this.#wordsTouched || before.length > 0 || after.length > 0) this.shared = new Set(sharedTerms(view, this.row));
     const madeMs = this.#write.createdMs ?? (old && createdMs(old.entity));
     if (birth && madeMs !== undefined) this.cells.set(CREATED_CELL, encodeCell("timestamp", madeMs, "ctime"));
