@@ -56,7 +56,7 @@ const AREAS_IN_SOAK = [
   "controller/areas/files/{folders,known-texts,paths,routes,rules,spaces}.test.ts",
   "controller/areas/groups/{explain,giving,known}.test.ts",
   "controller/areas/hosts/{agent,credentials,room,routes}.test.ts",
-  "controller/areas/ingest/{bodies,headings,hints,sent-policies,times}.test.ts",
+  "controller/areas/ingest/{bodies,functions,headings,hints,sent-policies,times}.test.ts",
   "controller/areas/jobs/{choosing,contexts,definitions,following,groups,interface,kept-rights,places,proxied,retention,run-access,run-rows,scripted,stream}.test.ts",
   "controller/areas/licences/routes.test.ts",
   "controller/areas/policies/{faults,interface}.test.ts",
