@@ -17,7 +17,7 @@ const AREAS_ON_CLUSTER = [
   "controller/areas/groups/{at-once,groups}.test.ts",
   "controller/areas/hosts/{enrolment,records}.test.ts",
   "controller/areas/ingest/{batches,entries,holders,in-flight,marks,pins,retries,service}.test.ts",
-  "controller/areas/jobs/{batch,cancels,command-runs,firings,queues,retries,runs,scheduled,scheduler,takeover}.test.ts",
+  "controller/areas/jobs/{batch,cancels,command-runs,firings,left-hosts,queues,retries,runs,scheduled,scheduler,takeover}.test.ts",
   "controller/areas/keys/*.test.ts",
   "controller/areas/licences/service.test.ts",
   "controller/areas/notifications/rights.test.ts",
